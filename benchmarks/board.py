@@ -151,9 +151,9 @@ def _visitor() -> Callable[[str], None]:
     client.force_login(User.objects.get(username="approver"))
 
     def visit(address: str) -> None:
-        answer = client.get(address)
-        if answer.status_code != HTTPStatus.OK:
-            raise RuntimeError(f"{address} answered {answer.status_code}: what isn't shown can't be measured.")
+        response = client.get(address)
+        if response.status_code != HTTPStatus.OK:
+            raise RuntimeError(f"{address} answered {response.status_code}: what isn't shown can't be measured.")
 
     return visit
 
@@ -176,16 +176,16 @@ def fill(size: Size) -> Actor:
     by = system_actor("bench", door="command")
     make_registries(by=by)
     make_people(by=by)
-    places = environments_in_order()
+    environments = environments_in_order()
     for begin in range(0, size.subjects, BATCH):
         with transaction.atomic():
             record(by=by, why="fill the database to measure")
-            _add_subjects(places, range(begin, min(begin + BATCH, size.subjects)))
+            _add_subjects(environments, range(begin, min(begin + BATCH, size.subjects)))
     with transaction.atomic():
         record(by=by, why="fill the database to measure")
-        _add_outlooks(places)
+        _add_outlooks(environments)
         refresh_marks()
-        _add_requests(places, min(size.requests, size.subjects))
+        _add_requests(environments, min(size.requests, size.subjects))
     with connection.cursor() as cursor:
         # as PostgreSQL does by itself soon after; a test's transaction can't
         cursor.execute("ANALYZE" if connection.in_atomic_block else "VACUUM (ANALYZE)")
@@ -203,15 +203,17 @@ def _schema(number: int, version: int) -> ParsedSchema:
     return schema_engine.parse("AVRO", text)
 
 
-def _add_subjects(places: list[Environment], numbers: range) -> None:
+def _add_subjects(environments: list[Environment], numbers: range) -> None:
     schemas = {(number, version): _schema(number, version) for number in numbers for version in range(1, VERSIONS + 1)}
-    for place in places:
-        lags = LAGS[place.registry.name]
-        context, _ = Context.objects.get_or_create(registry=place.registry, name=DEFAULT_CONTEXT)
-        held = {number: lags[number % len(lags)] for number in numbers}
-        rows = Subject.objects.bulk_create(Subject(context=context, name=_name(n)) for n in numbers if held[n])
-        subjects = dict(zip((n for n in numbers if held[n]), rows, strict=True))
-        keys = [(number, version) for number in subjects for version in range(1, held[number] + 1)]
+    for environment in environments:
+        lags = LAGS[environment.registry.name]
+        context, _ = Context.objects.get_or_create(registry=environment.registry, name=DEFAULT_CONTEXT)
+        version_counts = {number: lags[number % len(lags)] for number in numbers}
+        rows = Subject.objects.bulk_create(
+            Subject(context=context, name=_name(n)) for n in numbers if version_counts[n]
+        )
+        subjects = dict(zip((n for n in numbers if version_counts[n]), rows, strict=True))
+        keys = [(number, version) for number in subjects for version in range(1, version_counts[number] + 1)]
         first, context.next_schema_id = context.next_schema_id, context.next_schema_id + len(keys)
         context.save()
         stored = Schema.objects.bulk_create(
@@ -239,9 +241,9 @@ def _schema_row(context: Context, schema_id: int, schema: ParsedSchema) -> Schem
     )
 
 
-def _add_outlooks(places: list[Environment]) -> None:
+def _add_outlooks(environments: list[Environment]) -> None:
     """An answer to every question of the board; every ninth says no."""
-    pairs = pairs_of(places)
+    pairs = pairs_of(environments)
     PromotionOutlook.objects.bulk_create(
         (
             PromotionOutlook(
@@ -250,19 +252,19 @@ def _add_outlooks(places: list[Environment]) -> None:
                 context_name=subject.context,
                 subject_name=subject.subject,
                 basis=basis,
-                verdict="no" if place % 9 == 0 else "needs approval",
+                verdict="no" if index % 9 == 0 else "needs approval",
                 reasons=[{"code": "approval", "sentence": "prod asks for 1 approval.", "cure": "Request it."}],
             )
-            for place, (number, subject, basis) in enumerate(bases(pairs))
+            for index, (number, subject, basis) in enumerate(bases(pairs))
         ),
         batch_size=BATCH,
     )
 
 
-def _add_requests(places: list[Environment], count: int) -> None:
+def _add_requests(environments: list[Environment], count: int) -> None:
     """Requests in review, all with a whole plan, of as many subjects."""
     requester = User.objects.get(username="steward")
-    source, target = places[0], places[-1]
+    source, target = environments[0], environments[-1]
     numbers = [number for number in range(count * 5) if number % 5 == 4][:count]
     plan = make_plan(PromotionSpec(target, (SpecItem(SubjectName(DEFAULT_CONTEXT, _name(4)), VERSIONS),), source))
     requests = PromotionRequest.objects.bulk_create(

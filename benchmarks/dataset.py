@@ -112,7 +112,7 @@ def text_of(number: int, version: int, size: Size) -> str:
             name = f"{name}_{len(fields)}"
         taken.add(name)
         if not number % 7 and not fields and count > 4:
-            inner = [{"name": each, "type": "string"} for each in ("street", "city", "postal_code")]
+            inner = [{"name": number_or_name, "type": "string"} for number_or_name in ("street", "city", "postal_code")]
             fields.append({"name": "home", "type": {"type": "record", "name": "Home", "fields": inner}})
             count -= len(inner)
             continue
@@ -120,7 +120,8 @@ def text_of(number: int, version: int, size: Size) -> str:
     if is_referring(number):
         fields.append({"name": "address", "type": f"{NAMESPACE}.Address"})
     fields += [
-        {"name": f"added_in_{each}", "type": ["null", "string"], "default": None} for each in range(2, version + 1)
+        {"name": f"added_in_{number_or_name}", "type": ["null", "string"], "default": None}
+        for number_or_name in range(2, version + 1)
     ]
     root: dict[str, Any] = {
         "type": "record",
@@ -141,15 +142,15 @@ def _field_name(rng: random.Random, number: int, noun: str) -> str:
 
 
 def _field(rng: random.Random, name: str, noun: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": name, "type": rng.choice(_TYPES)}
-    said = rng.random()
-    if said < 0.35:
-        found["doc"] = f"The {name.replace('_', ' ')} of the {noun}."
-    elif said < 0.36:
-        found["doc"] = f"Relevant to GDPR: the {name.replace('_', ' ')}."
+    field: dict[str, Any] = {"name": name, "type": rng.choice(_TYPES)}
+    chance = rng.random()
+    if chance < 0.35:
+        field["doc"] = f"The {name.replace('_', ' ')} of the {noun}."
+    elif chance < 0.36:
+        field["doc"] = f"Relevant to GDPR: the {name.replace('_', ' ')}."
     if rng.random() < 0.01:
-        found["confluent:tags"] = [rng.choice(_TAGS)]
-    return found
+        field["confluent:tags"] = [rng.choice(_TAGS)]
+    return field
 
 
 def is_referring(number: int) -> bool:
@@ -254,9 +255,9 @@ class _Filling:
         shares = sum(SHARES.values())
         first = max(1, self.size.subjects * max(SHARES.values()) // shares)
         most = first * (self.size.versions + 1) + 10
-        for place in self.places.values():
-            place.context.next_schema_id = most
-            place.context.save()
+        for environment in self.places.values():
+            environment.context.next_schema_id = most
+            environment.context.save()
         self._copy([self._rows(-1, name) for name in self.places])
         numbers = iter(range(first))
         done = 0
@@ -272,19 +273,19 @@ class _Filling:
 
     def _rows(self, number: int, registry: str) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of one subject in one environment; -1 is the shared one."""
-        place = self.places[registry]
+        environment = self.places[registry]
         rows: dict[str, list[tuple[Any, ...]]] = {"subject": [], "schema": [], "schemaversion": [], "schemareference": [], "subjectnote": []}  # fmt: skip
         name = SHARED if number < 0 else name_of(number)
         subject = self._next("subject")
-        rows["subject"].append((subject, place.context.pk, name, self.now))
+        rows["subject"].append((subject, environment.context.pk, name, self.now))
         for version, (text, parsed) in enumerate(self._schemas(number), start=1):
             identity = identify("AVRO", parsed.canonical, parsed.references)
             schema, row = self._next("schema"), self._next("schemaversion")
             rows["schema"].append((
-                schema, place.context.pk, place.next_id, "AVRO", parsed.canonical, identity.digest, parsed.fingerprint,
+                schema, environment.context.pk, environment.next_id, "AVRO", parsed.canonical, identity.digest, parsed.fingerprint,
                 identity.guid, False, self.now,
             ))  # fmt: skip
-            place.next_id += 1
+            environment.next_id += 1
             rows["schemaversion"].append((row, subject, version, schema, text, self.now, "bench", "command", False))
             if number < 0:
                 self.targets[registry] = row
@@ -324,8 +325,8 @@ class _Filling:
         with connection.cursor() as cursor:
             for table, last in self.keys.items():
                 cursor.execute(f"SELECT setval(pg_get_serial_sequence('subjects_{table}', 'id'), %s)", [last])
-        held = Subject.objects.filter(context=self.places["staging"].context).exclude(name=SHARED).order_by("pk")
-        names = list(held.values_list("name", flat=True)[:MOST_REQUESTS])
+        subjects = Subject.objects.filter(context=self.places["staging"].context).exclude(name=SHARED).order_by("pk")
+        names = list(subjects.values_list("name", flat=True)[:MOST_REQUESTS])
         self._requests(names)
         self._findings(names[:MOST_FINDINGS])
 

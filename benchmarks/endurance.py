@@ -62,46 +62,48 @@ class Trouble:
     read_errors: int
 
 
-def troubles(seen: Seen, site: Site) -> list[Trouble]:
+def troubles(record: Seen, site: Site) -> list[Trouble]:
     """What each fault did, until the next one."""
-    found = []
-    ends = [*(at for _, at in seen.faults[1:]), seen.seconds[-1].at]
-    for (fault, begin), limit in zip(seen.faults, ends, strict=True):
+    results = []
+    ends = [*(at for _, at in record.faults[1:]), record.seconds[-1].at]
+    for (fault, begin), limit in zip(record.faults, ends, strict=True):
         back = site.ready_after(fault.part, begin)
         away = min(limit, back or limit)
-        errors = tuple(each for each in seen.errors if begin <= each.at < limit)
+        errors = tuple(sample for sample in record.errors if begin <= sample.at < limit)
         # The last answer to what was asked while the part was away: it may have waited for it.
         late = [
-            each.at
-            for each in seen.seconds
-            if begin < each.at <= limit and each.taken and each.at - max(each.taken) <= away
+            sample.at
+            for sample in record.seconds
+            if begin < sample.at <= limit and sample.taken and sample.at - max(sample.taken) <= away
         ]
-        end = max([away, *(each.at for each in errors), *late])
-        within = [each for each in seen.seconds if begin < each.at <= end + 1]
-        found.append(
+        end = max([away, *(sample.at for sample in errors), *late])
+        within = [sample for sample in record.seconds if begin < sample.at <= end + 1]
+        results.append(
             Trouble(
                 fault, begin, back, end, errors,
-                longest=max((max(each.taken) for each in within if each.taken), default=0.0),
-                read=sum(each.steady for each in seen.seconds if begin < each.at <= away + 0.5),
-                read_errors=sum(begin <= each.at <= away for each in seen.steady_errors),
+                longest=max((max(sample.taken) for sample in within if sample.taken), default=0.0),
+                read=sum(sample.steady for sample in record.seconds if begin < sample.at <= away + 0.5),
+                read_errors=sum(begin <= sample.at <= away for sample in record.steady_errors),
             )
         )  # fmt: skip
-    return found
+    return results
 
 
-def verdicts(seen: Seen, seconds: float, site: Site) -> Iterator[Verdict]:
+def verdicts(record: Seen, seconds: float, site: Site) -> Iterator[Verdict]:
     """What came of the faults, and whether it stayed as quick and as large."""
-    found = troubles(seen, site)
-    for trouble in found:
+    fault_results = troubles(record, site)
+    for trouble in fault_results:
         yield _fault(trouble)
         yield _reads(trouble)
-    for fault in FAULTS[len(found) :]:
+    for fault in FAULTS[len(fault_results) :]:
         yield Verdict(fault.name, "wasn't done: the one before it wasn't over in time", False)
-    outside = [each for each in seen.errors if not any(each_.begin <= each.at <= each_.end for each_ in found)]
-    said = f"{len(outside):,}{_statuses(outside)}"
-    yield Verdict("errors at other times", said, not outside)
-    yield _steady_p99(seen, seconds, found)
-    yield from (_flat(name, seen, seconds) for name in MEMORY)
+    outside = [
+        error for error in record.errors if not any(each_.begin <= error.at <= each_.end for each_ in fault_results)
+    ]
+    text = f"{len(outside):,}{_statuses(outside)}"
+    yield Verdict("errors at other times", text, not outside)
+    yield _steady_p99(record, seconds, fault_results)
+    yield from (_flat(name, record, seconds) for name in MEMORY)
 
 
 def _fault(trouble: Trouble) -> Verdict:
@@ -114,39 +116,40 @@ def _fault(trouble: Trouble) -> Verdict:
             trouble.back is not None,
         )
     first, last = errors[0].at - trouble.begin, errors[-1].at - trouble.begin
-    documented = [each for each in errors if each.is_told and each.what in trouble.fault.told]
-    others = [each for each in errors if each not in documented]
-    said = (
+    documented = [error for error in errors if error.is_told and error.what in trouble.fault.told]
+    others = [error for error in errors if error not in documented]
+    text = (
         f"{back}; from {first:.1f} to {last:.1f} s after it {len(documented):,} answers as documented"
         f"{_statuses(documented)}, {len(others):,} other errors{_statuses(others)}; the longest answer took "
         f"{milliseconds(trouble.longest)}"
     )
-    return Verdict(trouble.fault.name, said, not others and trouble.back is not None)
+    return Verdict(trouble.fault.name, text, not others and trouble.back is not None)
 
 
 def _statuses(errors: Sequence[Error]) -> str:
     if not errors:
         return ""
-    counts = Counter(each.what for each in errors).most_common()
-    first = {each.what: each.said[:120] for each in reversed(errors)}
+    counts = Counter(error.what for error in errors).most_common()
+    first = {error.what: error.said[:120] for error in reversed(errors)}
     return ": " + "; ".join(f"{count:,} × {what} ({' '.join(first[what].split())})" for what, count in counts)
 
 
 def _reads(trouble: Trouble) -> Verdict:
     """One schema that was read all the time, by one connection to each web server."""
     seconds = (trouble.back or trouble.end) - trouble.begin
-    said = f"{trouble.read:,} answers in {seconds:.1f} s, {trouble.read_errors:,} errors"
-    return Verdict(f"cached reads meanwhile, {trouble.fault.name}", said, trouble.read > 0)
+    text = f"{trouble.read:,} answers in {seconds:.1f} s, {trouble.read_errors:,} errors"
+    return Verdict(f"cached reads meanwhile, {trouble.fault.name}", text, trouble.read > 0)
 
 
-def _steady_p99(seen: Seen, seconds: float, found: Sequence[Trouble]) -> Verdict:
+def _steady_p99(record: Seen, seconds: float, fault_results: Sequence[Trouble]) -> Verdict:
     def p99(quarter: int) -> float:
-        begin, end = seen.began + quarter * seconds / 4, seen.began + (quarter + 1) * seconds / 4
+        begin, end = record.began + quarter * seconds / 4, record.began + (quarter + 1) * seconds / 4
         taken = [
             took
-            for each in seen.seconds
-            if begin < each.at <= end and not any(one.begin <= each.at <= one.end + 1 for one in found)
-            for took in each.taken
+            for second_row in record.seconds
+            if begin < second_row.at <= end
+            and not any(one.begin <= second_row.at <= one.end + 1 for one in fault_results)
+            for took in second_row.taken
         ]
         return percentile(sorted(taken), 0.99)
 
@@ -154,22 +157,24 @@ def _steady_p99(seen: Seen, seconds: float, found: Sequence[Trouble]) -> Verdict
     second, last = p99(1), p99(3)
     if not second or not last:
         return Verdict(what, "too short a run to say: a quarter has no time apart from the faults")
-    said = f"{milliseconds(second)}, then {milliseconds(last)}, apart from the faults"
-    return Verdict(what, said, last <= SLOWER * second)
+    text = f"{milliseconds(second)}, then {milliseconds(last)}, apart from the faults"
+    return Verdict(what, text, last <= SLOWER * second)
 
 
-def _flat(name: str, seen: Seen, seconds: float) -> Verdict:
+def _flat(name: str, record: Seen, seconds: float) -> Verdict:
     """Whether the memory of a part stays in the last quarter, when the caches of all have had time to fill."""
-    samples = [(at, each[name]) for at, each in seen.memory if at >= seen.began + 0.75 * seconds and each[name]]
+    samples = [
+        (at, memory[name]) for at, memory in record.memory if at >= record.began + 0.75 * seconds and memory[name]
+    ]
     what = f"memory of {name} flat in the last quarter"
     if len(samples) < 3:
         return Verdict(what, "too short a run to say")
     growth, mean = growth_of(samples)
-    said = (
+    text = (
         f"{mean / 2**20:,.0f} MiB, {growth / 2**20:+.1f} MiB ({growth / mean:+.1%}) in "
         f"{(samples[-1][0] - samples[0][0]) / 60:.1f} minutes"
     )
-    return Verdict(what, said, growth <= max(FLAT * mean, FLAT_BYTES))
+    return Verdict(what, text, growth <= max(FLAT * mean, FLAT_BYTES))
 
 
 def growth_of(samples: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -245,24 +250,29 @@ def measure(size: Size, say: Say) -> Iterator[Row | Verdict]:
     with running_site() as site:
         target = site.targets[0]
         data = DataSet(target, size.subjects)
-        operations = [each for each in data.make() if not each.is_numbered]
+        operations = [operation for operation in data.make() if not operation.is_numbered]
         pages = pages_of("dev", data.hot[0], data.prefix)
         kinds = kinds_of(target, [*operations, registrations(data)], pages, site.cookie)
-        requests, seen = mixed(kinds), Seen()
+        requests, record = mixed(kinds), Seen()
         say(f"{size.subjects:,} subjects; the maximum is looked for")
         most = at_most(
-            site.targets, requests, lanes=LANES, seconds=size.maximum_seconds, serial=seen.serial, note=seen.note_ids
+            site.targets,
+            requests,
+            lanes=LANES,
+            seconds=size.maximum_seconds,
+            serial=record.serial,
+            note=record.note_ids,
         )
         rate = SHARE * most
         yield Verdict("at most", f"{most:,.0f} requests a second are answered; {rate:,.0f} are asked for")
-        yield from _load(site, size, requests, rate, seen)
+        yield from _load(site, size, requests, rate, record)
         site.parts.wait(*site.parts.keepers)  # what was killed late may still be starting
-        yield from verdicts(seen, size.minutes * 60, site)
-        say(f"reading {len(seen.registered):,} ids again")
-        yield kept(data, seen)
+        yield from verdicts(record, size.minutes * 60, site)
+        say(f"reading {len(record.registered):,} ids again")
+        yield kept(data, record)
 
 
-def _load(site: Site, size: Size, requests: Sequence[tuple[int, str]], rate: float, seen: Seen) -> Iterator[Row]:
+def _load(site: Site, size: Size, requests: Sequence[tuple[int, str]], rate: float, record: Seen) -> Iterator[Row]:
     seconds = size.minutes * 60
     step = 60.0 if size.minutes >= STEPS else seconds / STEPS
     steady = next(request for request in requests if "GET /schemas/ids/" in request[1])
@@ -271,64 +281,64 @@ def _load(site: Site, size: Size, requests: Sequence[tuple[int, str]], rate: flo
         stream("steady", [steady], rate=STEADY * STEADY_LANES, lanes=STEADY_LANES, pinned=True),
     ]
     left, shown, sampled = list(FAULTS), 0, 0.0
-    for told in lines(site.targets, streams, seconds=seconds, serial=seen.serial):
-        seen.began = told["began"]
-        seen.note(told)
-        passed = time.monotonic() - seen.began
-        if left and passed >= left[0].share * seconds and _is_over(seen, site):
+    for line in lines(site.targets, streams, seconds=seconds, serial=record.serial):
+        record.began = line["began"]
+        record.note(line)
+        passed = time.monotonic() - record.began
+        if left and passed >= left[0].share * seconds and _is_over(record, site):
             fault = left.pop(0)
-            seen.faults.append((fault, time.monotonic()))
+            record.faults.append((fault, time.monotonic()))
             fault.do(site)
         if passed - sampled >= min(5.0, step / 2):
             sampled = passed
-            seen.memory.append((time.monotonic(), site.memory()))
-        while told["at"] - seen.began >= (shown + 1) * step - 0.5:
-            yield _row(seen, shown, step)
+            record.memory.append((time.monotonic(), site.memory()))
+        while line["at"] - record.began >= (shown + 1) * step - 0.5:
+            yield _row(record, shown, step)
             shown += 1
 
 
-def _is_over(seen: Seen, site: Site) -> bool:
+def _is_over(record: Seen, site: Site) -> bool:
     """Whether the last fault is: its part is back and nothing has been wrong since for a while.
 
     On a machine that has much else to do a part takes its time, and what comes of it mustn't count for the next fault.
     """
-    if not seen.faults:
+    if not record.faults:
         return True
-    fault, begin = seen.faults[-1]
+    fault, begin = record.faults[-1]
     back = site.ready_after(fault.part, begin)
-    wrong = max((each.at for each in seen.errors), default=0.0)
-    return back is not None and time.monotonic() > max(back, wrong) + QUIET
+    last_error = max((error.at for error in record.errors), default=0.0)
+    return back is not None and time.monotonic() > max(back, last_error) + QUIET
 
 
-def _row(seen: Seen, number: int, step: float) -> Row:
-    begin, end = seen.began + number * step, seen.began + (number + 1) * step
-    found = [each for each in seen.seconds if begin < each.at - 0.5 <= end]
-    taken = sorted(each for second in found for each in second.taken)
+def _row(record: Seen, number: int, step: float) -> Row:
+    begin, end = record.began + number * step, record.began + (number + 1) * step
+    seconds = [duration for duration in record.seconds if begin < duration.at - 0.5 <= end]
+    taken = sorted(duration for second in seconds for duration in second.taken)
     return Row(
         f"{number + 1}" if step == 60 else f"{number * step:.0f}–{(number + 1) * step:.0f} s",
         len(taken) / step,
         percentile(taken, 0.5),
         percentile(taken, 0.99),
-        sum(second.errors for second in found),
-        sum(second.skipped for second in found),
-        seen.memory[-1][1] if seen.memory else {},
+        sum(second.errors for second in seconds),
+        sum(second.skipped for second in seconds),
+        record.memory[-1][1] if record.memory else {},
     )
 
 
-def kept(data: DataSet, seen: Seen) -> Verdict:
+def kept(data: DataSet, record: Seen) -> Verdict:
     """Whether every registration that was answered for is there. Raises RemoteUnavailable."""
-    ids = sorted(seen.registered.items())
-    answers = ask(data.target, [Call("GET", f"/schemas/ids/{found}") for _, found in ids])
+    ids = sorted(record.registered.items())
+    answers = ask(data.target, [Call("GET", f"/schemas/ids/{schema_id}") for _, schema_id in ids])
     lost = [
-        (serial, found, status)
-        for (serial, found), (status, body) in zip(ids, answers, strict=True)
+        (serial, schema_id, status)
+        for (serial, schema_id), (status, body) in zip(ids, answers, strict=True)
         if status != 200 or f"added_{serial:012d}" not in body
     ]
-    said = f"{len(ids):,} were answered for, {len(lost):,} of them aren't there"
+    text = f"{len(ids):,} were answered for, {len(lost):,} of them aren't there"
     if lost:
-        serial, found, status = lost[0]
-        said += f"; the first: number {serial} got id {found}, which answers {status}"
-    return Verdict("registrations", said, bool(ids) and not lost)
+        serial, schema_id, status = lost[0]
+        text += f"; the first: number {serial} got id {schema_id}, which answers {status}"
+    return Verdict("registrations", text, bool(ids) and not lost)
 
 
 # -- what is shown ------------------------------------------------------------------------------------------------------

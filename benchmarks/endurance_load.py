@@ -103,14 +103,14 @@ class Stream:
 
     def line(self) -> dict[str, Any]:
         """What came since the last one."""
-        told = {
+        report = {
             "taken": [[kind, round(seconds, 5)] for kind, seconds in self.taken],
             "errors": self.errors,
             "registered": self.registered,
             "skipped": self.skipped,
         }
         self.forget()
-        return told
+        return report
 
 
 class Lane:
@@ -178,11 +178,11 @@ class Lane:
         """Take a part of the answer."""
         if not self.waiting:
             return
-        answer = self.answer
-        answer += data
+        response = self.answer
+        response += data
         if self.needed < 0 and not self.read_head():
             return
-        if (self.chunked and answer.endswith(LAST_CHUNK)) or (not self.chunked and len(answer) >= self.needed):
+        if (self.chunked and response.endswith(LAST_CHUNK)) or (not self.chunked and len(response) >= self.needed):
             self.done()
 
     def read_head(self) -> bool:
@@ -193,8 +193,8 @@ class Lane:
         head = bytes(self.answer[: end + 2]).lower()
         self.body_at, self.status = end + 4, int(head[9:12])
         self.closes, self.chunked = b"\r\nconnection: close" in head, b"\r\ntransfer-encoding:" in head
-        place = head.find(LENGTH)
-        length = int(head[place + len(LENGTH) : head.index(b"\r\n", place + 2)]) if place >= 0 else 0
+        position = head.find(LENGTH)
+        length = int(head[position + len(LENGTH) : head.index(b"\r\n", position + 2)]) if position >= 0 else 0
         self.needed = self.body_at + length
         return True
 
@@ -237,10 +237,10 @@ class Lane:
             self.transport.abort()
             self.again()
 
-    def note(self, what: str, said: str) -> None:
+    def note(self, what: str, text: str) -> None:
         """Note what was no success."""
         moment = time.monotonic()
-        self.stream.errors.append((self.kind, round(moment, 3), round(moment - self.due, 5), what, said))
+        self.stream.errors.append((self.kind, round(moment, 3), round(moment - self.due, 5), what, text))
 
 
 class Wire(asyncio.Protocol):
@@ -274,7 +274,7 @@ class Run:
         self.is_over = False
         self.began = 0.0
         self.tasks: set[asyncio.Task[None]] = set()
-        self.streams = [Stream(each, self) for each in job["streams"]]
+        self.streams = [Stream(stream, self) for stream in job["streams"]]
 
     def later(self, work: Any) -> None:
         """Do something meanwhile."""
@@ -288,7 +288,7 @@ class Run:
         for stream in self.streams:
             for lane in stream.lanes:
                 self.later(lane.connect())
-        told = self.began
+        reported_at = self.began
         while True:
             moment = time.monotonic()
             if moment - self.began >= self.seconds:
@@ -297,8 +297,8 @@ class Run:
                     break
             for stream in self.streams:
                 stream.tick(moment)
-            if moment - told >= 1.0:
-                told = moment
+            if moment - reported_at >= 1.0:
+                reported_at = moment
                 self.tell(moment)
                 for stream in self.streams:
                     for lane in stream.lanes:
@@ -312,9 +312,9 @@ class Run:
         say({**line, "streams": {stream.name: stream.line() for stream in self.streams}})
 
 
-def say(told: dict[str, Any]) -> None:
+def say(report: dict[str, Any]) -> None:
     """Print a line now."""
-    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.write(json.dumps(report) + "\n")
     sys.stdout.flush()
 
 

@@ -103,9 +103,9 @@ class Keepers:
     def _run(self) -> None:
         while not self._over.is_set():
             with self._lock:
-                found = list(self.keepers.values())
+                keepers = list(self.keepers.values())
             try:
-                for keeper in found:
+                for keeper in keepers:
                     keeper.advance(set(), time.monotonic())
                 self.layout.watchdog.revive()
             except Exception as error:  # noqa: BLE001 - nobody would hear of it in this thread
@@ -138,7 +138,7 @@ class Site:
         """`kill -9` of the process that answers, of the second web server; its server ends, the keeper starts it again."""
         root = self._pid("web-2")
         # The one that serves is by far the largest: the others only track resources.
-        largest = max(psutil.Process(root).children(), key=lambda each: int(each.memory_info().rss), default=None)
+        largest = max(psutil.Process(root).children(), key=lambda process: int(process.memory_info().rss), default=None)
         os.kill(largest.pid if largest else root, signal.SIGKILL)
 
     def _send(self, name: str, number: signal.Signals) -> None:
@@ -165,10 +165,10 @@ class Site:
         total = 0
         try:
             root = psutil.Process(pid) if pid else None
-            found = [root, *root.children(recursive=True)] if root else []
+            processes = [root, *root.children(recursive=True)] if root else []
         except psutil.Error:
             return 0  # it has just ended: its keeper starts it again
-        for process in found:
+        for process in processes:
             try:
                 total += process.memory_full_info().uss
             except psutil.Error:
@@ -187,11 +187,11 @@ def running_site() -> Iterator[Site]:
     watchdog = Watchdog()
     watchdog.start()
     with tempfile.TemporaryDirectory(prefix="schemadesk-bench-", ignore_cleanup_errors=True) as scratch:
-        told: list[tuple[float, str, str]] = []
+        log: list[tuple[float, str, str]] = []
         ports = {"web": free_port()}
         first = Layout.at(
             Path(scratch) / "data", watchdog, ports=ports,
-            say=lambda part, text: told.append((time.monotonic(), part, text)),
+            say=lambda part, text: log.append((time.monotonic(), part, text)),
         )  # fmt: skip
         first.secret("django")
         first = replace(first, product=product(first))
@@ -211,7 +211,7 @@ def running_site() -> Iterator[Site]:
                 Target(name, f"http://{LOOPBACK}:{layout.ports['web']}", authorization, pids=(), is_scratch=True)
                 for name, layout in zip(WEBS, (first, second), strict=True)
             ]
-            yield Site(first, parts, told, (targets[0], targets[1]), cookie)
+            yield Site(first, parts, log, (targets[0], targets[1]), cookie)
         finally:
             parts.end()
             watchdog.close()

@@ -52,12 +52,12 @@ class Kind:
 
 def kinds_of(target: Target, operations: Sequence[Operation], pages: Mapping[str, str], cookie: str) -> list[Kind]:
     """The kinds of a mix: operations of the registry, and pages (name → address) with a session's cookie."""
-    found = []
+    kinds = []
     for operation in operations:
         name = "list" if operation.name.startswith("list of ") else operation.name
-        found.append(Kind(operation.name, [_raw(target, call) for call in operation.calls], SHARES.get(name, OTHER)))
+        kinds.append(Kind(operation.name, [_raw(target, call) for call in operation.calls], SHARES.get(name, OTHER)))
     share = SHARES["page"] / max(1, len(pages))
-    return found + [Kind(name, [raw_page(target, address, cookie)], share) for name, address in pages.items()]
+    return kinds + [Kind(name, [raw_page(target, address, cookie)], share) for name, address in pages.items()]
 
 
 def _raw(target: Target, call: Call) -> str:
@@ -76,12 +76,12 @@ def mixed(kinds: Sequence[Kind]) -> list[tuple[int, str]]:
     """The requests in the order in which they are sent, with the numbers of their kinds: each kind has its share."""
     rng = random.Random(1)  # noqa: S311  no secret
     total = sum(kind.share for kind in kinds)
-    found: list[tuple[int, str]] = []
+    requests: list[tuple[int, str]] = []
     for number, kind in enumerate(kinds):
         count = max(1, round(TURN * kind.share / total))
-        found += [(number, kind.requests[place % len(kind.requests)]) for place in range(count)]
-    rng.shuffle(found)
-    return found
+        requests += [(number, kind.requests[index % len(kind.requests)]) for index in range(count)]
+    rng.shuffle(requests)
+    return requests
 
 
 def registrations(data: DataSet) -> Operation:
@@ -93,13 +93,13 @@ def registrations(data: DataSet) -> Operation:
 
 def pages_of(registry: str, subject: str, word: str) -> dict[str, str]:
     """The pages that people look at, by name."""
-    place = {"registry": registry, "subject": subject}
+    parameters = {"registry": registry, "subject": subject}
     return {
         "page: subjects": reverse("ui:subjects", kwargs={"registry": registry}),
         "page: search": f"{reverse('ui:search')}?q={word}",
-        "page: subject": reverse("ui:subject", kwargs=place),
+        "page: subject": reverse("ui:subject", kwargs=parameters),
         "page: board": reverse("ui:environments"),
-        "page: compare": f"{reverse('ui:compare', kwargs=place)}?from=1&to=2",
+        "page: compare": f"{reverse('ui:compare', kwargs=parameters)}?from=1&to=2",
     }
 
 
@@ -133,10 +133,10 @@ def lines(
             with closing(process.stdin):
                 process.stdin.write(json.dumps(job) + "\n")
             for line in process.stdout:
-                told = json.loads(line)
-                if told.get("over"):
+                report = json.loads(line)
+                if report.get("over"):
                     return
-                yield told
+                yield report
         finally:
             process.kill()
     raise RemoteUnavailable("The load generator ended before the load was over.")
@@ -150,13 +150,13 @@ def at_most(targets: Sequence[Target], requests: Sequence[tuple[int, str]], *, l
     """
     answered, last = 0, 0.0
     began: float | None = None
-    for told in lines(targets, [stream("mix", requests, rate=0.0, lanes=lanes)], seconds=seconds, serial=serial):
-        note(told)
-        if told["at"] - told["began"] < seconds / 3:
-            began = told["at"]
+    for report in lines(targets, [stream("mix", requests, rate=0.0, lanes=lanes)], seconds=seconds, serial=serial):
+        note(report)
+        if report["at"] - report["began"] < seconds / 3:
+            began = report["at"]
             continue
-        began = told["began"] if began is None else began
-        answered, last = answered + len(told["streams"]["mix"]["taken"]), told["at"]
+        began = report["began"] if began is None else began
+        answered, last = answered + len(report["streams"]["mix"]["taken"]), report["at"]
     if began is None or not answered:
         raise RemoteUnavailable("No request of the mixed load was answered.")
     return answered / (last - began)
@@ -226,20 +226,20 @@ class Seen:
     serial: int = FIRST_SERIAL
     began: float = 0.0
 
-    def note_ids(self, told: Mapping[str, Any]) -> None:
+    def note_ids(self, report: Mapping[str, Any]) -> None:
         """Registrations that were answered for."""
-        self.serial = told["serial"]
-        for each in told["streams"].values():
-            self.registered |= {int(serial): int(found) for serial, found in each["registered"]}
+        self.serial = report["serial"]
+        for stream_report in report["streams"].values():
+            self.registered |= {int(serial): int(schema_id) for serial, schema_id in stream_report["registered"]}
 
-    def note(self, told: Mapping[str, Any]) -> None:
+    def note(self, report: Mapping[str, Any]) -> None:
         """A line of the load generator."""
-        self.note_ids(told)
-        mix, steady = told["streams"]["mix"], told["streams"]["steady"]
+        self.note_ids(report)
+        mix, steady = report["streams"]["mix"], report["streams"]["steady"]
         taken = array("f", [seconds for _, seconds in mix["taken"]])
-        self.seconds.append(Second(told["at"], taken, len(mix["errors"]), mix["skipped"], len(steady["taken"])))
-        self.errors += [Error(*each[1:]) for each in mix["errors"]]
-        self.steady_errors += [Error(*each[1:]) for each in steady["errors"]]
+        self.seconds.append(Second(report["at"], taken, len(mix["errors"]), mix["skipped"], len(steady["taken"])))
+        self.errors += [Error(*error[1:]) for error in mix["errors"]]
+        self.steady_errors += [Error(*error[1:]) for error in steady["errors"]]
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

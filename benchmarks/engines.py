@@ -261,14 +261,14 @@ def table(rows: list[Row]) -> str:
 
 def cells(row: Row) -> list[str]:
     """Median, 99 %, goal and what else is to say, for people."""
-    goal, said = "", row.note
+    goal, note = "", row.note
     if row.goal is not None:
         goal = f"{milliseconds(row.goal)}{'' if row.timing.median <= row.goal else ' (missed)'}"
     if row.other is not None:
-        said = f"{OTHERS} {milliseconds(row.other)}: {row.other / row.timing.median:.1f} times as long"
+        note = f"{OTHERS} {milliseconds(row.other)}: {row.other / row.timing.median:.1f} times as long"
     elif ("AVRO", row.what) == (row.format, row.what) and row.what.startswith("check a pair"):
-        said = f"{OTHERS} isn't installed: left out"
-    return [milliseconds(row.timing.median), milliseconds(row.timing.p99), goal, said]
+        note = f"{OTHERS} isn't installed: left out"
+    return [milliseconds(row.timing.median), milliseconds(row.timing.p99), goal, note]
 
 
 def milliseconds(seconds: float) -> str:

@@ -152,13 +152,13 @@ def _operations(database: Database, data_size: dataset.Size, size: Size, say: Sa
 
 
 def _measured(data: LoadedSet, operations: Sequence[Operation], size: Size, say: Say) -> list[registry.Row]:
-    found = []
+    rows = []
     for row in registry.measure_operations(data, operations, registry.Size(seconds=size.seconds)):
         say(f"{row.what}, {row.connections} connections: {row.measured.failed or milliseconds(row.measured.p50)}")
         if row.measured.failed:
             raise RemoteUnavailable(f"{row.what}: {row.measured.failed}")
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _compared(before: Sequence[registry.Row], after: Sequence[registry.Row], size: Size, way: str) -> Part:
@@ -169,9 +169,9 @@ def _compared(before: Sequence[registry.Row], after: Sequence[registry.Row], siz
         )
         for old, new in zip(before, after, strict=True)
     ]  # fmt: skip
-    said = f"operations over {size.small:,} and over {size.subjects:,} subjects, {way}, goal {GOAL} ×"
+    title = f"operations over {size.small:,} and over {size.subjects:,} subjects, {way}, goal {GOAL} ×"
     return Part(
-        said, ("operation", "connections", "small p50", "large p50", "×", "small CPU ms", "large CPU ms", "×"), rows
+        title, ("operation", "connections", "small p50", "large p50", "×", "small CPU ms", "large CPU ms", "×"), rows
     )
 
 
@@ -190,8 +190,8 @@ def _cpu_ratio(old: registry.Row, new: registry.Row) -> str:
 
 
 def _ratio(before: float, after: float) -> str:
-    found = after / before if before else 0.0
-    return f"{found:.2f}{' (missed)' if found > GOAL else ''}"
+    ratio = after / before if before else 0.0
+    return f"{ratio:.2f}{' (missed)' if ratio > GOAL else ''}"
 
 
 # -- pages --------------------------------------------------------------------------------------------------------------
@@ -216,10 +216,10 @@ def _pages(target: Target, data: LoadedSet, database: Database) -> Part:
 
 
 def _addresses(data: LoadedSet) -> dict[str, str]:
-    found = pages_of("dev", dataset.name_of(data.hot[0]), "customer")
-    found["page: subjects, in the middle"] = f"{found['page: subjects']}?offset={data.count // 2 // 50 * 50}"
-    found["page: subjects, by a word"] = f"{found['page: subjects']}?q=customer"
-    return {name: address for name, address in found.items() if name != "page: search"}
+    addresses = pages_of("dev", dataset.name_of(data.hot[0]), "customer")
+    addresses["page: subjects, in the middle"] = f"{addresses['page: subjects']}?offset={data.count // 2 // 50 * 50}"
+    addresses["page: subjects, by a word"] = f"{addresses['page: subjects']}?q=customer"
+    return {name: address for name, address in addresses.items() if name != "page: search"}
 
 
 # -- the mixed load -----------------------------------------------------------------------------------------------------
@@ -234,19 +234,19 @@ def _load(target: Target, kinds: Sequence[Kind], seconds: float, serial: int) ->
     """What the answers of each kind took. Raises RemoteUnavailable where one was no success."""
     taken: list[list[float]] = [[] for _ in kinds]
     mix = stream("mix", mixed(kinds), rate=0.0, lanes=LANES)
-    for told in lines([target], [mix], seconds=seconds, serial=serial):
-        for number, took in told["streams"]["mix"]["taken"]:
+    for report in lines([target], [mix], seconds=seconds, serial=serial):
+        for number, took in report["streams"]["mix"]["taken"]:
             taken[number].append(took)
-        for number, _, _, what, said in told["streams"]["mix"]["errors"]:
-            raise RemoteUnavailable(f"{target.url}: {kinds[number].name} was answered {what}: {said}")
+        for number, _, _, what, text in report["streams"]["mix"]["errors"]:
+            raise RemoteUnavailable(f"{target.url}: {kinds[number].name} was answered {what}: {text}")
     return taken
 
 
 def _mixed(target: Target, kinds: Sequence[Kind], seconds: float) -> Part:
-    taken = [sorted(each) for each in _load(target, kinds, seconds, FIRST_SERIAL * 2)]
+    taken = [sorted(durations) for durations in _load(target, kinds, seconds, FIRST_SERIAL * 2)]
     rows = [
-        (kind.name, f"{len(found):,}", milliseconds(percentile(found, 0.5)), milliseconds(percentile(found, 0.95)), milliseconds(percentile(found, 0.99)))
-        for kind, found in zip(kinds, taken, strict=True)
+        (kind.name, f"{len(times):,}", milliseconds(percentile(times, 0.5)), milliseconds(percentile(times, 0.95)), milliseconds(percentile(times, 0.99)))
+        for kind, times in zip(kinds, taken, strict=True)
     ]  # fmt: skip
     return Part(f"a mixed load of {LANES} connections, {seconds:g} s", ("what", "answers", "p50", "p95", "p99"), rows)
 
@@ -257,11 +257,11 @@ def _mixed(target: Target, kinds: Sequence[Kind], seconds: float) -> Part:
 def _database(database: Database, plans: Plans, before: Any) -> Iterator[Part]:
     with database.connect() as connection:
         after = counted(connection)
-        for said, found in slowest(connection, plans):
+        for measure, statements in slowest(connection, plans):
             yield Part(
-                f"the slowest {TOP} statements of the mixed load by {said} time",
+                f"the slowest {TOP} statements of the mixed load by {measure} time",
                 ("mean", "calls", "total", "statement", "plans"),
-                [_slow(each) for each in found],
+                [_slow(row) for row in statements],
             )
         yield _scanned(plans, {name: after.scans[name] - before.scans.get(name, 0) for name in plans.large})
         yield Part(
@@ -270,28 +270,33 @@ def _database(database: Database, plans: Plans, before: Any) -> Iterator[Part]:
         )  # fmt: skip
         found_indexes = indexes(connection, before, after)
         head = ("index", "table", "size", "used")
-        yield Part("its largest indexes", head, [_index(each) for each in found_indexes[: 2 * TOP]])
-        unused = [each for each in found_indexes if not each.used and not each.is_unique and each.size >= UNUSED_FROM]
+        yield Part("its largest indexes", head, [_index(row) for row in found_indexes[: 2 * TOP]])
+        unused = [row for row in found_indexes if not row.used and not row.is_unique and row.size >= UNUSED_FROM]
         yield Part(
             "indexes that nothing of the mixed load used, but for those that keep rows unique",
             head,
-            [_index(each) for each in unused],
+            [_index(row) for row in unused],
         )
 
 
 def _slow(statement: Statement) -> tuple[str, ...]:
     text = " ".join(statement.text.split())
     text = f"{text[:LONGEST]} …" if len(text) > LONGEST else text
-    said = "; or ".join(plan if len(plan) <= LONGEST else f"{plan[:LONGEST]} …" for plan in statement.plans[:3])
+    plans_text = "; or ".join(plan if len(plan) <= LONGEST else f"{plan[:LONGEST]} …" for plan in statement.plans[:3])
     scanned = f" – reads all of {', '.join(statement.scanned)} (missed)" if statement.scanned else ""
-    return milliseconds(statement.mean), f"{statement.calls:,}", f"{statement.total:,.2f} s", text, said + scanned
+    return milliseconds(statement.mean), f"{statement.calls:,}", f"{statement.total:,.2f} s", text, plans_text + scanned
 
 
 def _scanned(plans: Plans, scans: Mapping[str, int]) -> Part:
     """Large tables that were read whole: how often by the counters, and by which plans."""
     rows = []
     for table in sorted(plans.large):
-        ways = [words for found in plans.of.values() for words, scanned in found.items() if table in scanned]
+        ways = [
+            plan_text
+            for scans_by_plan in plans.of.values()
+            for plan_text, scanned in scans_by_plan.items()
+            if table in scanned
+        ]
         if scans[table] or ways:
             rows.append((table, f"{scans[table]:,} (missed)", "; ".join(way[:LONGEST] for way in ways[:3])))
     return Part("sequential scans of tables above 10,000 rows in the mixed load", ("table", "scans", "plans"), rows)
@@ -311,7 +316,7 @@ def _size(count: int) -> str:
 def in_columns(part: Part) -> str:
     """A table for a terminal."""
     rows = [part.head, *part.rows]
-    widths = [min(44, max(len(row[place]) for row in rows)) for place in range(len(part.head))]
+    widths = [min(44, max(len(row[index]) for row in rows)) for index in range(len(part.head))]
     shown = [" ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join(["", f"{part.title}:", *(shown if part.rows else ["none"])])
 

@@ -103,30 +103,32 @@ def forget_statements(connection: psycopg.Connection) -> None:
 
 def slowest(connection: psycopg.Connection, plans: Plans) -> Iterator[tuple[str, list[Statement]]]:
     """The slowest ten by the mean and by the sum of their times, with their plans."""
-    for said, order in (("mean", "mean_exec_time"), ("total", "total_exec_time")):
+    for measure, order in (("mean", "mean_exec_time"), ("total", "total_exec_time")):
         rows = connection.execute(_statement(order), [postgres.APPLICATION, TOP]).fetchall()
-        found = [
+        statements = [
             Statement(int(id_), text, calls, mean / 1000, total / 1000) for id_, text, calls, mean, total, _ in rows
         ]
-        yield said, [_with_plans(connection, each, plans) for each in found]
+        yield measure, [_with_plans(connection, statement, plans) for statement in statements]
 
 
 def _statement(order: str) -> LiteralString:
-    known: dict[str, LiteralString] = {
+    statements: dict[str, LiteralString] = {
         name: _STATEMENTS.format(order=name) for name in ("mean_exec_time", "total_exec_time")
     }
-    return known[order]
+    return statements[order]
 
 
 def _with_plans(connection: psycopg.Connection, statement: Statement, plans: Plans) -> Statement:
     """With the plans that were seen; of a statement that none was seen of, the one that it has for any constants."""
-    seen = plans.of.get(statement.id)
-    if seen is not None:
-        return replace(statement, plans=tuple(seen), scanned=tuple(sorted(frozenset().union(*seen.values()))))
+    plans_logged = plans.of.get(statement.id)
+    if plans_logged is not None:
+        return replace(
+            statement, plans=tuple(plans_logged), scanned=tuple(sorted(frozenset().union(*plans_logged.values())))
+        )
     try:
         # What is explained is a statement that the product has just sent, as the server itself has kept it.
         explain = f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {statement.text}".encode()
-        (plan,) = (each["Plan"] for (found,) in connection.execute(explain) for each in found)
+        (plan,) = (entry["Plan"] for (explained,) in connection.execute(explain) for entry in explained)
     except (psycopg.Error, ValueError, KeyError) as error:
         return replace(statement, plans=(f"can't be explained: {str(error).partition(chr(10))[0]}",))
     scanned = tuple(name for name in whole_tables(plan) if name in plans.large)
@@ -178,13 +180,13 @@ def _set(connection: psycopg.Connection, statement: LiteralString) -> None:
 
 def logged(text: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The ids and plans of statements in a log; an entry that others have written into is left out."""
-    for found in _LOGGED.finditer(text):
+    for match in _LOGGED.finditer(text):
         try:
-            told = json.loads(found[1])
+            entry = json.loads(match[1])
         except ValueError:
             continue
-        if "Query Identifier" in told:
-            yield int(told["Query Identifier"]), told["Plan"]
+        if "Query Identifier" in entry:
+            yield int(entry["Query Identifier"]), entry["Plan"]
 
 
 def whole_tables(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -197,10 +199,10 @@ def whole_tables(plan: Mapping[str, Any]) -> Iterator[str]:
 
 def in_words(plan: Mapping[str, Any]) -> str:
     """A plan in one line: what each step reads, innermost in parentheses."""
-    said = plan["Node Type"]
+    text = plan["Node Type"]
     if "Index Name" in plan:
-        said += f" {plan['Index Name']}"
+        text += f" {plan['Index Name']}"
     elif "Relation Name" in plan:
-        said += f" {plan['Relation Name']}"
+        text += f" {plan['Relation Name']}"
     children: Sequence[Mapping[str, Any]] = plan.get("Plans", ())
-    return f"{said}({', '.join(map(in_words, children))})" if children else said
+    return f"{text}({', '.join(map(in_words, children))})" if children else text

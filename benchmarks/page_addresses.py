@@ -27,8 +27,8 @@ class Page:
     def address(self, there: Mapping[str, Any]) -> str:
         """The address, of things that are there."""
         parts = {key: text.format(**there) for key, text in self.parts.items()}
-        asked = urlencode({key: text.format(**there) for key, text in self.query.items()})
-        return reverse(f"ui:{self.name}", kwargs=parts) + (f"?{asked}" if asked else "")
+        query = urlencode({key: text.format(**there) for key, text in self.query.items()})
+        return reverse(f"ui:{self.name}", kwargs=parts) + (f"?{query}" if query else "")
 
 
 _PLACE: Final = {"registry": "dev"}
@@ -171,19 +171,19 @@ def all_pages() -> tuple[Page, ...]:
     there, opened = set(names_of_pages()), {page.name for page in PAGES}
     if there == opened:
         return PAGES
-    said = [f"{name} has no entry" for name in sorted(there - opened)]
-    said += [f"{name} is no page" for name in sorted(opened - there)]
-    raise WrongState(f"The table of benchmarks/page_addresses.py isn't that of the product: {'; '.join(said)}.")
+    problems = [f"{name} has no entry" for name in sorted(there - opened)]
+    problems += [f"{name} is no page" for name in sorted(opened - there)]
+    raise WrongState(f"The table of benchmarks/page_addresses.py isn't that of the product: {'; '.join(problems)}.")
 
 
 def names_of_pages() -> list[str]:
     """The names of the addresses that are opened, and not only sent forms to."""
     _, pages = get_resolver().namespace_dict["ui"]
-    patterns = [each for each in pages.url_patterns if isinstance(each, URLPattern)]
+    patterns = [pattern for pattern in pages.url_patterns if isinstance(pattern, URLPattern)]
     logger = logging.getLogger("django.request")
     logger.disabled, before = True, logger.disabled  # each refusal would be told
     try:
-        return [str(each.name) for each in patterns if _is_opened(each)]
+        return [str(pattern.name) for pattern in patterns if _is_opened(pattern)]
     finally:
         logger.disabled = before
 
@@ -191,9 +191,9 @@ def names_of_pages() -> list[str]:
 def _is_opened(pattern: URLPattern) -> bool:
     """Whether a view takes GET, by its own answer to a method that none takes. Raises WrongState for one that takes any."""
     try:
-        answer = pattern.callback(RequestFactory().generic("MEASURE", "/"))
+        response = pattern.callback(RequestFactory().generic("MEASURE", "/"))
     except TypeError as error:
         raise WrongState(f"The view of {pattern.name} says of no method whether it takes it.") from error
-    if not isinstance(answer, HttpResponseNotAllowed):
+    if not isinstance(response, HttpResponseNotAllowed):
         raise WrongState(f"The view of {pattern.name} takes any method.")
-    return "GET" in answer["Allow"]
+    return "GET" in response["Allow"]

@@ -84,15 +84,15 @@ def changed_text(text: str) -> str:
     """A schema of which most fields are others: of five one is gone, one has another type, one another doc, one a name."""
     schema = json.loads(text)
     fields: list[dict[str, Any]] = []
-    for place, item in enumerate(schema["fields"]):
-        if place % 5 == 1:
+    for index, item in enumerate(schema["fields"]):
+        if index % 5 == 1:
             bare = {key: value for key, value in item.items() if key != "default"}
             fields.append({**bare, "type": "bytes" if item["type"] == "string" else "string"})
-        elif place % 5 == 2:
+        elif index % 5 == 2:
             fields.append({**item, "doc": f"Changed: {item.get('doc', 'it had none')}."})
-        elif place % 5 == 3:
+        elif index % 5 == 3:
             fields.append({**item, "name": f"{item['name']}_new"})
-        elif place % 5 == 4:
+        elif index % 5 == 4:
             fields.append(item)
     return json.dumps({**schema, "fields": fields})
 
@@ -118,10 +118,10 @@ def _subject(fits: Any) -> str:
 
 def _widest() -> SubjectName:
     """The first subject with the most fields, or where there are too few subjects, one that the first environment has alone."""
-    found = [number for number in (199, 19, 9) if _held().filter(name=dataset.name_of(number)).exists()]
-    if not found:
+    numbers = [number for number in (199, 19, 9) if _held().filter(name=dataset.name_of(number)).exists()]
+    if not numbers:
         raise Conflict("The data set isn't there, or it is too small: fill an empty database by `bench fill`.")
-    return SubjectName(DEFAULT_CONTEXT, dataset.name_of(found[0]))
+    return SubjectName(DEFAULT_CONTEXT, dataset.name_of(numbers[0]))
 
 
 def _version(subject: str, number: int) -> SchemaVersion:
@@ -138,8 +138,8 @@ def _count(subject: SubjectName) -> int:
 
 def _middle() -> str:
     """The cursor of a page in the middle of the list of subjects."""
-    place = get_registry("dev")
-    return subject_rows(place, offset=(subject_rows(place, limit=1).total or 0) // 2, limit=1).after
+    registry = get_registry("dev")
+    return subject_rows(registry, offset=(subject_rows(registry, limit=1).total or 0) // 2, limit=1).after
 
 
 def _path(subject: str) -> str:
@@ -210,8 +210,8 @@ def _add_source(by: Actor) -> None:
 def _add_mirror() -> None:
     """A mirror of a registry that is never read."""
     mirror = {"kind": Registry.REMOTE, "url": "https://registry.example.com", "every_seconds": 300}
-    place = {"project": settings.DEFAULT_PROJECT, "location": settings.DEFAULT_LOCATION}
-    Registry.objects.get_or_create(**place, name=MIRROR, defaults=mirror)
+    location = {"project": settings.DEFAULT_PROJECT, "location": settings.DEFAULT_LOCATION}
+    Registry.objects.get_or_create(**location, name=MIRROR, defaults=mirror)
 
 
 def _run() -> JobRun:
@@ -249,8 +249,8 @@ def _add_query(by: Actor) -> None:
         path = str(write_checkpoint(root / "query", schema_files=SCHEMA_FILES, variables=VARIABLES))
         registry = Registry.objects.get(name="dev")
         source = Source.objects.create(registry=registry, kind="state_store", name=path, created_by=by.name)
-        seen = scanned_query(read_checkpoint(path, [root]), (ScannedInput("orders"),), {})
-        keep_query(source_id=source.pk, registry=registry, scanned=seen)
+        scanned = scanned_query(read_checkpoint(path, [root]), (ScannedInput("orders"),), {})
+        keep_query(source_id=source.pk, registry=registry, scanned=scanned)
         with override_settings(CHECKPOINT_ROOTS=[root]):
             plan = start_plan(checkpoint=path, by=by)
             check_planned_state(checkpoint=path, plan=parse_plan(plan), document=plan, by=by)

@@ -100,16 +100,18 @@ class Window:
             page.add_init_script(_WATCH)
             sent = _Sent(context.new_cdp_session(page))
             try:
-                answer = page.goto(address, wait_until="load")
+                response = page.goto(address, wait_until="load")
             except self._unopened as error:
                 raise WrongState(f"{address} wasn't opened: {str(error).splitlines()[0]}") from error
-            if answer is None or answer.status != 200:
-                raise WrongState(f"{address} answered {answer.status if answer else 'nothing'}: nothing is measured.")
+            if response is None or response.status != 200:
+                raise WrongState(
+                    f"{address} answered {response.status if response else 'nothing'}: nothing is measured."
+                )
             page.wait_for_load_state("networkidle")
             # the observers are told after a frame was drawn
             page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
-            found = page.evaluate("measured")
-            return Load(found["paint"] / 1000, found["shift"], found["task"] / 1000, sent.bytes)
+            timings = page.evaluate("measured")
+            return Load(timings["paint"] / 1000, timings["shift"], timings["task"] / 1000, sent.bytes)
         finally:
             context.close()
 
@@ -134,15 +136,15 @@ class _Sent:
 
 
 @contextmanager
-def chromium(words: Sequence[str] = ()) -> Iterator[Browser]:
+def chromium(arguments: Sequence[str] = ()) -> Iterator[Browser]:
     """The machine's Chromium, else Playwright's. Raises WrongState where Playwright isn't installed."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:
         raise WrongState("A browser is driven by Playwright: install requirements-dev.lock.") from error
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    executable = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=found, args=[*_ARGS, *words])
+        browser = play.chromium.launch(executable_path=executable, args=[*_ARGS, *arguments])
         try:
             yield browser
         finally:
@@ -224,9 +226,9 @@ def measure(options: Mapping[str, Any], say: Say) -> Iterator[Row]:
     site = running_site(options["url"]) if options["url"] else own_site(size, say, options["data"])
     # Playwright's driver runs a loop in this thread, in which Django would refuse the database
     unsafe = mock.patch.dict(os.environ, {"DJANGO_ALLOW_ASYNC_UNSAFE": "1"})
-    with site as found, unsafe, chromium() as browser:
-        say(f"{len(pages)} pages of {found.url}")
-        yield from measure_at(found, pages, size, browser)
+    with site as running, unsafe, chromium() as browser:
+        say(f"{len(pages)} pages of {running.url}")
+        yield from measure_at(running, pages, size, browser)
 
 
 def measure_at(site: Site, pages: Sequence[Page], size: Size, browser: Browser) -> Iterator[Row]:
@@ -246,11 +248,11 @@ def measure_at(site: Site, pages: Sequence[Page], size: Size, browser: Browser) 
 
 def size_of(options: Mapping[str, Any]) -> Size:
     """The size that the options say."""
-    return Size(**{each.name: options[each.name] for each in fields(Size)})
+    return Size(**{option.name: options[option.name] for option in fields(Size)})
 
 
-def _is_asked(page: Page, words: Sequence[str]) -> bool:
-    return not words or page.what.startswith(tuple(words))
+def _is_asked(page: Page, prefixes: Sequence[str]) -> bool:
+    return not prefixes or page.what.startswith(tuple(prefixes))
 
 
 def _p95(taken: Sequence[float]) -> float:
@@ -264,18 +266,18 @@ def server_times(url: str, address: str, cookies: str, count: int) -> list[float
     """
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    asked, taken = kind(parts.netloc, timeout=PATIENCE), []
+    connection, taken = kind(parts.netloc, timeout=PATIENCE), []
     try:
         for _ in range(count):
             began = time.perf_counter()
-            asked.request("GET", address, headers={"Cookie": cookies, "Accept": "text/html"})
-            answer = asked.getresponse()
-            answer.read()
+            connection.request("GET", address, headers={"Cookie": cookies, "Accept": "text/html"})
+            response = connection.getresponse()
+            response.read()
             taken.append(time.perf_counter() - began)
-            if answer.status != HTTPStatus.OK:
-                raise WrongState(f"{address} answered {answer.status}: what isn't shown can't be measured.")
+            if response.status != HTTPStatus.OK:
+                raise WrongState(f"{address} answered {response.status}: what isn't shown can't be measured.")
     finally:
-        asked.close()
+        connection.close()
     return taken
 
 

@@ -90,8 +90,8 @@ def _credential_arguments(parser: ArgumentParser, prefix: str, whose: str) -> No
 
 def size_of(options: Mapping[str, Any]) -> Size:
     """The sizes that the options name. Raises InvalidInput."""
-    words = options["connections"].split(",")
-    if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= MOST_CONNECTIONS for word in words):
+    numbers = options["connections"].split(",")
+    if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= MOST_CONNECTIONS for word in numbers):
         raise InvalidInput(
             f"--connections {options['connections']}: numbers from 1 to {MOST_CONNECTIONS} with commas between them."
         )
@@ -100,7 +100,7 @@ def size_of(options: Mapping[str, Any]) -> Size:
             raise InvalidInput(f"--{name} {options[name]}: a number from {least} to {most:,}.")
     return Size(
         seconds=options["seconds"],
-        connections=tuple(int(word) for word in words),
+        connections=tuple(int(word) for word in numbers),
         subjects=options["subjects"],
         large=options["large"],
         keep=options["keep"],
@@ -119,8 +119,8 @@ def targets_of(options: Mapping[str, Any]) -> Iterator[list[Target]]:
         pids, database = options["server_pid"], options["database_pid"]
         own = replace(_target(options["url"], authorization), has_goals=True, database_pids=tuple(database or ()))
         named.insert(0, replace(own, pids=tuple(pids)) if pids else own)
-    elif given := [f"--{name.replace('_', '-')}" for name in ONLY_WITH_URL if options[name]]:
-        raise InvalidInput(f"{given[0]} is about a registry that --url names; without it our own is started.")
+    elif remote_options := [f"--{name.replace('_', '-')}" for name in ONLY_WITH_URL if options[name]]:
+        raise InvalidInput(f"{remote_options[0]} is about a registry that --url names; without it our own is started.")
     if compared and not options["compare"]:
         raise InvalidInput("--compare-token-from and --compare-user are for the registries that --compare names.")
     for target in named:
@@ -174,8 +174,8 @@ class Asked(Protocol):
 
 def measure(targets: Sequence[Target], size: Size, say: Callable[[str], None]) -> Iterator[Row]:
     """The rows of one registry after the other, as they are measured. Raises RemoteUnavailable."""
-    for found in targets:
-        target = _with_processes(found)
+    for candidate in targets:
+        target = _with_processes(candidate)
         say(describe(target))
         with _data_set(target, size, say) as data:
             yield from measure_operations(data, data.make(), size)
@@ -214,23 +214,23 @@ def describe(target: Target) -> str:
 
     Raises RemoteUnavailable where it doesn't answer these as a registry does.
     """
-    asked, config = Call("GET", "/subjects?subjectPrefix=bench-", is_right=_is_list), Call("GET", "/config")
-    _, level = ask_all(target, [asked, config])
-    status = ask(target, [asked], signed=False)[0][0]
+    subjects_call, config = Call("GET", "/subjects?subjectPrefix=bench-", is_right=_is_list), Call("GET", "/config")
+    _, level = ask_all(target, [subjects_call, config])
+    status = ask(target, [subjects_call], signed=False)[0][0]
     access = ACCESS.get(status, f"answers {status} to who has no credentials")
     pids = "unknown" if target.pids is None else ", ".join(map(str, target.pids))
     database = ", ".join(map(str, target.database_pids)) or "not told"
     return f"{target.name}: {access}; {json.dumps(level)[:200]}; processes {pids}; database's {database}"
 
 
-def _is_list(answer: Any) -> bool:
-    return isinstance(answer, list)
+def _is_list(content: Any) -> bool:
+    return isinstance(content, list)
 
 
 def _with_processes(target: Target) -> Target:
-    found = replace(target, pids=server_pids(target)) if target.pids is None else target
-    cpu_of(found)  # a process that isn't there is told before anything is written
-    return found
+    target_with_pids = replace(target, pids=server_pids(target)) if target.pids is None else target
+    cpu_of(target_with_pids)  # a process that isn't there is told before anything is written
+    return target_with_pids
 
 
 def measure_operations(data: Asked, operations: Sequence[Operation], size: Size) -> Iterator[Row]:
@@ -268,8 +268,8 @@ def _proven(row: Row, registered: int) -> Row:
     """The row, failed where not every version that was answered for is there."""
     if registered == row.measured.sent:
         return row
-    said = f"{row.measured.sent:,} registrations were answered and {registered:,} versions are there"
-    return replace(row, measured=replace(row.measured, failed=said))
+    reason = f"{row.measured.sent:,} registrations were answered and {registered:,} versions are there"
+    return replace(row, measured=replace(row.measured, failed=reason))
 
 
 # -- what is shown ------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ class DataSet:
 
     def _register(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
         calls = [Call("POST", f"/subjects/{name}/versions", {"schema": text}, _has_id) for name, text in pairs]
-        return [answer["id"] for answer in ask_all(self.target, calls)]
+        return [content["id"] for content in ask_all(self.target, calls)]
 
     def listing(self, names: Sequence[str], goal: float | None = None) -> Operation:
         """The list of those subjects."""
@@ -103,7 +103,7 @@ class DataSet:
         hot = list(zip(self.hot, ids, again, strict=False))
 
         def calls(make: Callable[[str, int, int], Call]) -> list[Call]:
-            return [make(*each) for each in hot]
+            return [make(*item) for item in hot]
 
         def stored(name: str, version: int) -> dict[str, Any]:
             return {"subject": name, "version": version, "schema": self.text(name, version - 1)}
@@ -157,25 +157,25 @@ class DataSet:
         self.begun.clear()
 
 
-def _has_id(answer: Any) -> bool:
-    return isinstance(answer, dict) and isinstance(answer.get("id"), int)
+def _has_id(content: Any) -> bool:
+    return isinstance(content, dict) and isinstance(content.get("id"), int)
 
 
-def _is(wanted: dict[str, Any]) -> Callable[[Any], bool]:
+def _is(expected: dict[str, Any]) -> Callable[[Any], bool]:
     """Whether an answer has these values; a schema counts for what it says, however it is written."""
 
-    def is_right(answer: Any) -> bool:
-        return isinstance(answer, dict) and all(
-            _same_schema(answer.get(key), value) if key == "schema" else answer.get(key) == value
-            for key, value in wanted.items()
+    def is_right(content: Any) -> bool:
+        return isinstance(content, dict) and all(
+            _same_schema(content.get(key), value) if key == "schema" else content.get(key) == value
+            for key, value in expected.items()
         )
 
     return is_right
 
 
-def _same_schema(found: Any, wanted: str) -> bool:
+def _same_schema(actual: Any, expected: str) -> bool:
     try:
-        return bool(json.loads(found) == json.loads(wanted))
+        return bool(json.loads(actual) == json.loads(expected))
     except (TypeError, ValueError):
         return False
 
@@ -183,8 +183,8 @@ def _same_schema(found: Any, wanted: str) -> bool:
 def _lists(prefix: str, names: frozenset[str]) -> Callable[[Any], bool]:
     """Whether a list has these names, all of them and none else of that prefix (a server may not know the parameter)."""
 
-    def is_right(answer: Any) -> bool:
-        return isinstance(answer, list) and {name for name in answer if name.startswith(prefix)} == names
+    def is_right(content: Any) -> bool:
+        return isinstance(content, list) and {name for name in content if name.startswith(prefix)} == names
 
     return is_right
 
@@ -210,10 +210,10 @@ class LoadedSet:
         blocks = max(1, min((HOT + GROWING) // TOGETHER + 1, self.count // TOGETHER))
         stride = max(1, self.count // TOGETHER // blocks)
         # One of each block in turn, and of each last digit.
-        found = (
+        candidates = (
             block * stride * TOGETHER + (block + turn) % TOGETHER for turn in range(TOGETHER) for block in range(blocks)
         )
-        return [number for number in found if number < self.count and not is_referring(number)]
+        return [number for number in candidates if number < self.count and not is_referring(number)]
 
     @property
     def hot(self) -> list[int]:
@@ -244,15 +244,15 @@ class LoadedSet:
         last = self.size.versions
         first, latest = (
             [
-                answer["id"]
-                for answer in ask_all(self.target, [Call("GET", _version(number, version)) for number in self.hot])
+                content["id"]
+                for content in ask_all(self.target, [Call("GET", _version(number, version)) for number in self.hot])
             ]
             for version in (1, last)
         )
         hot = list(zip(self.hot, first, latest, strict=True))
 
         def calls(make: Callable[[int, int, int], Call]) -> list[Call]:
-            return [make(*each) for each in hot]
+            return [make(*item) for item in hot]
 
         return [
             Operation("schema by id", calls(lambda number, first, _: Call(
@@ -271,7 +271,7 @@ class LoadedSet:
             Operation("register new", [Call(
                 "POST", f"/subjects/{name_of(number)}/versions",
                 {"schema": self.text(number, last, f"added_{SERIAL.decode()}")},
-                lambda answer: isinstance(answer.get("id"), int)) for number in self.growing],
+                lambda content: isinstance(content.get("id"), int)) for number in self.growing],
                 is_numbered=True),
         ]  # fmt: skip
 
@@ -286,12 +286,12 @@ class LoadedSet:
         """What else programs ask: for the mixed load."""
         names = [name_of(number) for number in self.hot]
         ids = [
-            answer["id"] for answer in ask_all(self.target, [Call("GET", _version(number, 1)) for number in self.hot])
+            content["id"] for content in ask_all(self.target, [Call("GET", _version(number, 1)) for number in self.hot])
         ]
         word = name_of(self.hot[0]).partition(".")[0]
         yield _gets("versions", [f"/subjects/{name}/versions" for name in names])
-        yield _gets("versions of an id", [f"/schemas/ids/{each}/versions" for each in ids])
-        yield _gets("subjects of an id", [f"/schemas/ids/{each}/subjects" for each in ids])
+        yield _gets("versions of an id", [f"/schemas/ids/{schema_id}/versions" for schema_id in ids])
+        yield _gets("subjects of an id", [f"/schemas/ids/{schema_id}/subjects" for schema_id in ids])
         yield _gets(
             "config and mode", [f"/{what}/{name}?defaultToGlobal=true" for name in names for what in ("config", "mode")]
         )
@@ -316,13 +316,13 @@ def _version(number: int, version: int | str) -> str:
     return f"/subjects/{name_of(number)}/versions/{version}"
 
 
-def _has(**wanted: Any) -> Callable[[Any], bool]:
+def _has(**expected: Any) -> Callable[[Any], bool]:
     """Whether an answer has these values; a schema counts for what it says."""
 
-    def is_right(answer: Any) -> bool:
-        return isinstance(answer, dict) and all(
-            json.loads(answer.get(key, "null")) == json.loads(value) if key == "schema" else answer.get(key) == value
-            for key, value in wanted.items()
+    def is_right(content: Any) -> bool:
+        return isinstance(content, dict) and all(
+            json.loads(content.get(key, "null")) == json.loads(value) if key == "schema" else content.get(key) == value
+            for key, value in expected.items()
         )
 
     return is_right

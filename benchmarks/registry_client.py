@@ -77,16 +77,16 @@ class Target:
     @property
     def is_here(self) -> bool:
         """Whether the host is this machine's loopback, and nothing else. Raises InvalidInput, RemoteUnavailable."""
-        return all(ipaddress.ip_address(place).is_loopback for place in self.places())
+        return all(ipaddress.ip_address(address).is_loopback for address in self.places())
 
     def places(self) -> set[str]:
         """The addresses of the host. Raises InvalidInput, RemoteUnavailable."""
         host, port, _ = self.address
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise RemoteUnavailable(f"{self.url}: {host} has no address here: {error}") from error
-        return {str(each[4][0]).partition("%")[0] for each in found}
+        return {str(info[4][0]).partition("%")[0] for info in infos}
 
     def raw(self, call: Call, *, signed: bool = True) -> str:
         """A request as it goes over the wire."""
@@ -131,33 +131,33 @@ def basic(user: str, password: str) -> str:
 
 def ask(target: Target, calls: Sequence[Call], *, signed: bool = True) -> list[tuple[int, str]]:
     """Send each once; statuses and bodies in their order. Raises RemoteUnavailable where one has no answer."""
-    given: list[tuple[int, str]] = []
+    responses: list[tuple[int, str]] = []
     for begin in range(0, len(calls), BATCH):
         batch = calls[begin : begin + BATCH]
         with _generator(target.job(batch, connections=CONNECTIONS, signed=signed)) as generator:
             done = _told(target, generator.read())
-        for call, answer in zip(batch, done["answers"], strict=True):
-            if answer is None:
+        for call, response in zip(batch, done["answers"], strict=True):
+            if response is None:
                 raise RemoteUnavailable(f"{target.url}: {call.name} had no answer: {done['first_error']}")
-            given.append((answer[0], answer[1]))
-    return given
+            responses.append((response[0], response[1]))
+    return responses
 
 
 def ask_all(target: Target, calls: Sequence[Call]) -> list[Any]:
     """As `ask`, and read the JSON of each. Raises RemoteUnavailable where one isn't the right answer."""
-    return [read_answer(target, call, *answer) for call, answer in zip(calls, ask(target, calls), strict=True)]
+    return [read_answer(target, call, *response) for call, response in zip(calls, ask(target, calls), strict=True)]
 
 
 def read_answer(target: Target, call: Call, status: int, body: str) -> Any:
     """The JSON of an answer. Raises RemoteUnavailable for one that isn't 2xx, no JSON, or not what was asked for."""
     try:
-        answer = json.loads(body)
+        content = json.loads(body)
     except ValueError:
-        answer = None
-    if not 200 <= status < 300 or not call.is_right(answer):
-        told = "with something else than was asked for" if 200 <= status < 300 else f"{status}"
-        raise RemoteUnavailable(f"{target.url}: {call.name} was answered {told}: {body[:300]}")
-    return answer
+        content = None
+    if not 200 <= status < 300 or not call.is_right(content):
+        problem = "with something else than was asked for" if 200 <= status < 300 else f"{status}"
+        raise RemoteUnavailable(f"{target.url}: {call.name} was answered {problem}: {body[:300]}")
+    return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +278,12 @@ def server_pids(target: Target) -> tuple[int, ...] | None:
     """
     if psutil is None or not target.is_here:
         return None
-    places, port = {*target.places(), *EVERYWHERE}, target.address[1]
+    addresses, port = {*target.places(), *EVERYWHERE}, target.address[1]
     try:
-        sockets = [each for each in psutil.net_connections("tcp") if _listens(each, port)]
+        sockets = [socket_row for socket_row in psutil.net_connections("tcp") if _listens(socket_row, port)]
     except psutil.Error:
         return None
-    pids = {each.pid for each in sockets if each.laddr.ip.removeprefix("::ffff:") in places}
+    pids = {socket_row.pid for socket_row in sockets if socket_row.laddr.ip.removeprefix("::ffff:") in addresses}
     if not pids or None in pids:
         return None
     roots = {_root(psutil.Process(pid), port) for pid in pids}
@@ -298,7 +298,9 @@ def _listens(connection: Any, port: int) -> bool:
 def _root(process: psutil.Process, port: int) -> int:
     """The topmost process that has the socket: workers inherit it from the one that started them."""
     try:
-        while (parent := process.parent()) and any(_listens(each, port) for each in parent.net_connections("tcp")):
+        while (parent := process.parent()) and any(
+            _listens(connection, port) for connection in parent.net_connections("tcp")
+        ):
             process = parent
     except psutil.Error:
         pass  # a parent of somebody else's is none of the server's
@@ -342,8 +344,8 @@ def cpu_seconds(roots: Sequence[int], leaving_out: Iterable[int] = ()) -> float:
 
 
 def _below(roots: Iterable[int]) -> dict[int, psutil.Process]:
-    found: dict[int, psutil.Process] = {}
+    processes: dict[int, psutil.Process] = {}
     for root in roots:
         process = psutil.Process(root)
-        found |= {each.pid: each for each in (process, *process.children(recursive=True))}
-    return found
+        processes |= {child.pid: child for child in (process, *process.children(recursive=True))}
+    return processes

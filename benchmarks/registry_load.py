@@ -64,9 +64,9 @@ class Load:
         for connection in connections:
             connection.begin()
         await asyncio.wait({self.over}, timeout=seconds)
-        known = -1
-        while not self.over.done() and known != self.came:
-            known = self.came
+        last_count = -1
+        while not self.over.done() and last_count != self.came:
+            last_count = self.came
             await asyncio.wait({self.over}, timeout=PATIENCE)
         if not self.over.done():
             self.fail("no answer", f"{self.busy} requests had no answer for {PATIENCE:.0f} s")
@@ -103,10 +103,10 @@ class Load:
         if len(self.samples) < SAMPLES:
             self.samples.append((index, status, body))
 
-    def fail(self, kind: str, said: str) -> None:
+    def fail(self, kind: str, text: str) -> None:
         """Note what was no answer, or a refusal."""
         self.errors[kind] = self.errors.get(kind, 0) + 1
-        self.first_error = self.first_error or said
+        self.first_error = self.first_error or text
 
     def idle(self) -> None:
         """A connection has nothing more to send."""
@@ -185,15 +185,15 @@ class Connection(asyncio.Protocol):
         """Take a part of the answer; when it is whole, send the next request."""
         if not self.waiting:
             return  # nothing was asked: what a server says on its own isn't an answer
-        answer = self.answer
-        answer += data
+        response = self.answer
+        response += data
         if self.needed is None and not self._read_head():
             return
         if self.needed == CHUNKED:
-            if answer.endswith(LAST_CHUNK) and (body := unchunked(answer, self.body_at)) is not None:
+            if response.endswith(LAST_CHUNK) and (body := unchunked(response, self.body_at)) is not None:
                 self._done(body)
-        elif self.needed != UNTIL_CLOSED and self.needed is not None and len(answer) >= self.needed:
-            self._done(bytes(answer[self.body_at : self.needed]))
+        elif self.needed != UNTIL_CLOSED and self.needed is not None and len(response) >= self.needed:
+            self._done(bytes(response[self.body_at : self.needed]))
 
     def _read_head(self) -> bool:
         end = self.answer.find(HEAD_END)
@@ -203,9 +203,9 @@ class Connection(asyncio.Protocol):
         self.body_at = end + 4
         self.status = int(head[9:12])
         self.closes = b"\r\nconnection: close" in head
-        place = head.find(b"\r\ncontent-length:")
-        if place >= 0:
-            self.needed = self.body_at + int(head[place + 17 : head.index(b"\r\n", place + 17)])
+        position = head.find(b"\r\ncontent-length:")
+        if position >= 0:
+            self.needed = self.body_at + int(head[position + 17 : head.index(b"\r\n", position + 17)])
         elif b"\r\ntransfer-encoding:" in head:
             self.needed = CHUNKED
         else:
@@ -232,26 +232,26 @@ class Connection(asyncio.Protocol):
         else:
             self._lost(f"the connection was closed after {len(self.answer)} bytes of an answer ({error})")
 
-    def _lost(self, said: str) -> None:
+    def _lost(self, text: str) -> None:
         self.waiting = False
-        self.load.fail("closed", said)
+        self.load.fail("closed", text)
         self.load.idle()
 
 
-def unchunked(answer: bytearray, place: int) -> bytes | None:
+def unchunked(response: bytearray, position: int) -> bytes | None:
     """The body of a chunked answer that begins at a place; None while it isn't whole."""
     parts: list[bytes] = []
     while True:
-        end = answer.find(b"\r\n", place)
+        end = response.find(b"\r\n", position)
         if end < 0:
             return None
-        size = int(answer[place:end].split(b";")[0], 16)
+        size = int(response[position:end].split(b";")[0], 16)
         if size == 0:
             return b"".join(parts)
-        if end + 2 + size + 2 > len(answer):
+        if end + 2 + size + 2 > len(response):
             return None
-        parts.append(bytes(answer[end + 2 : end + 2 + size]))
-        place = end + 2 + size + 2
+        parts.append(bytes(response[end + 2 : end + 2 + size]))
+        position = end + 2 + size + 2
 
 
 async def run(job: dict[str, Any]) -> dict[str, Any]:
@@ -266,11 +266,11 @@ async def run(job: dict[str, Any]) -> dict[str, Any]:
         await load.phase(connections, 0)
         answers = [load.answers.get(index) for index in range(len(load.requests))]
         return {
-            "answers": [answer and [answer[0], answer[1].decode("utf-8", "replace")] for answer in answers],
+            "answers": [response and [response[0], response[1].decode("utf-8", "replace")] for response in answers],
             "first_error": load.first_error,
         }
     await load.phase(connections, job["warm_up"])
-    warmed, wrong, failed = load.sent, sum(load.errors.values()), load.first_error
+    warmed, warm_up_errors, failed = load.sent, sum(load.errors.values()), load.first_error
     say("ready")
     sys.stdin.readline()
     before = time.process_time()
@@ -283,7 +283,7 @@ async def run(job: dict[str, Any]) -> dict[str, Any]:
         "warmed": warmed,
         "p50": percentile(load.taken, 0.5),
         "p99": percentile(load.taken, 0.99),
-        "wrong": wrong + sum(load.errors.values()),
+        "wrong": warm_up_errors + sum(load.errors.values()),
         "first_error": failed or load.first_error,
         "reconnects": load.reconnects,
         "samples": [[index, status, body.decode("utf-8", "replace")] for index, status, body in load.samples],

@@ -197,11 +197,11 @@ def consume(bootstrap: str, topic: Filled) -> None:
 def observe(spec: TopicScan, remote: str) -> None:
     """A whole scan: observed through Spark, and judged; all messages must be there, and no finding be made of ids."""
     observations = run(spec, remote=remote)
-    wanted = sum(part.end - part.start for read in spec.topics for part in read.ranges)
-    read = sum(each.messages for each in observations if isinstance(each, ScanTotals))
-    if read != wanted:
-        raise RuntimeError(f"the scan read {read:,} messages of {wanted:,}")
-    judge(observations, _registered([each.topic for each in spec.topics]))
+    expected = sum(part.end - part.start for read in spec.topics for part in read.ranges)
+    read = sum(total.messages for total in observations if isinstance(total, ScanTotals))
+    if read != expected:
+        raise RuntimeError(f"the scan read {read:,} messages of {expected:,}")
+    judge(observations, _registered([total.topic for total in spec.topics]))
 
 
 def best(repeats: int, action: Callable[[], None]) -> float:
@@ -269,9 +269,9 @@ def _settled(admin: AdminClient, names: list[str]) -> dict[tuple[str, int], int]
 
 
 def _ends(admin: AdminClient, names: list[str]) -> dict[tuple[str, int], int]:
-    asked = {TopicPartition(name, partition): OffsetSpec.latest() for name in names for partition in range(2)}
-    found = admin.list_offsets(asked, request_timeout=10)
-    return {(part.topic, part.partition): future.result().offset for part, future in found.items()}
+    offsets_asked = {TopicPartition(name, partition): OffsetSpec.latest() for name in names for partition in range(2)}
+    offsets = admin.list_offsets(offsets_asked, request_timeout=10)
+    return {(part.topic, part.partition): future.result().offset for part, future in offsets.items()}
 
 
 def _memory(spec: TopicScan, remote: str) -> Row:

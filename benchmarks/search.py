@@ -95,9 +95,9 @@ def measure_here(size: Size) -> Iterator[Row]:
     yield Row(HELD, 0.0, 0.0, None, what_is_there())
     reader = actor_of_user(User.objects.get(username="reader"), door="ui")
     for query in QUERIES:
-        found = search(query, by=reader)
-        said = ", ".join(f"{group.total:,}{'+' * group.more} {group.name}" for group in found.groups if group.total)
-        yield _row(f"`{query}`", lambda query=query: search(query, by=reader), size, said or "nothing")  # type: ignore[misc]
+        results = search(query, by=reader)
+        counts = ", ".join(f"{group.total:,}{'+' * group.more} {group.name}" for group in results.groups if group.total)
+        yield _row(f"`{query}`", lambda query=query: search(query, by=reader), size, counts or "nothing")  # type: ignore[misc]
     yield _row("a later page of `field:email`", _later_page(reader), size)
     few = _limited("bench-few", "billing.*")
     one = _limited("bench-one", dataset.name_of(0))
@@ -113,7 +113,7 @@ def measure_here(size: Size) -> Iterator[Row]:
         yield _row(f"the whole page: `{query}`", lambda query=query: visit(query), size)  # type: ignore[misc]
 
 
-def _row(what: str, call: Callable[[], object], size: Size, said: str = "") -> Row:
+def _row(what: str, call: Callable[[], object], size: Size, note: str = "") -> Row:
     call()
     taken = []
     for _ in range(size.repeats):
@@ -121,7 +121,7 @@ def _row(what: str, call: Callable[[], object], size: Size, said: str = "") -> R
         call()
         taken.append(time.perf_counter() - began)
     ordered = sorted(taken)
-    return Row(what, ordered[len(ordered) // 2], ordered[math.ceil(0.95 * len(ordered)) - 1], GOAL, said)
+    return Row(what, ordered[len(ordered) // 2], ordered[math.ceil(0.95 * len(ordered)) - 1], GOAL, note)
 
 
 def _later_page(reader: Actor) -> Callable[[], object]:
@@ -144,10 +144,10 @@ def _visitor() -> Callable[[str], None]:
     client.force_login(User.objects.get(username="reader"))
 
     def visit(query: str) -> None:
-        answer = client.get(reverse("ui:search"), {"q": query})
-        if answer.status_code != 200:
+        response = client.get(reverse("ui:search"), {"q": query})
+        if response.status_code != 200:
             raise RuntimeError(
-                f"The search for {query} answered {answer.status_code}: what isn't shown can't be measured."
+                f"The search for {query} answered {response.status_code}: what isn't shown can't be measured."
             )
 
     return visit
@@ -161,11 +161,11 @@ def cells(row: Row) -> tuple[str, str, str, str, str]:
 
 def section(rows: list[Row], note: str = "") -> str:
     """The section of the page of measurements."""
-    held = next(row.said for row in rows if row.what == HELD)
+    size_text = next(row.said for row in rows if row.what == HELD)
     lines = [
         f"Measured on {time.strftime('%Y-%m-%d')} with {machine()}.{' ' + note if note else ''}",
         "",
-        f"What the server does for a query, all its groups together, in a PostgreSQL of its own on the same machine: {held}."
+        f"What the server does for a query, all its groups together, in a PostgreSQL of its own on the same machine: {size_text}."
         " The goals are for the 95th percentile.",
         "",
         "| what | median | 95 % | goal | |",
@@ -182,4 +182,4 @@ def what_is_there() -> str:
 
 def size_of(options: Mapping[str, Any]) -> Size:
     """The size that a command's options say."""
-    return Size(**{each.name: options[each.name] for each in fields(Size)})
+    return Size(**{option.name: options[option.name] for option in fields(Size)})

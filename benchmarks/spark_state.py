@@ -66,7 +66,7 @@ def write_variables(remote: str, folder: Path, keys: int) -> Path:
 
 def _aggregated(rows: DataFrame) -> DataFrame:
     sums = (f.count("*"), f.sum("amount"), f.max("timestamp"), f.max("status"))
-    return rows.groupBy("id").agg(*(each.alias(f"a{number}") for number, each in enumerate(sums)))
+    return rows.groupBy("id").agg(*(column.alias(f"a{number}") for number, column in enumerate(sums)))
 
 
 def _processed(rows: DataFrame) -> DataFrame:

@@ -45,8 +45,8 @@ def write_checkpoint(folder: Path, *, schema_files: int, variables: int, fields:
     batches = [number * 10 for number in range(schema_files)]
     schemas = folder / "state" / "0" / "_stateSchema" / "default"
     metadata = folder / "state" / "0" / "_metadata" / "v2"
-    for place in (schemas, metadata, folder / "offsets", folder / "commits"):
-        place.mkdir(parents=True)
+    for directory in (schemas, metadata, folder / "offsets", folder / "commits"):
+        directory.mkdir(parents=True)
     (folder / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     written = []
     for batch, content in zip(batches, _schema_files(schema_files, variables, fields), strict=True):
@@ -151,9 +151,9 @@ class Row:
 
 def measure(size: Size) -> Iterator[Row]:
     """The rows, as they are measured."""
-    for each in MEASURES:
+    for measurement in MEASURES:
         with tempfile.TemporaryDirectory(prefix="bench-state-") as folder:
-            yield from each(Path(folder), size)
+            yield from measurement(Path(folder), size)
 
 
 def _one_checkpoint(folder: Path, size: Size) -> Iterator[Row]:
@@ -204,7 +204,7 @@ def _many_checkpoints(folder: Path, size: Size) -> Iterator[Row]:
 
 
 def _all_found(discovery: Discovery, size: Size) -> None:
-    read = [each for each in discovery.found if each.checkpoint is not None]
+    read = [match for match in discovery.found if match.checkpoint is not None]
     if len(read) != size.checkpoints or discovery.ended_early:
         raise RuntimeError(f"{len(read)} of {size.checkpoints} checkpoints were read ({discovery.ended_early})")
 
@@ -267,8 +267,8 @@ def _scan(remote: str, path: Path, reads: tuple[StateVariableRead, ...], keys: i
     """A scan's reading of rows, whole: every variable has all its keys, or the measurement is none."""
     from registry.pipeline.run import run
 
-    seen = run(StateScan(str(path), reads, BOUNDS), remote=remote)
-    rows = [each.rows for each in seen if isinstance(each, StateRows)]
+    observations = run(StateScan(str(path), reads, BOUNDS), remote=remote)
+    rows = [rows_read.rows for rows_read in observations if isinstance(rows_read, StateRows)]
     if rows != [keys] * len(reads):
         raise RuntimeError(f"the scan read {rows} rows, not {keys:,} of each of {len(reads)}")
 

@@ -110,9 +110,9 @@ class WsgiBridge:
         exchange = Exchange(loop, receive, send)
         with body:
             environ = build_environ(scope, body, length)
-            answer = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
-        if answer is not None:
-            await _send_whole(answer, send)
+            response = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
+        if response is not None:
+            await _send_whole(response, send)
 
     async def _refuse(self, refusal: Refused, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer at once, and let the client finish: most read no answer before they have written all of their body.
@@ -282,9 +282,9 @@ def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
     return environ
 
 
-async def _send_whole(answer: Answer, send: Send) -> None:
-    await send({"type": "http.response.start", "status": int(answer.status), "headers": answer.headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+async def _send_whole(response: Answer, send: Send) -> None:
+    await send({"type": "http.response.start", "status": int(response.status), "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
 
 async def _drain(receive: Receive) -> None:

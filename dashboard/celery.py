@@ -56,8 +56,8 @@ class SteadyConnection(Connection):
 
     def get_transport_cls(self) -> type:
         """As its base does it, with channels that say what is wrong."""
-        found: type = super().get_transport_cls()  # type: ignore[no-untyped-call]
-        return SteadyTransport if found is redis.Transport else found
+        transport: type = super().get_transport_cls()  # type: ignore[no-untyped-call]
+        return SteadyTransport if transport is redis.Transport else transport
 
     def _ensure_connection(
         self,

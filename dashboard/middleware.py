@@ -105,7 +105,7 @@ class ErrorPageMiddleware:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Callable[..., HttpResponse], places: object, named: object
+        self, request: HttpRequest, view: Callable[..., HttpResponse], args: object, named: object
     ) -> HttpResponse | None:
         """The page that says so where a page is asked for as of a moment and can't be shown so."""
         from dashboard.components.time_travel import refuse_to_travel

@@ -102,14 +102,14 @@ REACHING = {
 def _database(url: str) -> dict[str, Any]:
     """Django's database entry from a libpq URL, Unix sockets included."""
     parts = conninfo_to_dict(url)
-    known = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
+    options = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
     return {
         "ENGINE": "dashboard.database",
-        "NAME": known["dbname"],
-        "USER": known["user"],
-        "PASSWORD": known["password"],
-        "HOST": known["host"],
-        "PORT": known["port"],
+        "NAME": options["dbname"],
+        "USER": options["user"],
+        "PASSWORD": options["password"],
+        "HOST": options["host"],
+        "PORT": options["port"],
         "OPTIONS": {**REACHING, **parts, **PREPARED, **({"pool": POOL} if USE_POOL else {})},
         "CONN_HEALTH_CHECKS": not USE_POOL,
         "ATOMIC_REQUESTS": False,

@@ -35,6 +35,6 @@ def spring_addresses(root: str) -> list[URLPattern | URLResolver]:
     bare = root.strip("/")
     return [
         address
-        for place in (bare, f"registries/<segment:registry>/{bare}")
-        for address in (path(place, Root.as_view()), path(f"{place}/", include("registry.api.spring.urls")))
+        for prefix in (bare, f"registries/<segment:registry>/{bare}")
+        for address in (path(prefix, Root.as_view()), path(f"{prefix}/", include("registry.api.spring.urls")))
     ]

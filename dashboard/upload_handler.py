@@ -34,9 +34,9 @@ class SmallFileHandler(FileUploadHandler):
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         """Keep what there is still room for."""
-        kept = raw_data[: self._left]
-        self._left -= len(kept)
-        self._held.write(kept)
+        data = raw_data[: self._left]
+        self._left -= len(data)
+        self._held.write(data)
 
     def file_complete(self, file_size: int) -> InMemoryUploadedFile:
         """The file with its true size."""

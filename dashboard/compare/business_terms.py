@@ -188,15 +188,15 @@ def phrase_of(rule: str, schema_type: str, unknown: str = _TECHNICAL) -> str:
     """What happens, as a sentence about `%(field)s`; `unknown` where the rule has no words."""
     if schema_type == "JSON" and rule in _OF_JSON:
         return _OF_JSON[rule]
-    limit = next((words for end, words in _LIMITS.items() if rule.endswith(end)), "")
+    limit = next((phrase for end, phrase in _LIMITS.items() if rule.endswith(end)), "")
     return PHRASES.get(rule) or FINDINGS.get(rule) or limit or unknown
 
 
 def fact_name(path: str) -> str:
     """A path as a name: `Order.customer.eMail` is "Customer e mail"."""
     parts = [part for part in _STEPS.sub("", path).split(".") if part and part != "$"]
-    words = [word for part in parts[-2:] for word in _BETWEEN.split(_HUMPS.sub(" ", part)) if word]
-    text = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)
+    parts_of_name = [word for part in parts[-2:] for word in _BETWEEN.split(_HUMPS.sub(" ", part)) if word]
+    text = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in parts_of_name)
     return text[:1].upper() + text[1:] if text else gettext("The whole record")
 
 

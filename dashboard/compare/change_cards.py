@@ -75,7 +75,7 @@ def verdict_of(item: ReportItem, profile: Profile) -> Verdict:
 
 
 def present_comparison(
-    found: selectors.Comparison,
+    comparison: selectors.Comparison,
     old_registry: str,
     new_registry: str,
     *,
@@ -94,38 +94,38 @@ def present_comparison(
     A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
     of the upgrade matters.
     """
-    asked = LEVELS[level].directions
+    directions = LEVELS[level].directions
     order = list_environments()
     sides = tuple(
-        _side(info, registry, order, named=found.old.subject != found.new.subject)
-        for info, registry in ((found.old, old_registry), (found.new, new_registry))
+        _side(info, registry, order, named=comparison.old.subject != comparison.new.subject)
+        for info, registry in ((comparison.old, old_registry), (comparison.new, new_registry))
     )
-    if found.differences is None or found.backward is None or found.forward is None:
-        texts = [info.submitted if submitted else pretty(info) for info in (found.old, found.new)]
-        return _texts_alone(found, sides[0], sides[1], texts)
-    proved = found if isinstance(found, selectors.ProvedComparison) else None
+    if comparison.differences is None or comparison.backward is None or comparison.forward is None:
+        texts = [info.submitted if submitted else pretty(info) for info in (comparison.old, comparison.new)]
+        return _texts_alone(comparison, sides[0], sides[1], texts)
+    proved = comparison if isinstance(comparison, selectors.ProvedComparison) else None
     suspected = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
-    renames = with_decisions(suspected, (old_registry, new_registry), found.new.subject, by=by)
-    weighing = _weigh(found, found.differences, found.backward, found.forward, asked)
+    renames = with_decisions(suspected, (old_registry, new_registry), comparison.new.subject, by=by)
+    weighing = _weigh(comparison, comparison.differences, comparison.backward, comparison.forward, directions)
     weighed, count = weighing.worst_first, weighing.count
-    extras = extras_of(found.old, found.new)
+    extras = extras_of(comparison.old, comparison.new)
     drawn = [_card(item, notes) for item in weighed[:limit]]
     return Comparison(
         old=sides[0],
         new=sides[1],
         verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
-        headline=_headline(found.backward, found.forward, any_change=bool(weighed), any_extra=bool(extras)),
-        sentence=_sentence(found, count, extras, skipped),
-        directions=_directions(found.backward, found.forward),
+        headline=_headline(comparison.backward, comparison.forward, any_change=bool(weighed), any_extra=bool(extras)),
+        sentence=_sentence(comparison, count, extras, skipped),
+        directions=_directions(comparison.backward, comparison.forward),
         groups=_groups(drawn),
         hidden_changes=len(weighed) - len(drawn),
         breaking=count[Verdict.BREAKS],
         care=count[Verdict.CARE] + count[Verdict.UNKNOWN],
         safe=count[Verdict.OK],
-        text=_text(found, submitted=submitted, limit=MAX_TEXT if limit else MAX_ROWS),
+        text=_text(comparison, submitted=submitted, limit=MAX_TEXT if limit else MAX_ROWS),
         unproved=proved.unproved if proved else "",
-        formatting_differs=found.old.submitted != found.new.submitted,
-        same_meaning=found.same_meaning,
+        formatting_differs=comparison.old.submitted != comparison.new.submitted,
+        same_meaning=comparison.same_meaning,
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(proved.partings)) if proved else (),
         renames=renames,
         hidden_renames=len(proved.renames) - len(renames) if proved else 0,
@@ -136,19 +136,19 @@ def present_comparison(
     )
 
 
-def _text(found: selectors.Comparison, *, submitted: bool, limit: int) -> TextDiff:
+def _text(comparison: selectors.Comparison, *, submitted: bool, limit: int) -> TextDiff:
     """The texts compared, of one format."""
-    old, new = found.old, found.new
+    old, new = comparison.old, comparison.new
     if submitted:
         return laid_out_diff(old.submitted, new.submitted, str, limit=limit)
     lay_out = str if new.schema.schema_type == "PROTOBUF" else laid_out
     return laid_out_diff(old.schema.text, new.schema.text, lay_out, limit=limit)
 
 
-def _texts_alone(found: selectors.Comparison, old: Side, new: Side, texts: Sequence[str]) -> Comparison:
+def _texts_alone(comparison: selectors.Comparison, old: Side, new: Side, texts: Sequence[str]) -> Comparison:
     """What is left where the formats differ or a side can't be read."""
-    kinds = found.old.schema.schema_type, found.new.schema.schema_type
-    said = found.problem if isinstance(found, selectors.ProvedComparison) else ""
+    kinds = comparison.old.schema.schema_type, comparison.new.schema.schema_type
+    problem = comparison.problem if isinstance(comparison, selectors.ProvedComparison) else ""
     differ = kinds[0] != kinds[1]
     return Comparison(
         old=old,
@@ -159,9 +159,9 @@ def _texts_alone(found: selectors.Comparison, old: Side, new: Side, texts: Seque
         if differ
         else gettext("What differs in meaning isn’t known."),
         text=text_diff(*texts),
-        extras=extras_of(found.old, found.new),
+        extras=extras_of(comparison.old, comparison.new),
         problem=Problem(
-            what=gettext("Schemas of two formats can't be compared field by field.") if differ else said,
+            what=gettext("Schemas of two formats can't be compared field by field.") if differ else problem,
             cure=gettext("Data of one format can't be read as the other. The texts are below.") if differ else "",
         ),
     )
@@ -187,33 +187,33 @@ def _headline(backward: Report, forward: Report, *, any_change: bool, any_extra:
 
 
 def _sentence(
-    found: selectors.Comparison, count: Mapping[Verdict, int], extras: Sequence[ExtraChange], skipped: str
+    comparison: selectors.Comparison, count: Mapping[Verdict, int], extras: Sequence[ExtraChange], skipped: str
 ) -> str:
     total = sum(count.values())
     if not total:
         differs = (
             gettext("only formatting differs")
-            if found.old.submitted != found.new.submitted
+            if comparison.old.submitted != comparison.new.submitted
             else gettext("the texts are equal too")
         )
-        said = gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
+        sentence = gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
     else:
-        said = _told(count, total)
+        sentence = _told(count, total)
     if extras:
         beside = counted(len(extras), "%(n)s change beside the schema.", "%(n)s changes beside the schema.")
-        said = f"{said} {beside}"
-    return f"{said} {skipped}" if skipped else said
+        sentence = f"{sentence} {beside}"
+    return f"{sentence} {skipped}" if skipped else sentence
 
 
 def _told(count: Mapping[Verdict, int], total: int) -> str:
     """How many changes there are, of each verdict."""
-    told = {
+    labels = {
         Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),
         Verdict.CARE: counted(count[Verdict.CARE], "%(n)s to look at", "%(n)s to look at"),
         Verdict.UNKNOWN: counted(count[Verdict.UNKNOWN], "%(n)s not checked", "%(n)s not checked"),
         Verdict.OK: counted(count[Verdict.OK], "%(n)s safe", "%(n)s safe"),
     }
-    parts = listing(said for verdict, said in told.items() if count[verdict])
+    parts = listing(label for verdict, label in labels.items() if count[verdict])
     return counted(total, "%(n)s change: %(parts)s.", "%(n)s changes: %(parts)s.", parts=parts)
 
 
@@ -255,21 +255,29 @@ class _Weighing:
 
 
 #: by what a comparison consists of, which is the same for as long as that is kept; what is held here can't be another's
-_weighings = WeighedCache[_Weighing](30_000, lambda found: len(found.worst_first) + 1)
+_weighings = WeighedCache[_Weighing](30_000, lambda weighing: len(weighing.worst_first) + 1)
 
 
 def _weigh(
-    found: selectors.Comparison,
+    comparison: selectors.Comparison,
     differences: Sequence[Difference],
     backward: Report,
     forward: Report,
-    asked: Sequence[str],
+    directions: Sequence[str],
 ) -> _Weighing:
-    of = differences, backward, forward, found.renames if isinstance(found, selectors.ProvedComparison) else ()
+    of = (
+        differences,
+        backward,
+        forward,
+        comparison.renames if isinstance(comparison, selectors.ProvedComparison) else (),
+    )
 
     def make() -> _Weighing:
-        places = places_of(found, differences, backward, forward)
-        weighed = [_weighed(number, place, backward.profile, asked) for number, place in enumerate(places, start=1)]
+        change_places = places_of(comparison, differences, backward, forward)
+        weighed = [
+            _weighed(number, change_place, backward.profile, directions)
+            for number, change_place in enumerate(change_places, start=1)
+        ]
         counted_by = Counter(item.verdict for item in weighed)
         return _Weighing(
             tuple(sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))),
@@ -277,38 +285,38 @@ def _weigh(
             of,
         )
 
-    return _weighings.get((*map(id, of), *asked), make)
+    return _weighings.get((*map(id, of), *directions), make)
 
 
-def _weighed(number: int, place: Place, profile: Profile, asked: Sequence[str]) -> _Weighed:
-    backward, forward = _worst(place.backward, profile), _worst(place.forward, profile)
-    return _Weighed(number, place, backward, forward, _judged(backward, forward, asked))
+def _weighed(number: int, change_place: Place, profile: Profile, directions: Sequence[str]) -> _Weighed:
+    backward, forward = _worst(change_place.backward, profile), _worst(change_place.forward, profile)
+    return _Weighed(number, change_place, backward, forward, _judged(backward, forward, directions))
 
 
 def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
-    number, place = weighed.number, weighed.place
-    items = [*place.backward, *place.forward]
-    said = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
-    difference = place.difference
-    message = difference.message if difference else said.message if said else ""
+    number, change_place = weighed.number, weighed.place
+    items = [*change_place.backward, *change_place.forward]
+    first_item = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
+    difference = change_place.difference
+    message = difference.message if difference else first_item.message if first_item else ""
     score = difference.score if difference else None
-    sentence = sentence_of(message, place.path)
+    sentence = sentence_of(message, change_place.path)
     if score is not None:
         sentence = gettext("%(sentence)s (suspected, %(score)s)") % {"sentence": sentence, "score": f"{score:.0%}"}
-    shown = difference or said
+    shown = difference or first_item
     return ChangeCard(
         anchor=f"change-{number}",
         rule=shown.rule if shown else "",
         kind=KINDS[difference.kind] if difference else ChangeKind.CHANGED,
-        path=place.path or gettext("the whole schema"),
+        path=change_place.path or gettext("the whole schema"),
         sentence=sentence,
         verdict=weighed.verdict,
         new_reads_old=weighed.backward,
         old_reads_new=weighed.forward,
         before=shown_value(shown.before) if shown else None,
         after=shown_value(shown.after) if shown else None,
-        why="; ".join(difference.reasons if difference else ()) or (said.why if said else ""),
-        remedy=said.remedy if said else "",
+        why="; ".join(difference.reasons if difference else ()) or (first_item.why if first_item else ""),
+        remedy=first_item.remedy if first_item else "",
         evidence=tuple(dict.fromkeys(note for item in items for note in notes.get((item.rule, item.named_path), ()))),
         example=next((item.example for item in items if item.example), ""),
         parting=finding_parting(items),
@@ -322,15 +330,15 @@ def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
 
 def finding_parting(items: Sequence[ReportItem]) -> str:
     """What to say where the established rules judge a place otherwise than its data; a sentence a direction."""
-    said = []
+    sentences = []
     for direction, label in DIRECTIONS.items():
-        found = [item for item in items if item.direction == direction]
-        breaks = [item for item in found if item.severity == "break"]
-        if not breaks and any(item.severity == "value loss" for item in found):
-            said.append(f"{label}: {_LOSS}")
+        of_direction = [item for item in items if item.direction == direction]
+        breaks = [item for item in of_direction if item.severity == "break"]
+        if not breaks and any(item.severity == "value loss" for item in of_direction):
+            sentences.append(f"{label}: {_LOSS}")
         elif breaks and all(item.witness is not None and not item.witness.found for item in breaks):
-            said.append(f"{label}: {_NO_PROOF}")
-    return " ".join(said)
+            sentences.append(f"{label}: {_NO_PROOF}")
+    return " ".join(sentences)
 
 
 def sentence_of(message: str, path: str) -> str:
@@ -340,12 +348,14 @@ def sentence_of(message: str, path: str) -> str:
     return f"{text[:1].upper()}{text[1:]}" if text.split(" ", 1)[0].islower() else text
 
 
-def _judged(backward: Verdict, forward: Verdict, asked: Sequence[str]) -> Verdict:
+def _judged(backward: Verdict, forward: Verdict, directions: Sequence[str]) -> Verdict:
     """The verdict of a change from its two directions, under the directions that the level asks for."""
     if backward is forward is Verdict.OK:
         return Verdict.OK
     pairs = (("BACKWARD", backward), ("FORWARD", forward))
-    weighed = [Verdict.CARE if each is Verdict.BREAKS and name not in asked else each for name, each in pairs]
+    weighed = [
+        Verdict.CARE if verdict is Verdict.BREAKS and name not in directions else verdict for name, verdict in pairs
+    ]
     return min(weighed, key=WORST_FIRST.index)
 
 

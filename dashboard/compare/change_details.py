@@ -39,39 +39,39 @@ class Place:
 
 
 def places_of(
-    found: selectors.Comparison, differences: Sequence[Difference], backward: Report, forward: Report
+    comparison: selectors.Comparison, differences: Sequence[Difference], backward: Report, forward: Report
 ) -> list[Place]:
     """One place a difference, and one a reported problem that no difference stands for: none may stay unseen."""
-    has_renames = isinstance(found, selectors.ProvedComparison) and bool(found.renames)
+    has_renames = isinstance(comparison, selectors.ProvedComparison) and bool(comparison.renames)
     shown = [item for item in differences if item.score is None or not has_renames]
-    places = [Place(item, item.path) for item in shown]
+    change_places = [Place(item, item.path) for item in shown]
     by_path: dict[str, list[Place]] = {}
-    for place in places:
-        by_path.setdefault(place.path, []).append(place)
+    for change_place in change_places:
+        by_path.setdefault(change_place.path, []).append(change_place)
     for report, side in ((backward, "backward"), (forward, "forward")):
         for item in report.items:
             fitting = _fitting(by_path, item)
             if not fitting:
                 fitting = [Place(None, item.named_path)]
-                places.extend(fitting)
+                change_places.extend(fitting)
                 by_path[item.named_path] = list(fitting)
-            for place in fitting:
-                getattr(place, side).append(item)
-    return places
+            for change_place in fitting:
+                getattr(change_place, side).append(item)
+    return change_places
 
 
 def _fitting(by_path: Mapping[str, Sequence[Place]], item: ReportItem) -> list[Place]:
     """The places that a finding is of. Of several on one path: those whose rule speaks of the same, else the nearest."""
-    near = [place for path in _same_places(item.named_path) for place in by_path.get(path, ())]
+    near = [change_place for path in _same_places(item.named_path) for change_place in by_path.get(path, ())]
     if len(near) < 2:
         return near
-    shared = [len(_told(place) & _words(item.rule)) for place in near]
-    marks: list[Any] = shared if any(shared) else [_nearness(place, item) for place in near]
-    return [place for place, mark in zip(near, marks, strict=True) if mark == max(marks)]
+    shared = [len(_told(change_place) & _words(item.rule)) for change_place in near]
+    marks: list[Any] = shared if any(shared) else [_nearness(change_place, item) for change_place in near]
+    return [change_place for change_place, mark in zip(near, marks, strict=True) if mark == max(marks)]
 
 
-def _told(place: Place) -> frozenset[str]:
-    return _words(place.difference.rule) if place.difference else frozenset()
+def _told(change_place: Place) -> frozenset[str]:
+    return _words(change_place.difference.rule) if change_place.difference else frozenset()
 
 
 def _words(rule: str) -> frozenset[str]:
@@ -79,14 +79,14 @@ def _words(rule: str) -> frozenset[str]:
     return frozenset(rule.split("_")) - _COMMON_WORDS
 
 
-def _nearness(place: Place, item: ReportItem) -> tuple[int, int]:
+def _nearness(change_place: Place, item: ReportItem) -> tuple[int, int]:
     """How many steps of the pointers are common, and minus those that are only the difference's."""
-    if place.difference is None:
+    if change_place.difference is None:
         return (0, 0)
     best = (0, 0)
     pairs = (
-        (place.difference.pointer_new, item.json_pointer_new),
-        (place.difference.pointer_old, item.json_pointer_old),
+        (change_place.difference.pointer_new, item.json_pointer_new),
+        (change_place.difference.pointer_old, item.json_pointer_old),
     )
     for ours, theirs in pairs:
         if ours is None or theirs is None:
@@ -101,7 +101,7 @@ def _nearness(place: Place, item: ReportItem) -> tuple[int, int]:
 
 def _same_places(reported: str) -> list[str]:
     """The path that a finding names, and those of what holds its items, values or branches."""
-    return [reported, *(reported[: found.start()] for found in _INSIDE.finditer(reported))]
+    return [reported, *(reported[: match.start()] for match in _INSIDE.finditer(reported))]
 
 
 def shown_value(value: Any) -> str | None:
@@ -121,13 +121,13 @@ Flat = dict[str, Any]
 
 def extras_of(old: VersionInfo, new: VersionInfo) -> tuple[ExtraChange, ...]:
     """The changes of metadata, rules and references, in this order."""
-    found = (
+    sections = (
         (METADATA, _metadata(old.schema.metadata), _metadata(new.schema.metadata)),
         (RULES, _rules(old.schema.rule_set), _rules(new.schema.rule_set)),
         (RULES, *_orders(old.schema.rule_set, new.schema.rule_set)),
         (REFERENCE, _references(old), _references(new)),
     )
-    return tuple(change for label, before, after in found for change in _changes(label, before, after))
+    return tuple(change for label, before, after in sections for change in _changes(label, before, after))
 
 
 def _changes(label: str, before: Flat, after: Flat) -> list[ExtraChange]:
@@ -152,24 +152,24 @@ def _kind(before: Any, after: Any) -> ChangeKind:
 
 def _metadata(metadata: Mapping[str, Any] | None) -> Flat:
     """Each property, the tags of each path, and the names of what is sensitive: `properties.owner`, `tags.Order.email`."""
-    found: Flat = {}
-    for part, held in sorted((metadata or {}).items()):
-        if isinstance(held, Mapping):
-            found |= {f"{part}.{name}": value for name, value in sorted(held.items())}
-        elif held:
-            found[part] = held
-    return found
+    flat: Flat = {}
+    for part, content in sorted((metadata or {}).items()):
+        if isinstance(content, Mapping):
+            flat |= {f"{part}.{name}": value for name, value in sorted(content.items())}
+        elif content:
+            flat[part] = content
+    return flat
 
 
 def _rules(rule_set: Mapping[str, Any] | None) -> Flat:
     """Each rule by its list and its name."""
-    found: Flat = {}
-    for part, held in sorted((rule_set or {}).items()):
-        if isinstance(held, list):
-            found |= {f"{part}.{name}": rule for name, rule in _named(held)}
-        elif held:
-            found[part] = held
-    return found
+    flat: Flat = {}
+    for part, content in sorted((rule_set or {}).items()):
+        if isinstance(content, list):
+            flat |= {f"{part}.{name}": rule for name, rule in _named(content)}
+        elif content:
+            flat[part] = content
+    return flat
 
 
 def _orders(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tuple[Flat, Flat]:
@@ -184,8 +184,8 @@ def _orders(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tup
     return before, after
 
 
-def _is_list(held: Any) -> bool:
-    return isinstance(held, list)
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
 
 
 def _named(rules: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -229,10 +229,10 @@ def skipped_between(presence: SubjectPresence, old: tuple[str, VersionInfo], new
 
 def _base(presence: SubjectPresence, here: str, there: str, fingerprint: str, limit: int) -> int | None:
     """The newest version here, below the limit, with the old side's content, or else with any that is there."""
-    known = {number: mark for number, mark in presence.held.get(here, {}).items() if number < limit}
-    same = [number for number, mark in known.items() if mark == fingerprint]
+    fingerprints = {number: mark for number, mark in presence.held.get(here, {}).items() if number < limit}
+    same = [number for number, mark in fingerprints.items() if mark == fingerprint]
     any_there = set(presence.held.get(there, {}).values())
-    return max(same or [number for number, mark in known.items() if mark in any_there], default=None)
+    return max(same or [number for number, mark in fingerprints.items() if mark in any_there], default=None)
 
 
 def _between(presence: SubjectPresence, registry: str, old: int, new: int) -> list[int]:

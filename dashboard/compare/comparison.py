@@ -152,8 +152,8 @@ class Comparison:
     def tally(self) -> str:
         """How many changes of each verdict there are, the worst first; none is left out."""
         return listing(
-            said
-            for count, said in (
+            label
+            for count, label in (
                 (self.breaking, counted(self.breaking, "%(n)s breaking", "%(n)s breaking")),
                 (self.care, counted(self.care, "%(n)s with care", "%(n)s with care")),
                 (self.safe, counted(self.safe, "%(n)s safe", "%(n)s safe")),

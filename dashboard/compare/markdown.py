@@ -57,14 +57,14 @@ def _card(card: ChangeCard) -> Iterator[str]:
     )
     if card.before is not None or card.after is not None:
         yield f"  {_value(card.before)} → {_value(card.after)}  "
-    said = [
+    details = [
         ("Rules and data part", card.parting),
         ("Why", card.why),
         ("Repair", card.remedy),
         ("For example", card.example),
     ]
-    said += [("In the data", note.sentence) for note in card.evidence]
-    yield from (f"  {label}: {plain(text)}  " for label, text in said if text)
+    details += [("In the data", note.sentence) for note in card.evidence]
+    yield from (f"  {label}: {plain(text)}  " for label, text in details if text)
     yield from (f"  Proof ({proof.direction}): {_proof(proof)}  " for proof in card.proofs)
 
 

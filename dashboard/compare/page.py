@@ -113,18 +113,18 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     `comparison_sides` for what a side may be. Raises RegistryNotFound, SubjectNotFound, NotAllowed.
     """
     here, name, actor = get_registry(registry), parse_subject(subject), page_actor(request)
-    held = held_sides(here, name, actor)
+    choices = held_sides(here, name, actor)
     other = other_subject(request, here, name)
     is_same = (other.name, other.place) == (name, here)
-    old_held = held if is_same else held_sides(other.place, other.name, actor)
-    sides = sides_of(request, here, name, other, held.versions[here.name], old_held.versions[other.place.name])
+    old_held = choices if is_same else held_sides(other.place, other.name, actor)
+    sides = sides_of(request, here, name, other, choices.versions[here.name], old_held.versions[other.place.name])
     drawn = {key: value if request.GET.get(key) == value else None for key, value in _DRAWN.items()}
     is_whole = drawn["all"] is not None or request.GET.get("as") == "markdown"
     problem = _picked_wrong(request)
     comparison = None
     if problem is None:
         comparison, problem = _compared(
-            sides, actor, held.presence, submitted=drawn["text"] is not None, is_whole=is_whole
+            sides, actor, choices.presence, submitted=drawn["text"] is not None, is_whole=is_whole
         )
     if comparison and drawn["words"]:
         comparison = in_business_words(comparison, _facts(sides), comparison.new.format)
@@ -138,14 +138,14 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
             registry=registry,
             crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "compare"),
-            url_in=lambda place: switch_url(place, name.qualified),
+            url_in=lambda registry_name: switch_url(registry_name, name.qualified),
         ),
         registry=registry,
         subject=name.qualified,
         subject_url=subject_url(registry, name.qualified),
         compare_url=subject_url(registry, name.qualified, "compare"),
         from_groups=side_choices(old_held, registry, sides.old),
-        to_groups=side_choices(held, registry, sides.new),
+        to_groups=side_choices(choices, registry, sides.new),
         swap_url=sides.swapped(**drawn),
         drawn=tuple((key, value) for key, value in drawn.items() if value is not None),
         view="split" if drawn["view"] else "unified",
@@ -186,9 +186,9 @@ def _picks(request: HttpRequest) -> list[str]:
 
 def picked_url(request: HttpRequest, registry: str, subject: str) -> str:
     """The page of the two versions that were ticked, the older one as the old side; "" for any other number of them."""
-    found = [whole_number(text, digits=10) for text in _picks(request)]
-    numbers = sorted(number for number in found if number is not None)
-    if len(found) != PICKED or len(numbers) != PICKED:
+    picks = [whole_number(text, digits=10) for text in _picks(request)]
+    numbers = sorted(number for number in picks if number is not None)
+    if len(picks) != PICKED or len(numbers) != PICKED:
         return ""
     return subject_url(registry, parse_subject(subject).qualified, "compare", from_=numbers[0], to=numbers[1])
 
@@ -217,36 +217,36 @@ def _compared(
     try:
         old, new = _contents(sides, actor)
         config = selectors.effective_config(sides.here, sides.subject)
-        found = selectors.compare_sides(old.side, new.side, profile=config.profile)
+        comparison = selectors.compare_sides(old.side, new.side, profile=config.profile)
     except SchemadeskError as error:
         choose = subject_url(sides.here.name, sides.subject.qualified)
         link = Link(label=gettext("Versions of %(qualified)s") % {"qualified": sides.subject.qualified}, url=choose)
         return None, Problem(what=error.message, cure=gettext("Choose two versions that are there."), links=(link,))
     settings = settings_changes(old.side, new.side)
-    said = [_skipped(sides, found, presence), old.note, new.note]
+    notes = [_skipped(sides, comparison, presence), old.note, new.note]
     if settings:
-        said.append(
+        notes.append(
             counted(
                 len(settings), "Its place differs in %(n)s setting.", "The places of the two differ in %(n)s settings."
             )
         )
     shown = present_comparison(
-        found,
+        comparison,
         sides.old.registry,
         sides.new.registry,
         level=config.level,
         submitted=submitted,
         limit=None if is_whole else MAX_CARDS,
-        notes=comparison_notes(old.side.registry, sides.other, found, by=actor),
+        notes=comparison_notes(old.side.registry, sides.other, comparison, by=actor),
         by=actor,
-        skipped=" ".join(filter(None, said)),
+        skipped=" ".join(filter(None, notes)),
     )
     return replace(
         shown,
         old=_as_called(shown.old, old),
         new=_as_called(shown.new, new),
         extras=(*shown.extras, *settings),
-        formatting_hidden=0 if submitted else _hidden_formatting(found, shown),
+        formatting_hidden=0 if submitted else _hidden_formatting(comparison, shown),
     ), None
 
 
@@ -257,10 +257,10 @@ def _contents(sides: Sides, actor: Actor) -> tuple[Content, Content]:
     )
 
 
-def _skipped(sides: Sides, found: selectors.Comparison, presence: selectors.SubjectPresence) -> str:
+def _skipped(sides: Sides, comparison: selectors.Comparison, presence: selectors.SubjectPresence) -> str:
     if sides.other != sides.subject or not sides.are_versions:
         return ""
-    return skipped_between(presence, (sides.old.registry, found.old), (sides.new.registry, found.new))
+    return skipped_between(presence, (sides.old.registry, comparison.old), (sides.new.registry, comparison.new))
 
 
 def _as_called(side: Side, content: Content) -> Side:
@@ -270,13 +270,15 @@ def _as_called(side: Side, content: Content) -> Side:
     return replace(side, label=content.label, url=content.url, registered_at=None, registered_by="")
 
 
-def _hidden_formatting(found: selectors.Comparison, shown: Comparison) -> int:
+def _hidden_formatting(comparison: selectors.Comparison, shown: Comparison) -> int:
     """How many more lines would differ if the texts were compared as they were submitted; 0 where that takes long."""
     if not shown.formatting_differs or shown.text is None:
         return 0
-    if len(found.old.submitted) + len(found.new.submitted) > MOST_COUNTED:
+    if len(comparison.old.submitted) + len(comparison.new.submitted) > MOST_COUNTED:
         return 0
-    return max(0, differing_lines(found.old.submitted, found.new.submitted) - shown.text.added - shown.text.removed)
+    return max(
+        0, differing_lines(comparison.old.submitted, comparison.new.submitted) - shown.text.added - shown.text.removed
+    )
 
 
 def _tools(sides: Sides, drawn: dict[str, str | None], comparison: Comparison | None) -> TextTools | None:
@@ -296,12 +298,13 @@ def side_text(request: HttpRequest, registry: str, subject: str) -> str:
     """The text of the side that `as` asks for, as the page compares it. Raises what the page says instead."""
     here, name, actor = get_registry(registry), parse_subject(subject), page_actor(request)
     other = other_subject(request, here, name)
-    held = [
-        selectors.list_versions(place, each, deleted=True) for place, each in ((here, name), (other.place, other.name))
+    numbers = [
+        selectors.list_versions(registry_row, subject_name, deleted=True)
+        for registry_row, subject_name in ((here, name), (other.place, other.name))
     ]
-    sides = sides_of(request, here, name, other, *held)
-    asked, of = (sides.old, sides.other) if request.GET["as"] == OLD_TEXT else (sides.new, sides.subject)
-    side = content_of(here, asked, of, actor).side
+    sides = sides_of(request, here, name, other, *numbers)
+    side_address, of = (sides.old, sides.other) if request.GET["as"] == OLD_TEXT else (sides.new, sides.subject)
+    side = content_of(here, side_address, of, actor).side
     is_submitted = request.GET.get("text") == _DRAWN["text"]
     if isinstance(side, selectors.Text):
         return side.text if is_submitted else _laid_out(side.text)
@@ -319,28 +322,30 @@ def _laid_out(text: str) -> str:
 
 def _facts(sides: Sides) -> dict[str, Fact]:
     """What both versions say of their fields, the new one first: a field that goes is known from the old one."""
-    found: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {}
     for side, subject in ((sides.old, sides.other), (sides.new, sides.subject)):
         if side.text is None:
-            place = sides.here if side.registry == sides.here.name else get_registry(side.registry)
-            found |= facts_of(place, subject, side.version)
-    return found
+            registry = sides.here if side.registry == sides.here.name else get_registry(side.registry)
+            facts |= facts_of(registry, subject, side.version)
+    return facts
 
 
 def _readable_side(sides: Sides, actor: Actor) -> tuple[Side | None, str]:
     """The side that is there, where the other isn't: its text can be read all the same."""
-    for asked, subject in ((sides.new, sides.subject), (sides.old, sides.other)):
+    for side_address, subject in ((sides.new, sides.subject), (sides.old, sides.other)):
         try:
-            content = content_of(sides.here, asked, subject, actor)
-            side, place = content.side, environment_of(asked.registry, list_environments(), current=True)
+            content = content_of(sides.here, side_address, subject, actor)
+            side, environment = content.side, environment_of(side_address.registry, list_environments(), current=True)
             if isinstance(side, selectors.Text):
                 shown = Side(
-                    environment=place, version=0, url=content.url, format=side.schema_type, label=content.label
+                    environment=environment, version=0, url=content.url, format=side.schema_type, label=content.label
                 )
                 return shown, _laid_out(side.text)
             info = selectors.get_version(side.registry, subject, side.version, deleted=True)
         except SchemadeskError:
             continue  # this side is the one that the problem is about, or both are
-        url = subject_url(asked.registry, subject.qualified, version=info.version)
-        return Side(environment=place, version=info.version, url=url, format=info.schema.schema_type), pretty(info)
+        url = subject_url(side_address.registry, subject.qualified, version=info.version)
+        return Side(environment=environment, version=info.version, url=url, format=info.schema.schema_type), pretty(
+            info
+        )
     return None, ""

@@ -260,22 +260,22 @@ def with_decisions(
     if not views:
         return ()
     decided = decided_renames(set(registries), subject)
-    registry, found = registries[-1], []
+    registry, decided_views = registries[-1], []
     for view in views:
         info = decided.get((view.from_path, view.path))
         choice = None
         if by is not None:
-            place = info.registry if info else registry
+            registry_name = info.registry if info else registry
             choice = RenameChoice(
-                url=reverse("ui:rename", args=[place, subject.qualified]),
-                reason=refusal(by, ACTION, registry=place, subject=subject.qualified),
+                url=reverse("ui:rename", args=[registry_name, subject.qualified]),
+                reason=refusal(by, ACTION, registry=registry_name, subject=subject.qualified),
             )
-        told = (
+        decision = (
             RenameDecided(is_rename=info.is_rename, who=info.decided_by, at=info.decided_at, why=info.reason)
             if info
             else None
         )
         # What is no rename gets no alias.
         edit = None if info is not None and not info.is_rename else view.edit
-        found.append(replace(view, decided=told, choice=choice, edit=edit))
-    return tuple(found)
+        decided_views.append(replace(view, decided=decision, choice=choice, edit=edit))
+    return tuple(decided_views)

@@ -33,23 +33,23 @@ LOOKS = {look.code: look for look in Evidence}
 
 
 def comparison_notes(
-    registry: Registry, subject: SubjectName, found: SchemaComparison, *, by: Actor
+    registry: Registry, subject: SubjectName, comparison: SchemaComparison, *, by: Actor
 ) -> dict[tuple[str, str], tuple[EvidenceNote, ...]]:
     """What the last weeks' data say of a comparison's findings; `registry` is where the data are.
 
     Four queries, none where nothing was found. Raises NotAllowed.
     """
-    items = [item for report in (found.backward, found.forward) if report for item in report.items]
+    items = [item for report in (comparison.backward, comparison.forward) if report for item in report.items]
     return by_finding(note_of(line) for line in lines_of_items(registry, subject, items, by=by)) if items else {}
 
 
 def by_finding(notes: Iterable[EvidenceNote]) -> dict[tuple[str, str], tuple[EvidenceNote, ...]]:
     """The notes by the rule and the path that they are of."""
-    found: dict[tuple[str, str], tuple[EvidenceNote, ...]] = {}
+    notes_by_finding: dict[tuple[str, str], tuple[EvidenceNote, ...]] = {}
     for note in notes:
         key = (note.rule, note.path)
-        found[key] = (*found.get(key, ()), note)
-    return found
+        notes_by_finding[key] = (*notes_by_finding.get(key, ()), note)
+    return notes_by_finding
 
 
 def note_of(line: EvidenceLine) -> EvidenceNote:
@@ -69,26 +69,26 @@ def data_evidence(
 ) -> DataEvidence:
     """What is known already; with `replay` in the form also what the newest messages read as under the text."""
     actor = page_actor(request)
-    found, problem = None, None
+    replay, problem = None, None
     if request.POST.get("replay"):
         try:
-            found = replay_proposal(
+            replay = replay_proposal(
                 registry, subject, by=actor, text=text, schema_type=schema_type, references=references
             )
         except SchemadeskError as error:
             problem = Problem(what=error.message)
-    lines = evidence_lines(registry, subject, assessment, found, by=actor)
+    lines = evidence_lines(registry, subject, assessment, replay, by=actor)
     return DataEvidence(
         notes=tuple(map(note_of, lines)),
         refusal=refusal(actor, "source.scan", registry=registry.name, subject=subject.qualified),
-        replay=_replay(found) if found else None,
+        replay=_replay(replay) if replay else None,
         problem=problem,
     )
 
 
-def weighed_evidence(found: WeighedReplay) -> DataEvidence:
+def weighed_evidence(weighed: WeighedReplay) -> DataEvidence:
     """A replay and all that data say beside the rules."""
-    return DataEvidence(notes=tuple(map(note_of, found.evidence)), replay=_replay(found.replay))
+    return DataEvidence(notes=tuple(map(note_of, weighed.evidence)), replay=_replay(weighed.replay))
 
 
 def _replay(report: ReplayReport) -> ReplayResult:
@@ -99,14 +99,14 @@ def _replay(report: ReplayReport) -> ReplayResult:
         (report.too_large, counted(report.too_large, "%(n)s too large", "%(n)s too large")),
         (report.not_tried, counted(report.not_tried, "%(n)s not tried in time", "%(n)s not tried in time")),
     )
-    apart = listing(said for count, said in left if count)
-    said = gettext("%(looked_at)s of the newest messages were looked at in %(seconds)s s") % {
+    apart = listing(sentence for count, sentence in left if count)
+    sentence = gettext("%(looked_at)s of the newest messages were looked at in %(seconds)s s") % {
         "looked_at": f"{report.looked_at:,}",
         "seconds": f"{report.seconds:.1f}",
     }
     return ReplayResult(
         topic=report.topic,
-        sentence=gettext("%(said)s: %(apart)s.") % {"said": said, "apart": apart} if apart else f"{said}.",
+        sentence=gettext("%(said)s: %(apart)s.") % {"said": sentence, "apart": apart} if apart else f"{sentence}.",
         rows=tuple(_row(writer) for writer in report.writers),
     )
 
@@ -153,13 +153,13 @@ def against_latest(
         newest = selectors.list_versions(registry, subject)[-1]
     except NotFound:
         return None
-    found = selectors.compare_text(selectors.Side(registry, subject, newest), text, schema_type, references)
+    comparison = selectors.compare_text(selectors.Side(registry, subject, newest), text, schema_type, references)
     return present_comparison(
-        found,
+        comparison,
         registry.name,
         registry.name,
         level=level or selectors.effective_config(registry, subject).level,
-        notes=comparison_notes(registry, subject, found, by=by) if notes is None else notes,
+        notes=comparison_notes(registry, subject, comparison, by=by) if notes is None else notes,
         by=by,
         limit=None if is_whole else limit or MAX_CARDS,
     )

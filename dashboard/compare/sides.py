@@ -42,8 +42,8 @@ class Asked:
     @property
     def text(self) -> tuple[str, int] | None:
         """DRAFT or OBSERVED with its number; None for a version."""
-        found = _TEXT.fullmatch(self.version)
-        return (found[1], int(found[2])) if found else None
+        match = _TEXT.fullmatch(self.version)
+        return (match[1], int(match[2])) if match else None
 
     def written(self, here: str) -> str:
         """The side in an address of a page of the registry `here`."""
@@ -62,8 +62,8 @@ class Asked:
 
 def asked_side(text: str, here: str) -> Asked | None:
     """The side that a value of the address names; None where it names none."""
-    place, _, version = text.strip().rpartition(":")
-    return Asked(place or here, version) if version else None
+    registry, _, version = text.strip().rpartition(":")
+    return Asked(registry or here, version) if version else None
 
 
 @dataclass(frozen=True)
@@ -76,23 +76,23 @@ class Content:
     note: str = ""
 
 
-def content_of(here: Registry, asked: Asked, subject: SubjectName, actor: Actor) -> Content:
+def content_of(here: Registry, address: Asked, subject: SubjectName, actor: Actor) -> Content:
     """The side's content, for somebody who may read it.
 
     Somebody else's draft, and a shape or draft of another subject, are as those that aren't there. Raises NotAllowed,
     RegistryNotFound, DraftNotFound, FindingNotFound, InvalidInput.
     """
-    require(actor, "schema.read", registry=asked.registry, subject=subject.qualified)
-    place = here if asked.registry == here.name else get_registry(asked.registry)
-    if asked.text is None:
-        return Content(selectors.Side(place, subject, asked.version))
-    kind, number = asked.text
+    require(actor, "schema.read", registry=address.registry, subject=subject.qualified)
+    registry = here if address.registry == here.name else get_registry(address.registry)
+    if address.text is None:
+        return Content(selectors.Side(registry, subject, address.version))
+    kind, number = address.text
     if actor.past:
         raise InvalidVersion(gettext("Drafts, and what data hold, are compared at present alone."))
-    return _draft(place, subject, number, actor) if kind == DRAFT else _observed(place, subject, number, actor)
+    return _draft(registry, subject, number, actor) if kind == DRAFT else _observed(registry, subject, number, actor)
 
 
-def _draft(place: Registry, subject: SubjectName, number: int, actor: Actor) -> Content:
+def _draft(registry: Registry, subject: SubjectName, number: int, actor: Actor) -> Content:
     missing = DraftNotFound(gettext("You have no draft %(number)s of this subject.") % {"number": number}, draft=number)
     if actor.user_id is None:
         raise missing
@@ -100,23 +100,23 @@ def _draft(place: Registry, subject: SubjectName, number: int, actor: Actor) -> 
         info = get_draft(number, user_id=actor.user_id)
     except DraftNotFound as error:
         raise missing from error
-    if (info.registry, info.subject) != (place.name, subject):
+    if (info.registry, info.subject) != (registry.name, subject):
         raise missing
     return Content(
-        selectors.Text(place, subject, info.text, info.schema_type, info.references),
+        selectors.Text(registry, subject, info.text, info.schema_type, info.references),
         label=gettext("your draft %(number)s") % {"number": number},
         url=reverse("ui:draft", args=[number]),
     )
 
 
-def _observed(place: Registry, subject: SubjectName, number: int, actor: Actor) -> Content:
-    seen = observed_shape(number, place.name, subject, by=actor)
-    references = selectors.get_version(place, subject, "latest").schema.references
+def _observed(registry: Registry, subject: SubjectName, number: int, actor: Actor) -> Content:
+    shape = observed_shape(number, registry.name, subject, by=actor)
+    references = selectors.get_version(registry, subject, "latest").schema.references
     return Content(
-        selectors.Text(place, subject, seen.text, seen.schema_type, references),
+        selectors.Text(registry, subject, shape.text, shape.schema_type, references),
         label=gettext("what the data hold"),
         url=reverse("ui:finding", args=[number]),
-        note=seen.note,
+        note=shape.note,
     )
 
 
@@ -137,33 +137,42 @@ class Held:
     shapes: Sequence[ObservedShape] = ()
 
 
-def held_sides(place: Registry, name: SubjectName, actor: Actor) -> Held:
+def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> Held:
     """All that the reader may put on a side, of a subject that is in the registry; no texts in the past.
 
     Raises SubjectNotFound.
     """
-    presence = selectors.presence_of(place, name).seen_by(actor, name)
-    versions = _held_versions(place, name, presence)
+    presence = selectors.presence_of(registry, name).seen_by(actor, name)
+    versions = _held_versions(registry, name, presence)
     if actor.past:
-        return Held(place.name, versions, presence)
+        return Held(registry.name, versions, presence)
     drafts = list_drafts(actor.user_id, subject=name) if actor.user_id is not None else []
-    readable = [each for each in drafts if may(actor, "schema.read", registry=each.registry, subject=name.qualified)]
-    return Held(place.name, versions, presence, readable, shapes_of(place.name, name, by=actor))
+    readable = [draft for draft in drafts if may(actor, "schema.read", registry=draft.registry, subject=name.qualified)]
+    return Held(registry.name, versions, presence, readable, shapes_of(registry.name, name, by=actor))
 
 
-def side_choices(held: Held, here: str, chosen: Asked) -> tuple[ChoiceGroup, ...]:
+def side_choices(content_choices: Held, here: str, chosen: Asked) -> tuple[ChoiceGroup, ...]:
     """The choices of a side on a page of the registry `here`; no group without one."""
     versions = [
-        (each, [(Asked(each, str(number)), _version(each, number)) for number in _offered(each, numbers, chosen)])
-        for each, numbers in held.versions.items()
+        (
+            registry,
+            [
+                (Asked(registry, str(number)), _version(registry, number))
+                for number in _offered(registry, numbers, chosen)
+            ],
+        )
+        for registry, numbers in content_choices.versions.items()
     ]
-    drafts = [(Asked(info.registry, f"{DRAFT}-{info.id}"), _draft_label(info)) for info in held.drafts]
-    shapes = [(Asked(held.place, f"{OBSERVED}-{each.finding}"), _shape_label(held.place, each)) for each in held.shapes]
+    drafts = [(Asked(info.registry, f"{DRAFT}-{info.id}"), _draft_label(info)) for info in content_choices.drafts]
+    shapes = [
+        (Asked(content_choices.place, f"{OBSERVED}-{registry.finding}"), _shape_label(content_choices.place, registry))
+        for registry in content_choices.shapes
+    ]
     return tuple(
         ChoiceGroup(
             label=label,
             choices=tuple(
-                Choice(value=side.written(here), label=said, selected=side == chosen) for side, said in choices
+                Choice(value=side.written(here), label=text, selected=side == chosen) for side, text in choices
             ),
         )
         for label, choices in (*versions, (gettext("Your drafts"), drafts), (gettext("Seen in data"), shapes))
@@ -171,15 +180,15 @@ def side_choices(held: Held, here: str, chosen: Asked) -> tuple[ChoiceGroup, ...
     )
 
 
-def _offered(place: str, numbers: Sequence[int], chosen: Asked) -> list[int]:
+def _offered(registry_name: str, numbers: Sequence[int], chosen: Asked) -> list[int]:
     """The newest versions, and the chosen one; the address takes any other."""
     newest = numbers[: -MOST - 1 : -1]
-    kept = [number for number in numbers[:-MOST] if chosen == Asked(place, str(number))]
-    return [*newest, *kept]
+    older = [number for number in numbers[:-MOST] if chosen == Asked(registry_name, str(number))]
+    return [*newest, *older]
 
 
-def _version(place: str, number: int) -> str:
-    return gettext("%(place)s · version %(number)s") % {"place": place, "number": number}
+def _version(registry_name: str, number: int) -> str:
+    return gettext("%(place)s · version %(number)s") % {"place": registry_name, "number": number}
 
 
 def _draft_label(info: DraftInfo) -> str:
@@ -190,28 +199,31 @@ def _draft_label(info: DraftInfo) -> str:
     }
 
 
-def _shape_label(place: str, shape: ObservedShape) -> str:
+def _shape_label(registry_name: str, shape: ObservedShape) -> str:
     return gettext("%(place)s · topic %(topic)s as of %(date)s") % {
-        "place": place,
+        "place": registry_name,
         "topic": shape.topic,
         "date": f"{shape.last_seen:%Y-%m-%d}",
     }
 
 
-def _held_versions(place: Registry, name: SubjectName, presence: selectors.SubjectPresence) -> dict[str, list[int]]:
+def _held_versions(registry: Registry, name: SubjectName, presence: selectors.SubjectPresence) -> dict[str, list[int]]:
     """Registry → its versions, ascending, where they are seen; of `place` soft-deleted ones too.
 
     The registry itself comes first, then the environments in their order, then the others.
     """
-    own = selectors.list_versions(place, name, deleted=True)
+    own = selectors.list_versions(registry, name, deleted=True)
     elsewhere = presence.held
     order = list_environments()
-    names = [*(each for each in order if each in elsewhere), *sorted(elsewhere.keys() - set(order))]
-    found = {place.name: own}
-    for each in names:
-        if each != place.name:
-            found[each] = sorted(elsewhere[each])
-    return found
+    names = [
+        *(registry_name for registry_name in order if registry_name in elsewhere),
+        *sorted(elsewhere.keys() - set(order)),
+    ]
+    versions = {registry.name: own}
+    for registry_name in names:
+        if registry_name != registry.name:
+            versions[registry_name] = sorted(elsewhere[registry_name])
+    return versions
 
 
 @dataclass(frozen=True)
@@ -239,8 +251,8 @@ class Sides:
     @property
     def is_of_one_line(self) -> bool:
         """Whether both are versions of one subject of the registry that the page is of."""
-        places = {self.old.registry, self.new.registry, self.here.name}
-        return self.other == self.subject and len(places) == 1 and self.are_versions
+        registries = {self.old.registry, self.new.registry, self.here.name}
+        return self.other == self.subject and len(registries) == 1 and self.are_versions
 
     @property
     def are_versions(self) -> bool:
@@ -249,9 +261,9 @@ class Sides:
 
 
 def _url(here: str, subject: SubjectName, old: Asked, new: Asked, other: SubjectName, query: dict[str, object]) -> str:
-    given: dict[str, object] = {"from": old.written(here), "to": new.written(here)}
-    given["with"] = other.qualified if other != subject else None
-    return subject_url(here, subject.qualified, "compare", **given | query)
+    parameters: dict[str, object] = {"from": old.written(here), "to": new.written(here)}
+    parameters["with"] = other.qualified if other != subject else None
+    return subject_url(here, subject.qualified, "compare", **parameters | query)
 
 
 @dataclass(frozen=True)
@@ -266,49 +278,55 @@ class Other:
 
 def other_subject(request: HttpRequest, here: Registry, name: SubjectName) -> Other:
     """What `with` names: in the registry that `in` names, else in this one, else in that of the old side."""
-    asked, asked_in = request.GET.get("with", "").strip(), request.GET.get("in", "").strip()
-    if not asked:
+    subject_text, asked_in = request.GET.get("with", "").strip(), request.GET.get("in", "").strip()
+    if not subject_text:
         return Other(name, here)
     old = asked_side(request.GET.get("from", ""), here.name)
     problems = []
-    for place in dict.fromkeys([asked_in or here.name, old.registry if old else here.name]):
+    for registry_name in dict.fromkeys([asked_in or here.name, old.registry if old else here.name]):
         try:
-            return Other(*_there(page_actor(request), here, place, asked))
+            return Other(*_there(page_actor(request), here, registry_name, subject_text))
         except SubjectNotFound:
             problems.append(
-                gettext("%(here)s has no subject %(asked)s.") % {"here": place[:200], "asked": repr(asked[:200])}
+                gettext("%(here)s has no subject %(asked)s.")
+                % {"here": registry_name[:200], "asked": repr(subject_text[:200])}
             )
         except SchemadeskError as error:
             problems.append(error.message)
     return Other(name, here, asked_in, problems[0])
 
 
-def _there(actor: Actor, here: Registry, place: str, asked: str) -> tuple[SubjectName, Registry]:
-    other = parse_subject(asked)
-    require(actor, "schema.read", registry=place, subject=other.qualified)
-    found = here if place == here.name else get_registry(place)
-    selectors.list_versions(found, other, deleted=True)
-    return other, found
+def _there(actor: Actor, here: Registry, registry_name: str, subject_text: str) -> tuple[SubjectName, Registry]:
+    other = parse_subject(subject_text)
+    require(actor, "schema.read", registry=registry_name, subject=other.qualified)
+    registry = here if registry_name == here.name else get_registry(registry_name)
+    selectors.list_versions(registry, other, deleted=True)
+    return other, registry
 
 
 def place_choices(actor: Actor, chosen: str) -> tuple[Choice, ...]:
     """The registries of which the reader may read something, to look for another subject in."""
     return tuple(
-        Choice(value=each, label=each, selected=each == chosen)
-        for each in selectors.registry_names()
-        if may_in(actor, "schema.read", each)
+        Choice(value=registry, label=registry, selected=registry == chosen)
+        for registry in selectors.registry_names()
+        if may_in(actor, "schema.read", registry)
     )
 
 
 def sides_of(
-    request: HttpRequest, here: Registry, name: SubjectName, other: Other, held: Sequence[int], old_held: Sequence[int]
+    request: HttpRequest,
+    here: Registry,
+    name: SubjectName,
+    other: Other,
+    numbers: Sequence[int],
+    old_held: Sequence[int],
 ) -> Sides:
     """What `from` and `to` name; without them the newest and the one before it, of another subject its newest."""
-    new = asked_side(request.GET.get("to", ""), here.name) or Asked(here.name, str(held[-1]))
+    new = asked_side(request.GET.get("to", ""), here.name) or Asked(here.name, str(numbers[-1]))
     old = asked_side(request.GET.get("from", ""), here.name)
     if old is None:
         is_line = (other.name, other.place) == (name, here) and new.registry == here.name
-        old = Asked(other.place.name, str(_before(held, new) if is_line else old_held[-1]))
+        old = Asked(other.place.name, str(_before(numbers, new) if is_line else old_held[-1]))
     return Sides(here, name, other.name, other.place, old, new)
 
 

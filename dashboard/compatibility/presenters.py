@@ -223,11 +223,11 @@ class SyntaxProblem:
     @property
     def title(self) -> str:
         """That it doesn't parse, and where."""
-        place = {"line": self.line, "column": self.column}
+        position = {"line": self.line, "column": self.column}
         if self.line and self.column:
-            return gettext("The schema doesn’t parse: line %(line)s, column %(column)s") % place
+            return gettext("The schema doesn’t parse: line %(line)s, column %(column)s") % position
         return (
-            gettext("The schema doesn’t parse: line %(line)s") % place
+            gettext("The schema doesn’t parse: line %(line)s") % position
             if self.line
             else gettext("The schema doesn’t parse")
         )

@@ -228,28 +228,28 @@ class Trial:
         """An example: the one that was found to show a reset, else the version's own, written back unchanged."""
         try:
             if self.resets:
-                found = self.resets[0].simulation
+                simulation = self.resets[0].simulation
             else:
-                found = self._simulate(self.versions.example(self.written_by), None)
+                simulation = self._simulate(self.versions.example(self.written_by), None)
         except InvalidDatum as error:
             self.datum_errors = (error.message,)
             return
-        self.simulation = found
-        self.text = json_text(found.steps[0].value, limit=MAX_DATUM)
-        self.seen = found.steps[1].value
-        if found.change:
-            self.pointer, self.value = found.change.pointer, short_json(found.change.value, MAX_DATUM)
+        self.simulation = simulation
+        self.text = json_text(simulation.steps[0].value, limit=MAX_DATUM)
+        self.seen = simulation.steps[1].value
+        if simulation.change:
+            self.pointer, self.value = simulation.change.pointer, short_json(simulation.change.value, MAX_DATUM)
 
     def _sent(self) -> None:
         posted = self.request.POST
         self.text, self.pointer, self.value = posted["datum"], posted.get("pointer", ""), posted.get("value", "")
         try:
             datum = read_json(self.text)
-            found = self.versions.resolve(reader=self.modified_by, writer=self.written_by, datum=datum)
+            resolution = self.versions.resolve(reader=self.modified_by, writer=self.written_by, datum=datum)
         except InvalidDatum as error:
             self.datum_errors = (error.message,)
             return
-        self.seen = found.value
+        self.seen = resolution.value
         try:
             self.simulation = self._simulate(datum, Change(self.pointer, _loose(self.value)) if self.pointer else None)
         except InvalidDatum as error:
@@ -272,13 +272,13 @@ def _loose(text: str) -> Any:
         return text
 
 
-def round_of(found: Simulation, written_by: int, modified_by: int) -> Round:
+def round_of(simulation: Simulation, written_by: int, modified_by: int) -> Round:
     """The three steps with what they reset."""
-    steps = found.steps
+    steps = simulation.steps
     did = (
         gettext("changes %(place_label)s to %(short_json)s")
-        % {"place_label": place_label(found.change.pointer), "short_json": short_json(found.change.value, 80)}
-        if found.change
+        % {"place_label": place_label(simulation.change.pointer), "short_json": short_json(simulation.change.value, 80)}
+        if simulation.change
         else ""
     )
     titles = (
@@ -298,7 +298,7 @@ def round_of(found: Simulation, written_by: int, modified_by: int) -> Round:
     )
     views = []
     for number, (step, (who, what), (before, after)) in enumerate(zip(steps, titles, labels, strict=False), start=1):
-        resets = found.resets if number == 3 else ()
+        resets = simulation.resets if number == 3 else ()
         views.append(
             StepView(
                 number=number,
@@ -314,9 +314,9 @@ def round_of(found: Simulation, written_by: int, modified_by: int) -> Round:
         ResetLine(
             path=item.path, before=short_json(item.before), after=short_json(item.after), is_default=item.is_default
         )
-        for item in found.resets
+        for item in simulation.resets
     )
-    return Round(steps=tuple(views), resets=lines, error=found.error)
+    return Round(steps=tuple(views), resets=lines, error=simulation.error)
 
 
 def fates_of(
@@ -324,19 +324,19 @@ def fates_of(
 ) -> FateTable | None:
     """A row a field; a field that was reset says so, with the value that it had at first."""
     lost = {item.path: item for item in resets}
-    told: list[FieldOutcome | FieldReset] = [lost.pop(item.path, item) for item in outcomes]
-    told += lost.values()
-    if not told:
+    fates: list[FieldOutcome | FieldReset] = [lost.pop(item.path, item) for item in outcomes]
+    fates += lost.values()
+    if not fates:
         return None
-    if len(told) > MAX_FATES:
-        told.sort(key=lambda item: isinstance(item, FieldOutcome) and Fate.of(item.outcome) is Fate.KEPT)
+    if len(fates) > MAX_FATES:
+        fates.sort(key=lambda item: isinstance(item, FieldOutcome) and Fate.of(item.outcome) is Fate.KEPT)
     return FateTable(
         rows=tuple(
-            _reset_fate(item) if isinstance(item, FieldReset) else _outcome_fate(item) for item in told[:MAX_FATES]
+            _reset_fate(item) if isinstance(item, FieldReset) else _outcome_fate(item) for item in fates[:MAX_FATES]
         ),
         before_label=before,
         after_label=after,
-        hidden=max(0, len(told) - MAX_FATES),
+        hidden=max(0, len(fates) - MAX_FATES),
     )
 
 

@@ -60,21 +60,23 @@ class ReportFile:
     ending: str
 
 
-def _markdown(found: Assessment, registry: str, subject: str) -> str:
+def _markdown(assessment: Assessment, registry: str, subject: str) -> str:
     title = gettext("Compatibility of %(qualified)s in %(registry)s") % {"qualified": subject, "registry": registry}
-    return assessment_markdown(found, title=title)
+    return assessment_markdown(assessment, title=title)
 
 
 FILES: Final[Mapping[str, ReportFile]] = {
     "markdown": ReportFile(_markdown, "text/markdown; charset=utf-8", "md"),
     "json": ReportFile(
-        lambda found, registry, subject: json.dumps(found.to_dict(), indent=2), "application/json", "json"
+        lambda assessment, registry, subject: json.dumps(assessment.to_dict(), indent=2), "application/json", "json"
     ),
     "sarif": ReportFile(
-        lambda found, registry, subject: assessment_sarif(found, subject=subject), "application/sarif+json", "sarif"
+        lambda assessment, registry, subject: assessment_sarif(assessment, subject=subject),
+        "application/sarif+json",
+        "sarif",
     ),
     "junit": ReportFile(
-        lambda found, registry, subject: assessment_junit(found, subject=subject), "application/xml", "xml"
+        lambda assessment, registry, subject: assessment_junit(assessment, subject=subject), "application/xml", "xml"
     ),
 }
 
@@ -90,33 +92,35 @@ _PROFILE_NAMES: Final[dict[Profile, str]] = {
 
 def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage:
     """The form and, after it was sent, the report or the syntax error."""
-    place, name = get_registry(registry), parse_subject(subject)
-    config, order = selectors.effective_config(place, name), list_environments()
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    config, order = selectors.effective_config(registry_row, name), list_environments()
     is_past = bool(page_actor(request).past)
-    linked = None if request.method == "POST" else form_linked(request, place, name, config.profile)
-    form = form_sent(request) if request.method == "POST" else linked or form_started(place, name, config.profile)
-    answer: RegistryAnswer | None = None
+    linked = None if request.method == "POST" else form_linked(request, registry_row, name, config.profile)
+    form = (
+        form_sent(request) if request.method == "POST" else linked or form_started(registry_row, name, config.profile)
+    )
+    remote_answer: RegistryAnswer | None = None
     syntax, result, comparison, evidence, problem, error = None, None, None, None, None, None
     if request.method == "POST" or linked:
         try:
             if request.POST.get("do") == "keep":
                 form = _kept(request, registry, name, form)
-            proposal = _proposal(place, name, form, page_actor(request))
+            proposal = _proposal(registry_row, name, form, page_actor(request))
             result = present_proposal(registry, name, proposal, by=page_actor(request), is_whole=_is_whole(request))
             if request.POST.get("words") == "business":
-                result = _in_business_words(place, name, result, form.schema_type)
+                result = _in_business_words(registry_row, name, result, form.schema_type)
             if not is_past:  # neither what data showed nor another server's answer is kept over time
                 evidence = data_evidence(
                     request,
-                    place,
+                    registry_row,
                     name,
                     proposal.assessment,
                     text=form.text,
                     schema_type=form.schema_type,
                     references=form.references(),
                 )
-                answer = registry_answer(request, place, name, form, proposal.assessment.is_compatible)
-            comparison = _against_latest(request, place, name, form, result, evidence or DataEvidence(notes=()))
+                remote_answer = registry_answer(request, registry_row, name, form, proposal.assessment.is_compatible)
+            comparison = _against_latest(request, registry_row, name, form, result, evidence or DataEvidence(notes=()))
         except InvalidSchema as found:
             syntax = _syntax(form.text, found)
         except SchemadeskError as found:
@@ -164,7 +168,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         evidence=evidence,
         problem=problem,
         propose=_propose(request, registry, name, order),
-        answer=answer,
+        answer=remote_answer,
         view="split" if request.POST.get("view") == "split" else "unified",
         is_whole=_is_whole(request),
         level_choices=_chosen(
@@ -213,8 +217,8 @@ def _kept(request: HttpRequest, registry: str, name: SubjectName, form: Form) ->
 
 def _propose(request: HttpRequest, registry: str, name: SubjectName, order: list[str]) -> Action | None:
     """What takes the form's text, format and references to the editor; absent where nothing can be proposed."""
-    found = propose_action(request, registry, name, order=order, live=False)
-    return replace(found, label=gettext("Propose this text"), url=reverse("ui:propose")) if found else None
+    action = propose_action(request, registry, name, order=order, live=False)
+    return replace(action, label=gettext("Propose this text"), url=reverse("ui:propose")) if action else None
 
 
 def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str, str, str] | None:
@@ -222,17 +226,17 @@ def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str,
     file = FILES.get(request.POST.get("as", ""))
     if file is None:
         return None
-    place, name = get_registry(registry), parse_subject(subject)
+    registry_row, name = get_registry(registry), parse_subject(subject)
     try:
-        found = _proposal(place, name, form_sent(request), page_actor(request)).assessment
+        assessment = _proposal(registry_row, name, form_sent(request), page_actor(request)).assessment
     except SchemadeskError:
         return None  # the page says what is wrong with the text
-    return file.render(found, registry, name.qualified), file.content_type, f"compatibility-report.{file.ending}"
+    return file.render(assessment, registry, name.qualified), file.content_type, f"compatibility-report.{file.ending}"
 
 
-def _in_business_words(place: Registry, name: SubjectName, result: ReportResult, schema_type: str) -> ReportResult:
+def _in_business_words(registry: Registry, name: SubjectName, result: ReportResult, schema_type: str) -> ReportResult:
     """The findings told with what the newest version says of its fields."""
-    facts = {} if result.first_version else facts_of(place, name, "latest")
+    facts = {} if result.first_version else facts_of(registry, name, "latest")
     return replace(
         result,
         findings=findings_in_business_words(result.findings, facts, schema_type),
@@ -243,15 +247,15 @@ def _in_business_words(place: Registry, name: SubjectName, result: ReportResult,
 
 def _against_latest(
     request: HttpRequest,
-    place: Registry,
+    registry: Registry,
     name: SubjectName,
     form: Form,
     result: ReportResult,
     evidence: DataEvidence,
 ) -> Comparison | None:
     """The text against the newest version, without what the report says of all versions."""
-    found = against_latest(
-        place,
+    comparison = against_latest(
+        registry,
         name,
         by=page_actor(request),
         text=form.text,
@@ -262,11 +266,11 @@ def _against_latest(
         limit=MAX_CARDS,
         is_whole=_is_whole(request),
     )
-    if found is None or result.identical_to == found.old.version:
+    if comparison is None or result.identical_to == comparison.old.version:
         return None
     if result.in_business_words:
-        found = in_business_words(found, facts_of(place, name, "latest"), found.new.format)
-    return replace(found, partings=(), renames=(), hidden_renames=0)
+        comparison = in_business_words(comparison, facts_of(registry, name, "latest"), comparison.new.format)
+    return replace(comparison, partings=(), renames=(), hidden_renames=0)
 
 
 def _is_whole(request: HttpRequest) -> bool:
@@ -274,10 +278,10 @@ def _is_whole(request: HttpRequest) -> bool:
     return "1" in (request.POST.get("all"), request.GET.get("all"))
 
 
-def _proposal(place: Registry, name: SubjectName, form: Form, by: Actor) -> Proposal:
+def _proposal(registry: Registry, name: SubjectName, form: Form, by: Actor) -> Proposal:
     profile = next((item for item in PROFILES if item == form.profile), None)
     return selectors.report_proposal(
-        place,
+        registry,
         name,
         text=form.text,
         schema_type=form.schema_type,
@@ -296,7 +300,7 @@ def _reference_fields(
     rows: Sequence[tuple[str, str, str]], error: SchemadeskError | None
 ) -> tuple[ReferenceField, ...]:
     """The rows that are filled, and a few empty ones; the row that an error names says it."""
-    wrong = error.details.get("reference") if isinstance(error, InvalidReference) else None
+    failing_name = error.details.get("reference") if isinstance(error, InvalidReference) else None
     filled = [*rows, *[("", "", "")] * _EMPTY_ROWS]
     return tuple(
         ReferenceField(
@@ -304,7 +308,7 @@ def _reference_fields(
             name=name,
             subject=subject,
             version=version,
-            error=error.message if error and wrong is not None and name == wrong else "",
+            error=error.message if error and failing_name is not None and name == failing_name else "",
         )
         for number, (name, subject, version) in enumerate(filled, start=1)
     )

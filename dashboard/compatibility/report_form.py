@@ -54,7 +54,7 @@ class Form:
 
     def references(self) -> list[Reference]:
         """The rows as references; raises InvalidReference for a version that is none."""
-        found = []
+        rows = []
         for name, subject, version in self.rows:
             number = -1 if version in _LATEST else whole_number(version, digits=10)
             if number is None:
@@ -62,8 +62,8 @@ class Form:
                     gettext("%(version)s is no version: a number or latest.") % {"version": repr(version[:20])},
                     reference=name,
                 )
-            found.append(Reference(name, subject, number))
-        return found
+            rows.append(Reference(name, subject, number))
+        return rows
 
 
 def form_sent(request: HttpRequest) -> Form:
@@ -81,38 +81,38 @@ def form_sent(request: HttpRequest) -> Form:
     return Form(text, posted.get("format", "AVRO"), posted.get("profile", ""), rows, posted.get("level", ""))
 
 
-def form_started(place: Registry, name: SubjectName, profile: str) -> Form:
+def form_started(registry: Registry, name: SubjectName, profile: str) -> Form:
     """The form as it opens: with the newest version, if there is one."""
     try:
-        newest = selectors.get_version(place, name, "latest")
+        newest = selectors.get_version(registry, name, "latest")
     except NotFound:
         return Form("", next(iter(FORMATS)), profile, ())
     rows = tuple((item.name, item.subject, str(item.version)) for item in newest.schema.references)
     return Form(_editable(newest), newest.schema.schema_type, profile, rows)
 
 
-def form_linked(request: HttpRequest, place: Registry, name: SubjectName, profile: str) -> Form | None:
+def form_linked(request: HttpRequest, registry: Registry, name: SubjectName, profile: str) -> Form | None:
     """The form of an address that names its text; None for one that names none.
 
     `version=3` is a version of the subject here, `from=dev:3` one of the same subject elsewhere, `draft=7` a draft of the
     reader. Raises NotAllowed, VersionNotFound, DraftNotFound, RegistryNotFound.
     """
-    asked, actor = request.GET, page_actor(request)
-    how = asked.get("profile", "") or profile
-    link = tuple((key, asked[key]) for key in ("version", "from", "draft", "profile", "level") if asked.get(key))
-    if draft := asked.get("draft"):
-        kept = get_draft(whole_number(draft) or 0, user_id=actor.user_id or 0)
-        rows = tuple((item.name, item.subject, str(item.version)) for item in kept.references)
-        return Form(kept.text, kept.schema_type, how, rows, asked.get("level", ""), link)
-    start = asked.get("from") or asked.get("version")
+    query, actor = request.GET, page_actor(request)
+    how = query.get("profile", "") or profile
+    link = tuple((key, query[key]) for key in ("version", "from", "draft", "profile", "level") if query.get(key))
+    if draft := query.get("draft"):
+        saved_draft = get_draft(whole_number(draft) or 0, user_id=actor.user_id or 0)
+        rows = tuple((item.name, item.subject, str(item.version)) for item in saved_draft.references)
+        return Form(saved_draft.text, saved_draft.schema_type, how, rows, query.get("level", ""), link)
+    start = query.get("from") or query.get("version")
     if not start:
         return None
     where, _, version = start.rpartition(":")
-    source = get_registry(where) if where else place
+    source = get_registry(where) if where else registry
     require(actor, "schema.read", registry=source.name, subject=name.qualified)
-    found = selectors.get_version(source, name, version)
-    rows = tuple((item.name, item.subject, str(item.version)) for item in found.schema.references)
-    return Form(_editable(found), found.schema.schema_type, how, rows, asked.get("level", ""), link)
+    info = selectors.get_version(source, name, version)
+    rows = tuple((item.name, item.subject, str(item.version)) for item in info.schema.references)
+    return Form(_editable(info), info.schema.schema_type, how, rows, query.get("level", ""), link)
 
 
 def _editable(info: selectors.VersionInfo) -> str:
@@ -123,29 +123,29 @@ def _editable(info: selectors.VersionInfo) -> str:
 
 
 def registry_answer(
-    request: HttpRequest, place: Registry, name: SubjectName, form: Form, ours: bool
+    request: HttpRequest, registry: Registry, name: SubjectName, form: Form, ours: bool
 ) -> RegistryAnswer | None:
     """The server's answer, or that it wasn't asked; None for a registry of ours."""
-    mirror = mirror_of(place)
+    mirror = mirror_of(registry)
     if mirror is None:
         return None
     if request.POST.get("ask") != "registry":
         return RegistryAnswer(where=mirror.url)
-    said = ask_remote(
-        place,
+    remote_answer = ask_remote(
+        registry,
         name,
         text=form.text,
         schema_type=form.schema_type,
         references=form.references(),
         by=page_actor(request),
     )
-    if said is None:
+    if remote_answer is None:
         return None
     return RegistryAnswer(
-        where=said.where,
+        where=remote_answer.where,
         asked=True,
-        agrees=None if said.is_compatible is None else said.is_compatible == ours,
-        is_compatible=said.is_compatible,
-        reason=said.reason,
-        messages=said.messages,
+        agrees=None if remote_answer.is_compatible is None else remote_answer.is_compatible == ours,
+        is_compatible=remote_answer.is_compatible,
+        reason=remote_answer.reason,
+        messages=remote_answer.messages,
     )

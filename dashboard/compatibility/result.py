@@ -49,9 +49,9 @@ from registry.subjects.comparison.comparison import Proposal
 from registry.subjects.versions.qualified_names import SubjectName
 
 
-def lint_groups(found: Sequence[LintFinding]) -> tuple[LintGroup, ...]:
+def lint_groups(findings: Sequence[LintFinding]) -> tuple[LintGroup, ...]:
     """The advice by rule, in the order in which it is given."""
-    return tuple(_group(list(same)) for _, same in groupby(found, key=lambda item: item.rule))
+    return tuple(_group(list(same)) for _, same in groupby(findings, key=lambda item: item.rule))
 
 
 def _group(same: Sequence[LintFinding]) -> LintGroup:
@@ -121,7 +121,7 @@ def present_proposal(
     """
     assessment = proposal.assessment
     report, strip = assessment.report, assessment.strip
-    asked, beyond = _findings(assessment)
+    within, beyond = _findings(assessment)
     profile = report.profile
     limit, limit_beyond = (MOST_FINDINGS, MOST_FINDINGS) if is_whole else (MAX_FINDINGS, MAX_BEYOND)
     same = proposal.equal_version
@@ -136,12 +136,13 @@ def present_proposal(
         levels=level_results(strip, proposal.config.level),
         matrix=_matrix(registry, name, proposal),
         findings=tuple(
-            _finding(f"finding-{n}", same, profile, asked=True) for n, same in enumerate(asked[:limit], start=1)
+            _finding(f"finding-{n}", same, profile, is_asked=True) for n, same in enumerate(within[:limit], start=1)
         ),
         beyond=tuple(
-            _finding(f"beyond-{n}", same, profile, asked=False) for n, same in enumerate(beyond[:limit_beyond], start=1)
+            _finding(f"beyond-{n}", same, profile, is_asked=False)
+            for n, same in enumerate(beyond[:limit_beyond], start=1)
         ),
-        hidden_findings=len(asked[limit:]),
+        hidden_findings=len(within[limit:]),
         hidden_beyond=len(beyond[limit_beyond:]),
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
         compared_with_data=assessment.compared_with_data,
@@ -175,8 +176,8 @@ def present_proposal(
 def level_results(strip: LevelStrip, level: str) -> tuple[LevelResult, ...]:
     """The seven levels, the one in force marked."""
     return tuple(
-        LevelResult(level=key, verdict=_verdict(found.is_compatible), configured=key == level)
-        for key, found in strip.reports.items()
+        LevelResult(level=key, verdict=_verdict(report.is_compatible), configured=key == level)
+        for key, report in strip.reports.items()
     )
 
 
@@ -185,8 +186,11 @@ def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
 
 
 def _overall(proposal: Proposal) -> Verdict:
-    found = proposal.assessment
-    breaks_others = "no" in {*(item.answer for item in found.clients), *(item.answer for item in found.dependants)}
+    assessment = proposal.assessment
+    breaks_others = "no" in {
+        *(item.answer for item in assessment.clients),
+        *(item.answer for item in assessment.dependants),
+    }
     return _verdict(proposal.is_accepted, care=bool(proposal.assessment.report.hazards) or breaks_others)
 
 
@@ -195,30 +199,30 @@ def _sentence(proposal: Proposal) -> str:
     if not proposal.assessment.strip.matrix:
         return gettext("The subject has no version yet.")
     if not report.versions:
-        said = gettext("%(level)s asks no version.") % {"level": report.level}
+        sentence = gettext("%(level)s asks no version.") % {"level": report.level}
     else:
-        asked = (
+        scope = (
             gettext("version %(version)s") % {"version": report.versions[0]}
             if len(report.versions) == 1
             else gettext("all %(count)s versions") % {"count": len(report.versions)}
         )
         broken = len(report.breaks)
-        found = (
+        outcome = (
             counted(broken, "%(n)s problem, all listed below.", "%(n)s problems, all listed below.")
             if broken
             else gettext("nothing breaks.")
         )
-        said = gettext("Checked against %(asked)s: %(found)s") % {"asked": asked, "found": found}
+        sentence = gettext("Checked against %(asked)s: %(found)s") % {"asked": scope, "found": outcome}
         if report.verdict == "differs":
             differs = gettext("It depends on the decoder: one reads all data unchanged, another doesn’t.")
-            said = f"{said} {differs}"
+            sentence = f"{sentence} {differs}"
     if proposal.policy and not proposal.policy.is_accepted():
         return gettext("%(said)s The policy %(policy)s says: %(verdict)s.") % {
-            "said": said,
+            "said": sentence,
             "policy": proposal.policy.policy,
             "verdict": proposal.policy.verdict,
         }
-    return said
+    return sentence
 
 
 def _client(item: ClientAnswer) -> ClientAnswerRow:
@@ -237,8 +241,8 @@ def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[Matri
     newest = max((row.version for row in proposal.assessment.strip.matrix), default=0)
 
     def cell(direction: str, version: int, items: Sequence[ReportItem], fits: bool) -> MatrixCell:
-        asked = direction in level.directions and version in versions
-        return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), asked=asked)
+        is_asked = direction in level.directions and version in versions
+        return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), asked=is_asked)
 
     return tuple(
         MatrixRow(
@@ -261,8 +265,8 @@ def _findings(assessment: Assessment) -> tuple[list[_Same], list[_Same]]:
     proved = {_key(item): item for item in assessment.report.items}
     rows = assessment.strip.matrix
     everything = [item for row in rows for item in (*row.backward, *row.forward)]
-    asked = _grouped(proved.get(_key(item), item) for item in everything if _key(item) in proved)
-    return asked, _grouped(item for item in everything if _key(item) not in proved)
+    within = _grouped(proved.get(_key(item), item) for item in everything if _key(item) in proved)
+    return within, _grouped(item for item in everything if _key(item) not in proved)
 
 
 def _grouped(items: Iterable[ReportItem]) -> list[_Same]:
@@ -272,18 +276,18 @@ def _grouped(items: Iterable[ReportItem]) -> list[_Same]:
     return sorted(grouped.values(), key=lambda same: ("break", "value loss", "warning").index(same[0].severity))
 
 
-def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, asked: bool) -> ReportFinding:
+def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, is_asked: bool) -> ReportFinding:
     """A direction that fails beyond the level doesn't break anything there: it needs care."""
-    item = next((found for found in same if found.witness and found.witness.found), same[0])
+    item = next((entry for entry in same if entry.witness and entry.witness.found), same[0])
     verdict = verdict_of(item, profile)
     return ReportFinding(
         anchor=anchor,
         rule=item.rule,
         path=item.named_path or gettext("the whole schema"),
-        verdict=verdict if asked or verdict is not Verdict.BREAKS else Verdict.CARE,
+        verdict=verdict if is_asked or verdict is not Verdict.BREAKS else Verdict.CARE,
         sentence=sentence_of(item.message, item.named_path),
         direction=DIRECTIONS[item.direction],
-        versions=tuple(sorted({found.against_version for found in same})),
+        versions=tuple(sorted({entry.against_version for entry in same})),
         place=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
         if item.line is not None
         else "",
@@ -318,16 +322,16 @@ def _policy(report: PolicyReport) -> PolicyResult:
 
 
 def _policy_finding(anchor: str, same: Sequence[PolicyItem]) -> PolicyFinding:
-    found = same[0].finding
+    finding = same[0].finding
     return PolicyFinding(
         anchor=anchor,
-        rule=found.rule,
-        path=found.path or gettext("the whole schema"),
+        rule=finding.rule,
+        path=finding.path or gettext("the whole schema"),
         weight=Weight.of(same[0].weight),
-        sentence=sentence_of(found.message, found.path),
+        sentence=sentence_of(finding.message, finding.path),
         versions=tuple(sorted({item.version for item in same if item.version is not None})),
-        why=found.why,
-        remedy=found.remedy_in_reader,
+        why=finding.why,
+        remedy=finding.remedy_in_reader,
     )
 
 

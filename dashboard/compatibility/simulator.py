@@ -156,38 +156,38 @@ def _datum(request: HttpRequest, versions: TrialVersions, writer: int) -> tuple[
 # -- one reading ------------------------------------------------------------------------------------------------------
 
 
-def _reading(found: Resolution, writer: int, reader: int) -> Reading:
+def _reading(resolution: Resolution, writer: int, reader: int) -> Reading:
     fates = (
         None
-        if found.error
+        if resolution.error
         else fates_of(
-            found.fields,
+            resolution.fields,
             gettext("Written by version %(writer)s") % {"writer": writer},
             gettext("Read by version %(reader)s") % {"reader": reader},
         )
     )
-    counts = Counter[str](item.outcome for item in found.fields)
-    kept, filled, dropped, converted = (
+    counts = Counter[str](item.outcome for item in resolution.fields)
+    kept_count, filled, dropped, converted = (
         counts[fate.code] for fate in (Fate.KEPT, Fate.FILLED, Fate.DROPPED, Fate.CONVERTED)
     )
     parts = (
-        (kept, counted(kept, "%(n)s kept", "%(n)s kept")),
+        (kept_count, counted(kept_count, "%(n)s kept", "%(n)s kept")),
         (filled, counted(filled, "%(n)s filled from the default", "%(n)s filled from the default")),
         (dropped, counted(dropped, "%(n)s dropped", "%(n)s dropped")),
         (converted, counted(converted, "%(n)s converted", "%(n)s converted")),
     )
-    told = listing(said for count, said in parts if count)
+    counts_text = listing(text for count, text in parts if count)
     sentence = (
-        counted(sum(counts.values()), "%(n)s field: %(told)s.", "%(n)s fields: %(told)s.", told=told)
-        if told
+        counted(sum(counts.values()), "%(n)s field: %(told)s.", "%(n)s fields: %(told)s.", told=counts_text)
+        if counts_text
         else gettext("The whole datum is one value.")
     )
     return Reading(
-        sentence=gettext("The reader stops.") if found.error else sentence,
-        written=json_text(found.datum),
-        encoded=bytes_view(found.encoded, "bytes-written"),
-        read="" if found.error else json_text(found.value),
-        error=found.error,
+        sentence=gettext("The reader stops.") if resolution.error else sentence,
+        written=json_text(resolution.datum),
+        encoded=bytes_view(resolution.encoded, "bytes-written"),
+        read="" if resolution.error else json_text(resolution.value),
+        error=resolution.error,
         fates=fates,
     )
 
@@ -195,10 +195,10 @@ def _reading(found: Resolution, writer: int, reader: int) -> Reading:
 # -- read, modify, write back -----------------------------------------------------------------------------------------
 
 
-def _pair(resets: Sequence[Reset], asked: Sequence[int], in_use: Sequence[int]) -> tuple[int, int]:
+def _pair(resets: Sequence[Reset], pair: Sequence[int], in_use: Sequence[int]) -> tuple[int, int]:
     """(written by, modified by): what was asked for, else a pair with a reset, else the newest two."""
-    if len(asked) == 2:
-        return asked[0], asked[1]
+    if len(pair) == 2:
+        return pair[0], pair[1]
     if resets:
         worst = max(resets, key=lambda item: (item.is_default, item.known_in, item.lost_in))
         return worst.known_in, worst.lost_in
@@ -229,7 +229,7 @@ def _hazard_row(group: Sequence[Reset], pair: tuple[int, int], in_use: Sequence[
 
 def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
     """Which versions can't read an example of another: without that, no reset doesn't mean that all is well."""
-    found = []
+    sentences = []
     for writer in in_use:
         try:
             datum = versions.example(writer)
@@ -239,10 +239,10 @@ def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
                 if other != writer and versions.resolve(reader=other, writer=writer, datum=datum).error
             ]
         except InvalidDatum as error:
-            found.append(gettext("Version %(version)s: %(error)s.") % {"version": writer, "error": error.message})
+            sentences.append(gettext("Version %(version)s: %(error)s.") % {"version": writer, "error": error.message})
             continue
         if stopped:
-            found.append(
+            sentences.append(
                 ngettext(
                     "Data of version %(writer)s can’t be read by version %(readers)s.",
                     "Data of version %(writer)s can’t be read by versions %(readers)s.",
@@ -250,12 +250,12 @@ def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
                 )
                 % {"writer": writer, "readers": ", ".join(map(str, stopped))}
             )
-    return tuple(found)
+    return tuple(sentences)
 
 
-def _places(seen: Any, chosen: str) -> tuple[Choice, ...]:
+def _places(datum: Any, chosen: str) -> tuple[Choice, ...]:
     """The single values of the datum as the client in the middle sees it; the first choice changes nothing."""
-    pointers = [(pointer, value) for pointer, value in scalar_places(seen) if pointer][:MAX_PLACES]
+    pointers = [(pointer, value) for pointer, value in scalar_places(datum) if pointer][:MAX_PLACES]
     if chosen and chosen not in {pointer for pointer, _ in pointers}:
         pointers.append((chosen, None))
     rows = [Choice(value="", label=gettext("nothing: it is written back as it was read"), selected=not chosen)]
@@ -273,10 +273,10 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
 
     Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
-    place, name = get_registry(registry), parse_subject(subject)
-    found = selectors.version_formats(place, name)
-    kind = found[0][1]
-    offered = [number for number, other in found if other == kind]
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    formats = selectors.version_formats(registry_row, name)
+    kind = formats[0][1]
+    offered = [number for number, other in formats if other == kind]
     part = "modify" if request.GET.get("part") == "modify" else "read"
     page = _empty(request, registry, name, part, kind)
     if part == "modify" and len(offered) < 2:
@@ -287,8 +287,8 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
         )
     try:
         if part == "read":
-            return replace(page, read=_read(request, place, name, offered))
-        return replace(page, modify=_modify(request, place, name, offered))
+            return replace(page, read=_read(request, registry_row, name, offered))
+        return replace(page, modify=_modify(request, registry_row, name, offered))
     except (NotFound, InvalidVersion):
         raise
     except SchemadeskError as error:  # a schema that is too costly to try, or versions without data in common
@@ -318,27 +318,27 @@ def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, ki
     )
 
 
-def _read(request: HttpRequest, place: Registry, name: SubjectName, offered: Sequence[int]) -> ReadPart:
+def _read(request: HttpRequest, registry: Registry, name: SubjectName, offered: Sequence[int]) -> ReadPart:
     reader = _version(request, "reader", offered, offered[0])
     older = next((number for number in offered if number < reader), offered[0])
     writer = _version(request, "writer", offered, older)
-    versions = selectors.load_for_trial(place, name, [reader, writer])
-    return read_part(request, versions, offered, reader=reader, writer=writer, address=_address(place, name))
+    versions = selectors.load_for_trial(registry, name, [reader, writer])
+    return read_part(request, versions, offered, reader=reader, writer=writer, address=_address(registry, name))
 
 
-def _modify(request: HttpRequest, place: Registry, name: SubjectName, offered: Sequence[int]) -> ModifyPart:
-    asked = [_number(text, offered) for text in request.GET.getlist("use")[: MAX_VERSIONS_TOGETHER + 1]]
+def _modify(request: HttpRequest, registry: Registry, name: SubjectName, offered: Sequence[int]) -> ModifyPart:
+    numbers = [_number(text, offered) for text in request.GET.getlist("use")[: MAX_VERSIONS_TOGETHER + 1]]
     pair = [_number(request.GET[key], offered) for key in ("written_by", "modified_by") if request.GET.get(key)]
-    in_use = sorted({*(asked or offered[:USUAL_IN_USE]), *pair})[-MAX_VERSIONS_TOGETHER:]
+    in_use = sorted({*(numbers or offered[:USUAL_IN_USE]), *pair})[-MAX_VERSIONS_TOGETHER:]
     if len(in_use) < 2:
         in_use = sorted({*in_use, *offered[:2]})
-    versions = selectors.load_for_trial(place, name, sorted({*in_use, *pair}))
-    return modify_part(request, versions, offered, in_use=in_use, pair=pair, address=_address(place, name))
+    versions = selectors.load_for_trial(registry, name, sorted({*in_use, *pair}))
+    return modify_part(request, versions, offered, in_use=in_use, pair=pair, address=_address(registry, name))
 
 
-def _address(place: Registry, name: SubjectName) -> Callable[..., str]:
+def _address(registry: Registry, name: SubjectName) -> Callable[..., str]:
     def at(page: str, **query: object) -> str:
-        return subject_url(place.name, name.qualified, page, **query)
+        return subject_url(registry.name, name.qualified, page, **query)
 
     return at
 

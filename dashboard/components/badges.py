@@ -62,8 +62,8 @@ class Verdict(Shown):
     @property
     def direction_word(self) -> str:
         """The verdict said of one direction: does the reader cope with the data?"""
-        words = {"ok": gettext("works"), "care": gettext("with care"), "breaks": gettext("fails")}
-        return words.get(self.code, gettext("not checked"))
+        labels = {"ok": gettext("works"), "care": gettext("with care"), "breaks": gettext("fails")}
+        return labels.get(self.code, gettext("not checked"))
 
     @property
     def change_word(self) -> str:

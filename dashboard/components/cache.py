@@ -24,13 +24,13 @@ def kept(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
     """
     key = f"kept:{sha256(f'{moment()} {what}'.encode()).hexdigest()}"
     try:
-        known: tuple[T, datetime] | None = cache.get(key)
+        cached: tuple[T, datetime] | None = cache.get(key)
     except (RedisError, OSError):
         return read(), timezone.now()
-    if known is None:
-        known = read(), timezone.now()
+    if cached is None:
+        cached = read(), timezone.now()
         try:
-            cache.set(key, known, KEPT_SECONDS)
+            cache.set(key, cached, KEPT_SECONDS)
         except (RedisError, OSError):
-            return known
-    return known
+            return cached
+    return cached

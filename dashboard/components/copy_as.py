@@ -132,16 +132,18 @@ _LISTS: Final[Mapping[str, _List]] = {
 _LONGEST: Final = 1_300
 
 
-def copy_as(request: HttpRequest, name: str, **places: str) -> CopyAs:
+def copy_as(request: HttpRequest, name: str, **parameters: str) -> CopyAs:
     """Where programs get the list of that name with the filters of this page. Raises KeyError for one that isn't known."""
-    found = _LISTS[name]
-    path = found.path.format(**{place: quote(value, safe="", errors="replace") for place, value in places.items()})
-    given = {
-        theirs: found.values.get((ours, value), value)
-        for ours, theirs in found.filters.items()
+    listed = _LISTS[name]
+    path = listed.path.format(
+        **{parameter: quote(value, safe="", errors="replace") for parameter, value in parameters.items()}
+    )
+    filters = {
+        theirs: listed.values.get((ours, value), value)
+        for ours, theirs in listed.filters.items()
         if (value := request.GET.get(ours, "").replace("\0", "")[:_LONGEST])
     }
-    given |= {switch: "true" for (ours, value), switch in found.switches.items() if request.GET.get(ours) == value}
-    url = f"{path}?{urlencode(given, errors='replace')}" if given else path
+    filters |= {switch: "true" for (ours, value), switch in listed.switches.items() if request.GET.get(ours) == value}
+    url = f"{path}?{urlencode(filters, errors='replace')}" if filters else path
     whole = shlex.quote(request.build_absolute_uri("/").rstrip("/") + url)
-    return CopyAs(url, f'curl -H "Authorization: Bearer $TOKEN" {whole}', found.note, found.title)
+    return CopyAs(url, f'curl -H "Authorization: Bearer $TOKEN" {whole}', listed.note, listed.title)

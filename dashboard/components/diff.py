@@ -185,14 +185,14 @@ def text_diff(old: str, new: str, *, context: int = CONTEXT, limit: int = MAX_RO
     """The difference of two texts, `context` unchanged lines around each change, at most `limit` rows."""
     before, after = lines_of(old), lines_of(new)
     rows: list[Row] = []
-    added = removed = kept = 0
+    added = removed = unchanged = 0
     blocks = list(changes(before, after))
     for index, (equal, i1, i2, j1, j2) in enumerate(blocks):
         drawn: Iterator[Row]
         if equal:
             head, tail = 0 if index == 0 else context, 0 if index == len(blocks) - 1 else context
             skipped = _skipped(i2 - i1, head, tail)
-            kept += i2 - i1 - skipped
+            unchanged += i2 - i1 - skipped
             drawn = _equal(before, i1, i2, j1, head, skipped)
         else:
             removed += i2 - i1
@@ -201,7 +201,7 @@ def text_diff(old: str, new: str, *, context: int = CONTEXT, limit: int = MAX_RO
         if len(rows) < limit:  # what isn't drawn isn't compared word by word
             rows.extend(islice(drawn, limit - len(rows)))
     unified = tuple(_unified(rows))
-    hidden = added + removed + kept - sum(row.kind != "skip" for row in unified)
+    hidden = added + removed + unchanged - sum(row.kind != "skip" for row in unified)
     return TextDiff(rows=tuple(rows), unified=unified, added=added, removed=removed, hidden_rows=hidden)
 
 
@@ -257,11 +257,11 @@ def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int | 
         for index in range(max(len(before), len(after))):
             yield index if index < len(before) else None, index if index < len(after) else None
         return
-    words = [set(_WORD.findall(line)) for line in before], [set(_WORD.findall(line)) for line in after]
+    word_sets = [set(_WORD.findall(line)) for line in before], [set(_WORD.findall(line)) for line in after]
     best = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
     for i in range(len(before) - 1, -1, -1):
         for j in range(len(after) - 1, -1, -1):
-            together = best[i + 1][j + 1] + _alike(words[0][i], words[1][j])
+            together = best[i + 1][j + 1] + _alike(word_sets[0][i], word_sets[1][j])
             best[i][j] = max(together, best[i + 1][j], best[i][j + 1])
     i = j = 0
     while i < len(before) or j < len(after):

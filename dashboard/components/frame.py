@@ -34,11 +34,11 @@ def page_actor(request: HttpRequest) -> Actor:
     Without a session that is nobody; under `up` on one's own machine, a reader. The role that `up` gives
     to programs without a token doesn't count here: what a page changes has a name.
     """
-    known: Actor | None = getattr(request, "page_actor", None)
-    if known is None:
-        known = _actor(request)
-        request.page_actor = known  # type: ignore[attr-defined]
-    return known
+    actor: Actor | None = getattr(request, "page_actor", None)
+    if actor is None:
+        actor = _actor(request)
+        request.page_actor = actor  # type: ignore[attr-defined]
+    return actor
 
 
 def _actor(request: HttpRequest) -> Actor:

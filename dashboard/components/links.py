@@ -33,8 +33,8 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
         raise ValueError(f"no page of a subject is called {page!r}: it is one of {PAGES}")
     segment = quote(f":.:{subject}" if subject in _FOLDED else subject, safe="")
     path = f"{subjects_url(registry)}/{segment}/{page}"
-    given = {name.rstrip("_"): value for name, value in query.items() if value is not None}
-    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+    parameters = {name.rstrip("_"): value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
 
 def switch_url(registry: str, subject: str, page: str = "") -> str:

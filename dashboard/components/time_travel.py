@@ -40,14 +40,14 @@ def travels(view: View) -> View:
     """Marks a view that shows things as they were, where its address says when."""
 
     @wraps(view)
-    def shown(request: HttpRequest, *places: Any, **named: Any) -> HttpResponse:
+    def shown(request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
         request.travel = travel = _travel(request)  # type: ignore[attr-defined]
         if travel.at is None:
-            return view(request, *places, **named)
+            return view(request, *args, **named)
         past = replace(page_actor(request), past=gettext("This is the past: go back to now."))
         request.page_actor = past  # type: ignore[attr-defined]
         with as_of(travel.at):
-            return carried(view(request, *places, **named), request.GET[PARAMETER])
+            return carried(view(request, *args, **named), request.GET[PARAMETER])
 
     shown.travels = True  # type: ignore[attr-defined]
     return shown
@@ -69,15 +69,15 @@ def carried(response: HttpResponse, moment: str) -> HttpResponse:
     """The page with the moment in its links to pages that have a past, and in the forms that lead there."""
     if not response.get("Content-Type", "").startswith("text/html"):
         return response
-    given, value = escape(urlencode({PARAMETER: moment})), escape(moment)
+    pair, value = escape(urlencode({PARAMETER: moment})), escape(moment)
 
-    def link(found: re.Match[str]) -> str:
-        attribute, path, query, fragment = found.groups()
-        return f'{attribute}="{path}{query}{"&amp;" if query else "?"}{given}{fragment}"'
+    def link(match: re.Match[str]) -> str:
+        attribute, path, query, fragment = match.groups()
+        return f'{attribute}="{path}{query}{"&amp;" if query else "?"}{pair}{fragment}"'
 
     text = _LINK.sub(link, response.content.decode())
     hidden = f'<input type="hidden" name="{PARAMETER}" value="{value}">'
-    response.content = _FORM.sub(lambda found: f"{found[0]}{hidden}", text).encode()
+    response.content = _FORM.sub(lambda match: f"{match[0]}{hidden}", text).encode()
     return response
 
 
@@ -95,15 +95,15 @@ def then_url(url: str, moment: datetime) -> str:
 
 
 def _travel(request: HttpRequest) -> Travel:
-    given = request.GET.get(PARAMETER, "")
-    at = moment_of(given) if given else None
+    text = request.GET.get(PARAMETER, "")
+    at = moment_of(text) if text else None
     hidden = [(name, value) for name in request.GET if name not in _PLACES for value in request.GET.getlist(name)]
-    kept = tuple((name[:_LONGEST], value[:_LONGEST]) for name, value in hidden[:_MOST_HIDDEN])
+    hidden_pairs = tuple((name[:_LONGEST], value[:_LONGEST]) for name, value in hidden[:_MOST_HIDDEN])
     query = urlencode(hidden, errors="replace")
     return Travel(
         at=at,
         words=f"{at:%Y-%m-%d %H:%M:%S} UTC".replace(":00 UTC", " UTC") if at else "",
         value=f"{at:%Y-%m-%dT%H:%M}" if at else "",
         now_url=f"?{query}" if query else "?",
-        hidden=kept,
+        hidden=hidden_pairs,
     )

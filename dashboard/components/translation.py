@@ -37,7 +37,7 @@ def listing(parts: Iterable[str]) -> str:
 
 def joined(parts: Iterable[str]) -> str:
     """Texts one after the other, with "and" between them."""
-    said = ""
+    text = ""
     for part in parts:
-        said = gettext("%(before)s and %(last)s") % {"before": said, "last": part} if said else str(part)
-    return said
+        text = gettext("%(before)s and %(last)s") % {"before": text, "last": part} if text else str(part)
+    return text

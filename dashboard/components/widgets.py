@@ -118,13 +118,13 @@ class Frame:
     @property
     def environment(self) -> Environment | None:
         """The environment that is looked at, if one is."""
-        return next((place for place in self.environments if place.current), None)
+        return next((item for item in self.environments if item.current), None)
 
     @property
     def registry(self) -> str:
         """The registry that the navigation's subjects are of: the one looked at, else the first, else ""."""
-        place = self.environment or next(iter(self.environments), None)
-        return place.name if place else ""
+        environment = self.environment or next(iter(self.environments), None)
+        return environment.name if environment else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,8 +213,8 @@ _known = lru_cache(maxsize=2_048)(_kind)
 
 
 def _is_bookkeeping(text: str, table: str) -> bool:
-    found = _SET.search(text) if table in BOOKKEEPING and text[:6].upper() == "UPDATE" else None
-    return found is not None and {name.lower() for name in _COLUMN.findall(found[1])} <= BOOKKEEPING[table]
+    match = _SET.search(text) if table in BOOKKEEPING and text[:6].upper() == "UPDATE" else None
+    return match is not None and {name.lower() for name in _COLUMN.findall(match[1])} <= BOOKKEEPING[table]
 
 
 class _Written(threading.local):

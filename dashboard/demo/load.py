@@ -73,18 +73,18 @@ def _open_shop(by: Actor, on_line: OnLine, environment: Mapping[str, str]) -> di
         token=issue_token(username="steward", name="demo connector", by=by),
     )
     login = write_shop(around, on_line)
-    place = urlsplit(around.connect_url)
+    address = urlsplit(around.connect_url)
     secrets = {
-        "demo-connect": f"http://{place.hostname}:{place.port} {unquote(place.password or '')}",
-        "demo-shop": f"http://{place.hostname}:{login.port} {login.password}",
+        "demo-connect": f"http://{address.hostname}:{address.port} {unquote(address.password or '')}",
+        "demo-shop": f"http://{address.hostname}:{login.port} {login.password}",
     }
     for name, text in secrets.items():
         write_private(settings.SECRETS_DIR / name, text)
     shared = {
-        "connect_url": f"http://{place.hostname}:{place.port}",
-        "connect_user": unquote(place.username or ""),
+        "connect_url": f"http://{address.hostname}:{address.port}",
+        "connect_user": unquote(address.username or ""),
         "connect_secret": "demo-connect",
-        "database_host": str(place.hostname),
+        "database_host": str(address.hostname),
         "database_port": login.port,
         "database_name": login.database,
         "database_user": login.user,

@@ -125,11 +125,11 @@ class Connect:
     """A worker's REST API at `url`, which may carry a user and a password. Methods raise ConnectRefused."""
 
     def __init__(self, url: str) -> None:
-        found = urlsplit(url)
-        self._base = f"{found.scheme}://{found.hostname}:{found.port}"
+        address = urlsplit(url)
+        self._base = f"{address.scheme}://{address.hostname}:{address.port}"
         self._headers = {"Content-Type": "application/json"}
-        if found.username:
-            login = f"{unquote(found.username)}:{unquote(found.password or '')}"
+        if address.username:
+            login = f"{unquote(address.username)}:{unquote(address.password or '')}"
             self._headers["Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
 
     def names(self) -> list[str]:
@@ -159,19 +159,19 @@ class Connect:
     def status(self, name: str) -> Status:
         """How it is with the connector now; `UNASSIGNED` where the worker hasn't taken it up yet."""
         try:
-            found = self._ask("GET", f"/connectors/{quote(name, safe='')}/status")
+            content = self._ask("GET", f"/connectors/{quote(name, safe='')}/status")
         except ConnectRefused as error:
             if error.status == 404:
                 return Status("UNASSIGNED", ())
             raise
-        failed = [task.get("trace", "") for task in found["tasks"] if task["state"] == "FAILED"]
-        failure = failed[0] if failed else found["connector"].get("trace", "")
-        return Status(found["connector"]["state"], tuple(task["state"] for task in found["tasks"]), failure)
+        failed = [task.get("trace", "") for task in content["tasks"] if task["state"] == "FAILED"]
+        failure = failed[0] if failed else content["connector"].get("trace", "")
+        return Status(content["connector"]["state"], tuple(task["state"] for task in content["tasks"]), failure)
 
-    def wait_until(self, name: str, wanted: Callable[[Status], bool], *, seconds: float = 60.0) -> Status:
+    def wait_until(self, name: str, condition: Callable[[Status], bool], *, seconds: float = 60.0) -> Status:
         """The first status that is as wanted. Raises ConnectRefused with the last one after so many seconds."""
         deadline = time.monotonic() + seconds
-        while not wanted(status := self.status(name)):
+        while not condition(status := self.status(name)):
             if time.monotonic() > deadline:
                 raise ConnectRefused(f"The connector {name} is {status} after {seconds:.0f} s.")
             time.sleep(PACE)
@@ -179,7 +179,7 @@ class Connect:
 
     def wait_until_running(self, name: str, *, seconds: float = 60.0) -> None:
         """Returns when the connector and its task run. Raises ConnectRefused with the task's reason where it failed."""
-        status = self.wait_until(name, lambda found: found.running or bool(found.failure), seconds=seconds)
+        status = self.wait_until(name, lambda state: state.running or bool(state.failure), seconds=seconds)
         if status.failure:
             raise ConnectRefused(f"The connector {name} failed: {status.failure}")
 
@@ -187,12 +187,12 @@ class Connect:
         data = json.dumps(content).encode() if content is not None else None
         request = urllib.request.Request(self._base + path, data, self._headers, method=method)  # noqa: S310
         try:
-            with WITHOUT_PROXY.open(request, timeout=CONNECT_TIMEOUT) as answer:
-                body = answer.read(LARGEST)
+            with WITHOUT_PROXY.open(request, timeout=CONNECT_TIMEOUT) as response:
+                body = response.read(LARGEST)
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read(LARGEST).decode("utf-8", "replace")
-            message = f"Kafka Connect answered {method} {path} with {error.code}: {said[:2000]}"
+                reason = error.read(LARGEST).decode("utf-8", "replace")
+            message = f"Kafka Connect answered {method} {path} with {error.code}: {reason[:2000]}"
             raise ConnectRefused(message, error.code) from error
         except OSError as error:
             raise ConnectRefused(f"Kafka Connect at {self._base} can't be reached: {error}") from error
@@ -292,7 +292,7 @@ def _start_connector(
     # After a slot was lost there is a gap: then all rows are read again.
     more = {**converting, **ONLY[prefix], "snapshot.mode": "when_needed"}
     connect.put(prefix, debezium(login, prefix=prefix, publication=PUBLICATION, more=more))
-    status = connect.wait_until(prefix, lambda found: found.running or bool(found.failure), seconds=CONNECTOR_TIMEOUT)
+    status = connect.wait_until(prefix, lambda state: state.running or bool(state.failure), seconds=CONNECTOR_TIMEOUT)
     if status.failure:
         # It failed in an earlier run, perhaps for a reason that is gone.
         connect.restart_failed(prefix)

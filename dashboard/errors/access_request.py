@@ -29,7 +29,7 @@ def cure_of(error: SchemadeskError, actor: Actor) -> str:
             " for some subjects, and load this page again."
         )
     roles = [role for role in ROLES if role in ACTIONS[action] and role != ADMIN] or [ADMIN]
-    said = {"names": listing(name[:40] for name in admin_names(SHOWN)), "roles": listing(roles)}
-    if not said["names"]:
-        return gettext("Ask an admin for a role that may: %(roles)s.") % said
-    return gettext("Ask an admin (%(names)s) for a role that may: %(roles)s.") % said
+    values = {"names": listing(name[:40] for name in admin_names(SHOWN)), "roles": listing(roles)}
+    if not values["names"]:
+        return gettext("Ask an admin for a role that may: %(roles)s.") % values
+    return gettext("Ask an admin (%(names)s) for a role that may: %(roles)s.") % values

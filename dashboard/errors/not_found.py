@@ -43,15 +43,15 @@ def nearest(request: HttpRequest, error: Exception) -> tuple[Link, ...]:
         return ()
     actor = page_actor(request)
     try:
-        place, name = _meant(match.kwargs, error)
+        registry, name = _meant(match.kwargs, error)
     except SchemadeskError:
         return ()
-    if place is None or name is None or not may(actor, READ, registry=place.name, subject=name.qualified):
+    if registry is None or name is None or not may(actor, READ, registry=registry.name, subject=name.qualified):
         return ()
     page = match.url_name if match.url_name in PAGES else ""
     if isinstance(error, VersionNotFound):
-        return (*_versions(place, name), *_elsewhere(place, name, actor))
-    return (*_kept(place, name, actor), *_elsewhere(place, name, actor), *_alike(place, name, page, actor))
+        return (*_versions(registry, name), *_elsewhere(registry, name, actor))
+    return (*_kept(registry, name, actor), *_elsewhere(registry, name, actor), *_alike(registry, name, page, actor))
 
 
 def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry | None, SubjectName | None]:
@@ -64,44 +64,44 @@ def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry 
     return get_registry(registry), name if about == name.qualified else None
 
 
-def _kept(place: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
+def _kept(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
     """The copy of a subject that was deleted for good."""
-    copy = newest_copy(place, name, actor)
-    return (Link(label=restore_label(copy), url=copy_url(place.name, copy.number)),) if copy else ()
+    copy = newest_copy(registry, name, actor)
+    return (Link(label=restore_label(copy), url=copy_url(registry.name, copy.number)),) if copy else ()
 
 
-def _elsewhere(place: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
+def _elsewhere(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
     """The other registries that have the subject, environments first."""
     order = list_environments()
-    presence = selectors.presence_of(place, name).seen_by(actor, name)
-    found = [other for other in presence.held if other != place.name]
-    found.sort(key=lambda other: (order.index(other) if other in order else len(order), other))
+    presence = selectors.presence_of(registry, name).seen_by(actor, name)
+    registries = [other for other in presence.held if other != registry.name]
+    registries.sort(key=lambda other: (order.index(other) if other in order else len(order), other))
     return tuple(
         Link(
             label=gettext("%(subject)s in %(registry)s") % {"subject": name.qualified, "registry": other},
             url=subject_url(other, name.qualified),
         )
-        for other in found
+        for other in registries
     )
 
 
-def _alike(place: Registry, name: SubjectName, page: str, actor: Actor) -> tuple[Link, ...]:
+def _alike(registry: Registry, name: SubjectName, page: str, actor: Actor) -> tuple[Link, ...]:
     return tuple(
-        Link(label=other, url=subject_url(place.name, other, page))
-        for other in nearest_subjects(place.pk, name.qualified, by=actor)
+        Link(label=other, url=subject_url(registry.name, other, page))
+        for other in nearest_subjects(registry.pk, name.qualified, by=actor)
     )
 
 
-def _versions(place: Registry, name: SubjectName) -> tuple[Link, ...]:
+def _versions(registry: Registry, name: SubjectName) -> tuple[Link, ...]:
     """The newest versions that there are."""
     try:
-        numbers = selectors.list_versions(place, name)
+        numbers = selectors.list_versions(registry, name)
     except SubjectNotFound:
         return ()
     return tuple(
         Link(
             label=gettext("version %(version)s of %(subject)s") % {"version": number, "subject": name.qualified},
-            url=subject_url(place.name, name.qualified, version=number),
+            url=subject_url(registry.name, name.qualified, version=number),
         )
         for number in reversed(numbers[-VERSIONS:])
     )
@@ -140,12 +140,12 @@ def removed_page(request: HttpRequest) -> RemovedPage | None:
     if match is None or request.method not in ("GET", "HEAD"):
         return None
     try:
-        found = _removal(match.kwargs, actor)
+        removal = _removal(match.kwargs, actor)
     except SchemadeskError:  # who may read nothing of the audit learns nothing here
         return None
-    if found is None:
+    if removal is None:
         return None
-    kind, entry, others = found
+    kind, entry, others = removal
     return RemovedPage(
         frame=make_frame(request, title=gettext("%(what)s was removed") % {"what": kind.noun}),
         name=str(entry.before.get(kind.name) or ""),
@@ -163,31 +163,31 @@ def removed_page(request: HttpRequest) -> RemovedPage | None:
     )
 
 
-def _removal(places: Mapping[str, object], actor: Actor) -> tuple[Kind, AuditEntry, tuple[Link, ...]] | None:
+def _removal(url_parameters: Mapping[str, object], actor: Actor) -> tuple[Kind, AuditEntry, tuple[Link, ...]] | None:
     """The kind and the event of its removal, and a link to others of its kind. Raises NotSignedIn, NotAllowed."""
     for key, kind in KINDS.items():
-        if key in places:
-            entry = _event(kind, actor, row_id=str(places[key]))
+        if key in url_parameters:
+            entry = _event(kind, actor, row_id=str(url_parameters[key]))
             return (kind, entry, _others(kind)) if entry else None
-    if "webhook" in places:
-        mine = holds("public_id", [str(places["webhook"])]) & holds("owner_id", [actor.user_id or 0])
+    if "webhook" in url_parameters:
+        mine = holds("public_id", [str(url_parameters["webhook"])]) & holds("owner_id", [actor.user_id or 0])
         entry = _deleted(_WEBHOOK.table, mine)
         return (_WEBHOOK, entry, _others(_WEBHOOK)) if entry else None
-    if "registry" not in places:
+    if "registry" not in url_parameters:
         return None
-    return _named(str(places["registry"]), str(places.get("subject", "")), actor)
+    return _named(str(url_parameters["registry"]), str(url_parameters.get("subject", "")), actor)
 
 
 def _named(registry: str, subject: str, actor: Actor) -> tuple[Kind, AuditEntry, tuple[Link, ...]] | None:
     """A subject of a registry that is there, or the registry itself."""
-    place = Registry.objects.filter(name=registry).first()
-    if place is None:
+    registry_row = Registry.objects.filter(name=registry).first()
+    if registry_row is None:
         entry = _event(_REGISTRY, actor, where=holds("name", [registry]))
         return (_REGISTRY, entry, _others(_REGISTRY)) if entry else None
     if not subject:
         return None
     name = parse_subject(subject)
-    contexts = list(Context.objects.filter(registry=place, name=name.context).values_list("pk", flat=True))
+    contexts = list(Context.objects.filter(registry=registry_row, name=name.context).values_list("pk", flat=True))
     entry = _event(_SUBJECT, actor, where=holds("context_id", contexts) & holds("name", [name.subject]))
     label = gettext("Subjects of %(registry)s") % {"registry": registry}
     return (_SUBJECT, entry, (Link(label=label, url=subjects_url(registry)),)) if entry else None

@@ -85,19 +85,19 @@ def _title(away: DatabaseAway | None) -> str:
 def _cure(away: DatabaseAway | None) -> str:
     again = gettext("Try again in %(n)s s.") % {"n": RETRY_SECONDS}
     if away and away.is_unknown:
-        said = gettext(
+        sentence = gettext(
             "It went away while the change was being committed, so it may have been made or not. Look first."
         )
-        return f"{said} {again}"
+        return f"{sentence} {again}"
     return f"{again} {gettext('What was saved is kept.')}"
 
 
 def _told(request: HttpRequest, away: DatabaseAway) -> HttpResponse:
     dialects = ((f"/{settings.SPRING_PATH}", spring), *DIALECTS)
     handle = next(handle for start, handle in dialects if request.path.startswith(start))
-    told = handle(away, {"request": request})
-    assert told is not None
-    return JsonResponse(told.data, status=told.status_code, headers={"Retry-After": told["Retry-After"]})
+    response = handle(away, {"request": request})
+    assert response is not None
+    return JsonResponse(response.data, status=response.status_code, headers={"Retry-After": response["Retry-After"]})
 
 
 TITLES = {

@@ -243,8 +243,10 @@ def evidence_facts(rule: str, evidence: Mapping[str, Any]) -> tuple[Fact, ...]:
         if key in kinds and row_of(kinds[key]) is None and evidence.get(key) not in (None, "", [])
     ]
     if evidence.get(UNREADABLE):
-        said = gettext("%(names)s: kept in the form of an earlier release") % {"names": cell_list(evidence[UNREADABLE])}
-        facts.append(Fact(label=gettext("Left out"), value=said))
+        value = gettext("%(names)s: kept in the form of an earlier release") % {
+            "names": cell_list(evidence[UNREADABLE])
+        }
+        facts.append(Fact(label=gettext("Left out"), value=value))
     return tuple(facts)
 
 
@@ -283,7 +285,7 @@ def _said(what: str | list[str]) -> str:
 
 
 def _listed(key: str, title: str, kind: Any, values: Sequence[Mapping[str, Any]]) -> EvidenceTable:
-    times = {name for name, each in kind.__annotations__.items() if "Milliseconds" in str(each)}
+    times = {name for name, annotation in kind.__annotations__.items() if "Milliseconds" in str(annotation)}
     drawn = [
         {
             name: _moment(value) if name in times else cell_list(value) if isinstance(value, list) else value

@@ -212,9 +212,9 @@ def _bars(key: str, counts: Mapping[Any, Any], marks: Mapping[str, Sequence[str]
 def _by_hour_note(evidence: Mapping[str, Any]) -> str:
     """What the counts by hour rest on: scans tell the first and the last time of what they read, not each."""
     spread, earlier = evidence.get("ids_by_hour_spread", 0), evidence.get("ids_by_hour_earlier", 0)
-    said = [gettext("Of what scans read.")]
+    sentences = [gettext("Of what scans read.")]
     if spread:
-        said.append(
+        sentences.append(
             counted(
                 spread,
                 "%(n)s message lies in a span of several hours and is spread evenly over them.",
@@ -222,5 +222,7 @@ def _by_hour_note(evidence: Mapping[str, Any]) -> str:
             )
         )
     if earlier:
-        said.append(counted(earlier, "%(n)s earlier message is not drawn.", "%(n)s earlier messages are not drawn."))
-    return " ".join(said)
+        sentences.append(
+            counted(earlier, "%(n)s earlier message is not drawn.", "%(n)s earlier messages are not drawn.")
+        )
+    return " ".join(sentences)

@@ -61,14 +61,14 @@ class Chosen:
     @classmethod
     def of(cls, request: HttpRequest) -> Chosen:
         """The filters of an address; values that a filter can't have count as none."""
-        given = {name: given_text(request.GET, name)[:300] for name in NAMES}
-        allowed = {"state": STATES, "muted": MUTED, "severity": {each.code for each in Severity}}
-        for name, known in allowed.items():
-            if given[name] not in known:
-                given[name] = ""
-        if whole_number(given["source"]) is None:
-            given["source"] = ""
-        return cls({name: value for name, value in given.items() if value})
+        values = {name: given_text(request.GET, name)[:300] for name in NAMES}
+        allowed = {"state": STATES, "muted": MUTED, "severity": {severity.code for severity in Severity}}
+        for name, codes in allowed.items():
+            if values[name] not in codes:
+                values[name] = ""
+        if whole_number(values["source"]) is None:
+            values["source"] = ""
+        return cls({name: value for name, value in values.items() if value})
 
     def get(self, name: str) -> str:
         """One of them; empty where it isn't chosen."""
@@ -144,7 +144,7 @@ def finding_search(chosen: Chosen, counts: OpenCounts) -> Search:
 
 
 def _words(looks: Iterable[Shown]) -> dict[str, str]:
-    return {each.code: each.look.word for each in looks}
+    return {badge.code: badge.look.word for badge in looks}
 
 
 def _of(anything: str, counts: Counter[str], chosen: str) -> dict[str, str]:
@@ -162,11 +162,11 @@ def _filter(
         choices=tuple(
             Choice(
                 value=value,
-                label=words,
+                label=text,
                 selected=value == chosen.get(name),
                 count=counts[value] if counts is not None and value else None,
             )
-            for value, words in values.items()
+            for value, text in values.items()
         ),
     )
 
@@ -240,14 +240,14 @@ def _request(number: int) -> Link:
 
 def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:
     """The finding that a draft or a request answers; None where it is gone, or not the reader's to know of."""
-    found = readable_findings([number], actor).get(number or 0)
-    if found is None:
+    finding = readable_findings([number], actor).get(number or 0)
+    if finding is None:
         return None
     return FindingOrigin(
-        url=reverse("ui:finding", args=[found.id]),
-        sentence=found.sentence,
-        severity=Severity.of(found.severity),
-        state=FindingState.of(found.state),
+        url=reverse("ui:finding", args=[finding.id]),
+        sentence=finding.sentence,
+        severity=Severity.of(finding.severity),
+        state=FindingState.of(finding.state),
     )
 
 
@@ -264,16 +264,16 @@ def finding_list(request: HttpRequest) -> FindingList:
     registry, actor = chosen.get("registry"), page_actor(request)
     require_extent(actor, "schema.read", registry=registry)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST - PAGE) // PAGE * PAGE
-    asked = chosen.arguments()
+    arguments = chosen.arguments()
     if chosen.is_resolving:
-        asked["unresolved_of"] = resolving(actor)
-    found = selectors.list_findings(**asked, limit=offset + PAGE + 1, by=actor)
-    page = found[offset : offset + PAGE]
+        arguments["unresolved_of"] = resolving(actor)
+    findings = selectors.list_findings(**arguments, limit=offset + PAGE + 1, by=actor)
+    page = findings[offset : offset + PAGE]
     requests = resolving(actor, [info.id for info in page])
     counts = selectors.open_counts(registry, by=actor)
     order, sources = list_environments(), selectors.list_sources(registry=registry, by=actor)
     topics = selectors.topic_coverage([source.id for source in sources])
-    scanned = [each.last_scan for each in sources if each.last_scan and each.last_scan.verdict == "scanned"]
+    scanned = [source.last_scan for source in sources if source.last_scan and source.last_scan.verdict == "scanned"]
     newest = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
     reason = refusal_in_any(actor, "finding.decide", registry=registry)
     return FindingList(
@@ -283,15 +283,15 @@ def finding_list(request: HttpRequest) -> FindingList:
         paging=Paging(
             first=offset + 1 if page else 0,
             last=offset + len(page),
-            total=None if len(found) > offset + PAGE else offset + len(page),
+            total=None if len(findings) > offset + PAGE else offset + len(page),
             previous_url=chosen.url(offset=str(offset - PAGE) if offset > PAGE else "") if offset else "",
             next_url=chosen.url(offset=str(offset + PAGE))
-            if len(found) > offset + PAGE and offset + PAGE < MOST
+            if len(findings) > offset + PAGE and offset + PAGE < MOST
             else "",
         ),
         clean=clean_of(scanned),
         clean_at=newest,
-        next_scan_at=min((each.next_scan_at for each in sources if each.next_scan_at), default=None),
+        next_scan_at=min((source.next_scan_at for source in sources if source.next_scan_at), default=None),
         coverage=coverage_of(sources, topics),
         unreadable=unreadable_of(sources, topics),
         by_severity=tallies(chosen, "severity", Severity, counts.by(0)),

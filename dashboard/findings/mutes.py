@@ -33,14 +33,14 @@ PATTERNS: Final = {"rule": later("Rule"), "subject": later("Subject"), "location
 def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> MutePage:
     """The mutes and the form; patterns in the address or the form are tried on the findings. Raises NotAllowed."""
     actor = page_actor(request)
-    given = request.POST if request.method == "POST" else request.GET
-    registry = given_text(given, "registry")
+    form = request.POST if request.method == "POST" else request.GET
+    registry = given_text(form, "registry")
     require_extent(actor, "schema.read", registry=registry)
     order = list_environments()
     names = registry_names(actor)
     chosen = registry or (names[0] if names else "")
     reason = refusal(actor, "finding.mute", registry=chosen)
-    preview, covered = _preview(given, chosen, actor)
+    preview, covered = _preview(form, chosen, actor)
     return MutePage(
         frame=make_frame(
             request,
@@ -49,7 +49,7 @@ def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> M
             crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
         ),
         rows=tuple(_row(actor, info, order) for info in selectors.list_mutes(registry, by=actor)),
-        fields=_fields(given, names, chosen),
+        fields=_fields(form, names, chosen),
         submit=Action(
             label=gettext("Mute"),
             url=reverse("ui:mutes"),
@@ -65,9 +65,9 @@ def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> M
     )
 
 
-def _preview(given: Mapping[str, str], registry: str, actor: Actor) -> tuple[str, list[FindingInfo]]:
+def _preview(form: Mapping[str, str], registry: str, actor: Actor) -> tuple[str, list[FindingInfo]]:
     """How many findings that aren't resolved the patterns cover, in words, and the first of them."""
-    pattern = MutePattern(*(given.get(name, "").strip() for name in PATTERNS))
+    pattern = MutePattern(*(form.get(name, "").strip() for name in PATTERNS))
     texts = (pattern.rule, pattern.subject, pattern.location)
     if not any(texts):
         return "", []
@@ -76,37 +76,37 @@ def _preview(given: Mapping[str, str], registry: str, actor: Actor) -> tuple[str
             "max_pattern": MAX_PATTERN,
             "max_stars": MAX_STARS,
         }, []
-    known = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT, by=actor)
-    lasting = [info for info in known if info.state != "resolved"]
-    found = [info for info in lasting if is_muted([pattern], info.rule, info.subject, info.location)]
-    hidden = sum(1 for info in found if info.muted)
-    return _covers(len(found), len(lasting), hidden, all_looked_at=len(known) < LOOKED_AT), found[:SHOWN]
+    listed = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT, by=actor)
+    lasting = [info for info in listed if info.state != "resolved"]
+    covered = [info for info in lasting if is_muted([pattern], info.rule, info.subject, info.location)]
+    hidden = sum(1 for info in covered if info.muted)
+    return _covers(len(covered), len(lasting), hidden, all_looked_at=len(listed) < LOOKED_AT), covered[:SHOWN]
 
 
-def _covers(found: int, lasting: int, hidden: int, *, all_looked_at: bool) -> str:
+def _covers(covered: int, lasting: int, hidden: int, *, all_looked_at: bool) -> str:
     total = f"{lasting:,}"
-    said = (
+    sentence = (
         counted(
-            found,
+            covered,
             "Covers %(n)s finding of %(total)s, and those to come.",
             "Covers %(n)s findings of %(total)s, and those to come.",
             total=total,
         )
         if all_looked_at
         else counted(
-            found,
+            covered,
             "Covers %(n)s finding of the %(total)s that were looked at, and those to come.",
             "Covers %(n)s findings of the %(total)s that were looked at, and those to come.",
             total=total,
         )
     )
     muted = counted(hidden, "%(n)s of them is muted already.", "%(n)s of them are muted already.")
-    return f"{said} {muted}" if hidden else said
+    return f"{sentence} {muted}" if hidden else sentence
 
 
-def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Field, ...]:
+def _fields(form: Mapping[str, str], names: list[str], chosen: str) -> tuple[Field, ...]:
     def text(name: str, placeholder: str) -> Field:
-        value = given.get(name, "")
+        value = form.get(name, "")
         return Field(name=name, label=PATTERNS[name], value=value, code=True, placeholder=placeholder)
 
     choices = tuple(Choice(value=name, label=name, selected=name == chosen) for name in names)
@@ -118,7 +118,7 @@ def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fi
         Field(
             name="reason",
             label=gettext("Why nobody needs to see them"),
-            value=given.get("reason", ""),
+            value=form.get("reason", ""),
             kind="textarea",
             rows=2,
             required=True,
@@ -127,7 +127,7 @@ def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fi
             name="until",
             label=gettext("Until"),
             kind="date",
-            value=given.get("until", ""),
+            value=form.get("until", ""),
             help=gettext("Empty: until somebody ends it."),
         ),
     )

@@ -167,8 +167,8 @@ def _released(answers: FindingRequests) -> tuple[Link, ...]:
 
 def _mute(actor: Actor, info: FindingInfo) -> Action:
     reason = refusal(actor, "finding.mute", registry=info.registry)
-    given = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
-    url = f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in given.items() if value})}"
+    patterns = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
+    url = f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in patterns.items() if value})}"
     return Action(label=gettext("Mute findings like it"), url=url, allowed=not reason, reason=reason)
 
 
@@ -205,8 +205,8 @@ def _related(
                 )
             )
         if is_comparable:
-            seen = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")
-            links.append(Link(label=gettext("Compare what the data hold with any version"), url=seen))
+            compare_url = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")
+            links.append(Link(label=gettext("Compare what the data hold with any version"), url=compare_url))
     if source.cluster and sees_source:
         links.append(
             Link(
@@ -219,8 +219,8 @@ def _related(
 
 def _versions(evidence: dict[str, Any]) -> tuple[int, int] | None:
     """The version that was seen and the one it should be, where both are schemas of the subject."""
-    seen, newer = evidence.get("version"), evidence.get("newer") or evidence.get("latest_in_use")
-    return (seen, newer) if isinstance(seen, int) and isinstance(newer, int) and seen != newer else None
+    observed, newer = evidence.get("version"), evidence.get("newer") or evidence.get("latest_in_use")
+    return (observed, newer) if isinstance(observed, int) and isinstance(newer, int) and observed != newer else None
 
 
 def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
@@ -228,17 +228,17 @@ def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
     topic = str(info.evidence.get("topic") or info.topic)
     if not source.cluster or not topic:
         return ()
-    found = []
+    commands = []
     for number, row in enumerate(info.evidence.get("partitions", ())[:SHOWN_COMMANDS]):
         count = min(MOST_MESSAGES, row["last_offset"] - row["first_offset"] + 1)
-        words = ["kcat", "-C", "-b", source.bootstrap, *_security(source), "-t", topic, "-p", str(row["partition"])]
-        words += ["-o", str(row["first_offset"]), "-c", str(count), "-e", "-f", "%p@%o %T %k %s\\n"]
+        arguments = ["kcat", "-C", "-b", source.bootstrap, *_security(source), "-t", topic, "-p", str(row["partition"])]
+        arguments += ["-o", str(row["first_offset"]), "-c", str(count), "-e", "-f", "%p@%o %T %k %s\\n"]
         label = gettext("Partition %(partition)s, from offset %(offset)s") % {
             "partition": row["partition"],
             "offset": row["first_offset"],
         }
-        found.append(Command(label=label, text=shlex.join(words), anchor=f"command-{number}"))
-    return tuple(found)
+        commands.append(Command(label=label, text=shlex.join(arguments), anchor=f"command-{number}"))
+    return tuple(commands)
 
 
 def _security(source: SourceInfo) -> list[str]:
@@ -246,11 +246,11 @@ def _security(source: SourceInfo) -> list[str]:
     info = selectors.get_cluster(source.cluster)
     if info.security_protocol == "PLAINTEXT":
         return []
-    words = ["-X", f"security.protocol={info.security_protocol}"]
+    options = ["-X", f"security.protocol={info.security_protocol}"]
     if info.sasl_mechanism:
-        words += ["-X", f"sasl.mechanism={info.sasl_mechanism}", "-X", f"sasl.username={info.username}"]
-        words += ["-X", "sasl.password=…"]
-    return [*words, "-X", "ssl.ca.location=ca.pem"] if info.ca_pem else words
+        options += ["-X", f"sasl.mechanism={info.sasl_mechanism}", "-X", f"sasl.username={info.username}"]
+        options += ["-X", "sasl.password=…"]
+    return [*options, "-X", "ssl.ca.location=ca.pem"] if info.ca_pem else options
 
 
 def _history(actor: Actor, info: FindingInfo) -> tuple[HistoryRow, ...]:

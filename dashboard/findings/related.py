@@ -49,12 +49,16 @@ def affected(info: FindingInfo, *, sees_queries: bool) -> Affected | None:
     name = _subject(info)
     if name is None and not info.topic:
         return None
-    place = get_registry(info.registry)
-    clients = sorted(clients_of(place, name), key=lambda each: (each.has_lapsed, not each.reads)) if name else []
+    registry = get_registry(info.registry)
+    clients = (
+        sorted(clients_of(registry, name), key=lambda client: (client.has_lapsed, not client.reads)) if name else []
+    )
     return Affected(
-        clients=tuple(_client(info, each) for each in clients[:SHOWN_CLIENTS]),
+        clients=tuple(_client(info, client) for client in clients[:SHOWN_CLIENTS]),
         hidden=max(0, len(clients) - SHOWN_CLIENTS),
-        queries=tuple(_query(each) for each in readers_of(place, name, topic=info.topic)) if sees_queries else (),
+        queries=tuple(_query(client) for client in readers_of(registry, name, topic=info.topic))
+        if sees_queries
+        else (),
         usage_url=subject_url(info.registry, info.subject, "usage") if name else "",
     )
 
@@ -67,25 +71,28 @@ def _subject(info: FindingInfo) -> SubjectName | None:
 
 
 def _client(info: FindingInfo, client: ClientInfo) -> AffectedRow:
-    said = str(DOES_WORDS[client.does])
+    sentence = str(DOES_WORDS[client.does])
     if client.number is not None:
-        said = gettext("%(does)s version %(version)s") % {"does": said, "version": client.number}
+        sentence = gettext("%(does)s version %(version)s") % {"does": sentence, "version": client.number}
     if client.number is not None and client.number == info.evidence.get("version"):
-        said = gettext("%(said)s, the one that was seen") % {"said": said}
+        sentence = gettext("%(said)s, the one that was seen") % {"said": sentence}
     return AffectedRow(
-        name=client.name, sentence=said, contact=client.contact, seen_at=client.seen_at if client.has_lapsed else None
+        name=client.name,
+        sentence=sentence,
+        contact=client.contact,
+        seen_at=client.seen_at if client.has_lapsed else None,
     )
 
 
 def _query(query: QueryReader) -> AffectedRow:
-    said = []
+    sentences = []
     if query.topics:
-        said.append(gettext("reads %(topics)s") % {"topics": listing(query.topics)})
+        sentences.append(gettext("reads %(topics)s") % {"topics": listing(query.topics)})
     if query.versions:
-        said.append(
+        sentences.append(
             gettext("its state has fields of version %(versions)s") % {"versions": listing(map(str, query.versions))}
         )
-    return AffectedRow(name=query.name, sentence="; ".join(said), url=reverse("ui:query", args=[query.id]))
+    return AffectedRow(name=query.name, sentence="; ".join(sentences), url=reverse("ui:query", args=[query.id]))
 
 
 HOUR: Final = timedelta(hours=1)
@@ -106,7 +113,7 @@ def deployed_by_hour(info: FindingInfo) -> Mapping[str, tuple[str, ...]]:
     for deployment in deployments_about(concerned, hours[0] - HOUR, until):
         hour = deployment.at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         labels.setdefault(hour.strftime(_FORM), []).append(f"{deployment.at.astimezone(UTC):%H:%M} {deployment.label}")
-    return {hour: _shown(found[::-1]) for hour, found in labels.items()}
+    return {hour: _shown(deployments[::-1]) for hour, deployments in labels.items()}
 
 
 def _shown(labels: list[str]) -> tuple[str, ...]:
@@ -134,7 +141,7 @@ def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tupl
         return None, ""  # nothing is declared yet
     try:
         proposed = propose_from(info)
-        found = against_latest(
+        comparison = against_latest(
             registry,
             name,
             by=actor,
@@ -146,7 +153,7 @@ def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tupl
         )
     except SchemadeskError as error:
         return None, error.message
-    return replace(found, text=None) if found else None, proposed.note
+    return replace(comparison, text=None) if comparison else None, proposed.note
 
 
 def before_after(info: FindingInfo) -> BeforeAfter | None:
@@ -181,16 +188,16 @@ def state_links(info: FindingInfo, actor: Actor) -> tuple[Link, ...]:
 
 
 def _variable(query: QueryInfo, evidence: dict[str, Any]) -> VariableInfo | None:
-    place = (evidence.get("operator"), evidence.get("variable"))
-    same = [each for each in variables_with_schemas(query.id) if (each.operator, each.name) == place]
-    return next((each for each in same if each.removed_at is None), same[-1] if same else None)
+    key = (evidence.get("operator"), evidence.get("variable"))
+    same = [variable for variable in variables_with_schemas(query.id) if (variable.operator, variable.name) == key]
+    return next((variable for variable in same if variable.removed_at is None), same[-1] if same else None)
 
 
 def _of_variable(query: QueryInfo, variable: VariableInfo, evidence: dict[str, Any]) -> list[Link]:
     label = gettext("State variable %(variable)s") % {"variable": variable.label}
     links = [Link(label=label, url=reverse("ui:state_variable", args=[query.id, variable.id]))]
     numbers = [
-        next((each.version for each in variable.schemas if _is_same(each.value_schema, evidence.get(side))), None)
+        next((schema.version for schema in variable.schemas if _is_same(schema.value_schema, evidence.get(side))), None)
         for side in ("old_schema", "new_schema")
     ]
     if None not in numbers and numbers[0] != numbers[1]:
@@ -225,10 +232,10 @@ _SENTENCES: Final = {
 
 def suspected(info: FindingInfo) -> SuspectedList | None:
     """What is suspected of a finding; None where nothing was done."""
-    found = suspicions_of(info.id)
-    if not found.found:
+    suspicions = suspicions_of(info.id)
+    if not suspicions.found:
         return None
-    return SuspectedList(began=found.began, rows=tuple(_row(item, info) for item in found.found))
+    return SuspectedList(began=suspicions.began, rows=tuple(_row(item, info) for item in suspicions.found))
 
 
 def _row(item: Suspicion, info: FindingInfo) -> Suspected:

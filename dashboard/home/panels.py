@@ -145,12 +145,12 @@ def scan_lines(sources: Sequence[SourceInfo]) -> list[HealthLine]:
 
     One that is being scanned has none.
     """
-    found = [
-        (_WORST_FIRST.index(state), each)
-        for each in sources
-        if (state := scan_state(each.last_scan)) in _WORST_FIRST and not is_fresh(each)
+    lines = [
+        (_WORST_FIRST.index(state), source)
+        for source in sources
+        if (state := scan_state(source.last_scan)) in _WORST_FIRST and not is_fresh(source)
     ]
-    return [_line(each) for _, each in sorted(found, key=lambda pair: (pair[0], pair[1].name, pair[1].id))]
+    return [_line(source) for _, source in sorted(lines, key=lambda pair: (pair[0], pair[1].name, pair[1].id))]
 
 
 def _line(source: SourceInfo) -> HealthLine:
@@ -182,9 +182,9 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
     )
 
 
-def affected_rows(found: Sequence[PendingAcknowledgement], order: list[str]) -> tuple[RequestRow, ...]:
+def affected_rows(affecting: Sequence[PendingAcknowledgement], order: list[str]) -> tuple[RequestRow, ...]:
     """What waits for the reader's word for clients of theirs: which these are, leading to where it is said."""
-    rows = ((request_row(each.request, order), [hurt.words for hurt in each.clients]) for each in found)
+    rows = ((request_row(item.request, order), [hurt.words for hurt in item.clients]) for item in affecting)
     return tuple(
         replace(
             row,
@@ -215,8 +215,8 @@ def impact_in_words(info: RequestInfo) -> str:
     )
     clients = clients_sentence(info.checks)
     parts += [clients] if clients else []
-    said = listing(parts)
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    sentence = listing(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
 def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str:
@@ -271,23 +271,23 @@ def _notice(entry: EntryInfo) -> NoticeRow:
 
 def last_decision_of(actor: Actor) -> str:
     """The last decision in a sentence, "" before the first."""
-    found = last_decision(actor)
-    if found is None:
+    decision = last_decision(actor)
+    if decision is None:
         return ""
-    ended = _ENDED.get(found.state, found.state)
+    ended = _ENDED.get(decision.state, decision.state)
     return gettext("The last decision: request %(request)s (%(qualified)s to %(target)s) %(ended)s on %(at)s UTC.") % {
-        "request": found.request,
-        "qualified": found.subject.qualified,
-        "target": found.target,
+        "request": decision.request,
+        "qualified": decision.subject.qualified,
+        "target": decision.target,
         "ended": ended,
-        "at": f"{found.at:%Y-%m-%d %H:%M}",
+        "at": f"{decision.at:%Y-%m-%d %H:%M}",
     }
 
 
 def readable(mirrors: Sequence[MirrorState], actor: Actor) -> list[MirrorState]:
     """The mirrors whose registries the person may read something of."""
     extent = extent_of(actor, "schema.read")
-    return [each for each in mirrors if extent.has(each.registry)]
+    return [mirror for mirror in mirrors if extent.has(mirror.registry)]
 
 
 def health(
@@ -300,25 +300,25 @@ def health(
     return (_registries(mirrors, registries), _scans(sources), _spark(), _jobs(sources, mirrors, failed))
 
 
-def _registries(mirrors: Sequence[MirrorState], known: Sequence[str]) -> HealthItem:
-    failing = [each.registry for each in mirrors if each.error]
-    synced = [each.synced_at for each in mirrors if each.synced_at]
-    ours = len(known) - len(mirrors)
-    said = counted(ours, "%(n)s of ours answers.", "%(n)s of ours answer.")
+def _registries(mirrors: Sequence[MirrorState], registries: Sequence[str]) -> HealthItem:
+    failing = [mirror.registry for mirror in mirrors if mirror.error]
+    synced = [mirror.synced_at for mirror in mirrors if mirror.synced_at]
+    ours = len(registries) - len(mirrors)
+    sentence = counted(ours, "%(n)s of ours answers.", "%(n)s of ours answer.")
     if mirrors:
         fresh = len(mirrors) - len(failing)
-        said = f"{said} {_fresh(fresh, len(mirrors), dated=bool(synced))}"
+        sentence = f"{sentence} {_fresh(fresh, len(mirrors), dated=bool(synced))}"
     return HealthItem(
         label=gettext("Registries"),
         health=Health.DEGRADED if failing else Health.UP,
-        sentence=said,
+        sentence=sentence,
         at=min(synced, default=None),
         url=reverse("ui:registries"),
     )
 
 
 def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
-    finished = [each.last_scan.finished_at for each in sources if each.last_scan and each.last_scan.finished_at]
+    finished = [source.last_scan.finished_at for source in sources if source.last_scan and source.last_scan.finished_at]
     lines = scan_lines(sources)
     return HealthItem(
         label=gettext("Scans"),
@@ -334,8 +334,10 @@ def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
 
 def _spark() -> HealthItem:
     is_set = bool(settings.SPARK_REMOTE)
-    said = gettext("Set for scans.") if is_set else gettext("No Spark Connect server is set: nothing can be scanned.")
-    return HealthItem(label=gettext("Spark"), health=Health.UP if is_set else Health.OFF, sentence=said)
+    sentence = (
+        gettext("Set for scans.") if is_set else gettext("No Spark Connect server is set: nothing can be scanned.")
+    )
+    return HealthItem(label=gettext("Spark"), health=Health.UP if is_set else Health.OFF, sentence=sentence)
 
 
 def _fresh(fresh: int, mirrors: int, *, dated: bool) -> str:
@@ -353,57 +355,57 @@ def _fresh(fresh: int, mirrors: int, *, dated: bool) -> str:
 
 
 def _jobs(sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]) -> HealthItem:
-    names = [gettext("the scan of %(each)s") % {"each": each.name} for each in _failed_scans(sources)]
-    names += [gettext("the mirror %(registry)s") % {"registry": each.registry} for each in mirrors if each.error]
-    names += [gettext("request %(id)s to %(target)s") % {"id": each.id, "target": each.target} for each in failed]
-    said = (
+    names = [gettext("the scan of %(each)s") % {"each": source.name} for source in _failed_scans(sources)]
+    names += [gettext("the mirror %(registry)s") % {"registry": mirror.registry} for mirror in mirrors if mirror.error]
+    names += [gettext("request %(id)s to %(target)s") % {"id": info.id, "target": info.target} for info in failed]
+    sentence = (
         counted(len(names), "%(n)s job failed: %(jobs)s.", "%(n)s jobs failed: %(jobs)s.", jobs=listed(names))
         if names
         else gettext("None failed when it last ran.")
     )
-    return HealthItem(label=gettext("Jobs"), health=Health.DEGRADED if names else Health.UP, sentence=said)
+    return HealthItem(label=gettext("Jobs"), health=Health.DEGRADED if names else Health.UP, sentence=sentence)
 
 
 def problems(
     sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]
 ) -> tuple[Problem, ...]:
     """What can't be read or went wrong half-way, each with the message that came and since when; the first of them."""
-    found = [
+    rows = [
         Problem(
             what=gettext("Request %(id)s to %(target)s failed after a part of it was written.")
-            % {"id": each.id, "target": each.target},
-            detail=each.failure,
+            % {"id": info.id, "target": info.target},
+            detail=info.failure,
             cure=gettext("Resume it, or give it up."),
             links=(
-                Link(label=gettext("Request %(id)s") % {"id": each.id}, url=reverse("ui:promotion", args=[each.id])),
+                Link(label=gettext("Request %(id)s") % {"id": info.id}, url=reverse("ui:promotion", args=[info.id])),
             ),
         )
-        for each in failed
+        for info in failed
     ]
-    found += [
+    rows += [
         Problem(
-            what=gettext("The mirror %(registry)s can’t be brought up to date.") % {"registry": each.registry},
-            where=each.url,
-            detail=each.error,
-            since=each.failing_since,
-            links=(Link(label=gettext("What was read before"), url=subjects_url(each.registry)),),
+            what=gettext("The mirror %(registry)s can’t be brought up to date.") % {"registry": mirror.registry},
+            where=mirror.url,
+            detail=mirror.error,
+            since=mirror.failing_since,
+            links=(Link(label=gettext("What was read before"), url=subjects_url(mirror.registry)),),
         )
-        for each in mirrors
-        if each.error
+        for mirror in mirrors
+        if mirror.error
     ]
-    found += [
+    rows += [
         Problem(
             what=gettext("The last scan of %(each)s failed: its findings are as they were before.")
-            % {"each": each.name},
-            where=each.bootstrap or each.registry,
-            detail=each.last_scan.error if each.last_scan else "",
-            since=each.last_scan.finished_at if each.last_scan else None,
-            links=(Link(label=each.name, url=reverse("ui:source", args=[each.id])),),
+            % {"each": source.name},
+            where=source.bootstrap or source.registry,
+            detail=source.last_scan.error if source.last_scan else "",
+            since=source.last_scan.finished_at if source.last_scan else None,
+            links=(Link(label=source.name, url=reverse("ui:source", args=[source.id])),),
         )
-        for each in _failed_scans(sources)
+        for source in _failed_scans(sources)
     ]
-    return tuple(found[:PROBLEMS])
+    return tuple(rows[:PROBLEMS])
 
 
 def _failed_scans(sources: Sequence[SourceInfo]) -> list[SourceInfo]:
-    return [each for each in sources if each.last_scan and each.last_scan.state == "failed"]
+    return [source for source in sources if source.last_scan and source.last_scan.state == "failed"]

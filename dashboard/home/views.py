@@ -79,7 +79,7 @@ def first_steps(request: HttpRequest, mirrors: Sequence[MirrorState]) -> tuple[F
 
 def _connect(request: HttpRequest, actor: Actor, mirrors: Sequence[MirrorState]) -> FirstStep:
     """Of several that are connected, one that can't be read stands for them."""
-    shown = next((each for each in mirrors if each.error), mirrors[0] if mirrors else None)
+    shown = next((mirror for mirror in mirrors if mirror.error), mirrors[0] if mirrors else None)
     reason = refusal(actor, "registry.manage", registry=shown.registry if shown else "")
     if shown is None:
         label, url, method = gettext("Connect a registry"), reverse("ui:registry_connect"), "get"
@@ -103,29 +103,31 @@ def _connection(mirror: MirrorState | None) -> Tried:
         return Tried(health=Health.OFF, word=gettext("None connected"))
     named = {"registry": mirror.registry, "why": mirror.error}
     if mirror.error:
-        said = gettext("%(registry)s can’t be read: %(why)s") % named
-        return Tried(health=Health.DOWN, word=gettext("Not reachable"), said=said, at=mirror.failing_since)
+        sentence = gettext("%(registry)s can’t be read: %(why)s") % named
+        return Tried(health=Health.DOWN, word=gettext("Not reachable"), said=sentence, at=mirror.failing_since)
     if mirror.synced_at is None:
-        said = gettext("%(registry)s is read for the first time.") % named
-        return Tried(health=Health.OFF, word=gettext("Not known yet"), said=said)
-    said = gettext("%(registry)s was read; nothing is registered there yet.") % named
-    return Tried(health=Health.UP, word=gettext("Reachable"), said=said, at=mirror.synced_at)
+        sentence = gettext("%(registry)s is read for the first time.") % named
+        return Tried(health=Health.OFF, word=gettext("Not known yet"), said=sentence)
+    sentence = gettext("%(registry)s was read; nothing is registered there yet.") % named
+    return Tried(health=Health.UP, word=gettext("Reachable"), said=sentence, at=mirror.synced_at)
 
 
 def _environments(environments: Sequence[EnvironmentInfo], mirrors: Sequence[MirrorState]) -> FirstStep:
-    order = [each.name for each in environments]
-    away = [each.registry for each in mirrors if each.error and each.registry in order]
+    order = [item.name for item in environments]
+    away = [item.registry for item in mirrors if item.error and item.registry in order]
     path = " → ".join(order)
     if len(order) < 2:
-        said = gettext("Nothing can be promoted: that takes two environments, and there are %(number)s.")
-        tried = Tried(health=Health.DEGRADED, word=gettext("One is missing"), said=said % {"number": len(order)})
+        sentence = gettext("Nothing can be promoted: that takes two environments, and there are %(number)s.")
+        tried = Tried(health=Health.DEGRADED, word=gettext("One is missing"), said=sentence % {"number": len(order)})
     elif away:
-        said = gettext("%(path)s; of these can’t be read: %(away)s.") % {"path": path, "away": listing(away)}
-        tried = Tried(health=Health.DEGRADED, word=gettext("Not all reachable"), said=said)
+        sentence = gettext("%(path)s; of these can’t be read: %(away)s.") % {"path": path, "away": listing(away)}
+        tried = Tried(health=Health.DEGRADED, word=gettext("Not all reachable"), said=sentence)
     else:
-        closed = listing([each.name for each in environments if each.is_closed])
-        said = gettext("%(path)s. Only requests write to %(closed)s.") if closed else gettext("%(path)s. All are open.")
-        tried = Tried(health=Health.UP, word=gettext("Mapped"), said=said % {"path": path, "closed": closed})
+        closed = listing([item.name for item in environments if item.is_closed])
+        sentence = (
+            gettext("%(path)s. Only requests write to %(closed)s.") if closed else gettext("%(path)s. All are open.")
+        )
+        tried = Tried(health=Health.UP, word=gettext("Mapped"), said=sentence % {"path": path, "closed": closed})
     return FirstStep(
         title=gettext("Map your environments"),
         sentence=gettext("Each is a registry, in the order in which versions go through them."),
@@ -152,34 +154,34 @@ def _rules_url(environment: EnvironmentInfo) -> str:
     return reverse("ui:environment", args=[environment.name])
 
 
-def _approval(actor: Actor, target: EnvironmentInfo, found: Approvers) -> Tried:
+def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> Tried:
     """Whether what goes to the last environment can be approved, by whom, and where that is changed."""
     manages = may(actor, "people.manage")
     cure = Link(label=gettext("People and their roles"), url=reverse("ui:people")) if manages else None
-    if not found.needed and not target.rules:
-        said = gettext("What goes to %(target)s needs nobody’s approval.") % {"target": target.name}
-        return Tried(health=Health.DEGRADED, word=gettext("Nobody is asked"), said=said)
-    asked = counted(
-        found.needed, "%(target)s takes %(n)s approval.", "%(target)s takes %(n)s approvals.", target=target.name
+    if not approvers.needed and not target.rules:
+        sentence = gettext("What goes to %(target)s needs nobody’s approval.") % {"target": target.name}
+        return Tried(health=Health.DEGRADED, word=gettext("Nobody is asked"), said=sentence)
+    needs = counted(
+        approvers.needed, "%(target)s takes %(n)s approval.", "%(target)s takes %(n)s approvals.", target=target.name
     )
-    if not found.is_enough:
-        can = counted(found.people, "%(n)s person can give one.", "%(n)s people can give one.")
-        said = f"{asked} {can if found.people else gettext('Nobody can give one.')}"
-        return Tried(health=Health.DEGRADED, word=gettext("Somebody is missing"), said=said, cure=cure)
-    said = f"{asked} {_who(actor, found)}"
+    if not approvers.is_enough:
+        can = counted(approvers.people, "%(n)s person can give one.", "%(n)s people can give one.")
+        sentence = f"{needs} {can if approvers.people else gettext('Nobody can give one.')}"
+        return Tried(health=Health.DEGRADED, word=gettext("Somebody is missing"), said=sentence, cure=cure)
+    sentence = f"{needs} {_who(actor, approvers)}"
     if target.rules:
-        said += " " + counted(len(target.rules), "%(n)s rule names others.", "%(n)s rules name others.")
-    if found.people == found.needed and not target.own_approval_allowed:
-        said += " " + gettext("What they ask for themselves needs somebody else.")
-        return Tried(health=Health.UP, word=gettext("Can be approved"), said=said, cure=cure)
-    return Tried(health=Health.UP, word=gettext("Can be approved"), said=said)
+        sentence += " " + counted(len(target.rules), "%(n)s rule names others.", "%(n)s rules name others.")
+    if approvers.people == approvers.needed and not target.own_approval_allowed:
+        sentence += " " + gettext("What they ask for themselves needs somebody else.")
+        return Tried(health=Health.UP, word=gettext("Can be approved"), said=sentence, cure=cure)
+    return Tried(health=Health.UP, word=gettext("Can be approved"), said=sentence)
 
 
-def _who(actor: Actor, found: Approvers) -> str:
+def _who(actor: Actor, approvers: Approvers) -> str:
     """Those who can; their names are for who is signed in."""
-    if actor.user_id is None or len(found.names) > NAMED:
-        return counted(found.people, "%(n)s person can give it.", "%(n)s people can give it.")
-    return gettext("Can give it: %(names)s.") % {"names": listing(list(found.names))}
+    if actor.user_id is None or len(approvers.names) > NAMED:
+        return counted(approvers.people, "%(n)s person can give it.", "%(n)s people can give it.")
+    return gettext("Can give it: %(names)s.") % {"names": listing(list(approvers.names))}
 
 
 SHOWN = 8
@@ -195,9 +197,9 @@ def home_page(request: HttpRequest) -> HomePage:
     failed = promotions.list_requests(state="failed", limit=SHOWN, by=actor)
     findings = drift.list_findings(limit=SHOWN, by=actor)
     affected = pending_acknowledgements(actor)
-    asked = [*waiting, *(each.request for each in affected)]
-    shown = {reverse("ui:promotion", args=[info.id]) for info in asked}
-    told = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
+    requests = [*waiting, *(item.request for item in affected)]
+    shown = {reverse("ui:promotion", args=[info.id]) for info in requests}
+    rows = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
     demo = _demo_of(sources, actor)
     tomorrow = timezone.now().date() + timedelta(days=1)
     return HomePage(
@@ -206,8 +208,8 @@ def home_page(request: HttpRequest) -> HomePage:
         waiting=waiting_rows(waiting, order, timezone.now()),
         together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",
         affected=affected_rows(affected, order),
-        notices=told,
-        newest_notice=max((row.number for row in told), default=0),
+        notices=rows,
+        newest_notice=max((row.number for row in rows), default=0),
         mine=tuple(request_row(info, order) for info in mine),
         findings=drift_rows(findings, actor, order),
         snooze_until=tomorrow + timedelta(days=6),
@@ -247,20 +249,20 @@ class _Demo:
 
 def _demo_of(sources: Sequence[SourceInfo], actor: Actor) -> _Demo:
     """Whoever may not read everything doesn't set the house up: for them it isn't empty."""
-    loading, found = _is_demo_loading(), drift.count_findings(actor).get("open", 0)
-    progress = _progress(sources, loading=loading, found=found)
+    loading, open_findings = _is_demo_loading(), drift.count_findings(actor).get("open", 0)
+    progress = _progress(sources, loading=loading, open_findings=open_findings)
     is_whole = extent_of(actor, "schema.read").is_whole
-    return _Demo(loading, progress, empty=is_whole and not sources and not has_subjects(), found=found)
+    return _Demo(loading, progress, empty=is_whole and not sources and not has_subjects(), found=open_findings)
 
 
-def _progress(sources: Sequence[SourceInfo], *, loading: bool, found: int) -> str:
+def _progress(sources: Sequence[SourceInfo], *, loading: bool, open_findings: int) -> str:
     """How far the demo is; nothing where none loads or what it wrote has been scanned."""
     if loading and not sources:
         return gettext("Producers write orders and customers. Their first scan follows, then a query runs twice.")
     if loading:
         return gettext("What is there is scanned already; a query runs twice, then its state is scanned too.")
     scans = [source.last_scan for source in sources if source.last_scan]
-    if settings.UNDER_UP and not found and any(scan.unfinished for scan in scans):
+    if settings.UNDER_UP and not open_findings and any(scan.unfinished for scan in scans):
         return gettext("What was written is scanned now; its findings appear here.")
     return ""
 

@@ -157,17 +157,17 @@ def queue_rows() -> list[JobRow]:
         with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS) as client:
             waiting = {name: int(client.llen(name)) for name in QUEUES}  # type: ignore[arg-type]  # not awaited
     except (redis.exceptions.RedisError, OSError) as error:
-        said = gettext("Valkey doesn’t say: %(error)s. Nothing is handed to workers meanwhile.")
+        sentence = gettext("Valkey doesn’t say: %(error)s. Nothing is handed to workers meanwhile.")
         return [
-            JobRow(name=gettext("Queues"), state=JobState.FAILED, error=said % {"error": type(error).__name__}),
+            JobRow(name=gettext("Queues"), state=JobState.FAILED, error=sentence % {"error": type(error).__name__}),
         ]
     return [_queue(name, number) for name, number in waiting.items()]
 
 
 def _queue(name: str, waiting: int) -> JobRow:
-    said = counted(waiting, "%(n)s task waits.", "%(n)s tasks wait.") if waiting else gettext("Nothing waits.")
+    sentence = counted(waiting, "%(n)s task waits.", "%(n)s tasks wait.") if waiting else gettext("Nothing waits.")
     return JobRow(
-        name=str(QUEUES[name]), state=JobState.WAITING if waiting else JobState.WELL, about=f"{name} · {said}"
+        name=str(QUEUES[name]), state=JobState.WAITING if waiting else JobState.WELL, about=f"{name} · {sentence}"
     )
 
 

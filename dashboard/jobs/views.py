@@ -71,10 +71,10 @@ _URGENT: Final = (JobState.FAILED, JobState.RUNNING, JobState.WAITING)
 
 def jobs_page(request: HttpRequest) -> JobsPage:
     """The parts, each with what the person may read; those that are of no registry for whoever may read the whole audit."""
-    known = _PARTS if may(page_actor(request), "audit.read") else {key: _PARTS[key] for key in _OF_REGISTRIES}
+    readable_parts = _PARTS if may(page_actor(request), "audit.read") else {key: _PARTS[key] for key in _OF_REGISTRIES}
     return JobsPage(
         frame=make_frame(request, title=gettext("Jobs")),
-        groups=tuple(_part(request, key, title, about, read) for key, (title, about, read) in known.items()),
+        groups=tuple(_part(request, key, title, about, read) for key, (title, about, read) in readable_parts.items()),
     )
 
 
@@ -102,7 +102,7 @@ def _part(
 def _scans(request: HttpRequest) -> tuple[list[JobRow], str]:
     sources = list_sources(by=page_actor(request))
     logs = _logs(request, SCAN)
-    return [_scan(request, each, logs) for each in sources], gettext("No source is scanned yet.")
+    return [_scan(request, source, logs) for source in sources], gettext("No source is scanned yet.")
 
 
 def _scan(request: HttpRequest, source: SourceInfo, logs: Mapping[str, str]) -> JobRow:
@@ -130,8 +130,8 @@ def _took(scan: ScanInfo) -> str:
 def _mirrors(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
     runs = runs_of([SYNC]) if may(actor, "audit.read") else {}
-    found = readable(list_mirrors(), actor)
-    return [_mirror(each, actor, runs.get((SYNC, str(each.number)))) for each in found], gettext(
+    mirrors = readable(list_mirrors(), actor)
+    return [_mirror(mirror, actor, runs.get((SYNC, str(mirror.number)))) for mirror in mirrors], gettext(
         "No registry is mirrored."
     )
 
@@ -161,9 +161,9 @@ def _mirror(mirror: MirrorState, actor: Actor, run: RunInfo | None) -> JobRow:
 
 def _applies(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
-    found = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN, by=actor)]
+    requests = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN, by=actor)]
     logs = _logs(request, APPLY)
-    return [_apply(info, logs.get(str(info.id), "")) for info in found], gettext(
+    return [_apply(info, logs.get(str(info.id), "")) for info in requests], gettext(
         "Nothing is scheduled, and nothing is being applied."
     )
 
@@ -185,32 +185,32 @@ def _apply(info: RequestInfo, log_url: str) -> JobRow:
 
 def _deliveries(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
-    found = deliveries_under_way(actor, limit=SHOWN)
+    deliveries = deliveries_under_way(actor, limit=SHOWN)
     logs = _logs(request, DELIVER)
-    return [_delivery(each, logs.get(str(each.id), "")) for each in found], gettext(
+    return [_delivery(delivery, logs.get(str(delivery.id), "")) for delivery in deliveries], gettext(
         "No delivery waits, and none has failed."
     )
 
 
-def _delivery(each: DeliveryUnderWay, log_url: str) -> JobRow:
+def _delivery(delivery: DeliveryUnderWay, log_url: str) -> JobRow:
     states = {FAILED: JobState.FAILED, "sending": JobState.RUNNING}
     again = Action(
         label=gettext("Send again"),
-        url=reverse("ui:webhook_replay", args=[each.webhook, each.id]),
+        url=reverse("ui:webhook_replay", args=[delivery.webhook, delivery.id]),
         method="post",
         icon="send",
     )
     return JobRow(
-        name=each.event,
-        state=states.get(each.state, JobState.WAITING),
-        url=reverse("ui:webhook", args=[each.webhook]),
+        name=delivery.event,
+        state=states.get(delivery.state, JobState.WAITING),
+        url=reverse("ui:webhook", args=[delivery.webhook]),
         about=_joined(
-            [each.webhook_name, counted(each.attempts, "%(n)s attempt", "%(n)s attempts")],
+            [delivery.webhook_name, counted(delivery.attempts, "%(n)s attempt", "%(n)s attempts")],
         ),
-        last_at=each.created_at,
-        next_at=each.next_attempt_at,
-        error=each.error,
-        retry=again if each.state == FAILED else None,
+        last_at=delivery.created_at,
+        next_at=delivery.next_attempt_at,
+        error=delivery.error,
+        retry=again if delivery.state == FAILED else None,
         log_url=log_url,
     )
 
@@ -229,15 +229,15 @@ def _queues(request: HttpRequest) -> tuple[list[JobRow], str]:
 
 def _index(request: HttpRequest) -> tuple[list[JobRow], str]:
     behind = backlog()
-    said = counted(behind, "%(n)s entry is to be made anew.", "%(n)s entries are to be made anew.")
+    sentence = counted(behind, "%(n)s entry is to be made anew.", "%(n)s entries are to be made anew.")
     if behind >= MOST:
-        said = gettext("More than %(n)s entries are to be made anew.") % {"n": f"{MOST:,}"}
+        sentence = gettext("More than %(n)s entries are to be made anew.") % {"n": f"{MOST:,}"}
     return [
         JobRow(
             name=gettext("Index of the search"),
             state=JobState.WAITING if behind else JobState.WELL,
             url=reverse("ui:search"),
-            about=said if behind else gettext("It has all that is registered."),
+            about=sentence if behind else gettext("It has all that is registered."),
         )
     ], ""
 
@@ -245,7 +245,7 @@ def _index(request: HttpRequest) -> tuple[list[JobRow], str]:
 def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
     (waiting, oldest), head = hash_chain.tail(), hash_chain.head()
     late = oldest is not None and timezone.now() - oldest > SEALED_WITHIN
-    said = counted(waiting, "%(n)s event isn’t sealed yet", "%(n)s events aren’t sealed yet")
+    sentence = counted(waiting, "%(n)s event isn’t sealed yet", "%(n)s events aren’t sealed yet")
     problem = hash_chain.truncation()
     if not problem and late and oldest is not None:
         problem = gettext(
@@ -258,7 +258,7 @@ def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
             url=reverse("ui:audit"),
             about=_joined(
                 [gettext("sealed up to position %(position)s") % {"position": f"{head.position:,}"}]
-                + ([said] if waiting else [])
+                + ([sentence] if waiting else [])
             ),
             error=problem,
         )

@@ -100,21 +100,21 @@ def bring_up_to_date(path: Path) -> None:
 
 def problems(path: Path) -> list[str]:
     """What is wrong with the translations of a catalogue: placeholders that differ, plural forms that are missing."""
-    found = []
+    errors = []
     for message in _read(path):
         ids = (message.id,) if isinstance(message.id, str) else tuple(message.id)
-        said = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
-        if not any(ids) or not any(said) or message.fuzzy:
+        texts = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
+        if not any(ids) or not any(texts) or message.fuzzy:
             continue
-        found += [f"{ids[0]!r}: {error}" for error in message.check()]
-        found += [
+        errors += [f"{ids[0]!r}: {error}" for error in message.check()]
+        errors += [
             f"{ids[0]!r}: {text!r} has other placeholders in braces"
-            for text in said
+            for text in texts
             if text and sorted(_BRACES.findall(text)) not in [sorted(_BRACES.findall(one)) for one in ids]
         ]
-        if not all(said):
-            found.append(f"{ids[0]!r}: {len(said)} plural forms, of which some are empty")
-    return found
+        if not all(texts):
+            errors.append(f"{ids[0]!r}: {len(texts)} plural forms, of which some are empty")
+    return errors
 
 
 def compiled(path: Path) -> bytes:
@@ -126,15 +126,15 @@ def compiled(path: Path) -> bytes:
 
 def stale() -> list[str]:
     """What `manage.py messages` would change or refuse: the template, compiled files, translations with problems."""
-    found = []
+    paths = []
     if not TEMPLATE.exists() or TEMPLATE.read_text() != template_text():
-        found.append(TEMPLATE.relative_to(ROOT).as_posix())
+        paths.append(TEMPLATE.relative_to(ROOT).as_posix())
     for path in catalogues():
         binary = path.with_suffix(".mo")
         if not binary.exists() or binary.read_bytes() != compiled(path):
-            found.append(binary.relative_to(ROOT).as_posix())
-        found += problems(path)
-    return found
+            paths.append(binary.relative_to(ROOT).as_posix())
+        paths += problems(path)
+    return paths
 
 
 def _read(path: Path) -> Catalog:

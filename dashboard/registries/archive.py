@@ -144,17 +144,17 @@ def copy_url(registry: str, number: int, page: str = "copy", **query: str) -> st
 
 def asked_ways(request: HttpRequest) -> Ways:
     """How the address or the form wants it."""
-    given = request.POST if request.method == "POST" else request.GET
-    return Ways(only_missing=given_text(given, "only") == "missing", live=given_text(given, "as") != "deleted")
+    form = request.POST if request.method == "POST" else request.GET
+    return Ways(only_missing=given_text(form, "only") == "missing", live=given_text(form, "as") != "deleted")
 
 
 def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
     """A page of what was deleted for good. Raises RegistryNotFound, NotAllowed."""
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     before = whole_number(given_text(request.GET, "before"), digits=18)
-    found = deleted_copies(place, by=page_actor(request), before=before, limit=ROWS + 1)
-    base, shown = reverse("ui:deleted", args=[registry]), found[:ROWS]
-    following = f"{base}?{urlencode({'before': shown[-1].number})}" if len(found) > ROWS else ""
+    copies = deleted_copies(registry_row, by=page_actor(request), before=before, limit=ROWS + 1)
+    base, shown = reverse("ui:deleted", args=[registry]), copies[:ROWS]
+    following = f"{base}?{urlencode({'before': shown[-1].number})}" if len(copies) > ROWS else ""
     return DeletedPage(
         frame=make_frame(
             request,
@@ -166,7 +166,7 @@ def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
         ),
         registry=registry,
         days=settings.DELETED_COPY_DAYS,
-        rows=tuple(copy_row(registry, each, is_deleted=True) for each in shown),
+        rows=tuple(copy_row(registry, copy, is_deleted=True) for copy in shown),
         paging=Paging(first=1 if shown else 0, last=len(shown), previous_url=base if before else "", next_url=following)
         if before or following
         else None,
@@ -190,11 +190,11 @@ def copy_row(registry: str, copy: CopyInfo, *, is_deleted: bool) -> CopyRow:
     )
 
 
-def newest_copy(place: Registry, name: SubjectName, actor: Actor) -> CopyInfo | None:
+def newest_copy(registry: Registry, name: SubjectName, actor: Actor) -> CopyInfo | None:
     """The newest copy of a subject that was deleted for good, for whoever may bring it back."""
-    if not may(actor, RIGHTS[KeptCopy.DELETED], registry=place.name, subject=name.qualified):
+    if not may(actor, RIGHTS[KeptCopy.DELETED], registry=registry.name, subject=name.qualified):
         return None
-    return next(iter(deleted_copies(place, by=actor, subject=name.qualified, limit=1)), None)
+    return next(iter(deleted_copies(registry, by=actor, subject=name.qualified, limit=1)), None)
 
 
 def restore_label(copy: CopyInfo) -> str:
@@ -211,7 +211,7 @@ def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
     """A copy and its plan. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     actor = page_actor(request)
     copy = open_copy(registry=registry, number=number, by=actor)
-    place, row = copy.place, copy.row
+    registry_row, row = copy.place, copy.row
     ways, plan, problem = asked_ways(request), None, None
     try:
         plan = plan_open(copy, ways=ways, by=actor)
@@ -235,7 +235,7 @@ def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
         ways=_ways_of(registry, number, ways, is_deleted=is_deleted),
         way_sentence=_way_sentence(ways, is_deleted=is_deleted),
         problem=problem,
-        **(_planned(place, number, plan, ways, is_deleted=is_deleted) if plan else {}),  # type: ignore[arg-type]
+        **(_planned(registry_row, number, plan, ways, is_deleted=is_deleted) if plan else {}),  # type: ignore[arg-type]
     )
 
 
@@ -252,14 +252,14 @@ def _frame(request: HttpRequest, registry: str, row: KeptCopy) -> Frame:
 
 def _facts(copy: OpenCopy) -> tuple[Fact, ...]:
     row = copy.row
-    found = [
+    facts = [
         Fact(label=gettext("Versions"), value=f"{row.versions:,}"),
         Fact(label=gettext("Deleted by") if row.kind == KeptCopy.DELETED else gettext("Sent by"), value=row.made_by),
         Fact(label=gettext("At"), value=gettext("%(at)s UTC") % {"at": f"{row.made_at:%Y-%m-%d %H:%M}"}),
         Fact(label=gettext("Kept until"), value=gettext("%(at)s UTC") % {"at": f"{row.until:%Y-%m-%d %H:%M}"}),
     ]
     owners = copy.contents.owners if row.kind == KeptCopy.DELETED else ()
-    return (*found, *([Fact(label=gettext("Owned by"), value=listing(owners))] if owners else ()))
+    return (*facts, *([Fact(label=gettext("Owned by"), value=listing(owners))] if owners else ()))
 
 
 def _ways_of(registry: str, number: int, ways: Ways, *, is_deleted: bool) -> tuple[Way, ...]:
@@ -288,7 +288,7 @@ def _way_sentence(ways: Ways, *, is_deleted: bool) -> str:
     )
 
 
-def _planned(place: Registry, number: int, plan: Plan, ways: Ways, *, is_deleted: bool) -> dict[str, object]:
+def _planned(registry: Registry, number: int, plan: Plan, ways: Ways, *, is_deleted: bool) -> dict[str, object]:
     """What the page shows of a plan."""
     refused = _refused(plan, ways, is_deleted=is_deleted)
     label = gettext("Restore it") if is_deleted else gettext("Bring it in")
@@ -298,7 +298,9 @@ def _planned(place: Registry, number: int, plan: Plan, ways: Ways, *, is_deleted
         "rows": tuple(
             ComingRow(
                 subject=line.subject.qualified,
-                url=subject_url(place.name, line.subject.qualified) if line.fate in ("same", "left", "changed") else "",
+                url=subject_url(registry.name, line.subject.qualified)
+                if line.fate in ("same", "left", "changed")
+                else "",
                 version=line.version,
                 schema_id=line.schema_id,
                 coming=Coming.of(line.fate),
@@ -309,10 +311,10 @@ def _planned(place: Registry, number: int, plan: Plan, ways: Ways, *, is_deleted
         "more": max(0, len(plan.lines) - DRAWN),
         "settings": plan.settings[:DRAWN],
         "more_settings": max(0, len(plan.settings) - DRAWN),
-        "problems": tuple(str(each) for each in plan.problems[:DRAWN]),
+        "problems": tuple(str(problem) for problem in plan.problems[:DRAWN]),
         "confirm": Action(
             label=label,
-            url=copy_url(place.name, number, "copy_bring"),
+            url=copy_url(registry.name, number, "copy_bring"),
             method="post",
             allowed=not refused,
             reason=refused,
@@ -348,7 +350,7 @@ def _sentence(plan: Plan) -> str:
     if not plan.lines:
         return gettext("It has no versions.")
     number = {coming: plan.count(coming.code) for coming in Coming}  # type: ignore[arg-type]
-    said = {
+    labels = {
         Coming.CONFLICT: counted(number[Coming.CONFLICT], "%(n)s can’t come", "%(n)s can’t come"),
         Coming.LEFT: counted(number[Coming.LEFT], "%(n)s stays as it is here", "%(n)s stay as they are here"),
         Coming.CHANGED: counted(number[Coming.CHANGED], "%(n)s changes", "%(n)s change"),
@@ -356,14 +358,14 @@ def _sentence(plan: Plan) -> str:
         Coming.SAME: counted(number[Coming.SAME], "%(n)s is there already", "%(n)s are there already"),
     }
     versions = counted(len(plan.lines), "%(n)s version", "%(n)s versions")
-    parts = listing(words for coming, words in said.items() if number[coming])
+    parts = listing(label for coming, label in labels.items() if number[coming])
     return gettext("Of %(versions)s: %(parts)s.") % {"versions": versions, "parts": parts}
 
 
 def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> MovingPage:
     """The page, with what was wrong with a file that was sent. Raises RegistryNotFound."""
-    place, actor = get_registry(registry), page_actor(request)
-    subjects, versions = amounts_of(place)
+    registry_row, actor = get_registry(registry), page_actor(request)
+    subjects, versions = amounts_of(registry_row)
     unread = refusal(actor, "schema.read", registry=registry)
     return MovingPage(
         frame=make_frame(
@@ -389,24 +391,24 @@ def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> Movi
             tone="primary",
             icon="file-text",
         ),
-        upload=_upload(place, actor),
+        upload=_upload(registry_row, actor),
         limits=gettext(
             "At most %(sent)s MiB, and %(versions)s versions to bring in; larger ones by the command %(command)s."
         )
         % {"sent": MAX_SENT // 2**20, "versions": f"{MOST:,}", "command": "import_registry"},
-        waiting=tuple(copy_row(registry, each, is_deleted=False) for each in waiting_files(place, by=actor)),
+        waiting=tuple(copy_row(registry, copy, is_deleted=False) for copy in waiting_files(registry_row, by=actor)),
         deleted_url=reverse("ui:deleted", args=[registry]) if may_in(actor, RIGHTS[KeptCopy.DELETED], registry) else "",
         problem=Problem(what=error, cure=gettext("Nothing was changed. Choose another file.")) if error else None,
     )
 
 
-def _upload(place: Registry, actor: Actor) -> Action:
-    reason = refusal(actor, RIGHTS[KeptCopy.SENT], registry=place.name)
-    if not reason and place.kind == Registry.REMOTE:
+def _upload(registry: Registry, actor: Actor) -> Action:
+    reason = refusal(actor, RIGHTS[KeptCopy.SENT], registry=registry.name)
+    if not reason and registry.kind == Registry.REMOTE:
         reason = gettext("It is a mirror: nothing is brought in here.")
     return Action(
         label=gettext("Read the file and plan"),
-        url=reverse("ui:registry_import", args=[place.name]),
+        url=reverse("ui:registry_import", args=[registry.name]),
         method="post",
         allowed=not reason,
         reason=reason,

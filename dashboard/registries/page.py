@@ -134,10 +134,10 @@ def registries_page(request: HttpRequest) -> RegistriesPage:
 
 def _row(entry: RegistryEntry, order: list[str], actor: Actor) -> RegistryRow:
     mirror = entry.mirror
-    place = environment_of(entry.name, order)
+    environment = environment_of(entry.name, order)
     if mirror is None:
         return RegistryRow(
-            environment=place,
+            environment=environment,
             url=subjects_url(entry.name),
             state=RegistryState.OURS,
             subjects=entry.subjects,
@@ -145,7 +145,7 @@ def _row(entry: RegistryEntry, order: list[str], actor: Actor) -> RegistryRow:
             actions=(_moving(entry.name),),
         )
     return RegistryRow(
-        environment=place,
+        environment=environment,
         url=subjects_url(entry.name),
         state=state_of(mirror),
         subjects=entry.subjects,
@@ -234,11 +234,11 @@ def registry_form(
     registry: str = "",
     *,
     problem: SchemadeskError | None = None,
-    found: Probe | None = None,
+    probe: Probe | None = None,
 ) -> RegistryForm:
     """The form of a new registry, or of that mirror. Raises RegistryNotFound, NotAllowed, WrongState."""
     sent = request.method == "POST" and "url" in request.POST
-    given: Mapping[str, str] = request.POST if sent else _stored(request, registry)
+    values: Mapping[str, str] = request.POST if sent else _stored(request, registry)
     reason = refusal(page_actor(request), "registry.manage", registry=registry)
     label = gettext("Save") if registry else gettext("Connect")
     url = reverse("ui:registry_connection", args=[registry]) if registry else reverse("ui:registry_connect")
@@ -247,10 +247,10 @@ def registry_form(
     )
     return RegistryForm(
         frame=make_frame(request, title=title, crumbs=_crumbs()),
-        groups=_groups(given, is_new=not registry),
+        groups=_groups(values, is_new=not registry),
         submit=Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone="primary"),
         secrets=(f"{settings.SECRETS_DIR}/NAME" if settings.SECRETS_DIR else "", f"{PREFIX}NAME"),
-        tested=test_in_words(found) if found else None,
+        tested=test_in_words(probe) if probe else None,
         disconnect=Action(label=gettext("Disconnect"), url=reverse("ui:registry_disconnect", args=[registry]))
         if registry
         else None,
@@ -272,9 +272,9 @@ def _stored(request: HttpRequest, registry: str) -> dict[str, str]:
     return {"url": row.url, "user": row.user, "secret": row.secret, "every_seconds": str(every)}
 
 
-def _groups(given: Mapping[str, str], *, is_new: bool) -> tuple[FieldGroup, ...]:
+def _groups(values: Mapping[str, str], *, is_new: bool) -> tuple[FieldGroup, ...]:
     def text(name: str, label: str, **more: Any) -> Field:
-        return Field(name=name, label=label, value=given.get(name, ""), code=True, **more)
+        return Field(name=name, label=label, value=values.get(name, ""), code=True, **more)
 
     name = text("name", gettext("Name"), required=True, help=gettext("How it is called here, and in addresses."))
     where = (
@@ -302,16 +302,16 @@ def _groups(given: Mapping[str, str], *, is_new: bool) -> tuple[FieldGroup, ...]
     )
 
 
-def test_in_words(found: Probe) -> ConnectionTest:
+def test_in_words(probe: Probe) -> ConnectionTest:
     """A test as it is shown."""
-    failed = next((step for step in found.steps if step.ok is False), None)
+    failed = next((step for step in probe.steps if step.ok is False), None)
     return ConnectionTest(
-        ok=found.ok,
+        ok=probe.ok,
         sentence=gettext("It can be mirrored. Nothing was saved.")
-        if found.ok or failed is None
+        if probe.ok or failed is None
         else gettext("It can’t be mirrored like this. Nothing was saved."),
-        steps=tuple(map(_step, found.steps)),
-        capabilities=tuple(map(_capability, found.capabilities)),
+        steps=tuple(map(_step, probe.steps)),
+        capabilities=tuple(map(_capability, probe.capabilities)),
     )
 
 
@@ -320,16 +320,16 @@ def _step(step: Step) -> TestLine:
     return TestLine(label=STEPS[step.name], state=states[step.ok], said=step.said)
 
 
-def _capability(each: Capability) -> TestLine:
+def _capability(capability: Capability) -> TestLine:
     states = {True: StepState.HAS, False: StepState.LACKS, None: StepState.UNKNOWN}
-    return TestLine(label=CAPABILITIES[each.name], state=states[each.known], said=each.said)
+    return TestLine(label=CAPABILITIES[capability.name], state=states[capability.known], said=capability.said)
 
 
 def disconnect_page(request: HttpRequest, registry: str, problem: SchemadeskError | None) -> ConfirmPage:
     """What ending a mirror loses. Raises RegistryNotFound, NotAllowed, WrongState."""
     actor = page_actor(request)
     row = get_mirror(registry, actor, "registry.manage")
-    entry = next(each for each in registries.registries_for(actor) if each.name == row.name)
+    entry = next(entry_row for entry_row in registries.registries_for(actor) if entry_row.name == row.name)
     return ConfirmPage(
         frame=make_frame(request, title=gettext("Disconnect %(registry)s") % {"registry": row.name}, crumbs=_crumbs()),
         sentence=gettext("%(address)s is no longer read, and what was mirrored of it is removed here.")

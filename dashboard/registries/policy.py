@@ -71,9 +71,9 @@ _DEPTH: Final = {"registry": 0, "context": 1, "subject": 2}
 
 def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
     """The page; with `change` in the query also the forms of the place that it names. Raises InvalidName."""
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     cursor = given_text(request.GET, "cursor")
-    tree = policy_tree(place, cursor=cursor)
+    tree = policy_tree(registry_row, cursor=cursor)
     base = reverse("ui:policy", args=[registry])
     count = sum(1 for item in tree.places if item.sets_something)
     shown = (
@@ -89,7 +89,7 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
             registry=registry,
             crumbs=(subjects_crumb(registry),),
             url_in=lambda other: reverse("ui:policy", args=[other]),
-            mirror=mirror_of(place),
+            mirror=mirror_of(registry_row),
         ),
         registry=registry,
         root=policy_row(registry, tree.root),
@@ -97,7 +97,7 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
         exceptions=f"{_exceptions(tree.total)} {shown}".strip(),
         what_if=what_if_form(registry, None),
         find_url=base,
-        change=_change(request, place) if request.GET.get("change") else None,
+        change=_change(request, registry_row) if request.GET.get("change") else None,
         first_url=base if cursor else "",
         next_url=f"{base}?{urlencode({'cursor': tree.cursor})}" if tree.cursor else "",
     )
@@ -111,43 +111,43 @@ def _exceptions(total: int) -> str:
     return gettext("%(total)s places set something of their own; all others inherit.") % {"total": f"{total:,}"}
 
 
-def policy_row(registry: str, place: PolicyPlace) -> PolicyRow:
+def policy_row(registry: str, node: PolicyPlace) -> PolicyRow:
     """A place as a row."""
-    scope, config, mode = place.scope, place.config, place.mode
+    scope, config, mode = node.scope, node.config, node.mode
     level = LEVELS[config.level]
     return PolicyRow(
-        kind=place.kind,
+        kind=node.kind,
         name=registry if scope is None else (scope.subject or scope.context),
-        depth=_DEPTH[place.kind],
+        depth=_DEPTH[node.kind],
         level=config.level,
-        level_is_own=config.origin == place.kind,
-        origin=_origin(config.origin, place.kind),
+        level_is_own=config.origin == node.kind,
+        origin=_origin(config.origin, node.kind),
         sentence=f"{level.description} {level_order(config.level)}.",
         mode=mode.mode,
-        mode_is_own=mode.origin == place.kind and place.own_mode is not None,
-        mode_origin=_origin(mode.origin, place.kind),
-        mode_sentence="" if mode.mode == DEFAULT_MODE and place.own_mode is None else MODE_SENTENCES[mode.mode],
-        own=_own(place.own),
-        url=subject_url(registry, scope.qualified) if scope and scope.subject and place.exists else "",
+        mode_is_own=mode.origin == node.kind and node.own_mode is not None,
+        mode_origin=_origin(mode.origin, node.kind),
+        mode_sentence="" if mode.mode == DEFAULT_MODE and node.own_mode is None else MODE_SENTENCES[mode.mode],
+        own=_own(node.own),
+        url=subject_url(registry, scope.qualified) if scope and scope.subject and node.exists else "",
         change_url=f"{scoped_url('ui:policy', registry, scope, change='1')}#change",
         what_if_url=scoped_url("ui:what_if", registry, scope),
-        inheriting=_inheriting(place),
-        absent=not place.exists,
+        inheriting=_inheriting(node),
+        absent=not node.exists,
     )
 
 
-def _inheriting(place: PolicyPlace) -> str:
-    if place.kind == "subject" or not place.subjects:
+def _inheriting(node: PolicyPlace) -> str:
+    if node.kind == "subject" or not node.subjects:
         return ""
-    if place.inheriting == place.subjects:
+    if node.inheriting == node.subjects:
         return (
-            gettext("All %(subjects)s subjects inherit.") % {"subjects": f"{place.subjects:,}"}
-            if place.subjects > 1
+            gettext("All %(subjects)s subjects inherit.") % {"subjects": f"{node.subjects:,}"}
+            if node.subjects > 1
             else gettext("Its one subject inherits.")
         )
     return gettext("%(inheriting)s of %(subjects)s subjects inherit.") % {
-        "inheriting": f"{place.inheriting:,}",
-        "subjects": f"{place.subjects:,}",
+        "inheriting": f"{node.inheriting:,}",
+        "subjects": f"{node.subjects:,}",
     }
 
 
@@ -163,17 +163,17 @@ def _own(own: OwnConfig | None) -> tuple[Fact, ...]:
     if own is None:
         return ()
     facts = []
-    for name, (label, words) in SAID.items():
+    for name, (label, texts) in SAID.items():
         value = getattr(own, name)
         if value is not None:
-            facts.append(Fact(label=label, value=words.get(value, str(value)), code=value not in words))
+            facts.append(Fact(label=label, value=texts.get(value, str(value)), code=value not in texts))
     facts += [Fact(label=label, value="set") for name, label in _OBJECTS.items() if getattr(own, name) is not None]
     return tuple(facts)
 
 
-def asked_scope(given: Mapping[str, str]) -> SubjectName | None:
+def asked_scope(form: Mapping[str, str]) -> SubjectName | None:
     """The place that an address or a form names. Raises InvalidName."""
-    return scope_of(given_text(given, "context"), given_text(given, "subject"))
+    return scope_of(given_text(form, "context"), given_text(form, "subject"))
 
 
 # -- changing ---------------------------------------------------------------------------------------------------------
@@ -181,13 +181,13 @@ def asked_scope(given: Mapping[str, str]) -> SubjectName | None:
 
 def _change(request: HttpRequest, registry: Registry) -> ChangePart:
     scope = asked_scope(request.GET)
-    place, held = policy_place(registry, scope), settings_preconditions(registry, page_actor(request))
+    node, preconditions = policy_place(registry, scope), settings_preconditions(registry, page_actor(request))
     names = scope_query(scope)
-    forms = [_config_form(registry.name, place, held)]
+    forms = [_config_form(registry.name, node, preconditions)]
     if registry.kind != Registry.REMOTE:
-        forms.append(_mode_form(registry.name, place, held))
+        forms.append(_mode_form(registry.name, node, preconditions))
     return ChangePart(
-        row=policy_row(registry.name, place),
+        row=policy_row(registry.name, node),
         context=names.get("context", ""),
         subject=names.get("subject", ""),
         forms=tuple(forms),
@@ -195,11 +195,11 @@ def _change(request: HttpRequest, registry: Registry) -> ChangePart:
     )
 
 
-def _config_form(registry: str, place: PolicyPlace, held: SettingsPreconditions) -> ChangeForm:
-    own = place.own or OwnConfig()
+def _config_form(registry: str, node: PolicyPlace, preconditions: SettingsPreconditions) -> ChangeForm:
+    own = node.own or OwnConfig()
     rest = (
         _select(
-            "level", gettext("Compatibility"), own.level, {name: name for name in LEVELS}, _inherits(place, "level")
+            "level", gettext("Compatibility"), own.level, {name: name for name in LEVELS}, _inherits(node, "level")
         ),
         _select(
             "normalize", gettext("Normalize"), _switch(own.normalize), {"true": gettext("yes"), "false": gettext("no")}
@@ -214,23 +214,23 @@ def _config_form(registry: str, place: PolicyPlace, held: SettingsPreconditions)
         code=True,
         help=gettext("Calls for this subject mean the one that is named here."),
     )
-    fields = (*rest, alias) if place.kind == "subject" else rest
+    fields = (*rest, alias) if node.kind == "subject" else rest
     return _form(
         gettext("Settings"),
         "config",
         fields,
-        held.reasons(CONFIG, place.scope, place.mode.mode),
+        preconditions.reasons(CONFIG, node.scope, node.mode.mode),
         registry,
-        own=place.own is not None,
+        own=node.own is not None,
     )
 
 
-def _mode_form(registry: str, place: PolicyPlace, held: SettingsPreconditions) -> ChangeForm:
-    offered = [name for name in MODES if name != FORWARD or place.kind == "registry"]
+def _mode_form(registry: str, node: PolicyPlace, preconditions: SettingsPreconditions) -> ChangeForm:
+    offered = [name for name in MODES if name != FORWARD or node.kind == "registry"]
     values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in offered}
-    fields = (_select("mode", gettext("Mode"), place.own_mode, values, _inherits(place, "mode")),)
-    reasons = held.reasons(MODE, place.scope, place.mode.mode)
-    return _form(gettext("What may be done here"), "mode", fields, reasons, registry, own=place.own_mode is not None)
+    fields = (_select("mode", gettext("Mode"), node.own_mode, values, _inherits(node, "mode")),)
+    reasons = preconditions.reasons(MODE, node.scope, node.mode.mode)
+    return _form(gettext("What may be done here"), "mode", fields, reasons, registry, own=node.own_mode is not None)
 
 
 def _form(
@@ -263,16 +263,16 @@ def _form(
     )
 
 
-def _inherits(place: PolicyPlace, what: str) -> str:
+def _inherits(node: PolicyPlace, what: str) -> str:
     """What counts where the place sets nothing, as far as is known without it."""
     own, value, origin = {
-        "level": (place.own.level if place.own else None, place.config.level, place.config.origin),
-        "mode": (place.own_mode, place.mode.mode, place.mode.origin),
+        "level": (node.own.level if node.own else None, node.config.level, node.config.origin),
+        "mode": (node.own_mode, node.mode.mode, node.mode.origin),
     }[what]
-    if own is None and origin != place.kind:
+    if own is None and origin != node.kind:
         return gettext("inherited: %(value)s now") % {"value": value}
     usual = DEFAULT_LEVEL if what == "level" else DEFAULT_MODE
-    return gettext("the default, %(usual)s") % {"usual": usual} if place.kind == "registry" else gettext("inherited")
+    return gettext("the default, %(usual)s") % {"usual": usual} if node.kind == "registry" else gettext("inherited")
 
 
 def _select(
@@ -280,7 +280,7 @@ def _select(
 ) -> Field:
     choices = (
         Choice(value=INHERITED, label=none, selected=chosen is None),
-        *(Choice(value=value, label=words, selected=value == chosen) for value, words in values.items()),
+        *(Choice(value=value, label=text, selected=value == chosen) for value, text in values.items()),
     )
     return Field(name=name, label=label, kind="select", choices=choices)
 

@@ -161,8 +161,8 @@ class WhatIfPage:
 
 def scoped_url(page: str, registry: str, scope: SubjectName | None, **query: str) -> str:
     """The address of a page about a registry, a context or a subject."""
-    given = {**query, **scope_query(scope)}
-    return reverse(page, args=[registry]) + (f"?{urlencode(given)}" if given else "")
+    parameters = {**query, **scope_query(scope)}
+    return reverse(page, args=[registry]) + (f"?{urlencode(parameters)}" if parameters else "")
 
 
 def scope_query(scope: SubjectName | None) -> dict[str, str]:

@@ -39,14 +39,14 @@ MAX_FAILING: Final = 20
 
 def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None) -> WhatIfPage:
     """The page of `?level=FULL&subject=…`; without a level its form alone. Raises SubjectNotFound, RegistryNotFound."""
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     level, cursor = given_text(request.GET, "level").upper(), given_text(request.GET, "cursor")
     outcome, error = None, ""
     if level:
         try:
-            found = what_if(place, level, scope, cursor=cursor)
-            under = None if cursor else requests_under(place, level, scope, by=page_actor(request))
-            outcome = _outcome(registry, found, under)
+            simulation = what_if(registry_row, level, scope, cursor=cursor)
+            under = None if cursor else requests_under(registry_row, level, scope, by=page_actor(request))
+            outcome = _outcome(registry, simulation, under)
         except (InvalidCompatibility, InvalidName) as refused:
             error = refused.message
     crumbs = [
@@ -63,7 +63,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
             registry=registry,
             crumbs=tuple(crumbs),
             url_in=lambda other: reverse("ui:what_if", args=[other]),
-            mirror=mirror_of(place),
+            mirror=mirror_of(registry_row),
         ),
         registry=registry,
         place=place_words(registry, scope),
@@ -73,31 +73,31 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
     )
 
 
-def _outcome(registry: str, found: WhatIf, under: RequestsUnder | None) -> WhatIfOutcome:
-    judged = counted(found.transitions, "%(n)s existing transition", "%(n)s existing transitions")
-    is_all = not found.cursor and not found.stopped and all(item.is_whole for item in found.subjects)
-    if found.failing:
+def _outcome(registry: str, simulation: WhatIf, under: RequestsUnder | None) -> WhatIfOutcome:
+    judged = counted(simulation.transitions, "%(n)s existing transition", "%(n)s existing transitions")
+    is_all = not simulation.cursor and not simulation.stopped and all(item.is_whole for item in simulation.subjects)
+    if simulation.failing:
         verdict = Verdict.BREAKS
         sentence = gettext("With %(level)s, %(failing)s of %(judged)s would fail.") % {
-            "level": found.level,
-            "failing": f"{found.failing:,}",
+            "level": simulation.level,
+            "failing": f"{simulation.failing:,}",
             "judged": judged,
         }
     else:
         verdict = Verdict.OK if is_all else Verdict.UNKNOWN
-        said = {"level": found.level, "judged": judged}
-        if not found.transitions:
-            sentence = gettext("With %(level)s, there is no transition to look at.") % said
+        values = {"level": simulation.level, "judged": judged}
+        if not simulation.transitions:
+            sentence = gettext("With %(level)s, there is no transition to look at.") % values
         elif is_all:
-            sentence = gettext("With %(level)s, none of %(judged)s would fail.") % said
+            sentence = gettext("With %(level)s, none of %(judged)s would fail.") % values
         else:
-            sentence = gettext("With %(level)s, none of %(judged)s would fail of those that were looked at.") % said
+            sentence = gettext("With %(level)s, none of %(judged)s would fail of those that were looked at.") % values
     return WhatIfOutcome(
         verdict=verdict,
         sentence=sentence,
-        consequence=f"{LEVELS[found.level].description} {level_order(found.level)}.",
-        progress=_progress(found),
-        rows=tuple(_trial(registry, item) for item in found.subjects),
+        consequence=f"{LEVELS[simulation.level].description} {level_order(simulation.level)}.",
+        progress=_progress(simulation),
+        rows=tuple(_trial(registry, item) for item in simulation.subjects),
         requests_sentence=_requests_said(under) if under else "",
         requests=tuple(
             RequestChange(
@@ -108,26 +108,26 @@ def _outcome(registry: str, found: WhatIf, under: RequestsUnder | None) -> WhatI
             )
             for item in (under.changed if under else ())
         ),
-        stopped=found.stopped,
-        next_url=scoped_url("ui:what_if", registry, found.scope, level=found.level, cursor=found.cursor)
-        if found.cursor
+        stopped=simulation.stopped,
+        next_url=scoped_url("ui:what_if", registry, simulation.scope, level=simulation.level, cursor=simulation.cursor)
+        if simulation.cursor
         else "",
     )
 
 
-def _progress(found: WhatIf) -> str:
-    if found.scope is not None and found.scope.subject:
+def _progress(simulation: WhatIf) -> str:
+    if simulation.scope is not None and simulation.scope.subject:
         return ""
     looked = counted(
-        found.total,
+        simulation.total,
         "Looked at %(looked)s of %(n)s subject",
         "Looked at %(looked)s of %(n)s subjects",
-        looked=f"{found.looked_at:,}",
+        looked=f"{simulation.looked_at:,}",
     )
-    if not found.keeping:
+    if not simulation.keeping:
         return f"{looked}."
     return counted(
-        found.keeping,
+        simulation.keeping,
         "%(looked)s; %(n)s more has a level of its own and keeps it.",
         "%(looked)s; %(n)s more have a level of their own and keep it.",
         looked=looked,
@@ -185,10 +185,10 @@ def _trial(registry: str, trial: SubjectTrial) -> TrialRow:
 
 
 def _against(numbers: tuple[int, ...]) -> str:
-    said = {"version": numbers[0], "n": len(numbers) - 1}
+    values = {"version": numbers[0], "n": len(numbers) - 1}
     if len(numbers) == 1:
-        return gettext("version %(version)s") % said
-    return gettext("version %(version)s and %(n)s more") % said
+        return gettext("version %(version)s") % values
+    return gettext("version %(version)s and %(n)s more") % values
 
 
 def _requests_said(under: RequestsUnder) -> str:
@@ -198,8 +198,8 @@ def _requests_said(under: RequestsUnder) -> str:
     requests = counted(under.total, "%(n)s open request", "%(n)s open requests")
     if under.stopped:
         requests = gettext("%(looked)s of %(requests)s") % {"looked": f"{under.looked_at:,}", "requests": requests}
-    said = gettext("Of %(requests)s, %(changed)s would be judged otherwise.") % {
+    sentence = gettext("Of %(requests)s, %(changed)s would be judged otherwise.") % {
         "requests": requests,
         "changed": changed or gettext("none"),
     }
-    return f"{said} {under.stopped}".strip()
+    return f"{sentence} {under.stopped}".strip()

@@ -76,18 +76,18 @@ def connection(request: HttpRequest, registry: str) -> HttpResponse:
 def _form(request: HttpRequest, registry: str) -> HttpResponse:
     actor = page_actor(request)
     require(actor, "registry.manage", registry=registry)
-    problem, found = None, None
+    problem, probe = None, None
     if request.method == "POST":
         try:
             if request.POST.get("do") == "test":
-                found = try_registry(by=actor, **pages.sent_address(request.POST))
+                probe = try_registry(by=actor, **pages.sent_address(request.POST))
             else:
                 return _keep(request, registry)
         except Forbidden:
             raise
         except SchemadeskError as error:
             problem = error
-    page = pages.registry_form(request, registry, problem=problem, found=found)
+    page = pages.registry_form(request, registry, problem=problem, probe=probe)
     return render(request, "registries/form.html", {"page": page}, status=422 if problem else 200)
 
 
@@ -109,8 +109,8 @@ def _keep(request: HttpRequest, registry: str) -> HttpResponse:
 @require_POST
 def test(request: HttpRequest, registry: str) -> HttpResponse:
     """Test the connection of a mirror as it is."""
-    found = try_registry(by=page_actor(request), **pages.stored_address(request, registry))
-    page = pages.registry_form(request, registry, found=found)
+    probe = try_registry(by=page_actor(request), **pages.stored_address(request, registry))
+    page = pages.registry_form(request, registry, probe=probe)
     return render(request, "registries/form.html", {"page": page})
 
 
@@ -214,8 +214,8 @@ def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpRespons
         messages.error(request, error.placed)
         query = {"only": "missing"} if ways.only_missing else {"as": "deleted"} if not ways.live else {}
         return redirect(archive.copy_url(registry, copy_id, **query))
-    said = counted(done.count("created"), "%(n)s version came", "%(n)s versions came")
-    messages.success(request, gettext("Done: %(said)s. The copy is kept no longer.") % {"said": said})
+    sentence = counted(done.count("created"), "%(n)s version came", "%(n)s versions came")
+    messages.success(request, gettext("Done: %(said)s. The copy is kept no longer.") % {"said": sentence})
     names = {line.subject.qualified for line in done.lines}
     return redirect(subject_url(registry, names.pop()) if len(names) == 1 else subjects_url(registry))
 
@@ -249,16 +249,16 @@ def what_if(request: HttpRequest, registry: str) -> HttpResponse:
     name = scope.qualified if scope and scope.subject else ""
     require(page_actor(request), "schema.read", registry=registry, subject=name)
     page = what_if_page(request, registry, scope)
-    answer = render_page(request, "policy/what_if.html", page, {"what-if": "outcome"})
-    answer.status_code = 422 if page.error else 200
-    return answer
+    response = render_page(request, "policy/what_if.html", page, {"what-if": "outcome"})
+    response.status_code = 422 if page.error else 200
+    return response
 
 
 @require_POST
 def change(request: HttpRequest, registry: str) -> HttpResponse:
     """Set what the form names: settings, where an empty one is inherited again, or the mode."""
     scope, part = _asked(request, registry)
-    given: dict[str, Any] = {name: given_text(request.POST, name) for name in _SETTINGS if name in request.POST}
+    values: dict[str, Any] = {name: given_text(request.POST, name) for name in _SETTINGS if name in request.POST}
     where: dict[str, Any] = {"registry": registry, "subject": scope, "by": page_actor(request)}
     mode = given_text(request.POST, "mode")
     try:
@@ -267,10 +267,10 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
         elif part == MODE:
             delete_mode(**where)
         else:
-            if given.get("normalize"):
-                given["normalize"] = _SWITCH.get(given["normalize"], given["normalize"])
-            unset = [name for name, value in given.items() if value == ""]
-            set_config(**where, unset=unset, **{name: value for name, value in given.items() if value != ""})
+            if values.get("normalize"):
+                values["normalize"] = _SWITCH.get(values["normalize"], values["normalize"])
+            unset = [name for name, value in values.items() if value == ""]
+            set_config(**where, unset=unset, **{name: value for name, value in values.items() if value != ""})
         messages.success(
             request,
             gettext("Done: this counts for %(place_words)s now.") % {"place_words": place_words(registry, scope)},

@@ -244,8 +244,8 @@ def is_path(scope: Scope) -> bool:
 
 def length_of(scope: Scope) -> int:
     """The length of the body as it is announced; 0 for none that can be read."""
-    found = [value for name, value in scope["headers"] if name == b"content-length"]
-    return int(found[0]) if len(found) == 1 and found[0].isdigit() and len(found[0]) < 10 else 0
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    return int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 10 else 0
 
 
 def size_of(texts: Iterable[Any]) -> int:
@@ -278,7 +278,7 @@ async def _whole(receive: Receive, messages: list[Message]) -> bytes | None:
         if message["type"] != "http.request":
             return None
         if not message.get("more_body", False):
-            return b"".join(each.get("body", b"") for each in messages)
+            return b"".join(part.get("body", b"") for part in messages)
 
 
 async def _late() -> Message:

@@ -89,31 +89,31 @@ class Generation:
         if len(usable) == SLOTS:
             self._memory[HOST] = _host()  # the file may be a copy of another host's
         if len(free) == SLOTS:
-            for place in range(len(self.times)):
-                self.times[place] = 0.0  # perhaps of before the machine was started
+            for number in range(len(self.times)):
+                self.times[number] = 0.0  # perhaps of before the machine was started
         if not usable:
             raise NoSlot(f"{self.path} has no free slot: {SLOTS} processes use it. End some of them.")
         return usable[0]
 
-    def _try(self, place: int) -> bool:
+    def _try(self, slot: int) -> bool:
         try:
-            fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
         except OSError:
             return False
         return True
 
-    def _release(self, place: int) -> None:
-        fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, place)
+    def _release(self, slot: int) -> None:
+        fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, slot)
 
     @contextmanager
-    def held(self, place: int) -> Iterator[None]:
+    def held(self, slot: int) -> Iterator[None]:
         """Alone among the processes, and the threads of this one."""
         with self._holding:
-            fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, place)
+            fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, slot)
             try:
                 yield
             finally:
-                self._release(place)
+                self._release(slot)
 
     def is_in_place(self) -> bool:
         """Whether processes that start now find this file; not if somebody removed it."""
@@ -152,12 +152,12 @@ class Generation:
     def left(self) -> list[int]:
         """The slots of processes that ended in the middle of a commit."""
         with self._guard:
-            found = []
+            slots = []
             for slot in range(SLOTS):
                 if slot != self.slot and self._words[slot] & UNDER_WAY and self._try(slot):
-                    found.append(slot)
+                    slots.append(slot)
                     self._release(slot)
-            return found
+            return slots
 
     def sweep(self, is_over: Callable[[int], bool]) -> int:
         """End the commits of processes that are gone, where the server is done with them too; gives how many slots."""
@@ -213,9 +213,9 @@ _OPENING_HERE = threading.Lock()
 
 def generation_at(path: Path) -> Generation:
     """The generation in that file; one a process, as a second one would take the first one's locks away."""
-    known = _OPENED.get(path)
-    if known is not None:
-        return known
+    opened = _OPENED.get(path)
+    if opened is not None:
+        return opened
     with _OPENING_HERE:
         if path not in _OPENED:
             _OPENED[path] = Generation(path)

@@ -85,8 +85,8 @@ class Hosts:
 
     def others(self, renewed: str = "") -> tuple[set[str], float]:
         """The other hosts that may have a lease, and for how many seconds Valkey has remembered who is there."""
-        found: Any = self._client.eval(WHO_IS_THERE, 2, MEMBERS, EPOCH, renewed, int(KNOWN * 1000))
-        return set(found[0]) - {self._generation.host}, found[1] / 1000
+        reply: Any = self._client.eval(WHO_IS_THERE, 2, MEMBERS, EPOCH, renewed, int(KNOWN * 1000))
+        return set(reply[0]) - {self._generation.host}, reply[1] / 1000
 
     def _publish(self, others: set[str]) -> float:
         """Tell them, and wait for them; gives until when those that didn't answer may have a lease."""
@@ -94,9 +94,9 @@ class Hosts:
         self._client.publish(CHANNEL, f"{self._generation.host} {name}")
         until, left = now() + WAIT, set(others)
         while left and (patience := until - now()) > 0:
-            answer: Any = self._client.blpop([ACKNOWLEDGED + name], timeout=min(patience, BEAT))
-            if answer is not None:
-                left.discard(answer[1])
+            reply: Any = self._client.blpop([ACKNOWLEDGED + name], timeout=min(patience, BEAT))
+            if reply is not None:
+                left.discard(reply[1])
         return until if left else 0.0
 
     def _away(self) -> bool:
@@ -118,25 +118,25 @@ class Hosts:
             self._until_answered(heard, "subscribe", CHANNEL)
             self._generation.bump()  # for what wasn't heard until now
             while not over.is_set():
-                asked = now()
+                asked_at = now()
                 others, remembered = self.others(self._generation.host)
-                known = now()
+                known_at = now()
                 token = secrets.token_hex(8)
                 heard.ping(token)
                 self._until_answered(heard, "pong", token)
-                self._renew(asked, known, is_alone=not others and remembered > WAIT)
-                self._hear(heard, known + BEAT)
+                self._renew(asked_at, known_at, is_alone=not others and remembered > WAIT)
+                self._hear(heard, known_at + BEAT)
 
-    def _renew(self, asked: float, known: float, *, is_alone: bool) -> None:
+    def _renew(self, asked_at: float, known_at: float, *, is_alone: bool) -> None:
         times = self._generation.times
         with self._generation.held(HOSTS):
             if now() >= times[LEASE_ENDS]:
                 # Nobody waited for this host meanwhile.
                 self._generation.bump()
-                times[SERVES_FROM] = known + JOIN
-            times[LEASE_ENDS] = max(times[LEASE_ENDS], asked + LEASE)
+                times[SERVES_FROM] = known_at + JOIN
+            times[LEASE_ENDS] = max(times[LEASE_ENDS], asked_at + LEASE)
             if is_alone:
-                times[ALONE_UNTIL] = max(times[ALONE_UNTIL], asked + LEASE)
+                times[ALONE_UNTIL] = max(times[ALONE_UNTIL], asked_at + LEASE)
             times[AWAY_SINCE] = 0.0
 
     def _until_answered(self, heard: PubSub, kind: str, text: str) -> None:

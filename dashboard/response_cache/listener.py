@@ -62,14 +62,14 @@ class Listener:
                 self._over.wait(AGAIN)
 
     def _listen(self) -> None:
-        given = {"connect_timeout": 5, "tcp_user_timeout": 5_000, **self._parameters()}
-        with psycopg.connect(**given, autocommit=True) as connection:
+        parameters = {"connect_timeout": 5, "tcp_user_timeout": 5_000, **self._parameters()}
+        with psycopg.connect(**parameters, autocommit=True) as connection:
             connection.execute(f"LISTEN {CHANNEL}")
             self._generation.bump()  # for what was missed
             while not self._over.is_set():
-                asked = now()
+                asked_at = now()
                 connection.execute("SELECT 1")
-                self.until = asked + self._grace if self._generation.is_in_place() else 0.0
+                self.until = asked_at + self._grace if self._generation.is_in_place() else 0.0
                 for _ in connection.notifies(timeout=BETWEEN):
                     self._generation.bump()
                 self._sweep(connection)

@@ -56,9 +56,9 @@ def claim(data: Path, say: Callable[[str], None]) -> Claim:
             waiting = True
             say(f"waiting for the end of what a killed `up` has left in {data}")
         time.sleep(0.2)
-    found = Claim(data, descriptor)
-    found.publish()
-    return found
+    owner = Claim(data, descriptor)
+    owner.publish()
+    return owner
 
 
 def _lock(descriptor: int) -> bool:
@@ -82,11 +82,11 @@ def _refusal(data: Path, other: Mapping[str, Any] | None) -> str:
 def read_state(data: Path) -> dict[str, Any] | None:
     """What the `up` that runs on `data` has published; None when there is none."""
     try:
-        found = json.loads((data / STATE).read_text(encoding="utf-8"))
+        state = json.loads((data / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    process = processes().get(found.get("pid"))
-    return found if process and process.start == found.get("start") else None
+    process = processes().get(state.get("pid"))
+    return state if process and process.start == state.get("start") else None
 
 
 def adopt_running() -> None:

@@ -162,10 +162,10 @@ def provide(set_name: str, layout: Layout, part: str) -> None:
 def verify(jar: Jar, path: Path) -> None:
     """Raises JarMismatch when the file isn't the jar that the lock file names."""
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != jar.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != jar.sha256:
         raise JarMismatch(
-            f"The jar {jar} ({path}) is not the one that jars.lock names: expected SHA-256 {jar.sha256}, got {found}. "
+            f"The jar {jar} ({path}) is not the one that jars.lock names: expected SHA-256 {jar.sha256}, got {digest}. "
             "If the file is in the cache, delete it and start again; if it was just fetched, its source can't be trusted."
         )
 
@@ -203,9 +203,9 @@ def ask_ivy(
     """
     (folder / "ivy.xml").write_text(_module(jars, transitive), encoding="utf-8")
     cache = cache or folder / "ivy-cache"
-    given = os.environ.get(ADDRESSES_FROM)
-    settings = Path(given) if given else folder / "settings.xml"
-    if not given:
+    settings_path = os.environ.get(ADDRESSES_FROM)
+    settings = Path(settings_path) if settings_path else folder / "settings.xml"
+    if not settings_path:
         settings.write_text(_settings(cache, poms=transitive), encoding="utf-8")
     pattern = f"{folder}/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
     options = ["-settings", str(settings), "-ivy", str(folder / "ivy.xml"), "-cache", str(cache)]
@@ -226,18 +226,18 @@ def ask_ivy(
 def _ivy() -> Path:
     import pyspark
 
-    found = sorted((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
-    if not found:
+    jars = sorted((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    if not jars:
         raise PartMissing("PySpark's folder `jars` has no ivy-*.jar, with which jars are fetched; install it again.")
-    return found[-1]
+    return jars[-1]
 
 
 def _proxy() -> list[str]:
     """The proxy that the environment names, in Java's words: a JVM doesn't look there."""
-    found = urlsplit(os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy") or "")
-    if not found.hostname:
+    proxy = urlsplit(os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy") or "")
+    if not proxy.hostname:
         return []
-    return [f"-Dhttps.proxyHost={found.hostname}", f"-Dhttps.proxyPort={found.port or 80}"]
+    return [f"-Dhttps.proxyHost={proxy.hostname}", f"-Dhttps.proxyPort={proxy.port or 80}"]
 
 
 def _java_options() -> dict[str, str]:
@@ -268,21 +268,21 @@ def _settings(cache: Path, *, poms: bool) -> str:
 
 def write_lock(layout: Layout, lock_file: Path = LOCK_FILE) -> list[Jar]:
     """Resolves SETS anew, fetches every jar and writes the lock file from what came. Raises PartFailed."""
-    found: dict[tuple[str, str, str], Jar] = {}
-    for set_name, wanted in SETS.items():
+    locked: dict[tuple[str, str, str], Jar] = {}
+    for set_name, jar_set in SETS.items():
         folder = Path(tempfile.mkdtemp(prefix="lock-", dir=layout.data))
-        roots = [Jar(*root) for root in wanted.roots]
+        roots = [Jar(*root) for root in jar_set.roots]
         layout.say(set_name, f"resolving {', '.join(map(str, roots))}")
         # Sets share jars: what one fetched isn't fetched for the next. With descriptions and without are two caches.
-        cache = layout.data / f"ivy-cache-{'with' if wanted.transitive else 'without'}-descriptions"
-        ask_ivy(roots, folder, layout, set_name, transitive=wanted.transitive, cache=cache)
+        cache = layout.data / f"ivy-cache-{'with' if jar_set.transitive else 'without'}-descriptions"
+        ask_ivy(roots, folder, layout, set_name, transitive=jar_set.transitive, cache=cache)
         for path in sorted(folder.glob("*/*/*/*.jar")):
             org, name, revision, _ = path.relative_to(folder).parts
-            sets = (*(found[org, name, revision].sets if (org, name, revision) in found else ()), set_name)
+            sets = (*(locked[org, name, revision].sets if (org, name, revision) in locked else ()), set_name)
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            found[org, name, revision] = Jar(org, name, revision, digest, path.stat().st_size, sets)
+            locked[org, name, revision] = Jar(org, name, revision, digest, path.stat().st_size, sets)
         shutil.rmtree(folder)
-    jars = sorted(found.values())
+    jars = sorted(locked.values())
     head = "# Written by `manage.py lock_jars` from the table SETS in dashboard/runtime/jars.py.\n"
     lock_file.write_text(head + "".join(map(_row, jars)), encoding="utf-8")
     return jars

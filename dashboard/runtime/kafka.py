@@ -50,8 +50,8 @@ def prepare(layout: Layout) -> None:
     fresh = layout.data / "kafka.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
-    words = ["format", "--cluster-id", _cluster_id(), "--config", str(_write_properties(layout, fresh))]
-    run(_java(layout, "kafka.tools.StorageTool", *words), layout.log("kafka"), layout.watchdog)
+    arguments = ["format", "--cluster-id", _cluster_id(), "--config", str(_write_properties(layout, fresh))]
+    run(_java(layout, "kafka.tools.StorageTool", *arguments), layout.log("kafka"), layout.watchdog)
     # The storage doesn't know its own path, so a formatted one is there as a whole or not at all.
     fresh.rename(storage)
 
@@ -66,12 +66,12 @@ def command(layout: Layout) -> Command:
     return _java(layout, "kafka.Kafka", str(properties))
 
 
-def _java(layout: Layout, main_class: str, *words: str) -> Command:
+def _java(layout: Layout, main_class: str, *options: str) -> Command:
     classes = os.pathsep.join(map(str, jars.jar_files("kafka")))
     # A class path of 46 jars would hide everything else in `ps`; a JVM also reads its words from a file.
     arguments = layout.data / "kafka.arguments"
     write_private(arguments, f'-cp "{classes}"\n')
-    argv = [find_java().program, f"@{arguments}", *MACHINE, *LOGGING, main_class, *words]
+    argv = [find_java().program, f"@{arguments}", *MACHINE, *LOGGING, main_class, *options]
     return Command(argv, layout.plain_environment(), layout.data)
 
 

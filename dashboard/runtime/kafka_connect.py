@@ -73,8 +73,8 @@ def prepare(layout: Layout) -> None:
             (plugin / jar.name).symlink_to(jar)
         if services:
             with zipfile.ZipFile(plugin / "services.jar", "w") as file:
-                for place, class_name in services.items():
-                    file.writestr(place, class_name + "\n")
+                for entry, class_name in services.items():
+                    file.writestr(entry, class_name + "\n")
 
 
 def command(layout: Layout) -> Command:

@@ -59,12 +59,12 @@ def private_folder(path: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
     except OSError as error:
         raise ServiceError(f"The folder {path} can't be made: {error.strerror}. Name another one.") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise ServiceError(f"{path} is not a folder of this user; remove it, or name another one.")
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         path.chmod(0o700)
     return path
 
@@ -103,8 +103,8 @@ def write_private(path: Path, text: str) -> None:
 def kept_secret(path: Path) -> str:
     """The secret in `path`; made at the first call (`SECRET_BYTES` random bytes, mode 0600) and the same ever after."""
     try:
-        if found := path.read_text(encoding="utf-8").strip():
-            return found
+        if secret := path.read_text(encoding="utf-8").strip():
+            return secret
     except FileNotFoundError:
         pass
     fresh = secrets.token_urlsafe(SECRET_BYTES)
@@ -175,16 +175,16 @@ class Layout:
 
     def plain_environment(self) -> dict[str, str]:
         """What a program that isn't ours gets to see: no address or secret of the other parts."""
-        kept = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "SHELL", "LD_LIBRARY_PATH")
-        return {name: os.environ[name] for name in kept if name in os.environ}
+        names = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "SHELL", "LD_LIBRARY_PATH")
+        return {name: os.environ[name] for name in names if name in os.environ}
 
     def own_environment(self) -> dict[str, str]:
         """What our own programs get to see: this process's environment, and where the parts are.
 
         An empty address says that the part was left out, whatever the environment says of it.
         """
-        given = {name: value for name, value in os.environ.items() if name not in self.product}
-        return {**given, **{name: value for name, value in self.product.items() if value}, "PYTHONUNBUFFERED": "1"}
+        inherited = {name: value for name, value in os.environ.items() if name not in self.product}
+        return {**inherited, **{name: value for name, value in self.product.items() if value}, "PYTHONUNBUFFERED": "1"}
 
 
 LOOPBACK = "127.0.0.1"
@@ -226,29 +226,29 @@ def kept_ports(data: Path, names: Iterable[str]) -> dict[str, int]:
     """A free port for each name: those of the last start (kept in `data`) where they still are free."""
     path = data / "ports.json"
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        last_ports = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
-        known = None
-    known = known if isinstance(known, dict) else {}
-    found: dict[str, int] = {}
+        last_ports = None
+    last_ports = last_ports if isinstance(last_ports, dict) else {}
+    ports: dict[str, int] = {}
     for name in names:
-        port = known.get(name)
-        if not isinstance(port, int) or port in found.values() or not is_free(port):
-            port = free_port(found.values())
-        found[name] = port
-    write_private(path, json.dumps({**known, **found}))
-    return found
+        port = last_ports.get(name)
+        if not isinstance(port, int) or port in ports.values() or not is_free(port):
+            port = free_port(ports.values())
+        ports[name] = port
+    write_private(path, json.dumps({**last_ports, **ports}))
+    return ports
 
 
-def web_port(asked: int | None, usual: int) -> tuple[int, str]:
+def web_port(requested: int | None, usual: int) -> tuple[int, str]:
     """The web server's port and a sentence about it, empty when there is nothing to say.
 
     Raises PortTaken when the port that was asked for is in use.
     """
-    if asked is not None:
-        if not is_free(asked):
-            raise PortTaken(f"Port {asked} is in use by another program; give another one with --port.")
-        return asked, ""
+    if requested is not None:
+        if not is_free(requested):
+            raise PortTaken(f"Port {requested} is in use by another program; give another one with --port.")
+        return requested, ""
     if is_free(usual):
         return usual, ""
     port = free_port()

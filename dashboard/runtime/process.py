@@ -203,5 +203,5 @@ def tail(log: Path, begin: int = 0, *, lines: int = 25) -> str:
             text = file.read().decode("utf-8", "replace")
     except FileNotFoundError:
         text = ""
-    found = [f"    {line.rstrip()}" for line in text.splitlines()[-lines:] if line.strip()]
-    return "\n".join([f"The end of {log}:", *found]) if found else f"{log} says nothing."
+    last_lines = [f"    {line.rstrip()}" for line in text.splitlines()[-lines:] if line.strip()]
+    return "\n".join([f"The end of {log}:", *last_lines]) if last_lines else f"{log} says nothing."

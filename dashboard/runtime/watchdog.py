@@ -104,12 +104,12 @@ def _from_ps() -> Iterable[Process]:
 
 def with_descendants(roots: set[Process], table: Mapping[int, Process]) -> set[Process]:
     """`roots` and all that descend from them."""
-    found = {row.pid for row in roots}
-    more = found
+    pids = {row.pid for row in roots}
+    more = pids
     while more:
-        more = {pid for pid, row in table.items() if row.parent in more and pid not in found}
-        found = found | more
-    return roots | {table[pid] for pid in found if pid in table}
+        more = {pid for pid, row in table.items() if row.parent in more and pid not in pids}
+        pids = pids | more
+    return roots | {table[pid] for pid in pids if pid in table}
 
 
 def marked(mark: str, table: Mapping[int, Process]) -> set[Process]:
@@ -117,12 +117,12 @@ def marked(mark: str, table: Mapping[int, Process]) -> set[Process]:
     if sys.platform != "linux":
         return set()
     entry = f"{MARK}={mark}".encode()
-    found = set()
+    processes = set()
     for row in table.values():
         with suppress(OSError):  # it ended meanwhile, or belongs to somebody else
             if entry in Path(f"/proc/{row.pid}/environ").read_bytes().split(b"\0"):
-                found.add(row)
-    return found
+                processes.add(row)
+    return processes
 
 
 def end_sessions(sessions: Mapping[int, Watched]) -> list[int]:

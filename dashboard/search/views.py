@@ -145,13 +145,13 @@ def search_page(request: HttpRequest) -> SearchPage:
     actor = page_actor(request)
     require_sight(actor)
     text = request.GET.get("q", "").strip() if request.method != "POST" else ""
-    given = request.POST.get("pasted", "") if request.method == "POST" else text if looks_pasted(text) else ""
-    found, problem, pasted = Found(query=""), None, None
+    pasted_text = request.POST.get("pasted", "") if request.method == "POST" else text if looks_pasted(text) else ""
+    results, problem, pasted = Found(query=""), None, None
     groups: tuple[ResultGroup, ...] = ()
     only, order = request.GET.get("group", ""), list_environments()
     try:
-        if given.strip():
-            pasted = _pasted(find_pasted(given, by=actor), given, order)
+        if pasted_text.strip():
+            pasted = _pasted(find_pasted(pasted_text, by=actor), pasted_text, order)
         elif request.method == "POST":
             raise InvalidInput(gettext("Paste a schema, or a message that names its schema, as hexadecimal or base64."))
         elif only:
@@ -159,20 +159,22 @@ def search_page(request: HttpRequest) -> SearchPage:
             page = search_group(text, only, by=actor, cursor=cursor, limit=PAGE_ROWS)
             groups = (_group(page, text, order, only),)
         else:
-            found = run_search(text, by=actor)
-            groups = tuple(_group(group, text, order) for group in found.groups if group.hits)
+            results = run_search(text, by=actor)
+            groups = tuple(_group(group, text, order) for group in results.groups if group.hits)
     except InvalidInput as error:
         problem = Problem(what=error.message)
     return SearchPage(
         frame=make_frame(request, title=gettext("Search"), section=Section.SEARCH),
         url=reverse("ui:search"),
         query=text,
-        chips=() if problem or given else _chips(text),
+        chips=() if problem or pasted_text else _chips(text),
         groups=groups,
         only=only if only in GROUPS and not problem else "",
-        suggestions=tuple(Link(label=name, url=_url(Query((Term("field", name),)).text)) for name in found.suggestions),
+        suggestions=tuple(
+            Link(label=name, url=_url(Query((Term("field", name),)).text)) for name in results.suggestions
+        ),
         problem=problem,
-        indexing=found.indexing,
+        indexing=results.indexing,
         operators=tuple(
             OperatorRow(name=row.name, finds=row.finds, example=Link(label=row.example, url=_url(row.example)))
             for row in OPERATORS.values()
@@ -185,14 +187,14 @@ def search_page(request: HttpRequest) -> SearchPage:
             rows=6,
             code=True,
             required=True,
-            value=given[:10_000] if request.method == "POST" else "",
+            value=pasted_text[:10_000] if request.method == "POST" else "",
             help=gettext(
                 "A schema finds the subjects that have it and those nearest to it; a message, as hexadecimal or base64,"
                 " the version that wrote it. Nothing of it is kept."
             ),
         ),
         submit=Action(label=gettext("Find"), url=reverse("ui:search"), method="post"),
-        asked=bool(text or given),
+        asked=bool(text or pasted_text),
     )
 
 
@@ -327,36 +329,38 @@ _ROWS: Final[Mapping[type, Callable[[Any, list[str]], ResultRow]]] = {
 
 
 def _marked(kind: str, value: object) -> str:
-    said = gettext("its schema has the id %(value)s") if kind == "id" else gettext("its schema has the GUID %(value)s")
-    return said % {"value": value}
+    sentence = (
+        gettext("its schema has the id %(value)s") if kind == "id" else gettext("its schema has the GUID %(value)s")
+    )
+    return sentence % {"value": value}
 
 
-def _pasted(found: Pasted, given: str, order: list[str]) -> PastedPart:
-    if found.what == "message":
+def _pasted(match: Pasted, text: str, order: list[str]) -> PastedPart:
+    if match.what == "message":
         return PastedPart(
             what=gettext("A message"),
-            facts=(_marked(found.mark.kind, found.mark.value),) if found.mark else (),
-            problem=Problem(what=found.problem) if found.problem else None,
-            equal=_rows(found.ids, order),
+            facts=(_marked(match.mark.kind, match.mark.value),) if match.mark else (),
+            problem=Problem(what=match.problem) if match.problem else None,
+            equal=_rows(match.ids, order),
             decode_url=reverse("ui:decode"),
-            message=given,
+            message=text,
         )
     return PastedPart(
         what=gettext("A schema"),
         facts=(
             gettext("%(schema_type)s, %(fields)s names of fields")
-            % {"schema_type": format_name(found.schema_type), "fields": f"{found.fields:,}"},
-            gettext("fingerprint %(fingerprint)s") % {"fingerprint": found.fingerprint},
+            % {"schema_type": format_name(match.schema_type), "fields": f"{match.fields:,}"},
+            gettext("fingerprint %(fingerprint)s") % {"fingerprint": match.fingerprint},
         )
-        if not found.problem
+        if not match.problem
         else (),
         problem=Problem(
-            what=gettext("The pasted text looks like a schema and can't be read as one."), detail=found.problem
+            what=gettext("The pasted text looks like a schema and can't be read as one."), detail=match.problem
         )
-        if found.problem
+        if match.problem
         else None,
-        equal=_rows(found.equal, order),
-        nearest=_rows(found.nearest, order),
+        equal=_rows(match.equal, order),
+        nearest=_rows(match.nearest, order),
     )
 
 

@@ -33,10 +33,10 @@ PROTOCOLS: Final = {
 
 def cluster_at(number: int) -> ClusterInfo:
     """The cluster of that number. Raises ClusterNotFound."""
-    found = next((info for info in selectors.list_clusters() if info.id == number), None)
-    if found is None:
+    cluster = next((info for info in selectors.list_clusters() if info.id == number), None)
+    if cluster is None:
         raise ClusterNotFound(gettext("There is no cluster %(number)s.") % {"number": number}, cluster=str(number))
-    return found
+    return cluster
 
 
 def sent_fields(post: Mapping[str, str]) -> dict[str, str]:
@@ -62,13 +62,13 @@ def cluster_form(
 ) -> ClusterForm:
     """The form of a new cluster, or of the one of that number. Raises ClusterNotFound."""
     info = cluster_at(number) if number is not None else None
-    given: Mapping[str, str] = request.POST if request.method == "POST" else _stored(info)
+    values: Mapping[str, str] = request.POST if request.method == "POST" else _stored(info)
     reason = refusal(page_actor(request), "cluster.manage")
     url = reverse("ui:cluster_edit", args=[info.id]) if info else reverse("ui:cluster_add")
     title = gettext("Change %(info)s") % {"info": info.name} if info else gettext("Connect a cluster")
     return ClusterForm(
         frame=make_frame(request, title=title, section=Section.SOURCES, crumbs=_crumbs()),
-        groups=_groups(given),
+        groups=_groups(values),
         submit=_action(gettext("Save") if info else gettext("Connect"), url, reason, tone="primary"),
         test=_action(gettext("Test connection"), url, reason),
         secrets=(
@@ -99,26 +99,26 @@ def _crumbs() -> tuple[Crumb, ...]:
     return (Crumb(label=gettext("Sources"), url=reverse("ui:sources")),)
 
 
-def _groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
+def _groups(values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
     def text(name: str, label: str, **more: object) -> Field:
-        return Field(name=name, label=label, value=given.get(name, ""), code=True, **more)  # type: ignore[arg-type]
+        return Field(name=name, label=label, value=values.get(name, ""), code=True, **more)  # type: ignore[arg-type]
 
     where = (
         Field(
             name="name",
             label=gettext("Name"),
-            value=given.get("name", ""),
+            value=values.get("name", ""),
             required=True,
             help=gettext("How people call it here."),
         ),
         text("bootstrap", gettext("Bootstrap servers"), required=True, placeholder="broker-1:9093,broker-2:9093"),
         _select(
-            "security_protocol", gettext("Security protocol"), PROTOCOLS, given.get("security_protocol", "PLAINTEXT")
+            "security_protocol", gettext("Security protocol"), PROTOCOLS, values.get("security_protocol", "PLAINTEXT")
         ),
     )
     mechanisms = {"": gettext("none"), **{name: name for name in SASL_MECHANISMS}}
     sign_in = (
-        _select("sasl_mechanism", gettext("SASL mechanism"), mechanisms, given.get("sasl_mechanism", "")),
+        _select("sasl_mechanism", gettext("SASL mechanism"), mechanisms, values.get("sasl_mechanism", "")),
         text("username", gettext("User")),
         text("secret", gettext("Secret’s name"), help=gettext("The name alone, never the password.")),
     )
@@ -138,7 +138,7 @@ def _groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
 
 
 def _select(name: str, label: str, choices: Mapping[str, str], chosen: str) -> Field:
-    shown = tuple(Choice(value=value, label=words, selected=value == chosen) for value, words in choices.items())
+    shown = tuple(Choice(value=value, label=text, selected=value == chosen) for value, text in choices.items())
     return Field(name=name, label=label, kind="select", choices=shown, required=name == "security_protocol")
 
 

@@ -70,7 +70,7 @@ def coverage_of(sources: Sequence[SourceInfo], topics: TopicCoverage | None = No
 
 def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple[Unreadable, ...]:
     """What couldn't be read with its reason: topics with the right that is missing, and sources whose scan failed."""
-    found = [
+    rows = [
         Unreadable(
             name=topic.name,
             reason=topic.reason,
@@ -80,12 +80,12 @@ def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple
         )
         for number, topic in enumerate(topics.unreadable)
     ]
-    found += [
+    rows += [
         Unreadable(name=source.name, reason=source.last_scan.error, url=reverse("ui:source", args=[source.id]))
         for source in sources
         if source.last_scan and source.last_scan.state == "failed"
     ]
-    found += [
+    rows += [
         Unreadable(
             name=source.name,
             reason=gettext("Its last scan read nothing: that is not scanned, not clean."),
@@ -94,7 +94,7 @@ def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple
         for source in sources
         if source.last_scan and source.last_scan.verdict == "not scanned"
     ]
-    return tuple(found[:MOST])
+    return tuple(rows[:MOST])
 
 
 def is_fresh(source: SourceInfo) -> bool:
@@ -132,13 +132,13 @@ def _looked_at(scanned: Sequence[ScanInfo]) -> str:
 
 
 def _messages(messages: int, partitions: int) -> str:
-    said = counted(messages, "%(n)s message", "%(n)s messages")
-    return counted(partitions, "%(messages)s over %(n)s partition", "%(messages)s over %(n)s partitions", messages=said)
+    text = counted(messages, "%(n)s message", "%(n)s messages")
+    return counted(partitions, "%(messages)s over %(n)s partition", "%(messages)s over %(n)s partitions", messages=text)
 
 
 def _variables(rows: int, variables: int) -> str:
-    said = counted(rows, "%(n)s row", "%(n)s rows")
-    return counted(variables, "%(rows)s of %(n)s state variable", "%(rows)s of %(n)s state variables", rows=said)
+    text = counted(rows, "%(n)s row", "%(n)s rows")
+    return counted(variables, "%(rows)s of %(n)s state variable", "%(rows)s of %(n)s state variables", rows=text)
 
 
 def _rows_of(read: dict[str, object], name: str) -> int:

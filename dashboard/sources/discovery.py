@@ -60,13 +60,13 @@ _KEPT: Final = ("registry", "every_seconds", *STORE)
 MAX_REASON: Final = 400  # characters that are drawn
 
 
-def discover_page(request: HttpRequest, found: Discovery | None, problem: SchemadeskError | None) -> DiscoverPage:
+def discover_page(request: HttpRequest, discovery: Discovery | None, problem: SchemadeskError | None) -> DiscoverPage:
     """The form with what was sent, and what the search found."""
-    given = request.POST if request.method == "POST" else request.GET
-    registry = given_text(given, "registry")
+    form = request.POST if request.method == "POST" else request.GET
+    registry = given_text(form, "registry")
     actor = page_actor(request)
     reason = refusal_in_any(actor, "source.manage", registry=registry)
-    known = checkpoint_sources(registry) if found else {}
+    sources = checkpoint_sources(registry) if discovery else {}
     return DiscoverPage(
         frame=make_frame(
             request,
@@ -74,13 +74,13 @@ def discover_page(request: HttpRequest, found: Discovery | None, problem: Schema
             section=Section.SOURCES,
             crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
         ),
-        groups=discover_groups(given, actor),
+        groups=discover_groups(form, actor),
         submit=_action(gettext("Search"), "ui:source_discover", reason, icon="search"),
         add=_action(gettext("Add and scan"), "ui:source_add", reason, icon="plus"),
         back_url=f"{reverse('ui:source_add')}?kind=state_store",
-        said=_said(found) if found else "",
-        rows=tuple(_row(each, given, known) for each in found.found) if found else (),
-        passed_over=tuple(each[:MAX_REASON] for each in found.passed_over) if found else (),
+        said=_said(discovery) if discovery else "",
+        rows=tuple(_row(match, form, sources) for match in discovery.found) if discovery else (),
+        passed_over=tuple(reason[:MAX_REASON] for reason in discovery.passed_over) if discovery else (),
         problem=Problem(what=problem.message) if problem else None,
     )
 
@@ -91,36 +91,41 @@ def _action(label: str, name: str, reason: str, *, icon: str) -> Action:
     )
 
 
-def _row(found: Found, given: Mapping[str, str], known: Mapping[str, int]) -> FoundRow:
-    source = known.get(found.path)
+def _row(match: Found, form: Mapping[str, str], sources: Mapping[str, int]) -> FoundRow:
+    source = sources.get(match.path)
     return FoundRow(
-        path=found.path,
-        summary=_summary(found.checkpoint) if found.checkpoint else "",
-        refused=(found.refused or "")[:MAX_REASON],
+        path=match.path,
+        summary=_summary(match.checkpoint) if match.checkpoint else "",
+        refused=(match.refused or "")[:MAX_REASON],
         source_url=reverse("ui:source", args=[source]) if source else "",
         sent=(
             ("kind", "state_store"),
-            ("name", found.path),
-            *((name, given_text(given, name)) for name in _KEPT if name in given),
+            ("name", match.path),
+            *((name, given_text(form, name)) for name in _KEPT if name in form),
         ),
     )
 
 
 def _summary(checkpoint: Checkpoint) -> str:
-    variables = sum(len(each.variables) for each in checkpoint.operators)
+    variables = sum(len(operator.variables) for operator in checkpoint.operators)
     if checkpoint.is_starting:
         return gettext("starting: no batch committed yet, its state is not known")
-    operators = listed(sorted({each.description for each in checkpoint.operators})) or gettext("no stateful operator")
+    operators = listed(sorted({operator.description for operator in checkpoint.operators})) or gettext(
+        "no stateful operator"
+    )
     batch = checkpoint.last_committed_batch
     done = gettext("batch %(n)s") % {"n": f"{batch:,}"}
     return f"{operators}; {counted(variables, '%(n)s state variable', '%(n)s state variables')}; {done}"
 
 
-def _said(found: Discovery) -> str:
-    said = gettext("%(checkpoints)s in %(folders)s") % {
-        "checkpoints": counted(len(found.found), "%(n)s checkpoint", "%(n)s checkpoints"),
-        "folders": counted(found.folders, "%(n)s folder", "%(n)s folders"),
+def _said(discovery: Discovery) -> str:
+    sentence = gettext("%(checkpoints)s in %(folders)s") % {
+        "checkpoints": counted(len(discovery.found), "%(n)s checkpoint", "%(n)s checkpoints"),
+        "folders": counted(discovery.folders, "%(n)s folder", "%(n)s folders"),
     }
-    if not found.ended_early:
-        return f"{said}."
-    return gettext("%(said)s; the search ended at its bound: %(bound)s.") % {"said": said, "bound": found.ended_early}
+    if not discovery.ended_early:
+        return f"{sentence}."
+    return gettext("%(said)s; the search ended at its bound: %(bound)s.") % {
+        "said": sentence,
+        "bound": discovery.ended_early,
+    }

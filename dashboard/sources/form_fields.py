@@ -49,73 +49,76 @@ DEFAULTS: Final = {
 }
 
 
-def groups_of(kind: SourceKind, given: Mapping[str, str], by: Actor) -> tuple[FieldGroup, ...]:
+def groups_of(kind: SourceKind, values: Mapping[str, str], by: Actor) -> tuple[FieldGroup, ...]:
     """The fields of a new source of that kind, as far as they were filled in."""
-    held, schedule = _registry(given, by), schedule_field(given)
+    registry_field, schedule = _registry(values, by), schedule_field(values)
     context = Field(
         name="context",
         label=gettext("Context"),
-        value=given.get("context", ""),
+        value=values.get("context", ""),
         code=True,
         placeholder=".",
         help=gettext("Whose schema ids the messages carry; empty: the default one."),
     )
     if kind is SourceKind.KAFKA_TOPIC:
         what = (
-            _cluster(given, by),
-            _servers(given),
-            *patterns_fields(given),
-            _name(given, gettext("Name"), gettext("How people call it, for example orders.")),
+            _cluster(values, by),
+            _servers(values),
+            *patterns_fields(values),
+            _name(values, gettext("Name"), gettext("How people call it, for example orders.")),
         )
-        how = (held, context, mode_field(given), schedule)
+        how = (registry_field, context, mode_field(values), schedule)
         return (
             FieldGroup(title=gettext("What is read"), fields=what),
             FieldGroup(title=gettext("How"), fields=how),
-            bounds_fields(given),
+            bounds_fields(values),
         )
     if kind is SourceKind.DEBEZIUM:
         return (
             FieldGroup(
                 title=gettext("What is read"),
                 fields=(
-                    _name(given, gettext("Name"), gettext("How people call it here.")),
-                    _cluster(given, by),
-                    held,
+                    _name(values, gettext("Name"), gettext("How people call it here.")),
+                    _cluster(values, by),
+                    registry_field,
                     schedule,
                 ),
             ),
-            _connect(given),
-            _database(given),
-            bounds_fields(given),
+            _connect(values),
+            _database(values),
+            bounds_fields(values),
         )
     if kind is SourceKind.STATE_STORE:
         note = gettext("%(checkpoint_places)s. Its rows are read where the Spark server can open it too.") % {
             "checkpoint_places": checkpoint_places()
         }
-        folder = _name(given, gettext("Checkpoint folder or address"), note)
-        return (FieldGroup(title=gettext("What is read"), fields=(folder, held, schedule)), *store_groups(given))
+        folder = _name(values, gettext("Checkpoint folder or address"), note)
+        return (
+            FieldGroup(title=gettext("What is read"), fields=(folder, registry_field, schedule)),
+            *store_groups(values),
+        )
     return (
         FieldGroup(
             title=gettext("What is read"),
-            fields=(held, schedule),
+            fields=(registry_field, schedule),
             note=gettext("The registry’s own settings, roles and versions are held against the advice for production."),
         ),
     )
 
 
-def discover_groups(given: Mapping[str, str], by: Actor) -> tuple[FieldGroup, ...]:
+def discover_groups(values: Mapping[str, str], by: Actor) -> tuple[FieldGroup, ...]:
     """The fields of the search for checkpoints."""
     path = Field(
         name="path",
         label=gettext("Folder or address"),
-        value=given.get("path", ""),
+        value=values.get("path", ""),
         required=True,
         code=True,
         help=gettext("Where the checkpoints of your queries lie: %(checkpoint_places)s.")
         % {"checkpoint_places": checkpoint_places()},
     )
-    fields = (path, _registry(given, by), schedule_field(given))
-    return (FieldGroup(title=gettext("Where"), fields=fields), *store_groups(given))
+    fields = (path, _registry(values, by), schedule_field(values))
+    return (FieldGroup(title=gettext("Where"), fields=fields), *store_groups(values))
 
 
 def checkpoint_places() -> str:
@@ -127,10 +130,10 @@ def checkpoint_places() -> str:
 
 def stores_allowed() -> bool:
     """Whether the deployment reads checkpoints in object stores."""
-    return any(FILE_SYSTEMS.get(each) == "s3" for each in settings.CHECKPOINT_PROTOCOLS)
+    return any(FILE_SYSTEMS.get(protocol) == "s3" for protocol in settings.CHECKPOINT_PROTOCOLS)
 
 
-def store_groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
+def store_groups(values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
     """How an object store is reached, folded; nothing where the deployment reads none."""
     if not stores_allowed():
         return ()
@@ -142,29 +145,31 @@ def store_groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
                 " this service; without an access key the bucket is one that anybody may read."
             ),
             fields=(
-                text_field(given, "endpoint", gettext("Endpoint"), placeholder="https://s3.eu-central-1.amazonaws.com"),
-                text_field(given, "region", gettext("Region"), placeholder="us-east-1"),
-                text_field(given, "access_key_id", gettext("Access key’s id")),
-                text_field(given, "store_secret", gettext("Secret’s name")),
+                text_field(
+                    values, "endpoint", gettext("Endpoint"), placeholder="https://s3.eu-central-1.amazonaws.com"
+                ),
+                text_field(values, "region", gettext("Region"), placeholder="us-east-1"),
+                text_field(values, "access_key_id", gettext("Access key’s id")),
+                text_field(values, "store_secret", gettext("Secret’s name")),
             ),
-            folded=not given.get("endpoint"),
+            folded=not values.get("endpoint"),
         ),
     )
 
 
-def _name(given: Mapping[str, str], label: str, note: str) -> Field:
-    return Field(name="name", label=label, value=given.get("name", ""), required=True, code=True, help=note)
+def _name(values: Mapping[str, str], label: str, note: str) -> Field:
+    return Field(name="name", label=label, value=values.get("name", ""), required=True, code=True, help=note)
 
 
-def _registry(given: Mapping[str, str], by: Actor) -> Field:
-    chosen = given.get("registry")
+def _registry(values: Mapping[str, str], by: Actor) -> Field:
+    chosen = values.get("registry")
     choices = tuple(Choice(value=name, label=name, selected=name == chosen) for name in registry_names(by))
     return Field(name="registry", label=gettext("Held against"), kind="select", choices=choices, required=True)
 
 
-def _cluster(given: Mapping[str, str], by: Actor) -> Field:
+def _cluster(values: Mapping[str, str], by: Actor) -> Field:
     names = [info.name for info in selectors.list_clusters(by)]
-    chosen = given.get("cluster", names[0] if names and not given.get("bootstrap") else "")
+    chosen = values.get("cluster", names[0] if names and not values.get("bootstrap") else "")
     return Field(
         name="cluster",
         label=gettext("Cluster"),
@@ -179,18 +184,18 @@ def _cluster(given: Mapping[str, str], by: Actor) -> Field:
     )
 
 
-def _servers(given: Mapping[str, str]) -> Field:
+def _servers(values: Mapping[str, str]) -> Field:
     return Field(
         name="bootstrap",
         label=gettext("Bootstrap servers"),
-        value=given.get("bootstrap", ""),
+        value=values.get("bootstrap", ""),
         code=True,
         placeholder="broker-1:9092,broker-2:9092",
         help=gettext("Only for a cluster that isn’t connected yet."),
     )
 
 
-def patterns_fields(given: Mapping[str, str]) -> tuple[Field, Field]:
+def patterns_fields(values: Mapping[str, str]) -> tuple[Field, Field]:
     """Which topics, and which not."""
     return (
         Field(
@@ -198,7 +203,7 @@ def patterns_fields(given: Mapping[str, str]) -> tuple[Field, Field]:
             label=gettext("Topics"),
             kind="textarea",
             rows=3,
-            value=given.get("include", ""),
+            value=values.get("include", ""),
             code=True,
             placeholder="orders\npayments-*",
             help=gettext("A name or pattern a line; empty: all but internal ones. Subjects are found from the data."),
@@ -208,31 +213,31 @@ def patterns_fields(given: Mapping[str, str]) -> tuple[Field, Field]:
             label=gettext("Without"),
             kind="textarea",
             rows=2,
-            value=given.get("exclude", ""),
+            value=values.get("exclude", ""),
             code=True,
             placeholder="*-changelog",
         ),
     )
 
 
-def mode_field(given: Mapping[str, str]) -> Field:
+def mode_field(values: Mapping[str, str]) -> Field:
     """What of the topics a scan reads."""
-    chosen = given.get("mode", "since_last")
+    chosen = values.get("mode", "since_last")
     return Field(
         name="mode",
         label=gettext("Each scan reads"),
         kind="select",
         required=True,
         choices=tuple(
-            Choice(value=mode, label=f"{words[:1].upper()}{words[1:]}", selected=mode == chosen)
-            for mode, words in MODES.items()
+            Choice(value=mode, label=f"{text[:1].upper()}{text[1:]}", selected=mode == chosen)
+            for mode, text in MODES.items()
         ),
     )
 
 
-def schedule_field(given: Mapping[str, str]) -> Field:
+def schedule_field(form: Mapping[str, str]) -> Field:
     """How often it is scanned."""
-    chosen = given.get("every_seconds", "300")
+    chosen = form.get("every_seconds", "300")
     values = INTERVALS if chosen in INTERVALS else (*INTERVALS, chosen)
     return Field(
         name="every_seconds",
@@ -251,50 +256,52 @@ def _interval(value: str) -> str:
     )
 
 
-def bounds_fields(given: Mapping[str, str]) -> FieldGroup:
+def bounds_fields(values: Mapping[str, str]) -> FieldGroup:
     """How much a scan may do, folded."""
     numbers = tuple(
-        Field(name=name, label=label, kind="number", value=str(given.get(name, DEFAULTS[name])), help=note)
+        Field(name=name, label=label, kind="number", value=str(values.get(name, DEFAULTS[name])), help=note)
         for name, (label, note) in NUMBERS.items()
     )
-    kept = given.get("keep_samples", "yes")
+    keep_samples = values.get("keep_samples", "yes")
     samples = Field(
         name="keep_samples",
         label=gettext("Samples"),
         kind="select",
         choices=(
-            Choice(value="yes", label=gettext("keep some, masked"), selected=kept != "no"),
-            Choice(value="no", label=gettext("keep none"), selected=kept == "no"),
+            Choice(value="yes", label=gettext("keep some, masked"), selected=keep_samples != "no"),
+            Choice(value="no", label=gettext("keep none"), selected=keep_samples == "no"),
         ),
     )
     return FieldGroup(title=gettext("Bounds"), fields=(*numbers, samples), folded=True)
 
 
-def _connect(given: Mapping[str, str]) -> FieldGroup:
+def _connect(values: Mapping[str, str]) -> FieldGroup:
     return FieldGroup(
         title=gettext("Kafka Connect"),
         fields=(
             text_field(
-                given, "connect_url", gettext("Address"), required=True, placeholder="https://connect.example.com:8083"
+                values, "connect_url", gettext("Address"), required=True, placeholder="https://connect.example.com:8083"
             ),
-            text_field(given, "connector", gettext("Connector"), required=True),
-            text_field(given, "connect_user", gettext("User")),
-            text_field(given, "connect_secret", gettext("Secret’s name")),
+            text_field(values, "connector", gettext("Connector"), required=True),
+            text_field(values, "connect_user", gettext("User")),
+            text_field(values, "connect_secret", gettext("Secret’s name")),
         ),
     )
 
 
-def _database(given: Mapping[str, str]) -> FieldGroup:
-    tls = given.get("database_tls", "yes")
+def _database(values: Mapping[str, str]) -> FieldGroup:
+    tls = values.get("database_tls", "yes")
     return FieldGroup(
         title=gettext("Database"),
         note=gettext("Optional: with it tables, registered schemas and events are held against each other."),
         fields=(
-            text_field(given, "database_host", gettext("Host")),
-            Field(name="database_port", label=gettext("Port"), kind="number", value=given.get("database_port", "5432")),
-            text_field(given, "database_name", gettext("Database")),
-            text_field(given, "database_user", gettext("User")),
-            text_field(given, "database_secret", gettext("Secret’s name")),
+            text_field(values, "database_host", gettext("Host")),
+            Field(
+                name="database_port", label=gettext("Port"), kind="number", value=values.get("database_port", "5432")
+            ),
+            text_field(values, "database_name", gettext("Database")),
+            text_field(values, "database_user", gettext("User")),
+            text_field(values, "database_secret", gettext("Secret’s name")),
             Field(
                 name="database_tls",
                 label="TLS",
@@ -308,6 +315,6 @@ def _database(given: Mapping[str, str]) -> FieldGroup:
     )
 
 
-def text_field(given: Mapping[str, str], name: str, label: str, **more: Any) -> Field:
+def text_field(values: Mapping[str, str], name: str, label: str, **more: Any) -> Field:
     """A line of text in monospace."""
-    return Field(name=name, label=label, value=given.get(name, ""), code=True, **more)
+    return Field(name=name, label=label, value=values.get(name, ""), code=True, **more)

@@ -135,9 +135,9 @@ _LEDE: Final = later(
 
 def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
     """The form for the kind that the address names, with what was sent."""
-    given = request.POST if request.method == "POST" else request.GET
-    asked = given.get("kind", "kafka")
-    kind = SourceKind.of(asked if asked in SOURCES else "kafka")
+    form = request.POST if request.method == "POST" else request.GET
+    kind_name = form.get("kind", "kafka")
+    kind = SourceKind.of(kind_name if kind_name in SOURCES else "kafka")
     actor = page_actor(request)
     reason = refusal_in_any(actor, "source.manage")
     return SourceForm(
@@ -149,9 +149,11 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
         ),
         kind=kind,
         kinds=tuple(
-            (each, f"{reverse('ui:source_add')}?kind={each.value}") for each in SourceKind if each.value in SOURCES
+            (option, f"{reverse('ui:source_add')}?kind={option.value}")
+            for option in SourceKind
+            if option.value in SOURCES
         ),
-        groups=groups_of(kind, given, actor),
+        groups=groups_of(kind, form, actor),
         submit=Action(
             label=gettext("Add and scan"),
             url=reverse("ui:source_add"),
@@ -176,18 +178,18 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
     """The form that changes how a source is scanned. Raises SourceNotFound, NotAllowed."""
     actor = page_actor(request)
     source = selectors.get_source(source_id, by=actor)
-    given: Mapping[str, str] = request.POST if request.method == "POST" else _stored(source)
-    groups = [FieldGroup(title=gettext("Schedule"), fields=(schedule_field(given),))]
+    form: Mapping[str, str] = request.POST if request.method == "POST" else _stored(source)
+    groups = [FieldGroup(title=gettext("Schedule"), fields=(schedule_field(form),))]
     if source.cluster:
         groups = [
-            FieldGroup(title=gettext("What is read"), fields=patterns_fields(given)),
+            FieldGroup(title=gettext("What is read"), fields=patterns_fields(form)),
             FieldGroup(
                 title=gettext("How"),
-                fields=(text_field(given, "context", gettext("Context")), mode_field(given), schedule_field(given)),
+                fields=(text_field(form, "context", gettext("Context")), mode_field(form), schedule_field(form)),
             ),
-            bounds_fields(given),
+            bounds_fields(form),
         ]
-    groups += store_groups(given) if source.store else ()
+    groups += store_groups(form) if source.store else ()
     reason = refusal(actor, "source.manage", registry=source.registry)
     return SourceForm(
         frame=make_frame(

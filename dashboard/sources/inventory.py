@@ -53,13 +53,13 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
     base = reverse("ui:source", args=[source.id])
     query, show = request.GET.get("q", "").strip(), request.GET.get("show", "")
     show = show if show in SHOW else ""
-    found = [topic for topic in topics if query.lower() in topic.name.lower() and _is_shown(topic, show)]
-    offset = min(whole_number(request.GET.get("offset", "")) or 0, max(0, len(found) - 1)) // PAGE * PAGE
-    page = found[offset : offset + PAGE]
+    matches = [topic for topic in topics if query.lower() in topic.name.lower() and _is_shown(topic, show)]
+    offset = min(whole_number(request.GET.get("offset", "")) or 0, max(0, len(matches) - 1)) // PAGE * PAGE
+    page = matches[offset : offset + PAGE]
 
     def at(number: int) -> str:
-        given = {"q": query, "show": show, "offset": number or ""}
-        return f"{base}?{urlencode({name: value for name, value in given.items() if value})}"
+        parameters = {"q": query, "show": show, "offset": number or ""}
+        return f"{base}?{urlencode({name: value for name, value in parameters.items() if value})}"
 
     counts = {key: sum(1 for topic in topics if _is_shown(topic, key)) for key in SHOW}
     choices = tuple(
@@ -85,9 +85,9 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
         paging=Paging(
             first=offset + 1 if page else 0,
             last=offset + len(page),
-            total=len(found),
+            total=len(matches),
             previous_url=at(offset - PAGE) if offset else "",
-            next_url=at(offset + PAGE) if offset + PAGE < len(found) else "",
+            next_url=at(offset + PAGE) if offset + PAGE < len(matches) else "",
         ),
         total=len(topics),
         patterns=patterns_of(source),
@@ -210,10 +210,10 @@ def connector_of(scan: ScanInfo) -> ConnectorView | None:
     )
 
 
-def task_state(told: Any) -> TaskState:
+def task_state(name: Any) -> TaskState:
     """The state that Kafka Connect names; OTHER for one that isn't known."""
     try:
-        return TaskState.of(str(told or "").upper())
+        return TaskState.of(str(name or "").upper())
     except ValueError:
         return TaskState.OTHER
 
@@ -221,8 +221,10 @@ def task_state(told: Any) -> TaskState:
 def _facts(connector: Mapping[str, Any], database: Mapping[str, Any] | None) -> tuple[Fact, ...]:
     converters = connector.get("converters", {})
     transforms = listing(
-        each["type"] if each.get("understood") else gettext("%(type)s (not understood)") % {"type": each["type"]}
-        for each in connector.get("transforms", ())
+        transform["type"]
+        if transform.get("understood")
+        else gettext("%(type)s (not understood)") % {"type": transform["type"]}
+        for transform in connector.get("transforms", ())
     )
     skipped = listing(OPERATIONS.get(op, op) for op in connector.get("skipped_operations", ()))
     facts = (
@@ -246,8 +248,8 @@ def _facts(connector: Mapping[str, Any], database: Mapping[str, Any] | None) -> 
 def _database(database: Mapping[str, Any] | None) -> str:
     if database is None:
         return gettext("its catalog isn’t read")
-    said = f"{database.get('name')}, PostgreSQL {database.get('version')}, wal_level {database.get('wal_level')}"
-    return gettext("%(said)s; not all of it was read") % {"said": said} if database.get("cut") else said
+    text = f"{database.get('name')}, PostgreSQL {database.get('version')}, wal_level {database.get('wal_level')}"
+    return gettext("%(said)s; not all of it was read") % {"said": text} if database.get("cut") else text
 
 
 def _slot(slot: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -283,7 +285,7 @@ def _table(table: Mapping[str, Any]) -> CapturedTable:
         (gettext("key change"), int(table.get("key_changes", 0))),
     ]
     behind = [SIDES.get(side, side) for side in table.get("behind", ())]
-    known = [SIDES.get(side, side) for side in table.get("known", ())]
+    sides = [SIDES.get(side, side) for side in table.get("known", ())]
     return CapturedTable(
         name=str(table["table"]),
         topic=str(table.get("topic") or ""),
@@ -292,12 +294,12 @@ def _table(table: Mapping[str, Any]) -> CapturedTable:
         identity_sentence=str(table.get("identity_sentence", "")),
         published=bool(table.get("published")),
         refused=tuple(map(str, table.get("refused", ()))),
-        known=listed(known),
+        known=listed(sides),
         behind=ngettext("%(sides)s is behind", "%(sides)s are behind", len(behind)) % {"sides": joined(behind)}
         if behind
         else "",
         changes=tuple(_change(change) for change in table.get("changes", ())),
-        left_out=tuple(f"{each['column']}: {each['why']}" for each in table.get("left_out", ())),
+        left_out=tuple(f"{column['column']}: {column['why']}" for column in table.get("left_out", ())),
         operations=tuple((label, number) for label, number in counts if number),
         row_filter=str(table.get("row_filter") or ""),
     )

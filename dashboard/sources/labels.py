@@ -32,9 +32,9 @@ _UNITS: Final[tuple[tuple[int, Callable[[int], str]], ...]] = (
 )
 
 
-def given_text(given: Mapping[str, str], name: str, usual: str = "") -> str:
+def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
     """A text of an address or a form, without the NUL that PostgreSQL refuses and without space at its ends."""
-    return given.get(name, usual).replace("\0", "").strip()
+    return form.get(name, usual).replace("\0", "").strip()
 
 
 def read_by(sources: int) -> str:
@@ -52,8 +52,8 @@ def listed(names: list[str]) -> str:
 
 def lasting(seconds: int) -> str:
     """A time in its largest whole unit: "5 minutes", "90 seconds", "1 day"."""
-    size, said = next((size, said) for size, said in _UNITS if seconds % size == 0)
-    return said(seconds // size)
+    size, text_of = next((size, text_of) for size, text_of in _UNITS if seconds % size == 0)
+    return text_of(seconds // size)
 
 
 def sized(number: int) -> str:
@@ -103,11 +103,11 @@ def what_was_read(scan: ScanInfo) -> str:
         return ""
     if read.get("nothing"):
         return _nothing(read)
-    said = gettext("%(amount)s in %(seconds)s s") % {"amount": _amount(read), "seconds": read.get("seconds", 0)}
+    sentence = gettext("%(amount)s in %(seconds)s s") % {"amount": _amount(read), "seconds": read.get("seconds", 0)}
     if not (reached := read.get("bound_reached")):
-        return said
+        return sentence
     return gettext("%(said)s; stopped by its bound of %(bound)s") % {
-        "said": said,
+        "said": sentence,
         "bound": BOUNDS.get(reached, reached),
     }
 
@@ -160,7 +160,7 @@ def _amount(read: dict[str, Any]) -> str:
 
 def _behind(behind: dict[str, Any]) -> str:
     """How far the scans are behind, and when they will have caught up, as far as that can be told."""
-    said = counted(
+    sentence = counted(
         behind["offsets"],
         "The source is behind by %(n)s message.",
         "The source is behind by %(n)s messages.",
@@ -168,14 +168,14 @@ def _behind(behind: dict[str, Any]) -> str:
     if behind.get("falls_back"):
         return gettext(
             "%(said)s It won’t catch up at this pace: more arrive than a scan reads. Scan more often, or raise its bounds."
-        ) % {"said": said}
+        ) % {"said": sentence}
     if behind.get("caught_up_at"):
         return gettext("%(said)s At this pace it has caught up at about %(time)s, after %(scans)s more scans.") % {
-            "said": said,
+            "said": sentence,
             "time": f"{datetime.fromisoformat(behind['caught_up_at']).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
             "scans": f"{behind['scans']:,}",
         }
-    return gettext("%(said)s When it will have caught up can’t be told yet.") % {"said": said}
+    return gettext("%(said)s When it will have caught up can’t be told yet.") % {"said": sentence}
 
 
 def notes_on(read: dict[str, Any]) -> tuple[str, ...]:

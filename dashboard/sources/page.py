@@ -59,12 +59,12 @@ def source_list(request: HttpRequest) -> SourceList:
         SourceGroup(
             title=cluster.name,
             cluster=cluster_head(cluster, manage=manage, connect=connect),
-            rows=_rows(request, (each for each in sources if each.cluster == cluster.name), order),
+            rows=_rows(request, (item for item in sources if item.cluster == cluster.name), order),
         )
         for cluster in clusters
     ]
     for kind, title in TITLES.items():
-        rows = _rows(request, (each for each in sources if each.kind == kind), order)
+        rows = _rows(request, (item for item in sources if item.kind == kind), order)
         groups += [SourceGroup(title=title, rows=rows)] if rows else []
     topics = selectors.topic_coverage([source.id for source in sources])
     return SourceList(
@@ -118,8 +118,8 @@ def cluster_head(cluster: ClusterInfo, *, manage: str, connect: str) -> ClusterH
 
 def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> SourceRow:
     scan = source.last_scan
-    found = counted(source.topics, "%(n)s topic found", "%(n)s topics found")
-    scope = f"{patterns_of(source)} · {found}" if source.cluster else ""
+    topics = counted(source.topics, "%(n)s topic found", "%(n)s topics found")
+    scope = f"{patterns_of(source)} · {topics}" if source.cluster else ""
     return SourceRow(
         url=reverse("ui:source", args=[source.id]),
         kind=SourceKind.of(source.kind),
@@ -209,7 +209,7 @@ def _asked_scan(request: HttpRequest, source: SourceInfo, scans: list[ScanInfo])
     number = whole_number(request.GET.get("scan", ""))
     if number is None:
         return source.last_scan
-    scan = next((each for each in scans if each.id == number), None) or selectors.get_scan(number)
+    scan = next((item for item in scans if item.id == number), None) or selectors.get_scan(number)
     if scan.source_id != source.id:
         raise SourceNotFound(
             gettext("Scan %(number)s isn't one of %(source)s.") % {"number": number, "source": source.name}, scan=number

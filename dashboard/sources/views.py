@@ -72,16 +72,16 @@ def source_discover(request: HttpRequest) -> HttpResponse:
     actor = page_actor(request)
     if actor.user_id is None:
         raise NotSignedIn(gettext("Sign in to look for checkpoints."))
-    found, problem = None, None
+    discovery, problem = None, None
     if request.method == "POST":
         path, registry = given_text(request.POST, "path"), given_text(request.POST, "registry")
         try:
-            found = discover(path=path, registry=registry, store=store_values(request.POST), by=actor)
+            discovery = discover(path=path, registry=registry, store=store_values(request.POST), by=actor)
         except Forbidden:
             raise
         except SchemadeskError as error:
             problem = error
-    page = discover_page(request, found, problem)
+    page = discover_page(request, discovery, problem)
     return render(request, "drift/discover.html", {"page": page}, status=422 if problem else 200)
 
 
@@ -161,10 +161,10 @@ def _progress(request: HttpRequest, scan_id: int, *, watched: bool = False) -> H
     """A scan as it stands; with the end of one that was `watched` the whole page is other, so it is loaded again."""
     scan = selectors.get_scan(scan_id, by=page_actor(request))
     source = selectors.get_source(scan.source_id)
-    answer = render(request, "drift/progress.html", {"progress": sources.progress_of(request, scan, source)})
+    response = render(request, "drift/progress.html", {"progress": sources.progress_of(request, scan, source)})
     if watched and getattr(request, "htmx", None) and not scan.unfinished:
-        answer["HX-Refresh"] = "true"
-    return answer
+        response["HX-Refresh"] = "true"
+    return response
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -206,9 +206,9 @@ def _keep(request: HttpRequest, number: int | None, fields: dict[str, str]) -> H
         services.connect_cluster(by=actor, **fields)
         messages.success(request, gettext("%(name)s is connected.") % {"name": fields["name"]})
     else:
-        known = clusters.cluster_at(number)
+        cluster = clusters.cluster_at(number)
         changes = {**fields, "rename": fields["name"]}
-        services.update_cluster(by=actor, **{**changes, "name": known.name})
+        services.update_cluster(by=actor, **{**changes, "name": cluster.name})
         messages.success(request, gettext("Saved."))
     return redirect("ui:sources")
 

@@ -222,18 +222,18 @@ def query_list(request: HttpRequest) -> QueryList:
     actor = page_actor(request)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST) // PAGE * PAGE
     require_extent(actor, "schema.read")
-    found = list_queries(by=actor, offset=offset, limit=PAGE + 1)
-    order, page = list_environments(), found[:PAGE]
+    queries = list_queries(by=actor, offset=offset, limit=PAGE + 1)
+    order, page = list_environments(), queries[:PAGE]
     here = reverse("ui:queries")
     reason = refusal(actor, "source.manage")
     return QueryList(
         frame=make_frame(request, title=gettext("Streaming queries"), section=Section.QUERIES),
-        rows=tuple(_row(each, order) for each in page),
+        rows=tuple(_row(query, order) for query in page),
         paging=Paging(
             first=offset + 1 if page else 0,
             last=offset + len(page),
             previous_url=f"{here}?offset={offset - PAGE}" if offset else "",
-            next_url=f"{here}?offset={offset + PAGE}" if len(found) > PAGE else "",
+            next_url=f"{here}?offset={offset + PAGE}" if len(queries) > PAGE else "",
         ),
         add=Action(
             label=gettext("Add a checkpoint"),
@@ -304,10 +304,10 @@ def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
 def input_links(registry: str, inputs: Sequence[InputInfo]) -> tuple[Link, ...]:
     """The topics that are read, each with the subject of its messages where one is known."""
     return tuple(
-        Link(label=f"{each.topic} → {each.subject.qualified}", url=subject_url(registry, each.subject.qualified))
-        if each.subject
-        else Link(label=each.topic, url="")
-        for each in inputs
+        Link(label=f"{source.topic} → {source.subject.qualified}", url=subject_url(registry, source.subject.qualified))
+        if source.subject
+        else Link(label=source.topic, url="")
+        for source in inputs
     )
 
 
@@ -323,17 +323,17 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
         environment=environment_of(query.registry, list_environments()),
         state=_state(query),
         is_starting=query.last_committed_batch is None,
-        problems=tuple(Problem(what=each) for each in query.problems),
-        operators=tuple(_operator(query, each, variables) for each in query.operators),
+        problems=tuple(Problem(what=text) for text in query.problems),
+        operators=tuple(_operator(query, operator, variables) for operator in query.operators),
         facts=_facts(query),
         inputs=input_links(query.registry, query.inputs),
         runs=tuple(
             RunRow(
-                batches=f"{each['first_batch']:,}–{each['last_batch']:,}",
-                provider=each["provider"] or gettext("Spark’s default"),
-                encoding=each["encoding"],
+                batches=f"{run['first_batch']:,}–{run['last_batch']:,}",
+                provider=run["provider"] or gettext("Spark’s default"),
+                encoding=run["encoding"],
             )
-            for each in query.runs
+            for run in query.runs
         ),
         scanned_at=query.scanned_at,
         number=str(query_id),
@@ -370,7 +370,7 @@ def _facts(query: QueryInfo) -> tuple[Fact, ...]:
 
 
 def _operator(query: QueryInfo, operator: Mapping[str, Any], variables: Sequence[VariableInfo]) -> OperatorPanel:
-    mine = [each for each in variables if each.operator == operator["number"]]
+    mine = [variable for variable in variables if variable.operator == operator["number"]]
     facts = [Fact(label=gettext("Partitions"), value=f"{operator['partitions']:,}")]
     if operator["time_mode"]:
         facts.append(Fact(label=gettext("Time mode"), value=operator["time_mode"]))
@@ -388,7 +388,7 @@ def _operator(query: QueryInfo, operator: Mapping[str, Any], variables: Sequence
         if operator["why_fixed"]
         else "",
         facts=tuple(facts),
-        variables=tuple(_variable_row(query, each) for each in mine),
+        variables=tuple(_variable_row(query, variable) for variable in mine),
         budget=meter(BudgetInfo("schema_files", operator["number"], "", files, query.allowed_schema_files))
         if files
         else None,

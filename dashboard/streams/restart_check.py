@@ -145,24 +145,24 @@ DRAWN_CHANGES: Final = 100  # of one variable
 _EXAMPLE: Final = '{"variables": [{"name": "totals", "kind": "value", "value_schema": "orders BIGINT, note STRING"}]}'
 
 
-def chosen_checkpoint(given: Mapping[str, Any]) -> str:
+def chosen_checkpoint(form: Mapping[str, Any]) -> str:
     """The path that the form names: the one that was typed, else the known one that was chosen."""
-    return str(given.get("path", "")).strip() or str(given.get("checkpoint", "")).strip()
+    return str(form.get("path", "")).strip() or str(form.get("checkpoint", "")).strip()
 
 
 def check_form(
     request: HttpRequest, *, plan: str = "", checkpoint: str = "", problem: SchemadeskError | None = None
 ) -> StateCheckForm:
     """The form with what was sent, and what was wrong with it."""
-    given = request.POST if request.method == "POST" else request.GET
+    form = request.POST if request.method == "POST" else request.GET
     actor = page_actor(request)
     reason = refusal(actor, "state.check")
-    known, path = _places(given, checkpoint)
+    known_field, path = _places(form, checkpoint)
     return StateCheckForm(
         frame=make_frame(request, title=gettext("Check a restart"), section=Section.SOURCES, crumbs=_crumbs()),
-        known=known,
+        known=known_field,
         path=path,
-        store=store_groups(given),
+        store=store_groups(form),
         plan=Field(
             name="plan",
             label=gettext("Planned state"),
@@ -190,11 +190,11 @@ def check_form(
     )
 
 
-def _places(given: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Field]:
+def _places(form: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Field]:
     """The known checkpoints, if there are any, and the field for another one."""
     paths = sorted({source.name for source in list_sources() if source.kind == "state_store"})
-    chosen = checkpoint or str(given.get("checkpoint", ""))
-    typed = str(given.get("path", "")) or (chosen if chosen not in paths else "")
+    chosen = checkpoint or str(form.get("checkpoint", ""))
+    typed = str(form.get("path", "")) or (chosen if chosen not in paths else "")
     choices = [
         Choice(value="", label=gettext("– none –")),
         *(Choice(value=p, label=p, selected=p == chosen) for p in paths),
@@ -257,15 +257,15 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
         checked_by=info.created_by,
         facts=tuple(facts),
         why_fixed=""
-        if all(each["status"] == "not checked" for each in report["variables"])
+        if all(variable["status"] == "not checked" for variable in report["variables"])
         else operator["why_fixed"] or "",
-        changes=tuple(present_change(each) for each in report["changes"]),
+        changes=tuple(present_change(change) for change in report["changes"]),
         variables=tuple(
-            _variable(at, each, is_kept=each["status"] == "not checked")
-            for at, each in enumerate(report["variables"], start=1)
+            _variable(at, variable, is_kept=variable["status"] == "not checked")
+            for at, variable in enumerate(report["variables"], start=1)
         ),
         budgets=tuple(_budgets(report)),
-        settings=tuple((each["name"], each["value"], each["said_by"]) for each in report["settings"]),
+        settings=tuple((setting["name"], setting["value"], setting["said_by"]) for setting in report["settings"]),
         notes=tuple(report["notes"]),
         plan=info.plan,
         exports=tuple(
@@ -276,50 +276,50 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
     )
 
 
-def _variable(number: int, given: Mapping[str, Any], *, is_kept: bool) -> StateVariable:
-    kind = gettext("%(kind)s, with time to live") % {"kind": given["kind"]} if given["ttl"] else given["kind"]
-    budget = given["budget"]
-    if given["user_key"]:
-        kind = gettext("keyed by %(key)s; %(kind)s") % {"key": given["user_key"], "kind": kind}
+def _variable(number: int, entry: Mapping[str, Any], *, is_kept: bool) -> StateVariable:
+    kind = gettext("%(kind)s, with time to live") % {"kind": entry["kind"]} if entry["ttl"] else entry["kind"]
+    budget = entry["budget"]
+    if entry["user_key"]:
+        kind = gettext("keyed by %(key)s; %(kind)s") % {"key": entry["user_key"], "kind": kind}
     return StateVariable(
         anchor=f"v{number}",
-        name=given["name"],
+        name=entry["name"],
         kind=kind,
-        look=STATUS_LOOKS.get(given["status"], UNKNOWN),
-        sentence=given["sentence"],
-        stored=given["stored"] or "",
-        planned=given["planned"] or "",
-        changes=tuple(present_change(each) for each in given["changes"][:DRAWN_CHANGES]),
-        hidden_changes=max(0, len(given["changes"]) - DRAWN_CHANGES),
+        look=STATUS_LOOKS.get(entry["status"], UNKNOWN),
+        sentence=entry["sentence"],
+        stored=entry["stored"] or "",
+        planned=entry["planned"] or "",
+        changes=tuple(present_change(change) for change in entry["changes"][:DRAWN_CHANGES]),
+        hidden_changes=max(0, len(entry["changes"]) - DRAWN_CHANGES),
         budget=gettext("%(before)s → %(after)s of %(allowed)s") % budget if budget else "",
-        place=given["place"],
+        place=entry["place"],
         is_kept=is_kept,
     )
 
 
-def present_change(given: Mapping[str, Any]) -> StateChange:
+def present_change(entry: Mapping[str, Any]) -> StateChange:
     """A change of a state variable, as reports have it."""
     return StateChange(
-        look=EFFECT_LOOKS.get(given["effect"], UNKNOWN),
-        path=given["path"],
-        sentence=given["message"],
-        why=given["why"],
-        remedy=given["remedy"],
-        rule=given["rule"],
-        error=given["error"],
-        document=given["document"],
-        reads=tuple(sorted(given["reads"].items())),
+        look=EFFECT_LOOKS.get(entry["effect"], UNKNOWN),
+        path=entry["path"],
+        sentence=entry["message"],
+        why=entry["why"],
+        remedy=entry["remedy"],
+        rule=entry["rule"],
+        error=entry["error"],
+        document=entry["document"],
+        reads=tuple(sorted(entry["reads"].items())),
     )
 
 
 def _budgets(report: Mapping[str, Any]) -> Sequence[Budget]:
     """The fullest budgets of variables, and the one of schema files."""
-    found = [
+    budgets = [
         (gettext("Value schemas of %(name)s") % {"name": e["name"]}, e["budget"])
         for e in report["variables"]
         if e["budget"]
     ]
-    found.sort(key=lambda pair: -pair[1]["after"] / max(1, pair[1]["allowed"]))
+    budgets.sort(key=lambda pair: -pair[1]["after"] / max(1, pair[1]["allowed"]))
     files = [(gettext("Schema files"), report["files"])] if report["files"] else []
     return [
         Budget(
@@ -329,5 +329,5 @@ def _budgets(report: Mapping[str, Any]) -> Sequence[Budget]:
             allowed=budget["allowed"],
             percent=min(100, 100 * budget["after"] // max(1, budget["allowed"])),
         )
-        for label, budget in [*files, *found[:5]]
+        for label, budget in [*files, *budgets[:5]]
     ]

@@ -85,7 +85,7 @@ def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> Vari
         rows_facts=tuple(_rows_facts(variable)),
         rows_at=variable.rows_at,
         rows_problem=variable.rows_problem,
-        fields=tuple(_field(each) for each in variable.fields),
+        fields=tuple(_field(field) for field in variable.fields),
         compare_url=reverse("ui:state_variable_compare", args=[query.id, variable.id]),
         compare_from=choices(variable, before),
         compare_to=choices(variable, newest),
@@ -102,42 +102,42 @@ def choices(variable: VariableInfo, chosen: SchemaInfo | None) -> tuple[Choice, 
     """The versions of a select, newest first."""
     return tuple(
         Choice(
-            value=str(each.version),
-            label=gettext("version %(version)s") % {"version": each.version},
-            selected=each is chosen,
+            value=str(schema.version),
+            label=gettext("version %(version)s") % {"version": schema.version},
+            selected=schema is chosen,
         )
-        for each in reversed(variable.schemas)
+        for schema in reversed(variable.schemas)
     )
 
 
 def version_of(variable: VariableInfo, number: int | None) -> SchemaInfo:
     """One version. Raises NotFound."""
-    found = next((each for each in variable.schemas if each.version == number), None)
-    if found is None:
+    schema = next((candidate for candidate in variable.schemas if candidate.version == number), None)
+    if schema is None:
         raise NotFound(
             gettext("State variable %(label)s has no such version.") % {"label": variable.label[:200]}, version=number
         )
-    return found
+    return schema
 
 
-def _selected(variable: VariableInfo, asked: str) -> SchemaInfo | None:
-    if asked:
-        return version_of(variable, whole_number(asked))
+def _selected(variable: VariableInfo, number: str) -> SchemaInfo | None:
+    if number:
+        return version_of(variable, whole_number(number))
     return variable.schemas[-1] if variable.schemas else None
 
 
 def changes_between(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo) -> tuple[StateChange, ...]:
     """What Spark makes of the change of the value, worst first; nothing for what it has no name for."""
     try:
-        found = schema_changes(old.value_schema, new.value_schema, has_evolution=variable.encoding == "avro")
+        changes = schema_changes(old.value_schema, new.value_schema, has_evolution=variable.encoding == "avro")
     except InvalidSchema:
         return ()
-    return tuple(sorted(found, key=lambda each: -EFFECTS.index(each.effect)))
+    return tuple(sorted(changes, key=lambda change: -EFFECTS.index(change.effect)))
 
 
 def look_of(changes: Sequence[StateChange]) -> Look:
     """The worst of the changes."""
-    worst = max((EFFECTS.index(each.effect) for each in changes), default=0)
+    worst = max((EFFECTS.index(change.effect) for change in changes), default=0)
     return EFFECT_LOOKS[EFFECTS[worst]] if worst else SAFE
 
 
@@ -146,43 +146,43 @@ def _rows(query: QueryInfo, variable: VariableInfo, selected: SchemaInfo | None)
     compare = reverse("ui:state_variable_compare", args=[query.id, variable.id])
     rows = []
     before: SchemaInfo | None = None
-    for each in variable.schemas[-DRAWN_VERSIONS:]:
-        changes = changes_between(variable, before, each) if before else ()
+    for schema in variable.schemas[-DRAWN_VERSIONS:]:
+        changes = changes_between(variable, before, schema) if before else ()
         rows.append(
             SchemaRow(
-                version=each.version,
-                url=f"{here}?version={each.version}#schemas",
-                selected=each is selected,
-                summary=_summary(before, each, changes),
+                version=schema.version,
+                url=f"{here}?version={schema.version}#schemas",
+                selected=schema is selected,
+                summary=_summary(before, schema, changes),
                 look=look_of(changes) if before else None,
-                compare_url=f"{compare}?from={before.version}&to={each.version}" if before else "",
-                schema_id=each.schema_id,
-                batch="–" if each.batch is None else f"{each.batch:,}",
-                start="–" if each.start is None else gettext("start %(start)s") % {"start": each.start},
-                written_at=each.written_at,
+                compare_url=f"{compare}?from={before.version}&to={schema.version}" if before else "",
+                schema_id=schema.schema_id,
+                batch="–" if schema.batch is None else f"{schema.batch:,}",
+                start="–" if schema.start is None else gettext("start %(start)s") % {"start": schema.start},
+                written_at=schema.written_at,
                 carries=tuple(
                     Link(
                         label=f"{carried.subject.qualified} v{carried.version}",
                         url=subject_url(query.registry, carried.subject.qualified, version=carried.version),
                     )
-                    for carried in each.carried
+                    for carried in schema.carried
                 ),
             )
         )
-        before = each
+        before = schema
     return rows[::-1]
 
 
 def _summary(before: SchemaInfo | None, new: SchemaInfo, changes: Sequence[StateChange]) -> str:
     if before is None:
         return gettext("first version")
-    told = [each.message for each in changes[:NAMED_CHANGES]]
+    messages = [change.message for change in changes[:NAMED_CHANGES]]
     if len(changes) > NAMED_CHANGES:
-        told.append(gettext("and %(n)s more") % {"n": len(changes) - NAMED_CHANGES})
-    if not told:
+        messages.append(gettext("and %(n)s more") % {"n": len(changes) - NAMED_CHANGES})
+    if not messages:
         is_key = (before.key_schema, before.map_key_schema) != (new.key_schema, new.map_key_schema)
-        told = [gettext("its key changed") if is_key else gettext("no field changed")]
-    return "; ".join(told)
+        messages = [gettext("its key changed") if is_key else gettext("no field changed")]
+    return "; ".join(messages)
 
 
 def _schemas(version: SchemaInfo) -> list[tuple[str, str]]:
@@ -263,7 +263,7 @@ def _range(ends: Sequence[str]) -> str:
 
 def _field(field: FieldInfo) -> FieldRow:
     percent = int(100 * field.filled)
-    ends = [each for each in (field.minimum, field.maximum) if each is not None]
+    ends = [limit for limit in (field.minimum, field.maximum) if limit is not None]
     return FieldRow(
         path=field.path,
         type=field.type,
@@ -282,16 +282,16 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
     """The page of `?from=1&to=2`; without them the newest version and the one before. Raises NotFound, NotAllowed."""
     query = get_query(query_id, by=page_actor(request))
     variable = get_variable(query_id, variable_id)
-    numbers = [each.version for each in variable.schemas]
-    asked = {side: whole_number(request.GET.get(side, "")) for side in ("from", "to")}
-    new = version_of(variable, asked["to"] if request.GET.get("to") else max(numbers, default=None))
+    numbers = [schema.version for schema in variable.schemas]
+    numbers_asked = {side: whole_number(request.GET.get(side, "")) for side in ("from", "to")}
+    new = version_of(variable, numbers_asked["to"] if request.GET.get("to") else max(numbers, default=None))
     earlier = [number for number in numbers if number < new.version]
-    old = version_of(variable, asked["from"] if request.GET.get("from") else (earlier or [new.version])[-1])
+    old = version_of(variable, numbers_asked["from"] if request.GET.get("from") else (earlier or [new.version])[-1])
     changes = changes_between(variable, old, new)
     is_whole, view = request.GET.get("all") == "1", request.GET.get("view") or ""
     comparison, problem = _avro(query, variable, old, new, is_whole=is_whole)
     here = reverse("ui:state_variable_compare", args=[query.id, variable.id])
-    place = reverse("ui:state_variable", args=[query.id, variable.id])
+    variable_url = reverse("ui:state_variable", args=[query.id, variable.id])
 
     def url(**more: str) -> str:
         return f"{here}?{urlencode({'from': old.version, 'to': new.version, **more})}"
@@ -302,11 +302,11 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
             request,
             title=gettext("Compare version %(old)s and version %(new)s") % {"old": old.version, "new": new.version},
             section=Section.QUERIES,
-            crumbs=(*crumbs(), query_crumb(query), Crumb(label=variable.label, url=place, code=True)),
+            crumbs=(*crumbs(), query_crumb(query), Crumb(label=variable.label, url=variable_url, code=True)),
         ),
         look=look_of(changes),
         sentence=_sentence(variable, old, new, len(changes)),
-        changes=tuple(present_change(each.to_dict()) for each in changes),
+        changes=tuple(present_change(change.to_dict()) for change in changes),
         compare_url=here,
         compare_from=choices(variable, old),
         compare_to=choices(variable, new),
@@ -332,7 +332,7 @@ def ddl_lines(version: SchemaInfo) -> str:
 def fields_as_ddl(schema: str) -> list[str]:
     """Each field of a struct as DDL; the text itself where it isn't a struct."""
     try:
-        return [ddl(json.dumps({"type": "struct", "fields": [each]})) for each in json.loads(schema)["fields"]]
+        return [ddl(json.dumps({"type": "struct", "fields": [field]})) for field in json.loads(schema)["fields"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return [schema]
 
@@ -345,13 +345,13 @@ def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes:
         if variable.encoding == "avro"
         else gettext("by position, as values don't evolve here")
     )
-    said = {"old": old.version, "new": new.version, "by": by}
+    values = {"old": old.version, "new": new.version, "by": by}
     if new.batch is None:
-        return gettext("Spark reads rows of version %(old)s with version %(new)s, field %(by)s.") % said
+        return gettext("Spark reads rows of version %(old)s with version %(new)s, field %(by)s.") % values
     return gettext(
         "Spark reads rows of version %(old)s with version %(new)s from batch %(batch)s on, field %(by)s."
     ) % {
-        **said,
+        **values,
         "batch": f"{new.batch:,}",
     }
 
@@ -370,7 +370,7 @@ def _avro(
     try:
         before, after = (schema_engine.parse("AVRO", side.avro_schema, is_new=False) for side in (old, new))
         backward, forward = schema_engine.check_both(after, (old.version, before), profile="confluent")
-        found = selectors.Comparison(
+        comparison = selectors.Comparison(
             infos[0],
             infos[1],
             differences=schema_engine.diff(before, after),
@@ -383,11 +383,11 @@ def _avro(
             what=gettext("The derived Avro schemas can't be compared: %(message)s") % {"message": error.message}
         )
     limit = None if is_whole else MAX_CARDS
-    shown = present_comparison(found, query.registry, query.registry, level="BACKWARD", limit=limit)
+    shown = present_comparison(comparison, query.registry, query.registry, level="BACKWARD", limit=limit)
     # The two sides are no versions of a subject: their addresses are the variable's own.
-    place = reverse("ui:state_variable", args=[query.id, variable.id])
+    url = reverse("ui:state_variable", args=[query.id, variable.id])
     sides = [
-        replace(side, url=f"{place}?version={side.version}", schema_id=None, registered_at=None)
+        replace(side, url=f"{url}?version={side.version}", schema_id=None, registered_at=None)
         for side in (shown.old, shown.new)
     ]
     return replace(shown, old=sides[0], new=sides[1]), None

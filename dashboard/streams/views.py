@@ -65,10 +65,10 @@ def check_new(request: HttpRequest) -> HttpResponse:
     try:
         if not path:
             raise InvalidInput(gettext("Choose a checkpoint, or give its folder."))
-        given: dict[str, Any] = {"checkpoint": path, "store": store_values(request.POST), "by": page_actor(request)}
+        arguments: dict[str, Any] = {"checkpoint": path, "store": store_values(request.POST), "by": page_actor(request)}
         if request.POST.get("do") == "load":
-            return _form(request, restart_check.check_form(request, plan=start_plan(**given)))
-        number = check_document(plan=plan, **given)
+            return _form(request, restart_check.check_form(request, plan=start_plan(**arguments)))
+        number = check_document(plan=plan, **arguments)
     except Forbidden:
         raise
     except SchemadeskError as error:

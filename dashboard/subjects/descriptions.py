@@ -43,10 +43,10 @@ REASON: Final = Field(name="reason", label=later("Why"), kind="textarea", rows=2
 
 
 def note_part(
-    actor: Actor, registry: Registry, name: SubjectName, note: Note, tags: SchemaTags, *, given: Note | None = None
+    actor: Actor, registry: Registry, name: SubjectName, note: Note, tags: SchemaTags, *, refused: Note | None = None
 ) -> NotePart:
     """What is written about a subject; `given` is what a form had that was refused, so that nothing typed is lost."""
-    shown = given or note
+    shown = refused or note
     reason = refusal(actor, "subject.describe", registry=registry.name, subject=name.qualified)
     return NotePart(
         tags=tag_chips(registry.name, note.tags),
@@ -117,7 +117,10 @@ def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, F
     info = selectors.get_version(registry, name, version, deleted=True)
     outline = selectors.outline_of(registry, name, info.version)
     tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note_of(registry, name)).fields
-    return {row.path: Fact(doc=row.doc, tags=tag_chips("", held.tags)) for row, held in zip(outline, tags, strict=True)}
+    return {
+        row.path: Fact(doc=row.doc, tags=tag_chips("", tags_of_field.tags))
+        for row, tags_of_field in zip(outline, tags, strict=True)
+    }
 
 
 # -- the list -------------------------------------------------------------------------------------------------------
@@ -185,7 +188,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
     """The chosen subjects with what would become of each. Raises NotAllowed, RegistryNotFound."""
     actor, post = page_actor(request), request.POST
     require(actor, "schema.read", registry=registry)
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     change, value = given_text(post, "change"), given_text(post, "value")
     names, problem = chosen_subjects(post.getlist("subject")), error
     action = CHANGES.get(change, ("", "subject.describe"))[1]
@@ -193,7 +196,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
         require(actor, action, registry="" if action == "people.manage" else registry, subject=name.qualified)
     if not problem:
         problem = _wrong(change, value, names)
-    notes, owners = notes_of(place, names), owners_of_many(registry, [name.qualified for name in names])
+    notes, owners = notes_of(registry_row, names), owners_of_many(registry, [name.qualified for name in names])
     rows = tuple(
         BulkRow(
             name=name.qualified,

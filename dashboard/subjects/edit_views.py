@@ -53,8 +53,8 @@ def least_version(request: HttpRequest, registry: str, subject: str) -> HttpResp
             number = whole_number(request.POST.get("version", ""), digits=9) or 0
             reason = given_text(request.POST, "reason")
             info = set_least_version(registry=registry, subject=name, version=number, reason=reason, by=actor)
-            said = gettext("Scans report who writes an older version than %(version)s from now on.")
-            messages.success(request, said % {"version": info.version})
+            message = gettext("Scans report who writes an older version than %(version)s from now on.")
+            messages.success(request, message % {"version": info.version})
     except SubjectNotFound:
         raise
     except (InvalidInput, NotFound) as error:
@@ -70,9 +70,9 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Set the standing of the version that the form names, or bring it back into good standing."""
     name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
     require(actor, "version.standing", registry=registry, subject=name.qualified)
-    wanted = given_text(request.POST, "standing")
+    status = given_text(request.POST, "standing")
     try:
-        if wanted == GOOD:
+        if status == GOOD:
             clear_standing(registry=registry, subject=name, version=version, by=actor)
             messages.success(request, gettext("Version %(version)s is in good standing again.") % {"version": version})
         else:
@@ -80,7 +80,7 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
                 registry=registry,
                 subject=name,
                 version=version,
-                standing=wanted,
+                standing=status,
                 message=given_text(request.POST, "message"),
                 ends_at=end_of_day(request.POST.get("ends_at", "")),
                 by=actor,
@@ -88,7 +88,7 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
             messages.success(
                 request,
                 gettext("Version %(version)s is %(wanted)s. Readers are told in a header.")
-                % {"version": version, "wanted": wanted},
+                % {"version": version, "wanted": status},
             )
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
@@ -101,18 +101,18 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 @require_POST
 def adopt(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Ask for the review of a version that came without a request."""
-    said = gettext("Request %(number)s asks for the adoption of version %(version)s.")
-    return _ask(request, registry, subject, request_adoption, said)
+    message = gettext("Request %(number)s asks for the adoption of version %(version)s.")
+    return _ask(request, registry, subject, request_adoption, message)
 
 
 @require_POST
 def roll_back(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Ask for an earlier version to be current again."""
-    said = gettext("Request %(number)s asks to roll back to version %(version)s.")
-    return _ask(request, registry, subject, request_roll_back, said)
+    message = gettext("Request %(number)s asks to roll back to version %(version)s.")
+    return _ask(request, registry, subject, request_roll_back, message)
 
 
-def _ask(request: HttpRequest, registry: str, subject: str, service: Callable[..., int], said: str) -> HttpResponse:
+def _ask(request: HttpRequest, registry: str, subject: str, service: Callable[..., int], message: str) -> HttpResponse:
     """Make a request about the version of the form, and lead to it; `said` names its number and the version."""
     name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
     require(actor, "promotion.request", registry=registry, subject=name.qualified)
@@ -127,7 +127,7 @@ def _ask(request: HttpRequest, registry: str, subject: str, service: Callable[..
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
         return redirect(_back_to_versions(registry, name, version))
-    messages.success(request, said % {"number": number, "version": version})
+    messages.success(request, message % {"number": number, "version": version})
     return redirect("ui:promotion", number)
 
 
@@ -181,7 +181,7 @@ def describe(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
         )
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
-        page = subject_page(request, registry, subject, given=Note(tuple(tags), doc))
+        page = subject_page(request, registry, subject, refused_note=Note(tuple(tags), doc))
         return render(request, "subjects/subject.html", {"page": page}, status=422)
     messages.success(request, gettext("The description is saved."))
     return redirect(subject_url(registry, name.qualified) + "#note")
@@ -210,8 +210,8 @@ def _apply(request: HttpRequest, registry: str, actor: Actor) -> None:
     change, value, reason = given_text(post, "change"), given_text(post, "value"), given_text(post, "reason")
     names = descriptions.chosen_subjects(post.getlist("subject"))
     if change in (descriptions.ADD, descriptions.REMOVE):
-        given = {"add": [value]} if change == descriptions.ADD else {"remove": [value]}
-        change_tags(registry=registry, subjects=names, by=actor, reason=reason, **given)
+        changes = {"add": [value]} if change == descriptions.ADD else {"remove": [value]}
+        change_tags(registry=registry, subjects=names, by=actor, reason=reason, **changes)
     else:
         _own(registry, names, actor, **{"username" if change == descriptions.OWN_USER else "group": value})
 

@@ -44,13 +44,13 @@ class Asked:
     def query(self, **other: object) -> dict[str, Any]:
         """The address's query with something else in it."""
         opened = "all" if self.opened is None else [number + 1 for number in sorted(self.opened)]
-        given: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "filter": self.filter or None,
             "open": opened or None,
             "words": self.words,
             "example": "shown" if self.example else None,
         }
-        return given | other
+        return parameters | other
 
 
 def asked_of(request: HttpRequest) -> Asked:
@@ -79,21 +79,21 @@ class Chosen:
     hidden: int = 0
 
 
-def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], asked: Asked) -> Chosen:
+def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], options: Asked) -> Chosen:
     """The fields to draw: those with the words and what they are in, else the tree as far as it is open."""
     parents = parents_of(outline)
-    if asked.filter:
-        found = frozenset(
-            number for number, item in enumerate(outline) if _matches(item, tags[number].tags, asked.filter)
+    if options.filter:
+        matches = frozenset(
+            number for number, item in enumerate(outline) if _matches(item, tags[number].tags, options.filter)
         )
-        return Chosen(tuple(sorted(_with_parents(found, parents))), found)
+        return Chosen(tuple(sorted(_with_parents(matches, parents))), matches)
     inside: dict[int, int] = {}
     for number, item in enumerate(outline):
         above = parents[number]
         if above is not None and item.depth > OPEN_DEPTH:
             inside[above] = inside.get(above, 0) + 1
-    wanted = frozenset(inside) if asked.opened is None else asked.opened
-    opened = frozenset(_with_parents({number for number in wanted if number < len(outline)}, parents))
+    opened_numbers = frozenset(inside) if options.opened is None else options.opened
+    opened = frozenset(_with_parents({number for number in opened_numbers if number < len(outline)}, parents))
     shown: set[int] = set()
     for number, item in enumerate(outline):
         above = parents[number]
@@ -104,26 +104,28 @@ def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], asked:
 
 def _with_parents(numbers: Collection[int], parents: Sequence[int | None]) -> set[int]:
     """The fields with all that they are in."""
-    found: set[int] = set()
+    positions: set[int] = set()
     for number in numbers:
         above: int | None = number
-        while above is not None and above not in found:
-            found.add(above)
+        while above is not None and above not in positions:
+            positions.add(above)
             above = parents[above]
-    return found
+    return positions
 
 
 def _matches(item: OutlineField, tags: Sequence[str], text: str) -> bool:
     """Whether the words are in what a row says; with a dot the path is looked at, else the name alone."""
-    said = "\n".join((item.path if "." in text else item.name, item.type, item.doc, *item.aliases, *tags)).casefold()
-    return all(word in said for word in text.casefold().split())
+    text_of_row = "\n".join(
+        (item.path if "." in text else item.name, item.type, item.doc, *item.aliases, *tags)
+    ).casefold()
+    return all(word in text_of_row for word in text.casefold().split())
 
 
-def begin_of(visible: Sequence[int], asked: Asked) -> int:
+def begin_of(visible: Sequence[int], options: Asked) -> int:
     """Where the page begins: as asked, else at the page of the first field that is asked to be open."""
-    begin = asked.begin
-    if begin is None and asked.opened and not asked.filter:
-        first = min(asked.opened)
+    begin = options.begin
+    if begin is None and options.opened and not options.filter:
+        first = min(options.opened)
         begin = visible.index(first) if first in visible else 0
     begin = (begin or 0) // FIELD_ROWS * FIELD_ROWS
     return begin if begin < len(visible) else 0

@@ -128,11 +128,11 @@ ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RE
 
 def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> FieldPage:
     """The page of a field. Raises RegistryNotFound, SubjectNotFound, InvalidName."""
-    place, name = get_registry(registry), parse_subject(subject)
-    found = field_history(place, name, path)
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    history = field_history(registry_row, name, path)
     actor = page_actor(request)
-    days = field_on_days(place, name, path) if found.chapters else ()
-    others = namesakes_of_other_types(found.field.name, found.field.type, by=actor) if found.field else ()
+    days = field_on_days(registry_row, name, path) if history.chapters else ()
+    others = namesakes_of_other_types(history.field.name, history.field.type, by=actor) if history.field else ()
     url = subject_url(registry, name.qualified)
     return FieldPage(
         frame=make_frame(
@@ -143,29 +143,29 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
             code=True,
             crumbs=subject_crumbs(registry, name),
             url_in=lambda other: field_url(other, name, path),
-            mirror=mirror_of(place),
+            mirror=mirror_of(registry_row),
         ),
         path=path,
         subject=name.qualified,
         subject_url=url,
-        summary=_summary(found),
-        now=_now(found),
-        tags=found.field.tags if found.field else (),
-        chapters=_chapters(registry, name, found),
+        summary=_summary(history),
+        now=_now(history),
+        tags=history.field.tags if history.field else (),
+        chapters=_chapters(registry, name, history),
         # neither what data showed nor an index of fields is kept over time
         seen="" if actor.past else _seen(days),
         days=tuple(_day(item) for item in days),
         sparkline=_sparkline(days),
         others=tuple(_other(item) for item in others),
-        needed=_needed(clients_of(place, name), path) if found.chapters and not actor.past else "",
+        needed=_needed(clients_of(registry_row, name), path) if history.chapters and not actor.past else "",
         usage_url=subject_url(registry, name.qualified, "usage"),
-        others_said="" if actor.past else _others_said(found, others),
-        bounds=_bounds(found),
+        others_said="" if actor.past else _others_said(history, others),
+        bounds=_bounds(history),
         problem=""
-        if found.chapters
+        if history.chapters
         else gettext("No version of %(qualified)s that was looked at has a field %(path)s.")
         % {"qualified": name.qualified, "path": path},
-        nearest=tuple(Link(label=other, url=field_url(registry, name, other)) for other in found.nearest),
+        nearest=tuple(Link(label=other, url=field_url(registry, name, other)) for other in history.nearest),
     )
 
 
@@ -175,30 +175,30 @@ def field_url(registry: str, subject: SubjectName, path: str) -> str:
     return f"{reverse('ui:field')}?{query}"
 
 
-def _summary(found: FieldHistory) -> str:
-    if not found.chapters:
+def _summary(history: FieldHistory) -> str:
+    if not history.chapters:
         return ""
-    first, changes = found.chapters[0], sum(len(item.changes) for item in found.chapters) - 1
+    first, changes = history.chapters[0], sum(len(item.changes) for item in history.chapters) - 1
     kind = first.changes[0].kind
     began = (
         gettext("In version %(version)s it was there already") % {"version": first.version}
         if kind == THERE
         else gettext("Version %(version)s brought it") % {"version": first.version}
     )
-    said = (
+    sentence = (
         counted(changes, "%(began)s; %(n)s change since.", "%(began)s; %(n)s changes since.", began=began)
         if changes
         else gettext("%(began)s; unchanged since.") % {"began": began}
     )
-    if found.field:
-        return said
-    return f"{said} {gettext('Version %(version)s, the newest, doesn’t have it.') % {'version': found.newest}}"
+    if history.field:
+        return sentence
+    return f"{sentence} {gettext('Version %(version)s, the newest, doesn’t have it.') % {'version': history.newest}}"
 
 
-def _now(found: FieldHistory) -> tuple[Fact, ...]:
-    if found.field is None:
+def _now(history: FieldHistory) -> tuple[Fact, ...]:
+    if history.field is None:
         return ()
-    item = found.field
+    item = history.field
     default = (
         item.default
         if item.default is not None
@@ -221,20 +221,20 @@ def _needed(clients: Sequence[ClientInfo], path: str) -> str:
         return gettext("No client is declared, so nothing is known of who needs it.")
     need = [client.name for client in clients if any(is_of(path, field) for field in client.fields)]
     silent = sum(not client.fields for client in clients)
-    said = (
+    sentence = (
         gettext("%(clients)s said to need it.") % {"clients": listed(need)}
         if need
         else gettext("No client said to need it.")
     )
     if not silent:
-        return said
+        return sentence
     rest = counted(silent, "%(n)s said nothing of fields.", "%(n)s said nothing of fields.")
-    return f"{said} {rest}"
+    return f"{sentence} {rest}"
 
 
-def _chapters(registry: str, name: SubjectName, found: FieldHistory) -> tuple[ChapterRow, ...]:
-    numbers = [item.version for item in found.chapters]
-    return tuple(_chapter(registry, name, item, is_first=item.version == numbers[0]) for item in found.chapters)
+def _chapters(registry: str, name: SubjectName, history: FieldHistory) -> tuple[ChapterRow, ...]:
+    numbers = [item.version for item in history.chapters]
+    return tuple(_chapter(registry, name, item, is_first=item.version == numbers[0]) for item in history.chapters)
 
 
 def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bool) -> ChapterRow:
@@ -294,7 +294,7 @@ def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
     at = tuple(
         (98 * (item.day - begin).days / whole + 1, 22 - 20 * share) for item, share in zip(read, shares, strict=True)
     )
-    said = gettext(
+    text = gettext(
         "Without a value, by day from %(first)s to %(last)s: %(begin)s at first, %(end)s at last, "
         "%(least)s at least and %(most)s at most."
     ) % {
@@ -305,7 +305,7 @@ def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
         "least": _percent(min(shares)),
         "most": _percent(max(shares)),
     }
-    return Sparkline(points=at, said=said)
+    return Sparkline(points=at, said=text)
 
 
 def _percent(share: float) -> str:
@@ -323,10 +323,10 @@ def _share(part: int, whole: int) -> str:
 
 
 def _place(item: Namesake) -> str:
-    said = {"subject": item.subject, "registry": item.registry, "parent": item.parent}
+    values = {"subject": item.subject, "registry": item.registry, "parent": item.parent}
     return (
         gettext("%(subject)s (%(registry)s), in %(parent)s") if item.parent else "%(subject)s (%(registry)s)"
-    ) % said
+    ) % values
 
 
 def _other(other: OtherType) -> OtherTypeRow:
@@ -344,31 +344,31 @@ def _other(other: OtherType) -> OtherTypeRow:
     )
 
 
-def _others_said(found: FieldHistory, others: Sequence[OtherType]) -> str:
-    if found.field is None:
+def _others_said(history: FieldHistory, others: Sequence[OtherType]) -> str:
+    if history.field is None:
         return ""
     if not others:
         return gettext("Wherever you may read, fields called %(field)s have this type, %(type)s.") % {
-            "field": found.field.name,
-            "type": found.field.type,
+            "field": history.field.name,
+            "type": history.field.type,
         }
     count = sum(item.many for item in others)
     return counted(
         count,
         "Here it is %(type)s; %(n)s field of the same name elsewhere has another type.",
         "Here it is %(type)s; %(n)s fields of the same name elsewhere have another type.",
-        type=found.field.type,
+        type=history.field.type,
     )
 
 
-def _bounds(found: FieldHistory) -> tuple[str, ...]:
-    said = [
+def _bounds(history: FieldHistory) -> tuple[str, ...]:
+    sentences = [
         gettext("Version %(version)s can’t be read: %(sentence)s") % {"version": version, "sentence": sentence}
-        for version, sentence in found.unread
+        for version, sentence in history.unread
     ]
-    left_out = found.versions - found.looked_at - len({version for version, _ in found.unread})
+    left_out = history.versions - history.looked_at - len({version for version, _ in history.unread})
     if left_out > 0:
-        said.append(
+        sentences.append(
             counted(left_out, "%(n)s older version wasn’t looked at.", "%(n)s older versions weren’t looked at.")
         )
-    return tuple(said)
+    return tuple(sentences)

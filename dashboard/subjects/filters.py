@@ -126,8 +126,8 @@ class Chosen:
     def of(cls, request: HttpRequest) -> Chosen:
         """The filters of an address; a value that a filter doesn't have is none."""
         values = {name: given_text(request.GET, name)[: LONGEST.get(name, MAX_VALUE)] for name in NAMES}
-        known = {name: values[name] if values[name] in words else "" for name, words in KNOWN.items()}
-        return cls({**values, **known}, COUNTS in request.GET)
+        checked = {name: values[name] if values[name] in texts else "" for name, texts in KNOWN.items()}
+        return cls({**values, **checked}, COUNTS in request.GET)
 
     @property
     def wanted(self) -> SubjectFilter:
@@ -153,37 +153,37 @@ class Counted:
         return self.facets.total is None and self.at is None
 
 
-def counted_with_page(place: Registry, chosen: Chosen, patterns: int, asked: Asked) -> Counted:
+def counted_with_page(registry: Registry, chosen: Chosen, patterns: int, query: Asked) -> Counted:
     """The numbers that the page has: all of them where that is quick, those that are kept where they are asked for."""
     if chosen.counts:
-        return counted_in_time(place, chosen)
-    is_quick = not asked.is_wide and are_quick(place, patterns)
-    return Counted(facet_counts(place, chosen.wanted) if is_quick else Facets())
+        return counted_in_time(registry, chosen)
+    is_quick = not query.is_wide and are_quick(registry, patterns)
+    return Counted(facet_counts(registry, chosen.wanted) if is_quick else Facets())
 
 
-def counted_in_time(place: Registry, chosen: Chosen) -> Counted:
+def counted_in_time(registry: Registry, chosen: Chosen) -> Counted:
     """The numbers as they were at most a minute ago. That they take too long is kept too: it isn't tried for everybody."""
 
     def count() -> tuple[int | None, dict[str, dict[str, int]]]:
-        facets = facet_counts(place, chosen.wanted, seconds=COUNTING_SECONDS)
+        facets = facet_counts(registry, chosen.wanted, seconds=COUNTING_SECONDS)
         return facets.total, {name: dict(counts) for name, counts in facets.counts.items()}
 
-    wanted = json.dumps(astuple(chosen.wanted)[:-1])  # in any order as many
-    (total, counts), at = kept(f"numbers:{place.pk}:{wanted}", count)
+    key = json.dumps(astuple(chosen.wanted)[:-1])  # in any order as many
+    (total, counts), at = kept(f"numbers:{registry.pk}:{key}", count)
     return Counted(Facets(total, counts), at)
 
 
-def numbers_part(place: Registry, chosen: Chosen, counted: Counted, *, with_words: bool) -> SubjectNumbers | None:
+def numbers_part(registry: Registry, chosen: Chosen, counted: Counted, *, with_words: bool) -> SubjectNumbers | None:
     """What is told of the numbers, and the words of the filters with them for a page that has others; None for nothing."""
     has_none = chosen.values["state"] == DELETED
     if has_none and not with_words:
         return None
-    url = with_query(subjects_url(place.name), chosen.values)
+    url = with_query(subjects_url(registry.name), chosen.values)
     is_later = counted.is_later and not has_none
-    filters = filters_of(place, chosen.values, counted) if with_words else ()
+    filters = filters_of(registry, chosen.values, counted) if with_words else ()
     return SubjectNumbers(
         url=url if is_later else "",
-        count_url=with_query(subjects_url(place.name), {**chosen.values, COUNTS: "1"}) if is_later else "",
+        count_url=with_query(subjects_url(registry.name), {**chosen.values, COUNTS: "1"}) if is_later else "",
         at=counted.at,
         is_there=counted.facets.total is not None,
         is_whole=counted.facets.is_whole,
@@ -191,17 +191,17 @@ def numbers_part(place: Registry, chosen: Chosen, counted: Counted, *, with_word
     )
 
 
-def _tags(place: Registry, *, at_once: bool) -> list[str]:
+def _tags(registry: Registry, *, at_once: bool) -> list[str]:
     """The tags of the registry, most used first; of a large one those of at most a minute ago."""
     if at_once:
-        return list(tag_counts(place))
-    tags, _ = kept(f"tags:{place.pk}", lambda: tag_counts(place))
+        return list(tag_counts(registry))
+    tags, _ = kept(f"tags:{registry.pk}", lambda: tag_counts(registry))
     return list(tags)
 
 
-def search_of(place: Registry, chosen: Mapping[str, str], counted: Counted) -> Search:
+def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> Search:
     """The search box with its filters, and those in force."""
-    base = subjects_url(place.name)
+    base = subjects_url(registry.name)
     active = tuple(
         ActiveFilter(
             label=f"{NAMES[name]}: {KNOWN.get(name, {}).get(value, value)}", url=with_query(base, {**chosen, name: ""})
@@ -209,7 +209,7 @@ def search_of(place: Registry, chosen: Mapping[str, str], counted: Counted) -> S
         for name, value in chosen.items()
         if value and name != "sort"
     )
-    filters = filters_of(place, chosen, counted)
+    filters = filters_of(registry, chosen, counted)
     return Search(
         url=base,
         query=chosen["q"],
@@ -227,17 +227,17 @@ def choice_id(name: str, value: str) -> str:
     return f"{name}-{sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
 
-def filters_of(place: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
+def filters_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
     """The filters with their numbers."""
     return tuple(
-        replace(one, choices=tuple(replace(each, id=choice_id(one.name, each.value)) for each in one.choices))
-        for one in _filters(place, chosen, counted)
+        replace(one, choices=tuple(replace(choice, id=choice_id(one.name, choice.value)) for choice in one.choices))
+        for one in _filters(registry, chosen, counted)
     )
 
 
-def _filters(place: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
+def _filters(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
     counts = {name: counted.facets.counts.get(name) for name in NAMES}
-    tags = _tags(place, at_once=counted.with_page)
+    tags = _tags(registry, at_once=counted.with_page)
     return (
         Filter(
             name="format",
@@ -257,7 +257,7 @@ def _filters(place: Registry, chosen: Mapping[str, str], counted: Counted) -> tu
         ),
         *_own(chosen, counts, ("references", "use")),
         Filter(name="tag", label=gettext("Tag"), choices=tag_choices(tags, counts["tag"], chosen["tag"])),
-        Filter(name="owner", label=gettext("Owner"), choices=owner_choices(place, counts["owner"], chosen["owner"])),
+        Filter(name="owner", label=gettext("Owner"), choices=owner_choices(registry, counts["owner"], chosen["owner"])),
         Filter(name="sort", label=gettext("Order"), choices=_words(ORDERS, chosen["sort"])),
     )
 
@@ -285,7 +285,7 @@ def _own(
 
 
 def _words(
-    words: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, untold: Collection[str] = ()
+    texts: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, untold: Collection[str] = ()
 ) -> tuple[Choice, ...]:
     return tuple(
         Choice(
@@ -297,7 +297,7 @@ def _words(
             if counts is None or value in ("", DELETED)
             else counts.get(value, None if value in untold else 0),
         )
-        for value, word in words.items()
+        for value, word in texts.items()
     )
 
 
@@ -318,5 +318,5 @@ def _choices(values: Iterable[str], chosen: str, any_word: str, counts: Mapping[
 
 def with_query(base: str, query: Mapping[str, object]) -> str:
     """The address with what of the query isn't empty."""
-    given = {name: value for name, value in query.items() if value}
-    return f"{base}?{urlencode(given)}" if given else base
+    parameters = {name: value for name, value in query.items() if value}
+    return f"{base}?{urlencode(parameters)}" if parameters else base

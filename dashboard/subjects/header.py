@@ -107,22 +107,22 @@ def propose_action(
     if registry not in order:
         return None
     reason = refusal(page_actor(request), _ASK, registry=registry, subject=name.qualified)
-    given = {"registry": registry, "subject": name.qualified} | ({"from": f"{registry}:latest"} if live else {})
-    url = f"{reverse('ui:propose')}?{urlencode(given)}"
+    parameters = {"registry": registry, "subject": name.qualified} | ({"from": f"{registry}:latest"} if live else {})
+    url = f"{reverse('ui:propose')}?{urlencode(parameters)}"
     return Action(label=gettext("Propose a version"), url=url, allowed=not reason, reason=reason, icon="pencil")
 
 
 def subject_actions(
-    request: HttpRequest, place: Registry, name: SubjectName, *, order: list[str], live: bool, selected: int
+    request: HttpRequest, registry_row: Registry, name: SubjectName, *, order: list[str], live: bool, selected: int
 ) -> tuple[Action, ...]:
     """What is done with the subject most."""
-    registry, own = place.name, name.qualified
-    found = [
+    registry, own = registry_row.name, name.qualified
+    actions = [
         _promote(request, registry, name, selected, order) if live else None,
         propose_action(request, registry, name, order=order, live=live),
         Action(label=gettext("Check a new version"), url=subject_url(registry, own, "report"), icon="shield-check"),
     ]
-    return tuple(action for action in found if action is not None)
+    return tuple(action for action in actions if action is not None)
 
 
 def more_actions(
@@ -130,7 +130,7 @@ def more_actions(
 ) -> tuple[Action, ...]:
     """What is done with the subject seldom; reasons against it stand where each leads."""
     own = name.qualified
-    found = [
+    actions = [
         Action(label=gettext("Simulate on data"), url=subject_url(registry, own, "simulate"), icon="play")
         if live
         else None,
@@ -143,13 +143,13 @@ def more_actions(
         Action(label=gettext("Policy"), url=policy_url(registry, name), icon="lock"),
         Action(label=gettext("Retire …"), url=subject_url(registry, own, "retire"), icon="x"),
     ]
-    return tuple(action for action in found if action is not None)
+    return tuple(action for action in actions if action is not None)
 
 
 def subscribe_url(registry: str, name: SubjectName) -> str:
     """The form of a new subscription to this subject; its name is taken as it is, not as a pattern."""
-    given = {"registry_pattern": pattern_of(registry), "subject_pattern": pattern_of(name.qualified)}
-    return f"{reverse('ui:subscriptions')}?{urlencode(given)}#subscribe"
+    parameters = {"registry_pattern": pattern_of(registry), "subject_pattern": pattern_of(name.qualified)}
+    return f"{reverse('ui:subscriptions')}?{urlencode(parameters)}#subscribe"
 
 
 def policy_url(registry: str, name: SubjectName) -> str:
@@ -163,7 +163,8 @@ def _promote(request: HttpRequest, registry: str, name: SubjectName, version: in
         return None
     later_ones, actor = order[order.index(registry) + 1 :], page_actor(request)
     target = next(
-        (each for each in later_ones if may(actor, _ASK, registry=each, subject=name.qualified)), later_ones[0]
+        (environment for environment in later_ones if may(actor, _ASK, registry=environment, subject=name.qualified)),
+        later_ones[0],
     )
     reason = refusal(actor, _ASK, registry=target, subject=name.qualified)
     query = urlencode({"source": registry, "target": target, "subject": name.qualified, "version": version})
@@ -178,16 +179,16 @@ def _promote(request: HttpRequest, registry: str, name: SubjectName, version: in
 
 
 def restore_action(
-    actor: Actor, name: SubjectName, held: SettingsPreconditions, mode: str, *, version: int | None = None
+    actor: Actor, name: SubjectName, preconditions: SettingsPreconditions, mode: str, *, version: int | None = None
 ) -> Action:
     """The way to take back what is soft-deleted: one version, or (None) all of the subject."""
-    place, right = held.registry, RIGHTS[RESTORE]
-    reason = refusal(actor, right, registry=place.name, subject=name.qualified)
-    if not reason and held.is_closed:
-        reason = closed_refusal(right, place, name.qualified)
-    if not reason and change_guard.stops(mode, passes=held.passes):
+    registry, right = preconditions.registry, RIGHTS[RESTORE]
+    reason = refusal(actor, right, registry=registry.name, subject=name.qualified)
+    if not reason and preconditions.is_closed:
+        reason = closed_refusal(right, registry, name.qualified)
+    if not reason and change_guard.stops(mode, passes=preconditions.passes):
         reason = gettext("The mode here is %(mode)s, in which nothing about it changes.") % {"mode": mode}
-    path, _, query = subject_url(place.name, name.qualified, "retire", version=version, do=RESTORE).partition("?")
+    path, _, query = subject_url(registry.name, name.qualified, "retire", version=version, do=RESTORE).partition("?")
     return Action(
         label=gettext("Restore …")
         if version is None
@@ -209,42 +210,42 @@ def level_origin(spoken: Spoken) -> str:
     if config.origin != ORIGINS[0]:
         return origin_words(config.origin)
     wider = spoken.inherited().config()
-    said = {
+    texts = {
         "context": gettext("set here; the context’s is %(level)s"),
         "registry": gettext("set here; the registry’s is %(level)s"),
     }.get(wider.origin, gettext("set here; the default is %(level)s"))
-    return said % {"level": wider.level}
+    return texts % {"level": wider.level}
 
 
 def level_asks(config: EffectiveConfig, settings: OwnConfig, versions: int) -> str:
     """What the level asks of a new schema, over how many versions, and what counts beside it."""
-    said = [_asked(config.level, versions)]
+    sentences = [_asked(config.level, versions)]
     if settings.compatibility_group and LEVELS[config.level].directions:
         group = {"group": settings.compatibility_group}
-        said.append(gettext("Only versions with the same %(group)s in their metadata are compared.") % group)
+        sentences.append(gettext("Only versions with the same %(group)s in their metadata are compared.") % group)
     if config.policy != NO_POLICY:
-        said.append(gettext("Beside it the rules of %(policy)s count.") % {"policy": config.policy})
-    return " ".join(said)
+        sentences.append(gettext("Beside it the rules of %(policy)s count.") % {"policy": config.policy})
+    return " ".join(sentences)
 
 
 def _asked(level: str, versions: int) -> str:
-    found = LEVELS[level]
-    if not found.directions:
+    level_rules = LEVELS[level]
+    if not level_rules.directions:
         return gettext("Nothing is checked: any schema is taken.")
     if not versions:
         return gettext("There is no version that a new schema would be held against.")
-    if found.scope == "all":
-        return _asked_of_all(found.directions, versions)
-    said = {
+    if level_rules.scope == "all":
+        return _asked_of_all(level_rules.directions, versions)
+    sentence = {
         _BOTH: gettext("A new schema and the newest version must read each other’s data."),
         ("FORWARD",): gettext("The newest version must read the data of a new schema."),
-    }.get(found.directions, gettext("A new schema must read the data of the newest version."))
+    }.get(level_rules.directions, gettext("A new schema must read the data of the newest version."))
     if versions == 1:
-        return said
+        return sentence
     older = counted(
         versions - 1, "The %(n)s version before it isn’t asked.", "The %(n)s versions before it aren’t asked."
     )
-    return f"{said} {older}"
+    return f"{sentence} {older}"
 
 
 def _asked_of_all(directions: Sequence[str], versions: int) -> str:
@@ -284,7 +285,7 @@ def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> Life
     if marks:
         return marks[-1] if life.standing is not None else marks[0]
     if life.releases:
-        where = listing(dict.fromkeys(each.environment for each in life.releases))
+        where = listing(dict.fromkeys(release.environment for release in life.releases))
         return LifeMark(
             state=LifeState.RELEASED,
             word=gettext("Released to %(where)s") % {"where": where},
@@ -297,18 +298,18 @@ def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> Life
     )
 
 
-def topic_links(actor: Actor, place: Registry, name: SubjectName) -> TopicLinks:
+def topic_links(actor: Actor, registry: Registry, name: SubjectName) -> TopicLinks:
     """The topics that carry the subject; one query."""
-    found = carrying_topics(place, name)
-    may_look = may(actor, "schema.read", registry=place.name)
-    shown = tuple(_topic(topic, may_look=may_look) for topic in found[:SHOWN_TOPICS])
+    topics = carrying_topics(registry, name)
+    may_look = may(actor, "schema.read", registry=registry.name)
+    shown = tuple(_topic(topic, may_look=may_look) for topic in topics[:SHOWN_TOPICS])
     return TopicLinks(
-        topics=shown, more=len(found) - len(shown), more_url=subject_url(place.name, name.qualified, "usage")
+        topics=shown, more=len(topics) - len(shown), more_url=subject_url(registry.name, name.qualified, "usage")
     )
 
 
 def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
-    strategies = listing(_BY.get(each, each) for each in topic.strategies)
+    strategies = listing(_BY.get(strategy, strategy) for strategy in topic.strategies)
     if not topic.is_found:
         by = gettext("by its name alone")
     elif strategies:
@@ -319,17 +320,17 @@ def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
     return TopicLink(name=topic.name, side=_SIDES.get(topic.side, topic.side), by=by, url=url if may_look else "")
 
 
-def subject_settings(name: SubjectName, spoken: Spoken, held: SettingsPreconditions) -> tuple[Setting, ...]:
+def subject_settings(name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions) -> tuple[Setting, ...]:
     """The level and the mode. Where a mirror's mode comes from is its own affair: it isn't changed here."""
-    registry, wider = held.registry, spoken.inherited()
+    registry, wider = preconditions.registry, spoken.inherited()
     config, mode = spoken.config(), spoken.mode(registry)
     url = policy_url(registry.name, name)
     own_level = next((own.level for origin, own in spoken.configs if origin == ORIGINS[0]), None)
     own_mode = next((own for origin, own in spoken.modes if origin == ORIGINS[0]), None)
-    modes = () if registry.kind == Registry.REMOTE else held.reasons(MODE, name, mode.mode)
+    modes = () if registry.kind == Registry.REMOTE else preconditions.reasons(MODE, name, mode.mode)
     return (
         _setting(
-            gettext("Compatibility"), config.level, config.origin, url, held.reasons(CONFIG, name, mode.mode),
+            gettext("Compatibility"), config.level, config.origin, url, preconditions.reasons(CONFIG, name, mode.mode),
             sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
             change=gettext("Change the level …"), own=own_level is not None, inherited=wider.config().level,
         ),
@@ -348,8 +349,8 @@ def _setting(
     why = tuple(WhyNot(code=item.code, sentence=item.sentence, cure=item.cure) for item in reasons)
     reason = why[0].sentence if why else ""
 
-    def action(words: str, icon: str) -> Action:
-        return Action(label=words, url=url, allowed=not why, reason=reason, icon=icon)
+    def action(text: str, icon: str) -> Action:
+        return Action(label=text, url=url, allowed=not why, reason=reason, icon=icon)
 
     return Setting(
         label=label,

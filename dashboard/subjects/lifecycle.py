@@ -114,14 +114,14 @@ def marks_of(life: VersionTimeline) -> tuple[LifeMark, ...]:
     marks = [_ghost()] if life.is_ghost else []
     marks += [
         LifeMark(
-            state=LifeState.of(each.state),
+            state=LifeState.of(request.state),
             word=gettext("%(word)s for %(target)s")
-            % {"word": LifeState.of(each.state).look.word, "target": each.target},
+            % {"word": LifeState.of(request.state).look.word, "target": request.target},
             sentence=gettext("Request %(id)s to %(kind)s it in %(target)s is %(state)s.")
-            % {"id": each.id, "kind": each.kind, "target": each.target, "state": each.state},
-            url=reverse("ui:promotion", args=[each.id]),
+            % {"id": request.id, "kind": request.kind, "target": request.target, "state": request.state},
+            url=reverse("ui:promotion", args=[request.id]),
         )
-        for each in life.requests
+        for request in life.requests
     ]
     if life.standing is not None:
         marks.append(standing_mark(life.standing))
@@ -157,16 +157,16 @@ def standing_part(
     releases = tuple(
         LifeMark(
             state=LifeState.RELEASED,
-            word=gettext("Released to %(environment)s") % {"environment": each.environment},
+            word=gettext("Released to %(environment)s") % {"environment": release.environment},
             sentence=gettext("As version %(version)s, by %(released_by)s on %(released_at)s UTC.")
             % {
-                "version": each.version,
-                "released_by": each.released_by,
-                "released_at": f"{each.released_at:%Y-%m-%d %H:%M}",
+                "version": release.version,
+                "released_by": release.released_by,
+                "released_at": f"{release.released_at:%Y-%m-%d %H:%M}",
             },
-            url=reverse("ui:promotion", args=[each.request]),
+            url=reverse("ui:promotion", args=[release.request]),
         )
-        for each in life.releases
+        for release in life.releases
     )
     url = f"{subject_url(registry, name.qualified)}standing"
     return StandingPart(
@@ -228,8 +228,8 @@ def _fields(standing: Standing | None) -> tuple[Field, ...]:
 
 
 def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline) -> Action | None:
-    asked = any(each.kind == PromotionRequest.ADOPT and each.target == registry for each in life.requests)
-    if not life.is_ghost or asked or life.deleted_at is not None:
+    is_asked = any(request.kind == PromotionRequest.ADOPT and request.target == registry for request in life.requests)
+    if not life.is_ghost or is_asked or life.deleted_at is not None:
         return None
     reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
     url = f"{subject_url(registry, name.qualified)}adopt"
@@ -238,8 +238,10 @@ def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline
 
 def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline, newest: int) -> Action | None:
     """Back to this version, where a newer one is current."""
-    asked = any(each.kind == PromotionRequest.ROLL_BACK and each.target == registry for each in life.requests)
-    if not newest or life.version >= newest or asked or life.deleted_at is not None:
+    is_asked = any(
+        request.kind == PromotionRequest.ROLL_BACK and request.target == registry for request in life.requests
+    )
+    if not newest or life.version >= newest or is_asked or life.deleted_at is not None:
         return None
     reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
     return Action(
@@ -251,15 +253,15 @@ def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionTime
     )
 
 
-def least_part(place: Registry, name: SubjectName, newest: int, actor: Actor) -> LeastPart | None:
+def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor) -> LeastPart | None:
     """What is set, and the form; None in the past, of which nothing is kept. `newest` is the newest live version."""
     if moment() is not None:
         return None
-    info = least_version_of(place, name)
-    reason = refusal(actor, ACTION, registry=place.name, subject=name.qualified)
+    info = least_version_of(registry, name)
+    reason = refusal(actor, ACTION, registry=registry.name, subject=name.qualified)
     if not reason and newest < 2:
         reason = gettext("There is no older version that could be forbidden.")
-    url = reverse("ui:least_version", args=[place.name, name.qualified])
+    url = reverse("ui:least_version", args=[registry.name, name.qualified])
     return LeastPart(
         version=info.version if info else None,
         is_over=info is not None and info.version > newest,
@@ -288,6 +290,6 @@ def least_part(place: Registry, name: SubjectName, newest: int, actor: Actor) ->
             label=gettext("Set the least version"), url=url, method="post", allowed=not reason, reason=reason
         ),
         clear=Action(label=gettext("Let any be written again"), url=url, method="post", icon="undo-2")
-        if info and not refusal(actor, ACTION, registry=place.name, subject=name.qualified)
+        if info and not refusal(actor, ACTION, registry=registry.name, subject=name.qualified)
         else None,
     )

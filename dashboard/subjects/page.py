@@ -99,31 +99,35 @@ class _Subject:
         return selectors.origins_of(readings, is_whole=self.window.is_whole_chain)
 
 
-def _read(request: HttpRequest, place: Registry, name: SubjectName) -> _Subject:
-    numbers = selectors.version_numbers(place, name)
+def _read(request: HttpRequest, registry: Registry, name: SubjectName) -> _Subject:
+    numbers = selectors.version_numbers(registry, name)
     window = window_of(numbers, request.GET.get("version", ""), request.GET.get("before", ""), name)
-    spoken, wanted = spoken_for(place, name), window.read
+    spoken, numbers_read = spoken_for(registry, name), window.read
     group = spoken.settings().compatibility_group
     if group:
-        wanted |= selectors.earlier_peers(place, name, window.rows, group)
-    infos, readings = selectors.read_whole(place, name, only=wanted)
-    return _Subject(place, name, window, {info.version: info for info in infos}, readings, spoken, list_environments())
+        numbers_read |= selectors.earlier_peers(registry, name, window.rows, group)
+    infos, readings = selectors.read_whole(registry, name, only=numbers_read)
+    return _Subject(
+        registry, name, window, {info.version: info for info in infos}, readings, spoken, list_environments()
+    )
 
 
-def subject_page(request: HttpRequest, registry: str, subject: str, *, given: Note | None = None) -> SubjectPage:
+def subject_page(request: HttpRequest, registry: str, subject: str, *, refused_note: Note | None = None) -> SubjectPage:
     """The page of one subject; `given` is the description that a form had which was refused.
 
     Raises SubjectNotFound, VersionNotFound, InvalidName.
     """
-    place, name = get_registry(registry), parse_subject(subject)
-    whole, actor = _read(request, place, name), page_actor(request)
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    whole, actor = _read(request, registry_row, name), page_actor(request)
     window, live, order = whole.window, whole.window.live, whole.order
-    config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(place).mode
-    presence, releases = selectors.presence_of(place, name).seen_by(actor, name), releases_of(name)
-    lives = {life.version: life for life in timelines_of(place, name, by=actor, only=window.read)}
-    selected, note = whole.selected, note_of(place, name)
+    config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(registry_row).mode
+    presence, releases = selectors.presence_of(registry_row, name).seen_by(actor, name), releases_of(name)
+    lives = {life.version: life for life in timelines_of(registry_row, name, by=actor, only=window.read)}
+    selected, note = whole.selected, note_of(registry_row, name)
     structure = _structure(request, whole, selected, note)
-    readable = [each for each in order if may(actor, "schema.read", registry=each, subject=name.qualified)]
+    readable = [
+        environment for environment in order if may(actor, "schema.read", registry=environment, subject=name.qualified)
+    ]
     strip = lane_strip(name, presence, releases, registry, readable, order)
     summaries = selectors.summarize_versions(whole.readings, config, settings, of=window.rows)
     return SubjectPage(
@@ -136,7 +140,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
             crumbs=(subjects_crumb(registry),),
             parts=subject_parts(registry, name, ""),
             url_in=lambda other: switch_url(other, name.qualified),
-            mirror=mirror_of(place),
+            mirror=mirror_of(registry_row),
             order=order,
         ),
         registry=registry,
@@ -149,8 +153,8 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         upgrade_order=level_order(config.level),
         mode=mode,
         state=state_mark(lives, live[0] if live else None),
-        topics=topic_links(actor, place, name),
-        actions=subject_actions(request, place, name, order=order, live=bool(live), selected=selected.version),
+        topics=topic_links(actor, registry_row, name),
+        actions=subject_actions(request, registry_row, name, order=order, live=bool(live), selected=selected.version),
         more=more_actions(request, registry, name, live=bool(live), selected=selected.version),
         export=None if actor.past else subject_export(registry, name),
         restore=_restore(request, whole, selected, mode),
@@ -161,12 +165,12 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         compare_url=subject_url(registry, name.qualified, "compare"),
         lanes=strip,
         selected=_selected(request, whole, selected, structure),
-        note_open=given is not None,
-        note=note_part(actor, place, name, note, _tags(whole, selected, structure, note), given=given),
+        note_open=refused_note is not None,
+        note=note_part(actor, registry_row, name, note, _tags(whole, selected, structure, note), refused=refused_note),
         standing=standing_part(actor, registry, name, lives[selected.version], newest=live[0] if strip and live else 0)
         if selected.version in lives
         else None,
-        open_findings=open_findings_by_subject(place.name).get(name.qualified, 0),
+        open_findings=open_findings_by_subject(registry_row.name).get(name.qualified, 0),
         findings_url=reverse("ui:findings") + "?" + urlencode({"subject": name.qualified, "registry": registry}),
         problem=None if live else _all_deleted(),
     )
@@ -186,9 +190,9 @@ def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionI
     """The way back of the whole subject where all of it is soft-deleted, else of the version that is looked at."""
     if not selected.deleted:
         return None
-    held = settings_preconditions(whole.place, page_actor(request))
+    preconditions = settings_preconditions(whole.place, page_actor(request))
     version = selected.version if whole.window.live else None
-    return restore_action(page_actor(request), whole.name, held, mode, version=version)
+    return restore_action(page_actor(request), whole.name, preconditions, mode, version=version)
 
 
 # -- the version below the table ------------------------------------------------------------------------------------------
@@ -217,8 +221,8 @@ def _tags(whole: _Subject, selected: selectors.VersionInfo, structure: Structure
 def _selected(
     request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, structure: Structure
 ) -> SelectedVersion:
-    place, name, actor = whole.place, whole.name, page_actor(request)
-    tab, url = _tab(request), subject_url(place.name, name.qualified, version=info.version)
+    registry, name, actor = whole.place, whole.name, page_actor(request)
+    tab, url = _tab(request), subject_url(registry.name, name.qualified, version=info.version)
     error = structure.error if tab in ("structure", "source") else None
     source, source_hidden = "", 0
     if tab == "source" or error:
@@ -240,23 +244,23 @@ def _selected(
         snippet=_snippet(info, error) if error else (),
         source=source,
         source_hidden=source_hidden,
-        raw_url=_raw_url(place.name, name, info.version),
+        raw_url=_raw_url(registry.name, name, info.version),
         references=tuple(
             ReferenceRow(
                 name=ref.name,
                 subject=ref.subject,
                 version=ref.version,
-                url=subject_url(place.name, ref.subject, version=ref.version),
+                url=subject_url(registry.name, ref.subject, version=ref.version),
             )
             for ref in info.schema.references
         ),
-        settings=subject_settings(name, whole.spoken, settings_preconditions(place, actor))
+        settings=subject_settings(name, whole.spoken, settings_preconditions(registry, actor))
         if tab == "settings"
         else (),
-        what_if=what_if_form(place.name, name) if tab == "settings" else None,
-        least=least_part(place, name, max(whole.window.live, default=0), actor) if tab == "settings" else None,
-        reference_lists=reference_lists(place, name, info.version, actor) if tab == "references" else None,
-        graph_url=subject_url(place.name, name.qualified, "references", version=info.version),
+        what_if=what_if_form(registry.name, name) if tab == "settings" else None,
+        least=least_part(registry, name, max(whole.window.live, default=0), actor) if tab == "settings" else None,
+        reference_lists=reference_lists(registry, name, info.version, actor) if tab == "references" else None,
+        graph_url=subject_url(registry.name, name.qualified, "references", version=info.version),
     )
 
 
@@ -266,15 +270,15 @@ def _known(whole: _Subject, info: selectors.VersionInfo) -> SchemadeskError | No
 
 
 def _unreadable(info: selectors.VersionInfo, error: SchemadeskError) -> Problem:
-    place = error if isinstance(error, InvalidSchema) and error.line else None
+    position = error if isinstance(error, InvalidSchema) and error.line else None
     cure = gettext("Its text is shown as it is stored. Register a sound version after it, and retire this one.")
     if isinstance(error, SchemaTooCostly):
         cure = gettext("Its text is shown as it is stored. Who runs this server sets the limits of time and memory.")
     return Problem(
         what=gettext("Version %(version)s can’t be read as %(format)s.")
         % {"version": info.version, "format": format_name(info.schema.schema_type)},
-        where=gettext("line %(line)s, column %(column)s") % {"line": place.line, "column": place.column}
-        if place
+        where=gettext("line %(line)s, column %(column)s") % {"line": position.line, "column": position.column}
+        if position
         else "",
         detail=error.message,
         cure=cure,

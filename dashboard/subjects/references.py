@@ -105,9 +105,9 @@ LISTS: Final = {"references": "#refers-to", "dependants": "#referred-to-by"}
 
 def references_page(request: HttpRequest, registry: str, subject: str) -> ReferencesPage:
     """The page of `?version=3`, of the latest without it. Raises SubjectNotFound, VersionNotFound, InvalidVersion."""
-    place, name = get_registry(registry), parse_subject(subject)
-    graph = reference_graph(place, name, given_text(request.GET, "version") or "latest", by=page_actor(request))
-    numbers = selectors.list_versions(place, name, deleted=True)[::-1][:MAX_VERSIONS]
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    graph = reference_graph(registry_row, name, given_text(request.GET, "version") or "latest", by=page_actor(request))
+    numbers = selectors.list_versions(registry_row, name, deleted=True)[::-1][:MAX_VERSIONS]
     return ReferencesPage(
         frame=make_frame(
             request,
@@ -117,7 +117,7 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
             crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "references"),
             url_in=lambda other: switch_url(other, name.qualified, "references"),
-            mirror=mirror_of(place),
+            mirror=mirror_of(registry_row),
         ),
         subject=name.qualified,
         version=graph.version,
@@ -130,9 +130,9 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
     )
 
 
-def reference_lists(place: Registry, name: SubjectName, version: int, by: Actor) -> ReferenceLists:
+def reference_lists(registry: Registry, name: SubjectName, version: int, by: Actor) -> ReferenceLists:
     """What a version refers to and what refers to its subject, one step each way."""
-    return _lists(place.name, reference_graph(place, name, version, by=by, steps=1))
+    return _lists(registry.name, reference_graph(registry, name, version, by=by, steps=1))
 
 
 def _lists(registry: str, graph: ReferenceGraph) -> ReferenceLists:
@@ -225,23 +225,23 @@ class _Drawing:
         root: _Key = (self.graph.subject, self.graph.version)
         columns = [*reversed(left), _Column(0, {}, 0), *right]
         height = max(_height(column.length) for column in columns)
-        places: dict[tuple[int, _Key], tuple[int, int]] = {}
+        positions: dict[tuple[int, _Key], tuple[int, int]] = {}
         boxes: list[GraphBox] = []
         for position, column in enumerate(columns):
             x = position * (BOX_WIDTH + GAP) + 2
             top = (height - _height(max(column.length, 1))) // 2 + 2
             if column.step == 0:
-                places[0, root] = x, top
+                positions[0, root] = x, top
                 boxes.append(self._root(x, top))
             for line, (key, node) in enumerate(column.nodes.items()):
-                places[column.step, key] = x, top + line * (BOX_HEIGHT + SPACE)
-                boxes.append(self._box(*places[column.step, key], column.step, node))
+                positions[column.step, key] = x, top + line * (BOX_HEIGHT + SPACE)
+                boxes.append(self._box(*positions[column.step, key], column.step, node))
             if column.more:
                 boxes.append(self._rest(x, top + len(column.nodes) * (BOX_HEIGHT + SPACE), column))
         pairs = [((-step, near), (-step - 1, far), far_node) for step, near, far, far_node in left_pairs]
-        edges = [_edge(places[far], places[near], node) for near, far, node in self._rooted(pairs, root)]
+        edges = [_edge(positions[far], positions[near], node) for near, far, node in self._rooted(pairs, root)]
         pairs = [((step, near), (step + 1, far), far_node) for step, near, far, far_node in right_pairs]
-        edges += [_edge(places[near], places[far], node) for near, far, node in self._rooted(pairs, root)]
+        edges += [_edge(positions[near], positions[far], node) for near, far, node in self._rooted(pairs, root)]
         return GraphPicture(
             width=len(columns) * (BOX_WIDTH + GAP) - GAP + 4,
             height=height + 4,
@@ -288,7 +288,7 @@ class _Drawing:
     def _box(self, x: int, y: int, step: int, node: ReferenceNode) -> GraphBox:
         beyond = f", +{node.more}" if abs(step) == len(_STEPS) and node.more else ""
         if step > 0:
-            said = (
+            text = (
                 gettext("deleted")
                 if node.broken
                 else (
@@ -297,7 +297,7 @@ class _Drawing:
                     else ""
                 )
             )
-            small = f"v{node.version}{f', {said}' if said else ''}{beyond}"
+            small = f"v{node.version}{f', {text}' if text else ''}{beyond}"
             item = _referenced(self.registry, node)
         else:
             pins = ", ".join(f"v{pin}" for pin in node.pins[:3])
@@ -344,10 +344,10 @@ def _key(node: ReferenceNode) -> _Key:
 
 
 def _unique(nodes: Iterable[ReferenceNode]) -> dict[_Key, ReferenceNode]:
-    found: dict[_Key, ReferenceNode] = {}
+    unique: dict[_Key, ReferenceNode] = {}
     for node in nodes:
-        found.setdefault(_key(node), node)
-    return found
+        unique.setdefault(_key(node), node)
+    return unique
 
 
 def _height(boxes: int) -> int:

@@ -57,42 +57,44 @@ def seen_in_data(
     A finding about a field of another part of the table is told there.
     """
     listed = list(drawn)
-    known = fields_in_data(registry, subject, listed)
+    data_fields = fields_in_data(registry, subject, listed)
     others = {path.partition(".")[2].replace("{}", "[]") for path in declared}
-    elsewhere = [mark for mark in known.elsewhere if mark.path.replace("{}", "[]") not in others]
-    found = InData(
-        is_scanned=known.is_scanned,
+    elsewhere = [mark for mark in data_fields.elsewhere if mark.path.replace("{}", "[]") not in others]
+    in_data = InData(
+        is_scanned=data_fields.is_scanned,
         days=MAX_DAYS,
         undeclared=tuple(_link(mark, named=True) for mark in elsewhere[:MAX_ELSEWHERE]),
         more_undeclared=max(0, len(elsewhere) - MAX_ELSEWHERE),
     )
-    return found, {path: _field(path, known) for path in listed if path in known.fields or path in known.marks}
+    return in_data, {
+        path: _field(path, data_fields) for path in listed if path in data_fields.fields or path in data_fields.marks
+    }
 
 
-def _field(path: str, known: ObservedFields) -> SeenField:
-    seen = known.fields.get(path)
-    marks = tuple(_link(mark) for mark in known.marks.get(path, ()))
-    if seen is None or not seen.messages:
+def _field(path: str, data_fields: ObservedFields) -> SeenField:
+    field_counts = data_fields.fields.get(path)
+    marks = tuple(_link(mark) for mark in data_fields.marks.get(path, ()))
+    if field_counts is None or not field_counts.messages:
         return SeenField(marks=marks)
-    is_always = seen.filled >= seen.messages  # which says how often it was present and null
+    is_always = field_counts.filled >= field_counts.messages  # which says how often it was present and null
     return SeenField(
-        filled=_share(seen),
-        never=not seen.filled,
-        messages=seen.messages,
-        present="" if is_always else _percent(seen.present, seen.messages),
-        nulls="" if is_always else _percent(seen.nulls, seen.messages),
-        last_day=seen.last_day if seen.present else None,
+        filled=_share(field_counts),
+        never=not field_counts.filled,
+        messages=field_counts.messages,
+        present="" if is_always else _percent(field_counts.present, field_counts.messages),
+        nulls="" if is_always else _percent(field_counts.nulls, field_counts.messages),
+        last_day=field_counts.last_day if field_counts.present else None,
         marks=marks,
     )
 
 
-def _share(seen: FieldTotals) -> str:
+def _share(counts: FieldTotals) -> str:
     """In how many of the messages the field had a value."""
-    if not seen.filled:
+    if not counts.filled:
         return gettext("never")
-    if seen.filled >= seen.messages:
+    if counts.filled >= counts.messages:
         return gettext("always")
-    return _percent(seen.filled, seen.messages)
+    return _percent(counts.filled, counts.messages)
 
 
 def _percent(part: int, whole: int) -> str:
@@ -153,7 +155,7 @@ def is_of(path: str, other: str) -> bool:
 
 def read_structure(
     request: HttpRequest,
-    place: Registry,
+    registry: Registry,
     name: SubjectName,
     info: selectors.VersionInfo,
     readings: Sequence[selectors.Reading],
@@ -162,31 +164,31 @@ def read_structure(
 ) -> Structure:
     """The fields of the page that the address asks for; two queries besides what data say of them."""
     try:
-        outline = schema_engine.outline(selectors.parsed_of(place, info, readings))
+        outline = schema_engine.outline(selectors.parsed_of(registry, info, readings))
     except UNREADABLE as error:
         return Structure(error=error)
-    held = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note)
-    tags, asked = held.fields, asked_of(request)
+    outline_tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note)
+    tags, options = outline_tags.fields, asked_of(request)
 
     def url(**other: object) -> str:
-        return subject_url(place.name, name.qualified, version=info.version, **asked.query(**other))
+        return subject_url(registry.name, name.qualified, version=info.version, **options.query(**other))
 
-    chosen = chosen_of(outline, tags, asked)
-    begin = begin_of(chosen.visible, asked)
+    chosen = chosen_of(outline, tags, options)
+    begin = begin_of(chosen.visible, options)
     drawn = chosen.visible[begin : begin + FIELD_ROWS]
-    clients = clients_of(place, name)
-    in_data, seen = seen_in_data(
-        place, name, drawn=[outline[number].path for number in drawn], declared=(item.path for item in outline)
+    clients = clients_of(registry, name)
+    in_data, fields_in_data = seen_in_data(
+        registry, name, drawn=[outline[number].path for number in drawn], declared=(item.path for item in outline)
     )
-    about = {"registry": place.name, "subject": name.qualified}
-    rows = _Rows(origins, seen, clients, about)
+    about = {"registry": registry.name, "subject": name.qualified}
+    rows = _Rows(origins, fields_in_data, clients, about)
     return Structure(
-        tags=held,
+        tags=outline_tags,
         fields=tuple(rows.row(number, outline[number], tags[number], chosen, url) for number in drawn),
         paging=_paging(begin, len(drawn), len(chosen.visible), url),
-        tree=_tree(place, name, info, asked, chosen, clients, len(outline), url),
+        tree=_tree(registry, name, info, options, chosen, clients, len(outline), url),
         in_data=in_data,
-        words_url=url(words=None if asked.words else "business", fields=begin or None) if outline else "",
+        words_url=url(words=None if options.words else "business", fields=begin or None) if outline else "",
     )
 
 
@@ -214,7 +216,7 @@ class _Rows:
     clients: Sequence[ClientInfo]
     history: Mapping[str, str]
 
-    def row(self, number: int, item: OutlineField, held: FieldTags, chosen: Chosen, url: _Url) -> FieldRow:
+    def row(self, number: int, item: OutlineField, field_tags: FieldTags, chosen: Chosen, url: _Url) -> FieldRow:
         inside = chosen.inside.get(number, 0)
         is_open = number in chosen.opened
         others = sorted(chosen.opened - {number} if is_open else chosen.opened | {number})
@@ -231,8 +233,8 @@ class _Rows:
             aliases=item.aliases,
             since=self.origins.get(item.path),
             history_url=f"{reverse('ui:field')}?{urlencode({**self.history, 'path': item.path})}",
-            tags=tag_chips("", held.tags),
-            personal=held.is_personal,
+            tags=tag_chips("", field_tags.tags),
+            personal=field_tags.is_personal,
             fact=fact_name(item.path),
             seen=self.seen.get(item.path),
             inside=inside,
@@ -245,10 +247,10 @@ class _Rows:
 
 
 def _tree(
-    place: Registry,
+    registry: Registry,
     name: SubjectName,
     info: selectors.VersionInfo,
-    asked: Asked,
+    options: Asked,
     chosen: Chosen,
     clients: Sequence[ClientInfo],
     total: int,
@@ -257,31 +259,33 @@ def _tree(
     if not total:
         return None
     return Tree(
-        url=subject_url(place.name, name.qualified),
+        url=subject_url(registry.name, name.qualified),
         version=info.version,
-        filter=asked.filter,
-        kept=tuple((key, str(value)) for key, value in (("words", asked.words),) if value),
+        filter=options.filter,
+        kept=tuple((key, str(value)) for key, value in (("words", options.words),) if value),
         said=_found_said(len(chosen.found), total) if chosen.found is not None else "",
-        clear_url=url(filter=None) if asked.filter else "",
+        clear_url=url(filter=None) if options.filter else "",
         open_all_url=url(open="all") if chosen.hidden else "",
         hidden=chosen.hidden,
         close_url=url(open=None) if chosen.opened and not chosen.hidden else "",
         shows_users=any(client.fields for client in clients),
-        users=_users_said(clients, count_referrers(place, name, info.version)),
-        usage_url=subject_url(place.name, name.qualified, "usage") + "#clients-title",
-        example_url=url(example=None if asked.example else "shown"),
-        example=_example(place, name, info.version) if asked.example else None,
+        users=_users_said(clients, count_referrers(registry, name, info.version)),
+        usage_url=subject_url(registry.name, name.qualified, "usage") + "#clients-title",
+        example_url=url(example=None if options.example else "shown"),
+        example=_example(registry, name, info.version) if options.example else None,
     )
 
 
-def _found_said(found: int, total: int) -> str:
-    return counted(found, "%(n)s of %(total)s fields matches.", "%(n)s of %(total)s fields match.", total=f"{total:,}")
+def _found_said(matches: int, total: int) -> str:
+    return counted(
+        matches, "%(n)s of %(total)s fields matches.", "%(n)s of %(total)s fields match.", total=f"{total:,}"
+    )
 
 
 def _users_said(clients: Sequence[ClientInfo], referrers: int) -> tuple[str, ...]:
     """Who uses all of the fields, as far as that can be told."""
     silent = sum(not client.fields for client in clients)
-    said = [
+    sentences = [
         counted(
             referrers,
             "%(n)s subject refers to this version, and with it to all of its fields.",
@@ -297,24 +301,24 @@ def _users_said(clients: Sequence[ClientInfo], referrers: int) -> tuple[str, ...
         if silent
         else "",
     ]
-    return tuple(filter(None, said))
+    return tuple(filter(None, sentences))
 
 
-def _example(place: Registry, name: SubjectName, version: int) -> ExamplePanel:
+def _example(registry: Registry, name: SubjectName, version: int) -> ExamplePanel:
     try:
-        found = example_of(place, name, version)
+        example = example_of(registry, name, version)
     except SchemadeskError as error:
         return ExamplePanel(problem=error.message)
-    text = json.dumps(found.value, indent=2, ensure_ascii=False)
+    text = json.dumps(example.value, indent=2, ensure_ascii=False)
     lines = text[:EXAMPLE_CHARACTERS].split("\n")
     shown = "\n".join(lines[:EXAMPLE_LINES])
     note = (
         counted(
-            found.placeholders,
+            example.placeholders,
             "%(n)s value is a placeholder: its field is tagged as personal data.",
             "%(n)s values are placeholders: their fields are tagged as personal data.",
         )
-        if found.placeholders
+        if example.placeholders
         else ""
     )
     return ExamplePanel(
@@ -322,7 +326,7 @@ def _example(place: Registry, name: SubjectName, version: int) -> ExamplePanel:
         is_cut=len(shown) < len(text),
         note=note,
         refused=gettext("With its placeholders it doesn’t pass the schema; put in values of your own: %(why)s")
-        % {"why": found.refused}
-        if found.refused and found.placeholders
-        else found.refused,
+        % {"why": example.refused}
+        if example.refused and example.placeholders
+        else example.refused,
     )

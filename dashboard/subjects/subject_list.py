@@ -77,32 +77,39 @@ _WHY: Final = {
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
-    place = get_registry(registry)
-    chosen, signs = Chosen.of(request), signs_of(place)
+    registry_row = get_registry(registry)
+    chosen, signs = Chosen.of(request), signs_of(registry_row)
     try:
-        asked = asked_of(place, chosen.values["q"])
-        numbers = counted_with_page(place, chosen, len(signs.owned), asked)
-        found, unanswered = _found(request, place, chosen.wanted, signs, numbers.facets.total, asked), ""
+        list_query = asked_of(registry_row, chosen.values["q"])
+        numbers = counted_with_page(registry_row, chosen, len(signs.owned), list_query)
+        page_rows, unanswered = (
+            _found(request, registry_row, chosen.wanted, signs, numbers.facets.total, list_query),
+            "",
+        )
     except InvalidInput as problem:
         if not has_operators(chosen.values["q"]):
             raise
-        numbers, found, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
+        numbers, page_rows, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
     is_part = bool(getattr(request, "htmx", None))
     return SubjectList(
         frame=make_frame(
-            request, title=gettext("Subjects"), section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
+            request,
+            title=gettext("Subjects"),
+            section=Section.SUBJECTS,
+            registry=registry,
+            mirror=mirror_of(registry_row),
         ),
         registry=registry,
-        search=search_of(place, chosen.values, numbers),
-        rows=_rows(place, found.rows, signs, page_actor(request)),
-        paging=_paging(subjects_url(registry), chosen.values, found),
+        search=search_of(registry_row, chosen.values, numbers),
+        rows=_rows(registry_row, page_rows.rows, signs, page_actor(request)),
+        paging=_paging(subjects_url(registry), chosen.values, page_rows),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
-        bulk=bulk_form(page_actor(request), registry) if found.rows and chosen.values["state"] != DELETED else None,
+        bulk=bulk_form(page_actor(request), registry) if page_rows.rows and chosen.values["state"] != DELETED else None,
         links=_links(registry, chosen.values["q"]),
-        numbers=numbers_part(place, chosen, numbers, with_words=is_part),
-        unowned=_unowned(subjects_url(registry), chosen.values, found),
+        numbers=numbers_part(registry_row, chosen, numbers, with_words=is_part),
+        unowned=_unowned(subjects_url(registry), chosen.values, page_rows),
         unanswered=unanswered,
         orders=_orders(subjects_url(registry), chosen.values),
     )
@@ -110,43 +117,43 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 
 def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
     """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
-    place, chosen = get_registry(registry), Chosen.of(request)
-    return numbers_part(place, chosen, counted_in_time(place, chosen), with_words=True)
+    registry_row, chosen = get_registry(registry), Chosen.of(request)
+    return numbers_part(registry_row, chosen, counted_in_time(registry_row, chosen), with_words=True)
 
 
 def _found(
-    request: HttpRequest, place: Registry, wanted: SubjectFilter, signs: Signs, total: int | None, asked: Asked
+    request: HttpRequest, registry: Registry, filters: SubjectFilter, signs: Signs, total: int | None, list_query: Asked
 ) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
-    known: dict[str, Any] = {"signs": signs, "total": total, "asked": asked}
-    found = find_subjects(place, wanted, Page(after, before, PAGE_ROWS), **known)
-    if (after or before) and not found.rows:
-        return find_subjects(place, wanted, Page(limit=PAGE_ROWS), **known)
-    return found
+    arguments: dict[str, Any] = {"signs": signs, "total": total, "asked": list_query}
+    page_rows = find_subjects(registry, filters, Page(after, before, PAGE_ROWS), **arguments)
+    if (after or before) and not page_rows.rows:
+        return find_subjects(registry, filters, Page(limit=PAGE_ROWS), **arguments)
+    return page_rows
 
 
-def _unowned(base: str, chosen: Mapping[str, str], found: selectors.SubjectRows) -> Link | None:
+def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRows) -> Link | None:
     """What is told, with the way to all of them, where not all without an owner come first."""
-    if found.looked is None:
+    if page_rows.looked is None:
         return None
-    words = gettext("Of those without an owner, the ones among the last %(looked)s that changed come first: see all")
-    label = words % {"looked": f"{found.looked:,}"}
+    text = gettext("Of those without an owner, the ones among the last %(looked)s that changed come first: see all")
+    label = text % {"looked": f"{page_rows.looked:,}"}
     return Link(label=label, url=with_query(base, {**chosen, "attention": UNOWNED}))
 
 
 def _links(registry: str, query: str) -> tuple[Link, ...]:
     """Where the same words are looked for in everything, and lists that are made of subjects' lives."""
     base = subjects_url(registry)
-    found = [
+    links = [
         Link(label=gettext("Subjects that nothing needs"), url=reverse("ui:orphans", args=[registry])),
         Link(label=gettext("Deprecated"), url=with_query(base, {"state": "deprecated"})),
         Link(label=gettext("Soft-deleted"), url=with_query(base, {"state": DELETED})),
     ]
     if query:
-        words = gettext("Search everything for “%(query)s”") % {"query": query[:100]}
-        found.insert(0, Link(label=words, url=f"{reverse('ui:search')}?{urlencode({'q': query})}"))
-    return tuple(found)
+        text = gettext("Search everything for “%(query)s”") % {"query": query[:100]}
+        links.insert(0, Link(label=text, url=f"{reverse('ui:search')}?{urlencode({'q': query})}"))
+    return tuple(links)
 
 
 def _orders(base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
@@ -161,21 +168,25 @@ def _orders(base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
     }
 
 
-def _paging(base: str, chosen: Mapping[str, str], found: selectors.SubjectRows) -> Paging:
+def _paging(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRows) -> Paging:
     """The pages before and after, with the same filters."""
-    shown = len(found.rows)
+    shown = len(page_rows.rows)
     return Paging(
-        first=found.skipped + 1 if shown else 0,
-        last=found.skipped + shown,
-        total=found.total,
-        previous_url=with_query(base, {**chosen, "before": found.before}) if found.before else "",
-        next_url=with_query(base, {**chosen, "after": found.after}) if found.after else "",
+        first=page_rows.skipped + 1 if shown else 0,
+        last=page_rows.skipped + shown,
+        total=page_rows.total,
+        previous_url=with_query(base, {**chosen, "before": page_rows.before}) if page_rows.before else "",
+        next_url=with_query(base, {**chosen, "after": page_rows.after}) if page_rows.after else "",
     )
 
 
 def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor) -> tuple[SubjectRow, ...]:
     order, readable = list_environments(), extent_of(actor, READ)
-    columns = [each for each in order if readable.has(each)] if registry.name in order else [registry.name]
+    columns = (
+        [environment for environment in order if readable.has(environment)]
+        if registry.name in order
+        else [registry.name]
+    )
     rows = [_as_read(row, actor) for row in rows]
     pending = open_requests_of([row.subject for row in rows], actor)
     notes = notes_of(registry, [row.subject for row in rows])
@@ -197,8 +208,12 @@ def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, ac
 def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
     """The row with the versions of those registries alone in which the reader may read the subject."""
     name = row.subject.qualified
-    seen = {place: found for place, found in row.versions.items() if may(actor, READ, registry=place, subject=name)}
-    return replace(row, versions=seen)
+    readable_versions = {
+        registry: version
+        for registry, version in row.versions.items()
+        if may(actor, READ, registry=registry, subject=name)
+    }
+    return replace(row, versions=readable_versions)
 
 
 def _pending(request: int | None) -> str:
@@ -227,7 +242,7 @@ def _row(
     name = row.subject.qualified
     newest = max(row.versions.values(), default=0)
     request, is_asked = pending.get(row.subject), row.subject in pending
-    wrong = () if row.deleted else signs.of(row)
+    row_signs = () if row.deleted else signs.of(row)
     return SubjectRow(
         name=row.subject.subject,
         qualified=name,
@@ -238,12 +253,12 @@ def _row(
         level_inherited=not row.level_is_own,
         versions=tuple(
             VersionChip(
-                environment=environment_of(place, order),
-                version=row.versions.get(place),
-                behind=newest - row.versions[place] if place in row.versions else 0,
-                url=subject_url(place, name) if place in row.versions else "",
+                environment=environment_of(column, order),
+                version=row.versions.get(column),
+                behind=newest - row.versions[column] if column in row.versions else 0,
+                url=subject_url(column, name) if column in row.versions else "",
             )
-            for place in columns
+            for column in columns
         ),
         version_count=row.live_versions,
         open_findings=signs.findings.get(name, 0),
@@ -253,8 +268,8 @@ def _row(
         changed_at=row.changed_at,
         changed_by=row.changed_by,
         deleted=row.deleted,
-        health=None if row.deleted else SubjectHealth.of(wrong[0]) if wrong else SubjectHealth.GOOD,
-        reasons=tuple(_WHY[sign] for sign in wrong) or (gettext("Nothing of it needs attention."),),
+        health=None if row.deleted else SubjectHealth.of(row_signs[0]) if row_signs else SubjectHealth.GOOD,
+        reasons=tuple(_WHY[sign] for sign in row_signs) or (gettext("Nothing of it needs attention."),),
     )
 
 
@@ -264,18 +279,19 @@ def deprecate_page(request: HttpRequest, registry: str, *, error: str = "") -> S
     require(actor, "schema.read", registry=registry)
     if not may_somewhere(actor, RIGHTS[DEPRECATE]):
         require(actor, RIGHTS[DEPRECATE], registry=registry)
-    place, names = get_registry(registry), chosen_subjects(post.getlist("subject"))
+    registry_row, names = get_registry(registry), chosen_subjects(post.getlist("subject"))
     if not 1 <= len(names) <= MOST:
-        said = gettext("Choose 1 to %(most)s subjects in the list, not %(count)s.")
+        message = gettext("Choose 1 to %(most)s subjects in the list, not %(count)s.")
         return SeveralPage(
             frame=_frame(request, registry),
             rows=(),
             back_url=subjects_url(registry),
             problem=Problem(
-                what=said % {"most": MOST, "count": len(names)}, cure=gettext("Go back to the list and choose again.")
+                what=message % {"most": MOST, "count": len(names)},
+                cure=gettext("Go back to the list and choose again."),
             ),
         )
-    live = _live(place, names)
+    live = _live(registry_row, names)
     rows = tuple(
         SeveralRow(
             name=name.qualified,
@@ -309,12 +325,12 @@ def done_page(request: HttpRequest, registry: str, done: Sequence[Outcome]) -> S
     """What became of each."""
     rows = tuple(
         SeveralRow(
-            name=each.subject.qualified,
-            url=subject_url(registry, each.subject.qualified),
-            what=counted(len(each.versions), "%(n)s version", "%(n)s versions"),
-            why_not=each.refusal,
+            name=outcome.subject.qualified,
+            url=subject_url(registry, outcome.subject.qualified),
+            what=counted(len(outcome.versions), "%(n)s version", "%(n)s versions"),
+            why_not=outcome.refusal,
         )
-        for each in done
+        for outcome in done
     )
     good = sum(not row.why_not for row in rows)
     return SeveralPage(
@@ -347,11 +363,11 @@ def _fields(request: HttpRequest, error: str) -> tuple[Field, ...]:
     )
 
 
-def _live(place: Registry, names: Sequence[SubjectName]) -> dict[SubjectName, int]:
+def _live(registry: Registry, names: Sequence[SubjectName]) -> dict[SubjectName, int]:
     """How many live versions each has, of those that have any; one query."""
-    rows = SubjectActivity.objects.filter(among(names, "subject__"), registry_id=place.pk)
-    found = rows.values_list("subject__context__name", "subject__name", "live_versions")
-    return {SubjectName(context, name): number for context, name, number in found}
+    rows = SubjectActivity.objects.filter(among(names, "subject__"), registry_id=registry.pk)
+    counts = rows.values_list("subject__context__name", "subject__name", "live_versions")
+    return {SubjectName(context, name): number for context, name, number in counts}
 
 
 def _frame(request: HttpRequest, registry: str) -> Frame:

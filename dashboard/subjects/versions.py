@@ -95,21 +95,21 @@ def _against(registry: str, name: SubjectName, info: VersionInfo, summary: Versi
 
 def _live_in(name: SubjectName, presence: SubjectPresence, fingerprint: str, order: list[str]) -> tuple[LivePlace, ...]:
     """The environments that have the version's content, with the number, the id and the time that it has there."""
-    found = []
-    for place in order:
-        version = presence.version_with(place, fingerprint)
+    environments = []
+    for environment in order:
+        version = presence.version_with(environment, fingerprint)
         if version is not None:
-            arrival = presence.arrivals[place, version]
-            found.append(
+            arrival = presence.arrivals[environment, version]
+            environments.append(
                 LivePlace(
-                    environment=environment_of(place, order),
+                    environment=environment_of(environment, order),
                     version=version,
                     schema_id=arrival.schema_id,
                     since=arrival.since,
-                    url=subject_url(place, name.qualified, version=version),
+                    url=subject_url(environment, name.qualified, version=version),
                 )
             )
-    return tuple(found)
+    return tuple(environments)
 
 
 #: columns that are drawn, the newest ones
@@ -159,25 +159,25 @@ def lane_strip(
 def _columns(presence: SubjectPresence, registry: str, order: Sequence[str]) -> list[_Column]:
     """The registry's versions, and contents that it lacks of the environments; oldest first, the registry's by number."""
     own = _of(presence, registry)
-    known, others = {column.fingerprint for column in own}, []
-    for place in order:
-        for column in _of(presence, place):
-            if column.fingerprint not in known:
-                known.add(column.fingerprint)
+    fingerprints, others = {column.fingerprint for column in own}, []
+    for environment in order:
+        for column in _of(presence, environment):
+            if column.fingerprint not in fingerprints:
+                fingerprints.add(column.fingerprint)
                 others.append(column)
-    found: list[_Column] = []
+    columns: list[_Column] = []
     others.sort(key=lambda column: column.since)
     for column in own:  # imported ones may be older than what has a smaller number: the order of numbers goes first
         while others and others[0].since < column.since:
-            found.append(others.pop(0))
-        found.append(column)
-    return [*found, *others]
+            columns.append(others.pop(0))
+        columns.append(column)
+    return [*columns, *others]
 
 
-def _of(presence: SubjectPresence, place: str) -> list[_Column]:
+def _of(presence: SubjectPresence, environment: str) -> list[_Column]:
     return [
-        _Column(presence.arrivals[place, version].since, place, version, fingerprint)
-        for version, fingerprint in sorted(presence.held.get(place, {}).items())
+        _Column(presence.arrivals[environment, version].since, environment, version, fingerprint)
+        for version, fingerprint in sorted(presence.held.get(environment, {}).items())
     ]
 
 
@@ -190,20 +190,20 @@ def _lanes(
     order: list[str],
 ) -> tuple[Lane, ...]:
     lanes, above = [], set[str]()
-    for place in shown:
-        newest = max(presence.held.get(place, {}), default=0)
+    for environment in shown:
+        newest = max(presence.held.get(environment, {}), default=0)
         cells = []
         for column in columns:
-            there = presence.version_with(place, column.fingerprint)
+            there = presence.version_with(environment, column.fingerprint)
             linked = column.fingerprint in above
-            cells.append(_cell(place, name, column.version, there, newest, presence, releases, linked=linked))
+            cells.append(_cell(environment, name, column.version, there, newest, presence, releases, linked=linked))
         above = {column.fingerprint for column, cell in zip(columns, cells, strict=True) if cell.there}
-        lanes.append(Lane(environment=environment_of(place, order), cells=tuple(cells)))
+        lanes.append(Lane(environment=environment_of(environment, order), cells=tuple(cells)))
     return tuple(lanes)
 
 
 def _cell(
-    place: str,
+    environment: str,
     name: SubjectName,
     number: int,
     there: int | None,
@@ -215,14 +215,14 @@ def _cell(
 ) -> LaneCell:
     if there is None:
         return LaneCell(version=number)
-    arrival = presence.arrivals[place, there]
+    arrival = presence.arrivals[environment, there]
     return LaneCell(
         version=number,
         there=there,
         current=there == newest,
-        direct=(place, there) not in releases,
+        direct=(environment, there) not in releases,
         linked=linked,
-        url=subject_url(place, name.qualified, version=there),
+        url=subject_url(environment, name.qualified, version=there),
         schema_id=arrival.schema_id,
         since=arrival.since,
     )
@@ -299,21 +299,23 @@ class Window:
         )
 
 
-def window_of(numbers: Sequence[tuple[int, bool]], asked: str, before: str, name: SubjectName) -> Window:
+def window_of(numbers: Sequence[tuple[int, bool]], version: str, before: str, name: SubjectName) -> Window:
     """The window with the version that is asked for ("": the newest), or with the rows before a version.
 
     Raises VersionNotFound.
     """
-    places = {str(number): place for place, (number, _) in enumerate(numbers)}
-    if asked and asked not in places:
+    positions = {str(number): position for position, (number, _) in enumerate(numbers)}
+    if version and version not in positions:
         raise VersionNotFound(
             gettext("Subject %(subject)s has no version %(version)s.")
-            % {"subject": name.qualified, "version": asked[:40]},
-            version=asked[:40],
+            % {"subject": name.qualified, "version": version[:40]},
+            version=version[:40],
         )
-    window = Window(numbers, int(asked)) if asked else Window(numbers, Window(numbers, 0).newest)
+    window = Window(numbers, int(version)) if version else Window(numbers, Window(numbers, 0).newest)
     limit = whole_number(before, digits=10)
-    begin = next((place for place, (number, _) in enumerate(numbers) if limit is not None and number < limit), None)
+    begin = next(
+        (position for position, (number, _) in enumerate(numbers) if limit is not None and number < limit), None
+    )
     if begin is None:
-        begin = places[str(window.selected)] // ROWS * ROWS
+        begin = positions[str(window.selected)] // ROWS * ROWS
     return Window(numbers, window.selected, begin)

@@ -42,9 +42,9 @@ def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
     _require_read(request, registry)
     htmx = getattr(request, "htmx", None)
     if htmx and htmx.target == "counts":
-        answer = render(request, "subjects/counted.html", {"numbers": subject_numbers(request, registry)})
-        patch_vary_headers(answer, VARIES)
-        return answer
+        response = render(request, "subjects/counted.html", {"numbers": subject_numbers(request, registry)})
+        patch_vary_headers(response, VARIES)
+        return response
     return render_page(request, "subjects/list.html", list_page(request, registry), {"list": "list"})
 
 
@@ -58,11 +58,13 @@ def switch(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     name, actor = parse_subject(subject), page_actor(request)
     page = request.GET.get("page", "")
     moment = {PARAMETER: request.GET[PARAMETER]} if PARAMETER in request.GET else {}
-    place = get_registry(registry)
-    if may(actor, "schema.read", registry=place.name, subject=name.qualified) and is_registered(place, name):
-        return redirect(subject_url(place.name, name.qualified, page if page in PAGES else "", **moment))
+    registry_row = get_registry(registry)
+    if may(actor, "schema.read", registry=registry_row.name, subject=name.qualified) and is_registered(
+        registry_row, name
+    ):
+        return redirect(subject_url(registry_row.name, name.qualified, page if page in PAGES else "", **moment))
     _require_read(request, registry)
-    return redirect(f"{subjects_url(place.name)}?{urlencode({'q': name.qualified, **moment})}")
+    return redirect(f"{subjects_url(registry_row.name)}?{urlencode({'q': name.qualified, **moment})}")
 
 
 @require_safe
@@ -90,9 +92,9 @@ def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     if picked:
         return redirect(picked)
     page = compare_page.compare_page(request, registry, subject)
-    answer = render_page(request, "subjects/compare.html", page, {"text": "text"} if page.comparison else {})
-    answer.status_code = (422 if "pick" in request.GET else 404) if page.problem else 200
-    return answer
+    response = render_page(request, "subjects/compare.html", page, {"text": "text"} if page.comparison else {})
+    response.status_code = (422 if "pick" in request.GET else 404) if page.problem else 200
+    return response
 
 
 def _plain_text(text: str) -> HttpResponse:

@@ -13,7 +13,7 @@ register = template.Library()
 
 
 @register.inclusion_tag("components/copy_as.html", takes_context=True)
-def copy_as(context: Context, name: str, **places: str) -> dict[str, Any]:
+def copy_as(context: Context, name: str, **parameters: str) -> dict[str, Any]:
     """Unfolded, where programs get this list: see dashboard.components.copy_as."""
     request = context.get("request")
-    return {"copy": None if request is None else lists.copy_as(request, name, **places)}
+    return {"copy": None if request is None else lists.copy_as(request, name, **parameters)}

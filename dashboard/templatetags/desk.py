@@ -190,9 +190,9 @@ def names(values: Sequence[str], limit: int = LONGEST_NAME, css: str = "mono") -
 
 
 @register.simple_tag
-def linked(places: Sequence[Link], limit: int = LONGEST_NAME, css: str = "") -> SafeString:
+def linked(links: Sequence[Link], limit: int = LONGEST_NAME, css: str = "") -> SafeString:
     """Links one after the other, for the same reason."""
-    shown = ((css, place.url, name(place.label, limit)) for place in places)
+    shown = ((css, link.url, name(link.label, limit)) for link in links)
     return format_html_join(", ", '<a class="{}" href="{}">{}</a>', shown)
 
 
@@ -277,15 +277,15 @@ def action(context: Context, what: Any, small: bool = False, anchor: str = "") -
 @register.inclusion_tag("components/actions.html", takes_context=True)
 def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
     """Buttons in a row; a reason that keeps several of them from being pressed is said once, below."""
-    reasons = [each.reason for each in what if not each.allowed]
+    reasons = [action.reason for action in what if not action.allowed]
     shared = reasons[0] if len(reasons) > 1 and len(set(reasons)) == 1 else ""
     return {"actions": what, "shared": shared, "csrf_token": context.get("csrf_token")}
 
 
 @register.inclusion_tag("components/environment.html")
-def environment(place: Any, version: int | None = None) -> dict[str, Any]:
+def environment(chip: Any, version: int | None = None) -> dict[str, Any]:
     """An environment's chip, with a version where one is meant."""
-    return {"place": place, "version": version}
+    return {"place": chip, "version": version}
 
 
 @register.simple_tag

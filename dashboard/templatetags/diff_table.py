@@ -71,8 +71,8 @@ def _half(line: Line, mark: str, sign: str, tag: str, half: str) -> str:
 
 
 def _skipped(row: Row, columns: int) -> str:
-    said = counted(row.skipped, "%(n)s unchanged line", "%(n)s unchanged lines")
-    return f'<tr class="skip-row"><td colspan="{columns}">{conditional_escape(said)}</td></tr>'
+    text = counted(row.skipped, "%(n)s unchanged line", "%(n)s unchanged lines")
+    return f'<tr class="skip-row"><td colspan="{columns}">{conditional_escape(text)}</td></tr>'
 
 
 def _sign(mark: str) -> str:

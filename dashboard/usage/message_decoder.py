@@ -36,10 +36,10 @@ WORDS: Final = {
 
 def decode_page(request: HttpRequest) -> DecodePage:
     """The form; sent, with what the message is. Raises NotAllowed."""
-    given: Mapping[str, str] = request.POST if request.method == "POST" else request.GET
+    form: Mapping[str, str] = request.POST if request.method == "POST" else request.GET
     actor = page_actor(request)
     names = registry_names(actor)
-    registry = given_text(given, "registry") or (names[0] if names else "")
+    registry = given_text(form, "registry") or (names[0] if names else "")
     require(actor, "schema.read", registry=registry)
     result, problem = None, None
     if request.method == "POST":
@@ -51,8 +51,8 @@ def decode_page(request: HttpRequest) -> DecodePage:
             problem = Problem(what=error.message)
     return DecodePage(
         frame=make_frame(request, title=gettext("Decode a message"), section=Section.SUBJECTS),
-        fields=_fields(given, names, registry),
-        more=_more(given),
+        fields=_fields(form, names, registry),
+        more=_more(form),
         submit=Action(label=gettext("Decode"), url=reverse("ui:decode"), method="post", tone="primary"),
         result=result,
         problem=problem,
@@ -62,7 +62,7 @@ def decode_page(request: HttpRequest) -> DecodePage:
 def _decoded(request: HttpRequest, registry: str) -> Decoded:
     post = request.POST
     context = given_text(post, "context")
-    found = decode_message(
+    message = decode_message(
         get_registry(registry),
         text=post.get("message", ""),
         headers=post.get("headers", ""),
@@ -71,24 +71,24 @@ def _decoded(request: HttpRequest, registry: str) -> Decoded:
         context=check_context(context) if context else DEFAULT_CONTEXT,
         by=page_actor(request),
     )
-    return _shown(found, registry, page_actor(request))
+    return _shown(message, registry, page_actor(request))
 
 
-def _shown(found: DecodedMessage, registry: str, actor: Actor) -> Decoded:
-    text = json.dumps(found.value, indent=2, ensure_ascii=False, default=str)
-    has_value = found.value is not None or not found.error
+def _shown(message: DecodedMessage, registry: str, actor: Actor) -> Decoded:
+    text = json.dumps(message.value, indent=2, ensure_ascii=False, default=str)
+    has_value = message.value is not None or not message.error
     return Decoded(
-        framing=FRAMINGS.get(found.framing, "none"),
-        mark=found.mark,
-        encoding=WORDS.get(found.encoding, found.encoding),
-        size=found.bytes,
-        body_size=found.body_bytes,
-        schema_id=found.schema_id,
-        guid=found.guid,
-        context=found.context if found.context != DEFAULT_CONTEXT else "",
-        format=format_name(found.schema_type),
-        type_name=found.type_name,
-        indexes=", ".join(map(str, found.indexes)),
+        framing=FRAMINGS.get(message.framing, "none"),
+        mark=message.mark,
+        encoding=WORDS.get(message.encoding, message.encoding),
+        size=message.bytes,
+        body_size=message.body_bytes,
+        schema_id=message.schema_id,
+        guid=message.guid,
+        context=message.context if message.context != DEFAULT_CONTEXT else "",
+        format=format_name(message.schema_type),
+        type_name=message.type_name,
+        indexes=", ".join(map(str, message.indexes)),
         versions=tuple(
             MeantVersion(
                 label=gettext("%(subject)s version %(version)s")
@@ -97,19 +97,19 @@ def _shown(found: DecodedMessage, registry: str, actor: Actor) -> Decoded:
                 usage_url=usage_url(registry, version.subject),
                 deleted=version.deleted,
             )
-            for version in found.versions
+            for version in message.versions
         ),
         value=text[:MOST_CHARACTERS] if has_value else "",
         cut=has_value and len(text) > MOST_CHARACTERS,
-        problems=found.problems,
-        error=found.error,
-        elsewhere=found.elsewhere,
+        problems=message.problems,
+        error=message.error,
+        elsewhere=message.elsewhere,
         has_value=has_value,
-        masked=refusal(actor, "sample.personal", registry=registry) if found.masked else "",
+        masked=refusal(actor, "sample.personal", registry=registry) if message.masked else "",
     )
 
 
-def _fields(given: Mapping[str, str], names: list[str], registry: str) -> tuple[Field, ...]:
+def _fields(form: Mapping[str, str], names: list[str], registry: str) -> tuple[Field, ...]:
     choices = tuple(Choice(value=name, label=name, selected=name == registry) for name in names)
     return (
         Field(
@@ -117,26 +117,26 @@ def _fields(given: Mapping[str, str], names: list[str], registry: str) -> tuple[
             label=gettext("Message"),
             kind="textarea",
             rows=8,
-            value=given.get("message", ""),
+            value=form.get("message", ""),
             code=True,
             required=True,
             placeholder="00 00 00 00 09 02 06 61 62 63",
             help=gettext("Hexadecimal, base64, the dump of a tool, or JSON. Nothing of it is kept."),
         ),
         Field(name="registry", label=gettext("Registry"), kind="select", choices=choices, required=True),
-        _select(given, "side", gettext("It is a"), {"value": gettext("value"), "key": gettext("key")}, "value"),
-        _select(given, "encoding", gettext("Written as"), {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
+        _select(form, "side", gettext("It is a"), {"value": gettext("value"), "key": gettext("key")}, "value"),
+        _select(form, "encoding", gettext("Written as"), {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
     )
 
 
-def _more(given: Mapping[str, str]) -> tuple[Field, ...]:
+def _more(form: Mapping[str, str]) -> tuple[Field, ...]:
     return (
         Field(
             name="headers",
             label=gettext("Headers"),
             kind="textarea",
             rows=3,
-            value=given.get("headers", ""),
+            value=form.get("headers", ""),
             code=True,
             placeholder="contentType: application/vnd.orders.v2+avro",
             help=gettext("A line each, name: value. Those that name a schema count."),
@@ -144,7 +144,7 @@ def _more(given: Mapping[str, str]) -> tuple[Field, ...]:
         Field(
             name="context",
             label=gettext("Context"),
-            value=given.get("context", ""),
+            value=form.get("context", ""),
             code=True,
             placeholder=".",
             help=gettext("Whose schema ids it carries; empty: the default one."),
@@ -152,7 +152,7 @@ def _more(given: Mapping[str, str]) -> tuple[Field, ...]:
     )
 
 
-def _select(given: Mapping[str, str], name: str, label: str, values: Mapping[str, str], usual: str) -> Field:
-    chosen = given.get(name, usual)
-    choices = tuple(Choice(value=value, label=words, selected=value == chosen) for value, words in values.items())
+def _select(form: Mapping[str, str], name: str, label: str, values: Mapping[str, str], usual: str) -> Field:
+    chosen = form.get(name, usual)
+    choices = tuple(Choice(value=value, label=text, selected=value == chosen) for value, text in values.items())
     return Field(name=name, label=label, kind="select", choices=choices, required=True)

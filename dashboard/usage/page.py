@@ -50,29 +50,29 @@ DOES_WORDS: Final = {"reads": _WORDS["reads"], "writes": _WORDS["writes"], "read
 
 def clients_part(
     request: HttpRequest,
-    place: Registry,
+    registry: Registry,
     name: SubjectName,
     versions: Sequence[int],
     *,
-    given: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
     problem: str = "",
 ) -> Clients:
     """The clients of a subject, and the form for one more with what was given; `versions` are the live ones."""
-    reason = refusal(page_actor(request), ACTION, registry=place.name, subject=name.qualified)
-    found = clients_of(place, name)
+    reason = refusal(page_actor(request), ACTION, registry=registry.name, subject=name.qualified)
+    clients = clients_of(registry, name)
     return Clients(
-        rows=tuple(_row(place, name, client, reason) for client in found[:SHOWN]),
-        hidden=max(0, len(found) - SHOWN),
-        fields=_fields(given or {}, versions),
+        rows=tuple(_row(registry, name, client, reason) for client in clients[:SHOWN]),
+        hidden=max(0, len(clients) - SHOWN),
+        fields=_fields(values or {}, versions),
         declare=Action(
             label=gettext("Declare it"),
-            url=reverse("ui:client_declare", args=[place.name, name.qualified]),
+            url=reverse("ui:client_declare", args=[registry.name, name.qualified]),
             method="post",
             allowed=not reason,
             reason=reason,
             tone="primary",
         ),
-        api=f"/api/v1/registries/{quote(place.name, safe='')}/subjects/{quote(name.qualified, safe='')}/clients/NAME",
+        api=f"/api/v1/registries/{quote(registry.name, safe='')}/subjects/{quote(name.qualified, safe='')}/clients/NAME",
         problem=Problem(what=problem) if problem else None,
     )
 
@@ -93,14 +93,14 @@ def given_client(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _row(place: Registry, name: SubjectName, client: ClientInfo, reason: str) -> ClientRow:
+def _row(registry: Registry, name: SubjectName, client: ClientInfo, reason: str) -> ClientRow:
     does = "both" if client.reads and client.writes else "reads" if client.reads else "writes"
     number = "" if client.number is None else str(client.number)
     return ClientRow(
         name=client.name,
         does=str(_WORDS[does]),
         version=number if client.version else gettext("the newest, now %(version)s") % {"version": number or "—"},
-        version_url=subject_url(place.name, name.qualified, version=client.number) if client.number else "",
+        version_url=subject_url(registry.name, name.qualified, version=client.number) if client.number else "",
         fields=client.fields,
         contact=client.contact,
         seen_at=client.seen_at,
@@ -108,7 +108,7 @@ def _row(place: Registry, name: SubjectName, client: ClientInfo, reason: str) ->
         lapsed=client.has_lapsed,
         withdraw=Action(
             label=gettext("Withdraw"),
-            url=reverse("ui:client_withdraw", args=[place.name, name.qualified]),
+            url=reverse("ui:client_withdraw", args=[registry.name, name.qualified]),
             method="post",
             allowed=not reason,
             reason=reason,
@@ -117,13 +117,13 @@ def _row(place: Registry, name: SubjectName, client: ClientInfo, reason: str) ->
     )
 
 
-def _fields(given: Mapping[str, str], versions: Sequence[int]) -> tuple[Field, ...]:
-    does, version = given.get("does", "reads"), given.get("version", "")
+def _fields(values: Mapping[str, str], versions: Sequence[int]) -> tuple[Field, ...]:
+    does, version = values.get("does", "reads"), values.get("version", "")
     return (
         Field(
             name="name",
             label=gettext("Name"),
-            value=given.get("name", ""),
+            value=values.get("name", ""),
             required=True,
             help=gettext("As its consumer group or its service is called."),
         ),
@@ -148,13 +148,13 @@ def _fields(given: Mapping[str, str], versions: Sequence[int]) -> tuple[Field, .
             kind="textarea",
             rows=3,
             code=True,
-            value=given.get("fields", ""),
+            value=values.get("fields", ""),
             help=gettext("Their paths, one a line, such as Order.id. Empty: nothing is said of fields."),
         ),
         Field(
             name="contact",
             label=gettext("Whom to talk to"),
-            value=given.get("contact", ""),
+            value=values.get("contact", ""),
             help=gettext("A team, a channel or an address."),
         ),
     )
@@ -172,7 +172,12 @@ def usage_url(registry: str, subject: str) -> str:
 
 
 def usage_page(
-    request: HttpRequest, registry: str, subject: str, *, given: Mapping[str, str] | None = None, refused: str = ""
+    request: HttpRequest,
+    registry: str,
+    subject: str,
+    *,
+    refused_values: Mapping[str, str] | None = None,
+    refused: str = "",
 ) -> UsagePage:
     """The use of a subject's versions; with `ask=1` the clusters are asked, some seconds at most each.
 
@@ -180,46 +185,46 @@ def usage_page(
 
     Raises SubjectNotFound, RegistryNotFound.
     """
-    place, name = get_registry(registry), parse_subject(subject)
+    registry_row, name = get_registry(registry), parse_subject(subject)
     ask = request.GET.get("ask") == "1"
-    found = retirement_of(place, name, by=page_actor(request), ask=ask)
-    own = [topic for topic in found.use.coverage if topic.is_own]
-    base = usage_url(place.name, name.qualified)
+    retirement = retirement_of(registry_row, name, by=page_actor(request), ask=ask)
+    own = [topic for topic in retirement.use.coverage if topic.is_own]
+    base = usage_url(registry_row.name, name.qualified)
     return UsagePage(
         frame=make_frame(
             request,
             title=gettext("Use of %(qualified)s") % {"qualified": name.qualified},
             section=Section.SUBJECTS,
-            registry=place.name,
-            crumbs=subject_crumbs(place.name, name),
-            parts=subject_parts(place.name, name, "usage"),
+            registry=registry_row.name,
+            crumbs=subject_crumbs(registry_row.name, name),
+            parts=subject_parts(registry_row.name, name, "usage"),
             url_in=lambda other: switch_url(other, name.qualified, "usage"),
         ),
         subject=name.qualified,
-        subject_url=subject_url(place.name, name.qualified),
-        decode_url=f"{reverse('ui:decode')}?{urlencode({'registry': place.name})}",
-        retire_url=subject_url(place.name, name.qualified, "retire"),
-        orphans_url=reverse("ui:orphans", args=[place.name]),
-        versions=tuple(_version(found, use, own) for use in reversed(found.use.versions)),
-        whole=verdict_of_retirement(found.subject),
-        coverage=tuple(_coverage(topic) for topic in found.use.coverage),
+        subject_url=subject_url(registry_row.name, name.qualified),
+        decode_url=f"{reverse('ui:decode')}?{urlencode({'registry': registry_row.name})}",
+        retire_url=subject_url(registry_row.name, name.qualified, "retire"),
+        orphans_url=reverse("ui:orphans", args=[registry_row.name]),
+        versions=tuple(_version(retirement, use, own) for use in reversed(retirement.use.versions)),
+        whole=verdict_of_retirement(retirement.subject),
+        coverage=tuple(_coverage(topic) for topic in retirement.use.coverage),
         declared=clients_part(
             request,
-            place,
+            registry_row,
             name,
-            [use.version for use in found.use.versions if not use.deleted],
-            given=given,
+            [use.version for use in retirement.use.versions if not use.deleted],
+            values=refused_values,
             problem=refused,
         ),
         ask_url="" if ask else f"{base}?ask=1",
-        asked_at=found.asked_at,
+        asked_at=retirement.asked_at,
         data_as_of=min((topic.checked_at for topic in own if topic.checked_at), default=None),
         problems=tuple(
             Problem(
                 what=gettext("Not all could be asked: %(problem)s") % {"problem": problem},
                 cure=gettext("What the last scans kept is used instead."),
             )
-            for problem in found.problems
+            for problem in retirement.problems
         ),
     )
 
@@ -237,13 +242,13 @@ def verdict_of_retirement(retirement: Retirement) -> RetireVerdict:
     )
 
 
-def _version(found: SubjectRetirement, use: VersionUse, own: Sequence[Coverage]) -> VersionUsage:
-    evidence = found.evidence.get(use.version, ())
+def _version(retirement: SubjectRetirement, use: VersionUse, own: Sequence[Coverage]) -> VersionUsage:
+    evidence = retirement.evidence.get(use.version, ())
     return VersionUsage(
         version=use.version,
         schema_id=use.schema_id,
-        url=subject_url(found.use.registry, found.use.subject, version=use.version),
-        verdict=verdict_of_retirement(found.versions[use.version]),
+        url=subject_url(retirement.use.registry, retirement.use.subject, version=use.version),
+        verdict=verdict_of_retirement(retirement.versions[use.version]),
         data=tuple(_topic(item) for item in use.topics[:SHOWN_TOPICS]),
         topics_hidden=max(0, len(use.topics) - SHOWN_TOPICS) + use.topics_hidden,
         state=_lines(evidence, "state"),

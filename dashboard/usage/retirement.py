@@ -108,22 +108,22 @@ class Meant:
     def url(self, step: str = "", **query: object) -> str:
         """The address of a step."""
         base = subject_url(self.place.name, self.name.qualified, "retire", version=self.version, **query)
-        path, _, given = base.partition("?")
-        return f"{path}{f'/{step}' if step else ''}{f'?{given}' if given else ''}"
+        path, _, parameters = base.partition("?")
+        return f"{path}{f'/{step}' if step else ''}{f'?{parameters}' if parameters else ''}"
 
 
 def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
     """What the address names. Raises SubjectNotFound, VersionNotFound, RegistryNotFound, InvalidInput."""
-    place, name = get_registry(registry), parse_subject(subject)
-    given = given_text(request.GET, "version")
-    version = whole_number(given, digits=10) if given else None
-    if given and version is None:
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    version_text = given_text(request.GET, "version")
+    version = whole_number(version_text, digits=10) if version_text else None
+    if version_text and version is None:
         raise InvalidInput(
-            gettext("%(given)s is no version: it is a number.") % {"given": repr(given[:20])}, field="version"
+            gettext("%(given)s is no version: it is a number.") % {"given": repr(version_text[:20])}, field="version"
         )
-    found = retirement_of(place, name, by=page_actor(request), ask=False)
-    use = found.use.versions if version is None else (found.use.version(version),)
-    return Meant(place, name, version, found, tuple(use))
+    retirement = retirement_of(registry_row, name, by=page_actor(request), ask=False)
+    use = retirement.use.versions if version is None else (retirement.use.version(version),)
+    return Meant(registry_row, name, version, retirement, tuple(use))
 
 
 def evidence_page(request: HttpRequest, what: Meant) -> RetirePage:
@@ -194,15 +194,15 @@ def _page(request: HttpRequest, what: Meant, step: str, **parts: object) -> Reti
     )
 
 
-def retire_frame(request: HttpRequest, place: Registry, name: SubjectName) -> Frame:
+def retire_frame(request: HttpRequest, registry: Registry, name: SubjectName) -> Frame:
     """The frame of every page of the wizard."""
     return make_frame(
         request,
         title=gettext("Retire %(qualified)s") % {"qualified": name.qualified},
         section=Section.SUBJECTS,
-        registry=place.name,
-        crumbs=subject_crumbs(place.name, name),
-        parts=subject_parts(place.name, name, "retire"),
+        registry=registry.name,
+        crumbs=subject_crumbs(registry.name, name),
+        parts=subject_parts(registry.name, name, "retire"),
         url_in=lambda other: switch_url(other, name.qualified, "retire"),
     )
 
@@ -211,7 +211,7 @@ def _scopes(what: Meant) -> tuple[Link, ...]:
     """The other things that could be meant."""
     base = what.found.use
     whole = (Link(label=gettext("the whole subject"), url=subject_url(base.registry, base.subject, "retire")),)
-    each = tuple(
+    links = tuple(
         Link(
             label=gettext("version %(version)s") % {"version": use.version},
             url=subject_url(base.registry, base.subject, "retire", version=use.version),
@@ -219,23 +219,25 @@ def _scopes(what: Meant) -> tuple[Link, ...]:
         for use in reversed(base.versions)
         if use.version != what.version
     )
-    return (*(whole if what.version is not None else ()), *each[:SHOWN])
+    return (*(whole if what.version is not None else ()), *links[:SHOWN])
 
 
 def _evidence(what: Meant, actor: Actor) -> RetireEvidence:
-    found = what.found
-    retirement = found.subject if what.version is None else found.versions[what.version]
+    retirements = what.found
+    retirement = retirements.subject if what.version is None else retirements.versions[what.version]
     order = list_environments()
-    held = presence_of(what.place, what.name).seen_by(actor, what.name).held
-    own = held.get(what.place.name, {})
+    versions_by_registry = presence_of(what.place, what.name).seen_by(actor, what.name).held
+    own = versions_by_registry.get(what.place.name, {})
     prints = set(own.values()) if what.version is None else {own[what.version]} if what.version in own else set()
-    places = [
+    retire_places = [
         RetirePlace(
             environment=environment_of(name, order, url=subject_url(name, what.name.qualified)),
             sentence=gettext("has it as version %(listed)s")
             % {"listed": _listed(sorted(n for n, print_ in versions.items() if print_ in prints))},
         )
-        for name, versions in sorted(held.items(), key=lambda item: order.index(item[0]) if item[0] in order else 99)
+        for name, versions in sorted(
+            versions_by_registry.items(), key=lambda item: order.index(item[0]) if item[0] in order else 99
+        )
         if prints & set(versions.values())
     ]
     referrers = what.referrers
@@ -249,8 +251,8 @@ def _evidence(what: Meant, actor: Actor) -> RetireEvidence:
         last_time=max((use.last_time for use in what.use if use.last_time), default=None),
         referrers=tuple(referrers[:SHOWN]),
         hidden_referrers=max(0, len(referrers) - SHOWN) + what.referrers_hidden,
-        places=tuple(places),
-        coverage=tuple(topic.sentence for topic in found.use.coverage if topic.is_own)[:SHOWN],
+        places=tuple(retire_places),
+        coverage=tuple(topic.sentence for topic in retirements.use.coverage if topic.is_own)[:SHOWN],
         usage_url=usage_url(what.place.name, what.name.qualified),
     )
 
@@ -319,8 +321,8 @@ def _consequence(what: Meant, choice: str) -> str:
     unreadable = gettext("Messages with %(ids)s become unreadable for good: %(how_many)s.")
     if settings.DELETED_COPY_DAYS:
         unreadable = gettext("Messages with %(ids)s become unreadable, unless it is restored: %(how_many)s.")
-    said = f"{back} {unreadable % {'ids': ids, 'how_many': _how_many(what)}}"
-    return said if all_its_own else f"{said} {gettext('What other subjects have as well stays readable.')}"
+    sentence = f"{back} {unreadable % {'ids': ids, 'how_many': _how_many(what)}}"
+    return sentence if all_its_own else f"{sentence} {gettext('What other subjects have as well stays readable.')}"
 
 
 def _coming_back() -> str:
@@ -335,13 +337,13 @@ def _coming_back() -> str:
 
 
 def _how_many(what: Meant) -> str:
-    seen = sum(use.messages for use in what.unshared)
+    messages = sum(use.messages for use in what.unshared)
     retirement = what.found.subject if what.version is None else what.found.versions[what.version]
-    if seen:
+    if messages:
         if not retirement.date:
-            return gettext("%(seen)s were seen by the scans") % {"seen": f"{seen:,}"}
+            return gettext("%(seen)s were seen by the scans") % {"seen": f"{messages:,}"}
         return gettext("%(seen)s were seen by the scans, some until %(date)s at least") % {
-            "seen": f"{seen:,}",
+            "seen": f"{messages:,}",
             "date": f"{retirement.date:%Y-%m-%d}",
         }
     if not any(topic.is_own for topic in what.found.use.coverage):
@@ -350,7 +352,7 @@ def _how_many(what: Meant) -> str:
 
 
 def _ids(use: Sequence[VersionUse]) -> str:
-    numbers = sorted({each.schema_id for each in use})
+    numbers = sorted({item.schema_id for item in use})
     return gettext("schema id %(listed)s") % {"listed": _listed(numbers)} if numbers else ""
 
 

@@ -38,34 +38,35 @@ DONE: Final = {
 ORPHANS: Final = 50
 
 
-def done_url(place: Registry, name: SubjectName, done: Retired) -> str:
+def done_url(registry: Registry, name: SubjectName, done: Retired) -> str:
     """Where it is read back; of many the first are."""
     versions, ids = (",".join(map(str, numbers[:SHOWN])) for numbers in (done.versions, done.schema_ids))
-    base = subject_url(place.name, name.qualified, "retire", did=done.choice, versions=versions, ids=ids)
+    base = subject_url(registry.name, name.qualified, "retire", did=done.choice, versions=versions, ids=ids)
     return base.replace("/retire?", "/retire/done?", 1)
 
 
 def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
     """What there is now of the versions and ids that the address names. Raises InvalidInput, RegistryNotFound."""
-    place, name = get_registry(registry), parse_subject(subject)
+    registry_row, name = get_registry(registry), parse_subject(subject)
     choice = given_text(request.GET, "did")
     numbers, ids = (_numbers(given_text(request.GET, field)) for field in ("versions", "ids"))
     if choice not in CHOICES or not numbers:
         raise InvalidInput(gettext("The address names nothing that was done."), field="did")
-    states = _states(place, name)
-    found = {number: states.get(number, gettext("isn’t there")) for number in numbers}
-    word, wanted = DONE[choice]
-    good = all(state == wanted for state in found.values())
+    states = _states(registry_row, name)
+    states_by_number = {number: states.get(number, gettext("isn’t there")) for number in numbers}
+    word, expected = DONE[choice]
+    good = all(state == expected for state in states_by_number.values())
     lines = [
-        gettext("Version %(number)s %(state)s.") % {"number": number, "state": state} for number, state in found.items()
+        gettext("Version %(number)s %(state)s.") % {"number": number, "state": state}
+        for number, state in states_by_number.items()
     ]
-    lines += [_of_id(place, name, number) for number in ids] if choice == HARD else []
+    lines += [_of_id(registry_row, name, number) for number in ids] if choice == HARD else []
     return RetirePage(
-        frame=retire_frame(request, place, name),
+        frame=retire_frame(request, registry_row, name),
         subject=name.qualified,
         what=counted(len(numbers), "%(n)s version of it", "%(n)s versions of it"),
         steps=(),
-        back_url=subject_url(place.name, name.qualified) if states else subjects_url(place.name),
+        back_url=subject_url(registry_row.name, name.qualified) if states else subjects_url(registry_row.name),
         read_back=ReadBack(
             headline=gettext("Read back: %(word)s") % {"word": word}
             if good
@@ -73,9 +74,9 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
             good=good,
             lines=tuple(lines),
             at=timezone.now(),
-            restore=_restore(request, place, name, numbers)
+            restore=_restore(request, registry_row, name, numbers)
             if choice == SOFT and good
-            else _restore_copy(request, place, name)
+            else _restore_copy(request, registry_row, name)
             if choice == HARD
             else None,
         ),
@@ -83,14 +84,14 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
 
 
 def _numbers(text: str) -> list[int]:
-    found = [whole_number(part, digits=10) for part in text.split(",")[:SHOWN]]
-    return [number for number in found if number is not None]
+    parsed = [whole_number(part, digits=10) for part in text.split(",")[:SHOWN]]
+    return [number for number in parsed if number is not None]
 
 
-def _states(place: Registry, name: SubjectName) -> dict[int, str]:
+def _states(registry: Registry, name: SubjectName) -> dict[int, str]:
     """The subject's versions as they are in the registry now."""
     try:
-        rows = get_subject(place, name, deleted=True).versions.values_list(
+        rows = get_subject(registry, name, deleted=True).versions.values_list(
             "version", "deleted_at", "standing__standing"
         )
     except NotFound:
@@ -105,9 +106,9 @@ def _states(place: Registry, name: SubjectName) -> dict[int, str]:
     }
 
 
-def _of_id(place: Registry, name: SubjectName, number: int) -> str:
+def _of_id(registry: Registry, name: SubjectName, number: int) -> str:
     try:
-        get_schema(place, number, context=name.context)
+        get_schema(registry, number, context=name.context)
     except NotFound:
         return gettext("Schema id %(number)s isn’t there: messages with it can’t be read.") % {"number": number}
     return gettext(
@@ -115,10 +116,10 @@ def _of_id(place: Registry, name: SubjectName, number: int) -> str:
     ) % {"number": number}
 
 
-def _restore(request: HttpRequest, place: Registry, name: SubjectName, numbers: Sequence[int]) -> Action:
-    reason = refusal(page_actor(request), RIGHTS[RESTORE], registry=place.name, subject=name.qualified)
+def _restore(request: HttpRequest, registry: Registry, name: SubjectName, numbers: Sequence[int]) -> Action:
+    reason = refusal(page_actor(request), RIGHTS[RESTORE], registry=registry.name, subject=name.qualified)
     version = numbers[0] if len(numbers) == 1 else None
-    url = subject_url(place.name, name.qualified, "retire", version=version, do=RESTORE)
+    url = subject_url(registry.name, name.qualified, "retire", version=version, do=RESTORE)
     return Action(
         label=f"{LABELS[RESTORE]} …",
         url=url.replace("/retire?", "/retire/confirm?", 1),
@@ -128,62 +129,64 @@ def _restore(request: HttpRequest, place: Registry, name: SubjectName, numbers: 
     )
 
 
-def _restore_copy(request: HttpRequest, place: Registry, name: SubjectName) -> Action | None:
+def _restore_copy(request: HttpRequest, registry: Registry, name: SubjectName) -> Action | None:
     """The way to the newest copy that is kept of the subject, for whoever may go there."""
-    copy = newest_copy(place, name, page_actor(request))
+    copy = newest_copy(registry, name, page_actor(request))
     if copy is None:
         return None
-    return Action(label=restore_label(copy), url=copy_url(place.name, copy.number), icon=ICONS[RESTORE])
+    return Action(label=restore_label(copy), url=copy_url(registry.name, copy.number), icon=ICONS[RESTORE])
 
 
 def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
     """A page of them; filtered by nothing but the rights of the reader. Raises RegistryNotFound, NotAllowed."""
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     after = given_text(request.GET, "after")
-    found = orphans_of(place, by=page_actor(request), after=after, limit=ORPHANS)
-    base = reverse("ui:orphans", args=[place.name])
+    orphans = orphans_of(registry_row, by=page_actor(request), after=after, limit=ORPHANS)
+    base = reverse("ui:orphans", args=[registry_row.name])
     return OrphansPage(
         frame=make_frame(
             request,
             title=gettext("Subjects that nothing needs"),
             section=Section.SUBJECTS,
-            registry=place.name,
-            crumbs=(subjects_crumb(place.name),),
+            registry=registry_row.name,
+            crumbs=(subjects_crumb(registry_row.name),),
             url_in=lambda other: reverse("ui:orphans", args=[other]),
         ),
-        sentence=_rests_on(found),
-        known=found.read > 0,
+        sentence=_rests_on(orphans),
+        known=orphans.read > 0,
         rows=tuple(
             OrphanRow(
                 subject=row.subject.qualified,
-                url=subject_url(place.name, row.subject.qualified),
+                url=subject_url(registry_row.name, row.subject.qualified),
                 versions=row.versions,
                 newest=row.newest,
                 since=row.since,
-                retire=Action(label=gettext("Retire …"), url=subject_url(place.name, row.subject.qualified, "retire")),
+                retire=Action(
+                    label=gettext("Retire …"), url=subject_url(registry_row.name, row.subject.qualified, "retire")
+                ),
             )
-            for row in found.rows
+            for row in orphans.rows
         ),
         paging=Paging(
-            first=1 if found.rows else 0,
-            last=len(found.rows),
-            total=found.total if not after else None,
+            first=1 if orphans.rows else 0,
+            last=len(orphans.rows),
+            total=orphans.total if not after else None,
             previous_url=base if after else "",
-            next_url=f"{base}?{urlencode({'after': found.after})}" if found.after else "",
+            next_url=f"{base}?{urlencode({'after': orphans.after})}" if orphans.after else "",
         ),
         sources_url=reverse("ui:sources"),
-        deprecate_url=reverse("ui:subjects_deprecate", args=[place.name])
+        deprecate_url=reverse("ui:subjects_deprecate", args=[registry_row.name])
         if may_somewhere(page_actor(request), RIGHTS[DEPRECATE])
         else "",
     )
 
 
-def _rests_on(found: Orphans) -> str:
-    if not found.topics:
+def _rests_on(orphans: Orphans) -> str:
+    if not orphans.topics:
         return gettext("No topic of this registry’s sources was ever looked at, so nothing is known of what is needed.")
     return counted(
-        found.topics,
+        orphans.topics,
         "This rests on %(n)s topic, of which messages of %(read)s were read. What other topics carry isn’t known.",
         "This rests on %(n)s topics, of which messages of %(read)s were read. What other topics carry isn’t known.",
-        read=f"{found.read:,}",
+        read=f"{orphans.read:,}",
     )

@@ -38,13 +38,13 @@ def client_declare(request: HttpRequest, registry: str, subject: str) -> HttpRes
     name, actor = parse_subject(subject), page_actor(request)
     require(actor, ACTION, registry=registry, subject=name.qualified)
     try:
-        given = given_client(request)
-        is_new = declare_client(registry=registry, subject=name, by=actor, **given)
+        values = given_client(request)
+        is_new = declare_client(registry=registry, subject=name, by=actor, **values)
     except (InvalidInput, VersionNotFound) as error:
-        page = uses.usage_page(request, registry, subject, given=request.POST.dict(), refused=error.message)
+        page = uses.usage_page(request, registry, subject, refused_values=request.POST.dict(), refused=error.message)
         return render(request, "subjects/usage.html", {"page": page}, status=422)
-    said = gettext("%(name)s is declared.") if is_new else gettext("What is said of %(name)s is saved.")
-    messages.success(request, said % {"name": given["name"]})
+    message = gettext("%(name)s is declared.") if is_new else gettext("What is said of %(name)s is saved.")
+    messages.success(request, message % {"name": values["name"]})
     return redirect(f"{uses.usage_url(registry, name.qualified)}#clients-title")
 
 

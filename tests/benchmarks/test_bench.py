@@ -27,22 +27,23 @@ def test_it_prints_every_row_and_writes_its_section(
 ) -> None:
     written = tmp_path / "benchmarks.md"
     monkeypatch.setattr(
-        "dashboard.management.commands.bench.write_section", lambda *given: measurement.write_section(*given, written)
+        "dashboard.management.commands.bench.write_section",
+        lambda *arguments: measurement.write_section(*arguments, written),
     )
     call_command("bench", "engines", *TINY, "--write")
     shown = capsys.readouterr().out
-    words = ("read a schema of 7", "estimate its cost", "check a pair of 7", "check against 3 versions", "compare 9", "prove a pair", "memory over 20 checks")  # fmt: skip
+    titles = ("read a schema of 7", "estimate its cost", "check a pair of 7", "check against 3 versions", "compare 9", "prove a pair", "memory over 20 checks")  # fmt: skip
     for name in FORMATS:
         lines = [line for line in shown.splitlines() if line.startswith(name)]
-        assert len(lines) == len(words)
-        for line, row in zip(lines, words, strict=True):
+        assert len(lines) == len(titles)
+        for line, row in zip(lines, titles, strict=True):
             assert row in line
             assert len(re.findall(r"\d+(?:\.\d+)? ms", line)) >= 2, line
         assert re.search(r"MiB, then \d+\.\d MiB", lines[-1])
     text = written.read_text()
     assert text.startswith("# Benchmarks")
     assert machine() in text
-    assert text.count("\n| ") == len(words) * len(FORMATS) + 1
+    assert text.count("\n| ") == len(titles) * len(FORMATS) + 1
 
 
 def test_python_avro_is_left_out_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +123,9 @@ def test_the_board_is_measured_with_what_it_shows_at_scale() -> None:
     ]
     assert [row.goal for row in rows].count(board.ANSWER_GOAL) == 3
     assert rows[-1].what == "work out the 60 answers of a page"
-    found = {name: board.board_rows(by=system_actor("tests"), filters=[name]).total for name in board.FILTERS}
-    assert 0 < found["behind"] < 30, "the subjects lag behind each other"
-    assert found["id differs"]
+    totals = {name: board.board_rows(by=system_actor("tests"), filters=[name]).total for name in board.FILTERS}
+    assert 0 < totals["behind"] < 30, "the subjects lag behind each other"
+    assert totals["id differs"]
     slow = board.Row("x", 0.1, 0.4, 0.3)
     assert board.cells(slow) == ("x", "100 ms", "400 ms", "300 ms (missed)", "")
     assert "30 subjects" in board.section(rows, size)

@@ -67,32 +67,32 @@ class Handler(BaseHTTPRequestHandler):
 
     do_POST = do_GET  # noqa: N815
 
-    def log_message(self, *given: Any) -> None:
+    def log_message(self, *arguments: Any) -> None:
         """Nothing."""
 
 
 @pytest.fixture
 def fakes() -> Iterator[list[Fake]]:
-    found: list[Fake] = []
-    yield found
-    for each in found:
-        each.shutdown()
-        each.server_close()
+    servers: list[Fake] = []
+    yield servers
+    for server in servers:
+        server.shutdown()
+        server.server_close()
 
 
-def started(fakes: list[Fake], **given: Any) -> Fake:
-    found = Fake(**given)
-    fakes.append(found)
-    threading.Thread(target=found.serve_forever, args=(0.05,), daemon=True).start()
-    return found
+def started(fakes: list[Fake], **options: Any) -> Fake:
+    server = Fake(**options)
+    fakes.append(server)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
 
 
 def target(fake: Fake) -> Target:
     return Target("fake", f"http://127.0.0.1:{fake.server_address[1]}")
 
 
-def told(found: list[dict[str, Any]], name: str, what: str) -> list[Any]:
-    return [each for line in found for each in line["streams"][name][what]]
+def told(reports: list[dict[str, Any]], name: str, what: str) -> list[Any]:
+    return [entry for line in reports for entry in line["streams"][name][what]]
 
 
 # -- the load generator -------------------------------------------------------------------------------------------------
@@ -101,15 +101,15 @@ def told(found: list[dict[str, Any]], name: str, what: str) -> list[Any]:
 def test_each_number_is_sent_once_and_groups_are_filled_in_turn(fakes: list[Fake]) -> None:
     fake = started(fakes)
     requests = [(0, READING), (1, NUMBERED)]
-    found = list(lines([target(fake)], [stream("mix", requests, rate=60, lanes=3)], seconds=2, serial=1_000))
+    reports = list(lines([target(fake)], [stream("mix", requests, rate=60, lanes=3)], seconds=2, serial=1_000))
     sent = [path for path in fake.seen if path.startswith("/new/")]
-    registered = told(found, "mix", "registered")
+    registered = told(reports, "mix", "registered")
     assert len(sent) == len(set(sent)) == len(registered) > 5
     numbers = sorted(int(path.rpartition("/")[2]) for path in sent)
     assert numbers == list(range(1_001, 1_001 + len(numbers))) == sorted(serial for serial, _ in registered)
     assert all(int(path.split("/")[2]) == group_of(int(path.split("/")[3])) for path in sent)
-    assert found[-1]["serial"] == numbers[-1]
-    kinds = Counter(kind for kind, _ in told(found, "mix", "taken"))
+    assert reports[-1]["serial"] == numbers[-1]
+    kinds = Counter(kind for kind, _ in told(reports, "mix", "taken"))
     assert abs(kinds[0] - kinds[1]) <= 1
     assert 60 <= sum(kinds.values()) <= 125, "no more than were due"
 
@@ -126,11 +126,11 @@ def test_a_server_that_is_gone_is_an_error_and_the_others_go_on(fakes: list[Fake
         stream("mix", [(0, READING)], rate=60, lanes=4),
         stream("steady", [(0, READING)], rate=10, lanes=2, pinned=True),
     ]
-    found = list(lines([target(dying), target(living)], streams, seconds=4, serial=1))
-    errors = told(found, "mix", "errors")
+    reports = list(lines([target(dying), target(living)], streams, seconds=4, serial=1))
+    errors = told(reports, "mix", "errors")
     assert 1 <= len(errors) <= 4, "a connection that can't be made is no error of a request"
     assert {what for _, _, _, what, _ in errors} == {"closed"}
-    last = found[-2]["streams"]
+    last = reports[-2]["streams"]
     assert last["mix"]["taken"] and not last["mix"]["errors"], "at the other server"
     assert last["steady"]["taken"], "the connection to the other server goes on"
     assert len(dying.seen) < len(living.seen)
@@ -138,19 +138,19 @@ def test_a_server_that_is_gone_is_an_error_and_the_others_go_on(fakes: list[Fake
 
 def test_what_cannot_be_sent_in_time_is_counted_and_times_are_from_when_it_was_due(fakes: list[Fake]) -> None:
     slow = started(fakes, seconds=0.5)
-    found = list(lines([target(slow)], [stream("mix", [(0, READING)], rate=10, lanes=1)], seconds=4, serial=1))
-    taken = [took for _, took in told(found, "mix", "taken")]
-    assert sum(line["streams"]["mix"]["skipped"] for line in found) > 10
+    reports = list(lines([target(slow)], [stream("mix", [(0, READING)], rate=10, lanes=1)], seconds=4, serial=1))
+    taken = [took for _, took in told(reports, "mix", "taken")]
+    assert sum(line["streams"]["mix"]["skipped"] for line in reports) > 10
     assert max(taken) > 1.0, "half a second to answer, and the wait before"
 
 
 def test_a_refusal_is_an_error_with_its_body(fakes: list[Fake]) -> None:
     refusing = started(fakes, status=503)
-    found = list(lines([target(refusing)], [stream("mix", [(7, READING)], rate=5, lanes=1)], seconds=2, serial=1))
-    errors = told(found, "mix", "errors")
-    assert not told(found, "mix", "taken") and len(errors) > 2
-    kind, _, _, what, said = errors[0]
-    assert (kind, what, json.loads(said)) == (7, "503", {"id": 1})
+    reports = list(lines([target(refusing)], [stream("mix", [(7, READING)], rate=5, lanes=1)], seconds=2, serial=1))
+    errors = told(reports, "mix", "errors")
+    assert not told(reports, "mix", "taken") and len(errors) > 2
+    kind, _, _, what, body = errors[0]
+    assert (kind, what, json.loads(body)) == (7, "503", {"id": 1})
 
 
 def test_each_kind_has_its_share() -> None:
@@ -164,8 +164,8 @@ def test_each_kind_has_its_share() -> None:
 # -- what is said of it -------------------------------------------------------------------------------------------------
 
 
-def error(what: str, said: str = "") -> Error:
-    return Error(0.0, 0.0, what, said)
+def error(what: str, text: str = "") -> Error:
+    return Error(0.0, 0.0, what, text)
 
 
 @pytest.mark.parametrize(
@@ -202,8 +202,8 @@ def test_growth_is_that_of_a_line_through_all_samples() -> None:
 def test_memory_that_rises_in_the_last_quarter_is_missed(
     megabytes: int, rises: Callable[[int], float], is_held: bool
 ) -> None:
-    seen = Seen(memory=[(float(at), {"web": int((megabytes + rises(at)) * 2**20)}) for at in range(100)])
-    assert endurance._flat("web", seen, 100.0).is_held is is_held
+    record = Seen(memory=[(float(at), {"web": int((megabytes + rises(at)) * 2**20)}) for at in range(100)])
+    assert endurance._flat("web", record, 100.0).is_held is is_held
 
 
 @pytest.mark.parametrize(("last", "is_held"), [(0.014, True), (0.016, False)])
@@ -258,10 +258,10 @@ def test_a_fault_is_over_when_its_part_is_back_and_nothing_is_wrong(
     back: float | None, wrong: float | None, is_over: bool
 ) -> None:
     now = time.monotonic()
-    seen = Seen(faults=[(FAULTS[0], now - 10)])
-    seen.errors += [Error(now + wrong, 0.1, "503", AWAY)] if wrong is not None else []
+    record = Seen(faults=[(FAULTS[0], now - 10)])
+    record.errors += [Error(now + wrong, 0.1, "503", AWAY)] if wrong is not None else []
     site: Any = Told(None if back is None else now + back)
-    assert endurance._is_over(seen, site) is is_over
+    assert endurance._is_over(record, site) is is_over
     assert endurance._is_over(Seen(), site)
 
 
@@ -279,17 +279,17 @@ def test_a_short_run_with_all_its_faults_loses_nothing(
     monkeypatch.setattr(endurance, "SHARE", 0.25)  # faults take their time: what runs beside gets the rest of it
     size = endurance.Size(minutes=0.5, subjects=10, maximum_seconds=4)
     with django_db_blocker.unblock():  # it connects to a database of its own
-        found = list(endurance.measure(size, print))
+        results = list(endurance.measure(size, print))
     shown = capsys.readouterr().out
-    said = {each.what: each for each in found if isinstance(each, Verdict)}
-    rows = [each for each in found if isinstance(each, endurance.Row)]
+    verdicts = {verdict.what: verdict for verdict in results if isinstance(verdict, Verdict)}
+    rows = [verdict for verdict in results if isinstance(verdict, endurance.Row)]
     assert len(rows) == endurance.STEPS
     assert sum(row.per_second for row in rows) > 0
     assert all(memory > 0 for memory in rows[0].memory.values()), rows[0].memory
-    assert said["registrations"].is_held, said["registrations"]
+    assert verdicts["registrations"].is_held, verdicts["registrations"]
     for fault in FAULTS:
-        assert said[fault.name].is_held, said[fault.name]
-        assert "back after" in said[fault.name].said
+        assert verdicts[fault.name].is_held, verdicts[fault.name]
+        assert "back after" in verdicts[fault.name].said
     assert "still away" not in shown
-    text = endurance.section(found, size, "A note.")
+    text = endurance.section(results, size, "A note.")
     assert "A note." in text and text.count("\n| ") == 1 + len(rows)

@@ -24,9 +24,9 @@ PLAN: dict[str, Any] = {
 }
 
 
-def entry(told: Any) -> str:
+def entry(content: Any) -> str:
     """As auto_explain writes it: what goes on in further lines begins with a tab."""
-    text = json.dumps(told, indent=2).replace("\n", "\n\t")
+    text = json.dumps(content, indent=2).replace("\n", "\n\t")
     return f"2026-01-01 00:00:00.000 UTC [77] app@db LOG:  duration: 0.123 ms  plan:\n\t{text}\n"
 
 

@@ -102,8 +102,8 @@ def test_pages_are_measured_where_they_are_shown(browser: Browser, live_server: 
         dataset.fill(SIZE)
     with running_site(live_server.url) as site:
         unshown = Page("nothing", "finding", {"finding_id": "999999"})
-        wanted = {"home", "diff of {fields} fields, most changed", "promotion, plan file", "state variable"}
-        chosen = [page for page in all_pages() if page.what in wanted]
+        titles = {"home", "diff of {fields} fields, most changed", "promotion, plan file", "state variable"}
+        chosen = [page for page in all_pages() if page.what in titles]
         rows = list(pages.measure_at(site, [*chosen, unshown], SIZE, browser))
         addresses = [page.address(site.there) for page in all_pages()]
     assert len(set(addresses)) == len(addresses)

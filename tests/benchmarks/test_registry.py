@@ -44,11 +44,12 @@ def token(ours: Target, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The page that --write writes."""
-    found = tmp_path / "benchmarks.md"
+    path = tmp_path / "benchmarks.md"
     monkeypatch.setattr(
-        "dashboard.management.commands.bench.write_section", lambda *given: measurement.write_section(*given, found)
+        "dashboard.management.commands.bench.write_section",
+        lambda *arguments: measurement.write_section(*arguments, path),
     )
-    return found
+    return path
 
 
 def lines_of(shown: str, name: str) -> list[list[str]]:
@@ -61,9 +62,18 @@ def test_every_row_of_two_registries_and_nothing_is_left(
     ours: Target, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = ours.address[1]
-    words = ("--url", ours.url, "--token-from", token, "--large", "12", "--database-pid", *map(str, ours.database_pids))
+    options = (
+        "--url",
+        ours.url,
+        "--token-from",
+        token,
+        "--large",
+        "12",
+        "--database-pid",
+        *map(str, ours.database_pids),
+    )
     beside = ("--compare", f"http://localhost:{port}/", "--compare-token-from", token)
-    call_command("bench", "registry", *TINY, *words, *beside)
+    call_command("bench", "registry", *TINY, *options, *beside)
     shown = capsys.readouterr().out
     for name in (f"127.0.0.1:{port}", f"localhost:{port}"):
         rows = lines_of(shown, name)
@@ -103,10 +113,10 @@ def test_without_an_address_our_own_server_is_measured_and_its_section_written(
 
 
 def test_who_listens_is_found_and_nobody_comes_in_without_a_token(ours: Target) -> None:
-    found = server_pids(replace(ours, pids=None))
-    assert found and ours.pids
+    pids = server_pids(replace(ours, pids=None))
+    assert pids and ours.pids
     main = psutil.Process(ours.pids[0])
-    assert set(found) <= {main.pid, *(child.pid for child in main.children())}, "the server, or its workers"
+    assert set(pids) <= {main.pid, *(child.pid for child in main.children())}, "the server, or its workers"
     assert ask(ours, [Call("GET", "/subjects")], signed=False)[0][0] == 401
     assert server_pids(Target("x", "http://192.0.2.1:8081")) is None
 
@@ -114,8 +124,8 @@ def test_who_listens_is_found_and_nobody_comes_in_without_a_token(ours: Target) 
 # -- a registry that can be broken --------------------------------------------------------------------------------------
 
 
-def is_list(answer: Any) -> bool:
-    return isinstance(answer, list)
+def is_list(content: Any) -> bool:
+    return isinstance(content, list)
 
 
 class Fake(ThreadingHTTPServer):
@@ -169,12 +179,12 @@ class Fake(ThreadingHTTPServer):
     def posted(self, parts: list[str], text: str) -> tuple[int, Any]:
         if parts[0] == "compatibility":
             return 200, {"is_compatible": True}
-        known = self.subjects.setdefault(parts[1], [])
+        texts = self.subjects.setdefault(parts[1], [])
         if len(parts) == 2:
-            return 200, self.version(parts[1], known.index(text) + 1)
+            return 200, self.version(parts[1], texts.index(text) + 1)
         number = self.ids.setdefault(text, len(self.ids) + 1)
-        if text not in known and not (self.forgets and "added_0000" in text):
-            known.append(text)
+        if text not in texts and not (self.forgets and "added_0000" in text):
+            texts.append(text)
         return 200, {"id": number}
 
 
@@ -192,10 +202,10 @@ class Handler(BaseHTTPRequestHandler):
                 what for (verb, path), what in self.server.broken.items() if verb == self.command and path in self.path
             )
             if len(self.server.seen) > self.server.refuses_after:
-                status, answer = 503, {"message": "away"}
+                status, content = 503, {"message": "away"}
             else:
-                status, answer = next(broken, None) or self.server.answer(self.command, self.path, body)
-        text = json.dumps(answer).encode()
+                status, content = next(broken, None) or self.server.answer(self.command, self.path, body)
+        text = json.dumps(content).encode()
         self.send_response(status)
         if self.server.framing == "chunks":
             self.send_header("Transfer-Encoding", "chunked")
@@ -270,11 +280,11 @@ BROKEN: dict[str, tuple[Callable[[Fake], object], str]] = {
 def test_a_row_that_measured_something_else_fails_and_nothing_is_written(
     fake: Fake, what: str, written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spoil, said = BROKEN[what]
+    spoil, pattern = BROKEN[what]
     spoil(fake)
     with pytest.raises(CommandError, match="1 of 8 rows failed: nothing is written"):
         call_command("bench", "registry", *QUICK, "--url", fake.url, "--write")
-    assert len(re.findall(said, capsys.readouterr().out)) == 1
+    assert len(re.findall(pattern, capsys.readouterr().out)) == 1
     assert not written.exists()
     assert fake.subjects == {}, "what was made is removed all the same"
 

@@ -75,12 +75,12 @@ def test_no_page_is_blanked(browser: Callable[[str], Client], sound: dict[str, i
     schema_engine.forget()
     client = browser("approver")
     client.raise_request_exception = False
-    told = {}
+    outcomes = {}
     for page, word in SOUND_PARTS.items():
-        answer = client.get((MORE_PAGES.get(page) or PAGES[page][0]).format(**sound))
-        text = answer.content.decode()
-        told[page] = answer.status_code, word in text, not any(raw in text for raw in ("gone <b>", "502 <b>"))
-    assert {page: said for page, said in told.items() if said != (200, True, True)} == {}
+        response = client.get((MORE_PAGES.get(page) or PAGES[page][0]).format(**sound))
+        text = response.content.decode()
+        outcomes[page] = response.status_code, word in text, not any(raw in text for raw in ("gone <b>", "502 <b>"))
+    assert {page: said for page, said in outcomes.items() if said != (200, True, True)} == {}
 
 
 def test_a_damaged_plan_is_said_and_made_again(browser: Callable[[str], Client], content: dict[str, int]) -> None:
@@ -91,10 +91,10 @@ def test_a_damaged_plan_is_said_and_made_again(browser: Callable[[str], Client],
     assert "The stored plan of this request can’t be read" in text
     assert "Run the checks again" in text
     assert "tone-ok" not in text.split('id="decision"')[0], "what isn't known isn't green"
-    said = client.post(
+    content_after = client.post(
         f"{address}/approve", {"comment": "fine", "plan_hash": row.get().plan_hash}, follow=True
     ).content.decode()
-    assert "Approved" not in said or "can’t be read" not in said
+    assert "Approved" not in content_after or "can’t be read" not in content_after
     client.post(f"{address}/recheck")
     assert "can’t be read" not in client.get(address).content.decode()
     assert row.get().plan["steps"]
@@ -103,9 +103,9 @@ def test_a_damaged_plan_is_said_and_made_again(browser: Callable[[str], Client],
 @pytest.mark.parametrize("page", PAGES)
 def test_a_real_page_is_a_sound_document(browser: Callable[[str], Client], content: dict[str, int], page: str) -> None:
     """What the gallery's samples may lack: names of fields that two forms of a page have in common, levels of headings."""
-    answer = browser("admin").get(PAGES[page][0].format(**content))
-    assert answer.status_code == 200
-    _sound(answer.content.decode())
+    response = browser("admin").get(PAGES[page][0].format(**content))
+    assert response.status_code == 200
+    _sound(response.content.decode())
 
 
 @pytest.mark.parametrize(
@@ -118,24 +118,24 @@ def test_a_real_page_is_a_sound_document(browser: Callable[[str], Client], conte
 def test_another_page_is_a_sound_document(
     browser: Callable[[str], Client], content: dict[str, int], address: str
 ) -> None:
-    answer = browser("admin").get(address)
-    assert answer.status_code == 200
-    _sound(answer.content.decode())
+    response = browser("admin").get(address)
+    assert response.status_code == 200
+    _sound(response.content.decode())
 
 
 def _sound(html: str) -> None:
     document = Document(html)
     assert document.unbalanced == [] and document.open == []
-    found: dict[str, list[Any]] = {"ids": [], "fields": []}
-    for tag, given, above in document.elements:
-        if given.get("id"):
-            found["ids"].append(given["id"])
-        if tag in {"input", "select", "textarea"} and given.get("type") != "hidden" and "label" not in above:
-            found["fields"].append(given.get("id"))
-    twice = {one for one in found["ids"] if found["ids"].count(one) > 1}
+    names: dict[str, list[Any]] = {"ids": [], "fields": []}
+    for tag, attributes, above in document.elements:
+        if attributes.get("id"):
+            names["ids"].append(attributes["id"])
+        if tag in {"input", "select", "textarea"} and attributes.get("type") != "hidden" and "label" not in above:
+            names["fields"].append(attributes.get("id"))
+    twice = {one for one in names["ids"] if names["ids"].count(one) > 1}
     assert not twice, f"ids that two elements have: {twice}"
-    named = {given.get("for") for given in document.named("label")}
-    assert [one for one in found["fields"] if one not in named] == [], "fields without a label"
+    named = {attributes.get("for") for attributes in document.named("label")}
+    assert [one for one in names["fields"] if one not in named] == [], "fields without a label"
     if "<html" in html:
         assert len(document.named("h1")) == 1 and html.count('class="skip"') == 1
 

@@ -116,14 +116,14 @@ PAGES = {
 def test_a_page_shows_what_is_there(
     browser: Callable[[str], Client], content: dict[str, int], page: str, django_assert_max_num_queries
 ) -> None:
-    address, words = PAGES[page]
+    address, sentences = PAGES[page]
     client = browser("approver")
     with django_assert_max_num_queries(QUERIES[page]):
-        answer = client.get(address.format(**content))
-    text = answer.content.decode()
-    assert answer.status_code == 200
-    assert "default-src 'none'" in answer["Content-Security-Policy"]
-    assert [word for word in words if word not in text] == []
+        response = client.get(address.format(**content))
+    text = response.content.decode()
+    assert response.status_code == 200
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    assert [word for word in sentences if word not in text] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -132,10 +132,10 @@ def test_a_stranger_sees_nothing(browser: Callable[[str], Client], content: dict
     signed_out = RawClient().get(address)
     assert signed_out.status_code == 302
     assert signed_out["Location"].startswith("/ui/accounts/login/")
-    answer = browser("stranger").get(address)
+    response = browser("stranger").get(address)
     if page not in ("add source", "add checkpoint", "ask"):  # forms, whose button is disabled with the reason
-        assert answer.status_code == 403
-    assert "900001" not in answer.content.decode()
+        assert response.status_code == 403
+    assert "900001" not in response.content.decode()
 
 
 def test_more_rows_take_no_more_queries(
@@ -164,9 +164,9 @@ def test_a_proposed_schema_is_reported_under_all_levels(
 def test_a_schema_that_does_not_parse_is_shown_with_its_place(
     browser: Callable[[str], Client], content: dict[str, int]
 ) -> None:
-    answer = browser("reader").post(f"{SUBJECT}report", {"schema": '{\n  "type": "recor"\n}', "format": "AVRO"})
-    assert answer.status_code == 422
-    assert "line 2" in answer.content.decode()
+    response = browser("reader").post(f"{SUBJECT}report", {"schema": '{\n  "type": "recor"\n}', "format": "AVRO"})
+    assert response.status_code == 422
+    assert "line 2" in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_a_schema_that_does_not_parse_is_shown_with_its_place(
 def test_what_is_not_there_is_a_page_that_says_so(
     browser: Callable[[str], Client], content: dict[str, int], address: str
 ) -> None:
-    answer = browser("reader").get(address)
-    assert answer.status_code == 404
-    assert "<h1" in answer.content.decode()
+    response = browser("reader").get(address)
+    assert response.status_code == 404
+    assert "<h1" in response.content.decode()
 
 
 @pytest.mark.requirement("CARD-2")
@@ -202,8 +202,8 @@ def test_what_is_not_there_is_a_page_that_says_so(
 def test_a_slash_too_many_or_too_few_leads_to_the_page(
     browser: Callable[[str], Client], address: str, page: str
 ) -> None:
-    answer = browser("steward").get(address, RAW_URI=address)
-    assert (answer.status_code, answer["Location"]) == (302, page)
+    response = browser("steward").get(address, RAW_URI=address)
+    assert (response.status_code, response["Location"]) == (302, page)
     assert browser("steward").post(address, RAW_URI=address).status_code == 404, "what changes something is not sent on"
 
 
@@ -228,8 +228,8 @@ def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content
 def test_the_requester_reads_why_the_button_is_off(browser: Callable[[str], Client], content: dict[str, int]) -> None:
     text = browser("steward").get(f"/ui/promotions/{content['request']}").content.decode()
     assert "it takes the role admin or approver" in text
-    answer = browser("steward").post(f"/ui/promotions/{content['request']}/approve", {}, follow=True)
-    assert "may not review promotions" in answer.content.decode()
+    response = browser("steward").post(f"/ui/promotions/{content['request']}/approve", {}, follow=True)
+    assert "may not review promotions" in response.content.decode()
 
 
 def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: dict[str, int]) -> None:
@@ -255,9 +255,9 @@ def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: d
 def test_a_source_that_cannot_be_is_refused_with_the_reason(
     browser: Callable[[str], Client], content: dict[str, int], form: dict[str, str], words: str
 ) -> None:
-    answer = browser("steward").post("/ui/sources/add", {"registry": "dev", **form})
-    assert answer.status_code == 422
-    assert words in answer.content.decode()
+    response = browser("steward").post("/ui/sources/add", {"registry": "dev", **form})
+    assert response.status_code == 422
+    assert words in response.content.decode()
     assert Source.objects.count() == 1
 
 
@@ -271,15 +271,15 @@ def test_hostile_text_is_shown_harmlessly(browser: Callable[[str], Client], pers
         "/ui/registries/dev/subjects/%3Cscript%3Ealert(1)%3C%2Fscript%3E/",
         "/ui/audit",
     ):
-        answer = client.get(address)
-        assert answer.status_code == 200
-        assert nasty not in answer.content.decode()
+        response = client.get(address)
+        assert response.status_code == 200
+        assert nasty not in response.content.decode()
 
 
 def test_the_theme_is_kept_and_leads_nowhere_else(browser: Callable[[str], Client]) -> None:
-    answer = browser("reader").post("/ui/theme", {"theme": "dark", "next": "https://evil.example/"})
-    assert answer["Location"] == "/ui/"
-    assert answer.cookies["theme"].value == "dark"
+    response = browser("reader").post("/ui/theme", {"theme": "dark", "next": "https://evil.example/"})
+    assert response["Location"] == "/ui/"
+    assert response.cookies["theme"].value == "dark"
 
 
 def test_the_demo_is_for_ones_own_machine_alone(browser: Callable[[str], Client]) -> None:
@@ -339,9 +339,9 @@ def test_the_list_of_subjects_leads_from_page_to_page(
 def test_a_version_that_is_none_is_named(
     browser: Callable[[str], Client], content: dict[str, int], number: str
 ) -> None:
-    answer = browser("reader").get(f"{SUBJECT}compare?to={number}")
-    assert answer.status_code == 404
-    assert "is not a valid version id" in answer.content.decode()
+    response = browser("reader").get(f"{SUBJECT}compare?to={number}")
+    assert response.status_code == 404
+    assert "is not a valid version id" in response.content.decode()
 
 
 def test_a_wide_schema_is_drawn_in_pages_and_its_text_in_part(
@@ -351,11 +351,11 @@ def test_a_wide_schema_is_drawn_in_pages_and_its_text_in_part(
     name = SubjectName(".", "wide-value")
     register_version(registry="dev", subject=name, text=json.dumps({**V1, "fields": fields}), by=system_actor("tests"))
     client, address = browser("reader"), "/ui/registries/dev/subjects/wide-value/"
-    first, second, wrong = (client.get(f"{address}?fields={at}").content.decode() for at in ("", "100", "9000"))
+    first, second, beyond = (client.get(f"{address}?fields={at}").content.decode() for at in ("", "100", "9000"))
     assert 'id="field-100"' in first and 'id="field-101"' not in first
     assert "1–100" in first and "of 250" in first
     assert 'id="field-101"' in second and 'id="field-200"' in second and 'id="field-100"' not in second
-    assert 'id="field-1"' in wrong
+    assert 'id="field-1"' in beyond
     for number, begin in ((101, 101), (100, 1)):
         led = client.get(field_url("dev", "wide-value", 1, number)).content.decode()
         assert f'id="field-{number}"' in led and f"{begin}–{begin + 99}" in led
@@ -370,7 +370,9 @@ def test_what_two_versions_are_to_each_other_is_worked_out_once(
     client, checked = browser("reader"), []
     schema_engine.forget()
     real = schema_engine.check
-    monkeypatch.setattr(schema_engine, "check", lambda *given, **more: checked.append(given[2]) or real(*given, **more))
+    monkeypatch.setattr(
+        schema_engine, "check", lambda *arguments, **more: checked.append(arguments[2]) or real(*arguments, **more)
+    )
     first, again = (client.get(SUBJECT).content.decode() for _ in range(2))
     assert "1 added" in first and "1 added" in again
     assert checked == ["BACKWARD"]

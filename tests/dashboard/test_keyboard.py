@@ -129,8 +129,8 @@ def numbers(person: Callable[[str], Actor]) -> dict[str, int]:
         fingerprint="f" * 64, evidence={"topic": "orders", "partitions": [SEEN]},
     )  # fmt: skip
     register(V1, by)
-    answer = {"target": "dev", "subject": ORDERS, "text": json.dumps(V2), "by": by, "finding": finding.pk}
-    released = services.propose_version(**answer, reason="As it is written.")
+    proposal = {"target": "dev", "subject": ORDERS, "text": json.dumps(V2), "by": by, "finding": finding.pk}
+    released = services.propose_version(**proposal, reason="As it is written.")
     approve_shown(request_id=released, by=approver, comment="Fine.")
     services.apply(request_id=released, by=approver)
     request = services.request_promotion(
@@ -157,18 +157,18 @@ def go_through(page: Page, address: str, name: str) -> None:
         page.evaluate("document.querySelectorAll('main details:not([data-menu])').forEach(each => each.open = true)")
         shoot(page, f"{name}-{width}")
         page.evaluate(WATCH)
-        wanted, hidden = page.evaluate("wanted.length"), []
-        assert wanted > 20
+        count, hidden = page.evaluate("wanted.length"), []
+        assert count > 20
         # inside a date and a time the key goes from part to part
         parts = 8 * page.evaluate("wanted.filter(one => /^(date|time)/.test(one.type ?? '')).length")
-        for pressed in range(wanted + parts):
-            if pressed >= wanted and page.evaluate("wanted.at(-1) === document.activeElement"):
+        for pressed in range(count + parts):
+            if pressed >= count and page.evaluate("wanted.at(-1) === document.activeElement"):
                 break
             page.keyboard.press("Tab")
             hidden.append(page.evaluate(SHOWN))
-        found, where = page.evaluate(FOUND), f"{name} at {width} px"
-        assert (found["missed"], found["count"]) == ([], wanted), where
-        assert (found["backwards"], found["unseen"], found["forced"]) == ([], [], []), where
+        focus, where = page.evaluate(FOUND), f"{name} at {width} px"
+        assert (focus["missed"], focus["count"]) == ([], count), where
+        assert (focus["backwards"], focus["unseen"], focus["forced"]) == ([], [], []), where
         assert [each for each in hidden if each] == [], where
 
 

@@ -37,8 +37,8 @@ class Demo:
     written: dict[str, tuple[PartitionRange, ...]]
 
     def scan(self, topic: str, schemas: dict[int, str]) -> TopicScan:
-        found = scan_of(self.bootstrap, topic, schemas=schemas)
-        return replace(found, topics=(TopicRead(topic, self.written[topic]),))
+        spec = scan_of(self.bootstrap, topic, schemas=schemas)
+        return replace(spec, topics=(TopicRead(topic, self.written[topic]),))
 
 
 @pytest.fixture
@@ -104,8 +104,8 @@ def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo
     for subject in subjects:
         for version in demo.client.get_versions(subject):
             found = demo.client.get_version(subject, version)
-            known = RegisteredVersion(subject, version, schema_id=found.schema_id)
-            histories[subject] = (*histories.get(subject, ()), known)
+            registered_version = RegisteredVersion(subject, version, schema_id=found.schema_id)
+            histories[subject] = (*histories.get(subject, ()), registered_version)
             schemas[found.schema_id] = found.schema.schema_str
     registered = Registered(
         "dev",
@@ -113,8 +113,8 @@ def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo
         subjects={name: SubjectSummary(name, len(history)) for name, history in histories.items()},
         histories=histories,
     )
-    seen = run(demo.scan("orders", schemas), remote=spark_remote)
-    found = judge(seen, registered)
+    observations = run(demo.scan("orders", schemas), remote=spark_remote)
+    found = judge(observations, registered)
     ids = demo.result.schema_ids
     assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in found] == [
         ("UNKNOWN_SCHEMA_ID", 1, UNKNOWN_SCHEMA_ID),
@@ -122,11 +122,13 @@ def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo
         ("UNFRAMED_DATA", 1, None),
         ("UNDECODABLE", 1, ids["orders_v2"]),
     ]
-    assert sum(each.span.messages for each in seen if isinstance(each, NullMessages) and each.side == "value") == 1
-    assert [each.messages for each in seen if isinstance(each, TopicTotals)] == [demo.result.messages["orders"]]
+    assert (
+        sum(each.span.messages for each in observations if isinstance(each, NullMessages) and each.side == "value") == 1
+    )
+    assert [each.messages for each in observations if isinstance(each, TopicTotals)] == [demo.result.messages["orders"]]
 
-    seen = run(demo.scan("customers", schemas), remote=spark_remote)
-    assert judge(seen, registered) == []
+    observations = run(demo.scan("customers", schemas), remote=spark_remote)
+    assert judge(observations, registered) == []
 
 
 @pytest.mark.spark
@@ -142,13 +144,13 @@ def test_the_query_runs_in_two_releases_and_its_renamed_field_is_found(
     ]
     checkpoint = read_checkpoint(str(path), [tmp_path])
     rows = run(StateScan(str(path), rows_to_read(checkpoint)), remote=spark_remote)
-    found = judge([*observe_schemas(checkpoint), *rows], Registered("dev"))
-    assert [(finding.rule, finding.evidence["variable"]) for finding in found] == [
+    findings = judge([*observe_schemas(checkpoint), *rows], Registered("dev"))
+    assert [(finding.rule, finding.evidence["variable"]) for finding in findings] == [
         ("RENAME_SUSPECTED", "totals"),
         ("STATE_SCHEMA_EVOLVED", "last_orders"),
         ("STATE_SCHEMA_EVOLVED", "totals"),
     ]
-    rename = found[0].evidence
+    rename = findings[0].evidence
     assert (rename["field"], rename["added"], rename["batch"]) == ("last_status", "status", 1)
     assert 0 < rename["filled_before"] == rename["rows_before"] <= 40
 

@@ -24,13 +24,13 @@ TOPICS = ("shop.shop.customers", "shop.shop.orders", "shop.shop.stock")
 
 def operations(events: list[Event], decode: AvroDeserializer) -> Counter[tuple[str, str | None]]:
     """How many events of each operation each Avro topic has; None is a tombstone."""
-    found: Counter[tuple[str, str | None]] = Counter()
+    counts: Counter[tuple[str, str | None]] = Counter()
     for event in events:
         value = decode(event.value, None) if event.value else None
         # Logical messages also say that a step is over; the last of them may come after the connector confirmed.
         if event.topic != "shop.message":
-            found[event.topic.removeprefix("shop.shop."), value["op"] if value else None] += 1
-    return found
+            counts[event.topic.removeprefix("shop.shop."), value["op"] if value else None] += 1
+    return counts
 
 
 def test_two_days_in_the_shop(
@@ -52,7 +52,7 @@ def test_two_days_in_the_shop(
             both = operations(read_topics(kafka_bootstrap, "shop."), decode)
             versions = {topic: client.get_versions(f"{topic}-value") for topic in TOPICS}
             latest = json.loads(client.get_latest_version("shop.shop.orders-value").schema.schema_str)
-            said = [decode(event.value, None) for event in read_topics(kafka_bootstrap, "shop.message")]
+            messages = [decode(event.value, None) for event in read_topics(kafka_bootstrap, "shop.message")]
             as_json = read_topics(kafka_bootstrap, "shop_json.")
         finally:
             _close(around, kafka_bootstrap)
@@ -81,7 +81,7 @@ def test_two_days_in_the_shop(
     assert {json.loads(event.value)["op"] for event in as_json if event.value and "customers" in event.topic} == set(
         "rcud"
     )
-    contents = Counter(each["message"]["content"] for each in said)
+    contents = Counter(message["message"]["content"] for message in messages)
     assert contents[b"The shop closes."] == contents[b"The lights are out."] == 2
     # The second run finds its connectors, and says as much as the first.
     assert len(lines) == 8

@@ -127,9 +127,9 @@ class Program:
     def do(self, name: str, argument: str) -> None:
         assert self.begin(name, argument) == "done"
 
-    def token(self, *words: str) -> str:
+    def token(self, *options: str) -> str:
         """What `issue_token` prints."""
-        made = self.begin("token", list(words))
+        made = self.begin("token", list(options))
         assert self._heard() == "done"
         return made
 
@@ -169,8 +169,8 @@ class Site:
         finally:
             connection.close()
 
-    def token(self, user: str, name: str, *words: str) -> str:
-        return self.helper.token(user, name, *words)
+    def token(self, user: str, name: str, *options: str) -> str:
+        return self.helper.token(user, name, *options)
 
     def host(self, name: str) -> Layout:
         """The layout with the settings of a host's programs."""
@@ -188,8 +188,8 @@ class Site:
         """Hits and misses of the server's host."""
         text = self.ask(server, "GET", "/metrics").body.decode()
         name = 'schemadesk_answers_before_django_total{outcome="'
-        found = {line.split('"')[1]: float(line.split()[1]) for line in text.splitlines() if line.startswith(name)}
-        return found["hit"], found["miss"]
+        counts = {line.split('"')[1]: float(line.split()[1]) for line in text.splitlines() if line.startswith(name)}
+        return counts["hit"], counts["miss"]
 
     def is_hit(self, server: str, path: str = "/config") -> bool:
         """Whether the server answers before Django now: the second of two requests."""
@@ -224,8 +224,8 @@ class Site:
 
 def _web(site: Site, name: str) -> Part:
     def command(_: Layout) -> Command:
-        found = web_command(replace(site.host(SERVERS[name]), ports={"web": site.ports[name]}))
-        return replace(found, environment={**found.environment, "ANONYMOUS_ROLE": ""})
+        web = web_command(replace(site.host(SERVERS[name]), ports={"web": site.ports[name]}))
+        return replace(web, environment={**web.environment, "ANONYMOUS_ROLE": ""})
 
     def probe(_: Layout) -> str | None:
         return WEB.probe(replace(site.layout, ports={"web": site.ports[name]}))

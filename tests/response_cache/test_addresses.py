@@ -44,8 +44,8 @@ def noticed() -> Iterator[Callable[[], bool]]:
     wrapper: Any = connection
 
     def ask() -> bool:
-        found, wrapper._changed = wrapper._changed, False
-        return bool(found)
+        changed, wrapper._changed = wrapper._changed, False
+        return bool(changed)
 
     with connection.execute_wrapper(wrapper._noting):
         ask()
@@ -119,18 +119,18 @@ def test_every_change_of_what_answers_depend_on_is_noticed(
 def asked() -> list[tuple[str, str, Any]]:
     """Calls of the addresses that are answered before Django: each of them, in each way."""
     names = {**NAMES, "schema_id": "1", "guid": "x", "version": "latest", "subject": "spare-value"}
-    found: list[tuple[str, str, Any]] = []
+    calls: list[tuple[str, str, Any]] = []
     for route in all_routes():
         path = address(route, names) if all(name in names for name in route.names) else ""
-        found += [
+        calls += [
             (method, path, SCHEMA if method == "POST" else None)
             for method in route.methods
             if method in PATHS and path and PATHS[method].fullmatch(path.encode())
         ]
-    plain = [call for call in found if not call[1].startswith(("/registries", "/contexts")) and call[1][-1] != "/"]
+    plain = [call for call in calls if not call[1].startswith(("/registries", "/contexts")) and call[1][-1] != "/"]
     queries = ("deleted=true", "subject=orders-value", "defaultToGlobal=true", "latestOnly=true", "lifecycle=NONE",
                "aliases=true", "verbose=true&normalize=true", "fetchMaxId=true&findTags=*&format=resolved")  # fmt: skip
-    return [*found, *((method, f"{path}?{query}", body) for method, path, body in plain for query in queries)]
+    return [*calls, *((method, f"{path}?{query}", body) for method, path, body in plain for query in queries)]
 
 
 def test_what_is_answered_before_django_is_read_from_known_tables_and_nothing_else(
@@ -138,8 +138,8 @@ def test_what_is_answered_before_django_is_read_from_known_tables_and_nothing_el
 ) -> None:
     settings.DEFAULT_REGISTRY = "prod"
     fill(system)
-    known = {*ANSWERS, *BESIDE}
-    strange, answered, kept = [], 0, 0
+    tables = {*ANSWERS, *BESIDE}
+    strange, answered, cached = [], 0, 0
     for who in ("admin", "reader"):
         program = api(who)
         for method, path, body in asked():
@@ -153,15 +153,18 @@ def test_what_is_answered_before_django_is_read_from_known_tables_and_nothing_el
             if response.status_code != 200 or not replay.is_allowed or not replay.is_pure:
                 continue
             answered += 1
-            kept += response.streaming is False
+            cached += response.streaming is False
             read = {
-                word for query in queries.captured_queries for word in re.findall(r"\w+", query["sql"]) if word in known
+                word
+                for query in queries.captured_queries
+                for word in re.findall(r"\w+", query["sql"])
+                if word in tables
             }
             if read - ANSWERS - FOLLOWING.keys():
                 strange.append(f"{method} {path}: {sorted(read - ANSWERS - FOLLOWING.keys())}")
     assert strange == []
     assert answered > 200
-    assert kept == answered
+    assert cached == answered
 
 
 def program_noting(program: Client, replay: Replay) -> Client:
@@ -170,14 +173,14 @@ def program_noting(program: Client, replay: Replay) -> Client:
     handler = made.handler
 
     def call(environ: dict[str, Any]) -> Any:
-        found: list[Any] = []
+        responses: list[Any] = []
 
         def application(environ: dict[str, Any], start_response: Any) -> Any:
-            found.append(handler(environ))
-            return found[0]
+            responses.append(handler(environ))
+            return responses[0]
 
         noting(application)(environ, None)  # type: ignore[arg-type]
-        return found[0]
+        return responses[0]
 
     made.handler = call  # type: ignore[assignment, method-assign]
     return made

@@ -41,13 +41,13 @@ def test_a_number_that_does_not_fit_is_refused_and_not_cut(number: int) -> None:
 def wrapper(generation: Generation, settings: Any) -> Iterator[DatabaseWrapper]:
     """A connection beside the test's, which really commits."""
     settings.HOT_PATH = True
-    found = DatabaseWrapper({**connection.settings_dict}, alias="beside")
-    yield found
-    found.close()
-    found.set_autocommit(True)
-    with found.cursor() as cursor:
+    beside = DatabaseWrapper({**connection.settings_dict}, alias="beside")
+    yield beside
+    beside.close()
+    beside.set_autocommit(True)
+    with beside.cursor() as cursor:
         cursor.execute(TAKE)
-    found.close()
+    beside.close()
 
 
 def run(wrapper: DatabaseWrapper, *statements: str) -> None:
@@ -73,7 +73,7 @@ class Seen:
 def test_a_transaction_is_announced_when_it_is_committed(
     wrapper: DatabaseWrapper, generation: Generation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen, during = Seen(generation), []
+    watcher, during = Seen(generation), []
     real = django_base.DatabaseWrapper._commit
 
     def commit(self: Any) -> Any:
@@ -83,13 +83,13 @@ def test_a_transaction_is_announced_when_it_is_committed(
     monkeypatch.setattr(django_base.DatabaseWrapper, "_commit", commit)
     wrapper.set_autocommit(False)
     run(wrapper, ADD)
-    assert not seen.has_changed
+    assert not watcher.has_changed
     wrapper.commit()
     assert during == [False], "it was under way before PostgreSQL was told"
-    assert seen.has_changed
+    assert watcher.has_changed
     wrapper.commit()
     assert during == [False, True]
-    assert not seen.has_changed
+    assert not watcher.has_changed
 
 
 @pytest.mark.parametrize(
@@ -104,39 +104,39 @@ def test_a_transaction_is_announced_when_it_is_committed(
 def test_what_changes_no_answer_is_not_announced(
     wrapper: DatabaseWrapper, generation: Generation, statement: str
 ) -> None:
-    seen = Seen(generation)
+    watcher = Seen(generation)
     wrapper.set_autocommit(False)
     run(wrapper, statement)
     wrapper.commit()
-    assert not seen.has_changed
+    assert not watcher.has_changed
 
 
 def test_what_is_rolled_back_is_not_announced(wrapper: DatabaseWrapper, generation: Generation) -> None:
-    seen = Seen(generation)
+    watcher = Seen(generation)
     wrapper.set_autocommit(False)
     run(wrapper, ADD)
     wrapper.rollback()
     run(wrapper, "SELECT 1")
     wrapper.commit()
-    assert not seen.has_changed
+    assert not watcher.has_changed
     run(wrapper, ADD)
     wrapper.close()
     wrapper.set_autocommit(False)
     run(wrapper, "SELECT 1")
     wrapper.commit()
-    assert not seen.has_changed
+    assert not watcher.has_changed
 
 
 def test_without_a_transaction_each_statement_is_announced(wrapper: DatabaseWrapper, generation: Generation) -> None:
-    seen, count = Seen(generation), written()
+    watcher, count = Seen(generation), written()
     run(wrapper, "SELECT 1")
-    assert not seen.has_changed
+    assert not watcher.has_changed
     assert written() == count
     run(wrapper, ADD)
-    assert seen.has_changed
+    assert watcher.has_changed
     assert written() == count + 1
     run(wrapper, "WITH gone AS (DELETE FROM auth_group WHERE name = 'of the backend' RETURNING 1) SELECT * FROM gone")
-    assert seen.has_changed
+    assert watcher.has_changed
 
 
 def test_a_refused_statement_leaves_nothing_under_way(wrapper: DatabaseWrapper, generation: Generation) -> None:
@@ -187,9 +187,9 @@ def test_it_listens_sweeps_and_stops_when_it_is_lost(generation: Generation, par
     try:
         until(lambda: listener.until > now())
         with psycopg.connect(**parameters, autocommit=True) as beside:
-            seen = Seen(generation)
+            watcher = Seen(generation)
             beside.execute("NOTIFY schemadesk_changed, 'somebody'")
-            until(lambda: seen.has_changed)
+            until(lambda: watcher.has_changed)
             parameters["host"] = "/nowhere"
             beside.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -200,7 +200,7 @@ def test_it_listens_sweeps_and_stops_when_it_is_lost(generation: Generation, par
         assert listener.until > 0, "it went on for a while"
         parameters |= connection.get_connection_params()
         until(lambda: listener.until > now())
-        assert seen.has_changed, "for what was missed"
+        assert watcher.has_changed, "for what was missed"
     finally:
         listener.stop()
     assert listener.until == 0.0
@@ -222,28 +222,28 @@ def test_after_a_restart_only_those_fail_that_were_using_a_connection() -> None:
     options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 4}}
     # As under `up`: nobody asks a connection whether it lives before it is given to a request.
     pooled = {**connection.settings_dict, "OPTIONS": options, "CONN_HEALTH_CHECKS": False}
-    found = [DatabaseWrapper({**pooled}, alias="pooled") for _ in range(3)]
+    wrappers = [DatabaseWrapper({**pooled}, alias="pooled") for _ in range(3)]
     try:
         pids = []
-        for wrapper in found:
+        for wrapper in wrappers:
             with wrapper.cursor() as cursor:
                 cursor.execute("SELECT pg_backend_pid()")
                 pids += cursor.fetchone()
-        for wrapper in found:
+        for wrapper in wrappers:
             wrapper.close()
         assert len(set(pids)) == 3
-        run(found[0], "SELECT 1")
+        run(wrappers[0], "SELECT 1")
         with connection.cursor() as cursor:
             cursor.execute("SELECT bool_and(pg_terminate_backend(pid, 60000)) FROM unnest(%s::int[]) AS pid", [pids])
             assert cursor.fetchone() == (True,)
-        run(found[1], "SELECT 1")
+        run(wrappers[1], "SELECT 1")
         with pytest.raises(OperationalError):
-            run(found[0], "SELECT 1")
-        for wrapper in found:
+            run(wrappers[0], "SELECT 1")
+        for wrapper in wrappers:
             wrapper.close()
-        for wrapper in found:
+        for wrapper in wrappers:
             run(wrapper, "SELECT 1")
     finally:
-        for wrapper in found:
+        for wrapper in wrappers:
             wrapper.close()
-        found[0].close_pool()
+        wrappers[0].close_pool()

@@ -307,13 +307,13 @@ def test_what_is_larger_than_all_room_is_not_kept() -> None:
 
 def test_a_body_that_does_not_come_is_for_the_bridge_to_refuse(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_cache_cache, "BODY_SECONDS", 0.01)
-    seen: list[BaseException] = []
+    errors: list[BaseException] = []
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         try:
             await receive()
         except TimeoutError as error:
-            seen.append(error)
+            errors.append(error)
 
     async def never() -> Any:
         await asyncio.Event().wait()
@@ -322,4 +322,4 @@ def test_a_body_that_does_not_come_is_for_the_bridge_to_refuse(site: Site, monke
     headers = [*PLAIN, (b"content-length", b"5")]
     scope = {"type": "http", "method": "POST", "scheme": "http", "raw_path": b"/subjects/a", "query_string": b""}
     asyncio.run(cache({**scope, "headers": headers}, never, never))
-    assert len(seen) == 1
+    assert len(errors) == 1

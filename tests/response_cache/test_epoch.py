@@ -72,9 +72,9 @@ def other(path: Path) -> Iterator[Callable[[], Other]]:
         return made[-1]
 
     yield make
-    for each in made:
-        if each.process.poll() is None:
-            each.end()
+    for process in made:
+        if process.process.poll() is None:
+            process.end()
 
 
 def test_the_file_is_its_users_alone_and_one_a_process(path: Path) -> None:
@@ -121,9 +121,9 @@ def test_who_is_killed_in_a_commit_keeps_it_off_until_the_server_is_done(
     assert other().slot != killed.slot, "nobody takes a slot in that state"
     assert generation.sweep(lambda slot: False) == 0
     assert not is_quiet(generation.snapshot())
-    asked: list[int] = []
-    assert generation.sweep(lambda slot: not asked.append(slot)) == 1
-    assert asked == [killed.slot]
+    calls: list[int] = []
+    assert generation.sweep(lambda slot: not calls.append(slot)) == 1
+    assert calls == [killed.slot]
     assert is_quiet(generation.snapshot())
     assert generation.snapshot() != before
     assert generation.left() == []
@@ -236,8 +236,8 @@ def test_more_processes_than_slots_are_told(path: Path, monkeypatch: pytest.Monk
 
     generation_at(path)
 
-    def taken(self: Any, place: int) -> bool:
-        return place >= SLOTS
+    def taken(self: Any, slot: int) -> bool:
+        return slot >= SLOTS
 
     monkeypatch.setattr(Generation, "_try", taken)
     with pytest.raises(module.NoSlot, match=f"{SLOTS} processes"):

@@ -34,8 +34,8 @@ def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django
     with django_db_blocker.unblock():
         connection.close()
         name = str(connection.settings_dict["NAME"])
-    with copied(name) as database, servers(tmp_path_factory.mktemp("servers"), database) as found:
-        yield found
+    with copied(name) as database, servers(tmp_path_factory.mktemp("servers"), database) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -72,11 +72,11 @@ class Known:
     def check(self, connection: Connection) -> str:
         """What is wrong with what is read; empty where it is of a state between the last one answered for, and now."""
         oldest = self.answered
-        found = self.read(connection)
+        state = self.read(connection)
         states = range(oldest, self.begun + 1)
-        if any(found == self.state(number) for number in states):
+        if any(state == self.state(number) for number in states):
             return ""
-        return f"{self.name} read {found!r}, which isn't of {oldest} … {states[-1]} ({self.state(oldest)!r})"
+        return f"{self.name} read {state!r}, which isn't of {oldest} … {states[-1]} ({self.state(oldest)!r})"
 
     def go(self, connection: Connection, number: int) -> None:
         raise NotImplementedError
@@ -88,9 +88,9 @@ class Known:
         raise NotImplementedError
 
 
-def done(answer: Any) -> Any:
-    assert answer.status < 300, answer
-    return answer.json if answer.body else None
+def done(response: Any) -> Any:
+    assert response.status < 300, response
+    return response.json if response.body else None
 
 
 class Registered(Known):
@@ -103,19 +103,19 @@ class Registered(Known):
     def check(self, connection: Connection) -> str:
         shown = self.shown.get(connection.host, 0)
         oldest = self.answered
-        found = self.read(connection)
-        if not max(oldest, shown) <= found <= self.begun:
-            return f"{self.name} read {found}, after {oldest} was answered for and {shown} read on this host"
+        version = self.read(connection)
+        if not max(oldest, shown) <= version <= self.begun:
+            return f"{self.name} read {version}, after {oldest} was answered for and {shown} read on this host"
         with self.counting:
-            self.shown[connection.host] = max(found, self.shown.get(connection.host, 0))
+            self.shown[connection.host] = max(version, self.shown.get(connection.host, 0))
         return ""
 
     def go(self, connection: Connection, number: int) -> None:
         done(connection.ask("POST", f"/subjects/{self.name}/versions", schema(number)))
 
     def read(self, connection: Connection) -> Any:
-        answer = connection.ask("GET", f"/subjects/{self.name}/versions/latest")
-        return answer.json["version"] if answer.status == 200 else 0
+        response = connection.ask("GET", f"/subjects/{self.name}/versions/latest")
+        return response.json["version"] if response.status == 200 else 0
 
     def state(self, number: int) -> Any:
         return number
@@ -125,8 +125,8 @@ class LookedUp(Registered):
     """The same, read by its list of versions."""
 
     def read(self, connection: Connection) -> Any:
-        answer = connection.ask("GET", f"/subjects/{self.name}/versions")
-        return len(answer.json) if answer.status == 200 else 0
+        response = connection.ask("GET", f"/subjects/{self.name}/versions")
+        return len(response.json) if response.status == 200 else 0
 
 
 class Deleted(Known):
@@ -205,8 +205,8 @@ class Revoked(Known):
         token, oldest = self.token, self.answered
         status = connection.ask("GET", "/subjects", token=token).status
         if oldest and oldest == self.begun and token == self.token:
-            wanted = 200 if oldest % 2 else 401
-            return "" if status == wanted else f"{self.name}: {status} in state {oldest}"
+            expected = 200 if oldest % 2 else 401
+            return "" if status == expected else f"{self.name}: {status} in state {oldest}"
         return "" if status in (200, 401) else f"{self.name}: {status}"
 
 
@@ -270,8 +270,8 @@ class Storm:
         except Exception as error:  # noqa: BLE001 - told by the test
             self.complaints.append(repr(error))
         finally:
-            for each in connections.values():
-                each.close()
+            for connection in connections.values():
+                connection.close()
 
     def write(self, connections: dict[str, Connection], chance: random.Random) -> None:
         thing = chance.choice(self.things)
@@ -354,29 +354,29 @@ def test_nobody_gets_what_a_server_without_the_cache_would_refuse(site: Site) ->
     calls: list[tuple[str, str, Any]] = [("GET", path, None) for path in paths]
     calls += [("POST", path, body) for path, body in posts]
     connections = {name: site.connect(name) for name in ("plain", "first", "second", "third")}
-    wanted = {
+    expected = {
         (who, number): told(connections["plain"].ask(*call, token=token))
         for who, token in tokens.items()
         for number, call in enumerate(calls)
     }
-    assert {status for status, _, _ in wanted.values()} >= {200, 401, 403, 404}
-    order = [(*key, server) for key in wanted for server in CACHING for _ in range(3)]
+    assert {status for status, _, _ in expected.values()} >= {200, 401, 403, 404}
+    order = [(*key, server) for key in expected for server in CACHING for _ in range(3)]
     random.Random(1).shuffle(order)
     before = site.counted("first")[0]
     for who, number, server in order:
-        found = told(connections[server].ask(*calls[number], token=tokens[who]))
-        assert found == wanted[who, number], f"{who} at {server}: {calls[number]}"
+        response = told(connections[server].ask(*calls[number], token=tokens[who]))
+        assert response == expected[who, number], f"{who} at {server}: {calls[number]}"
     assert site.counted("first")[0] - before > 50
-    for each in (*connections.values(), admin):
-        each.close()
+    for client in (*connections.values(), admin):
+        client.close()
 
 
-def told(answer: Any) -> tuple[int, dict[str, Any], bytes]:
+def told(response: Any) -> tuple[int, dict[str, Any], bytes]:
     """What came back, but for what differs from process to process: the time, and the order of the policy's parts."""
-    headers: dict[str, Any] = {name: value for name, value in answer.headers.items() if name != "date"}
+    headers: dict[str, Any] = {name: value for name, value in response.headers.items() if name != "date"}
     if policy := headers.get("content-security-policy"):
         headers["content-security-policy"] = set(policy.split("; "))
-    return answer.status, headers, answer.body
+    return response.status, headers, response.body
 
 
 # -- what fails --------------------------------------------------------------------------------------------------------
@@ -443,8 +443,8 @@ def test_without_valkey_it_is_off_and_writes_go_on(site: Site) -> None:
         until(lambda: not site.is_hit("first") and not site.is_hit("third"), pause=0.2)
         for level in ("FORWARD", "BACKWARD", "NONE"):
             done(site.ask("first", "PUT", "/config", {"compatibility": level}))
-            found = {site.ask(name, "GET", "/config").json["compatibilityLevel"] for name in CACHING}
-            assert found == {level}
+            levels = {site.ask(name, "GET", "/config").json["compatibilityLevel"] for name in CACHING}
+            assert levels == {level}
     finally:
         os.kill(server, signal.SIGCONT)
     until(lambda: all(site.is_hit(name) for name in CACHING), pause=0.2)

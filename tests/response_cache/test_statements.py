@@ -93,15 +93,15 @@ def test_each_of_these_tables_tells_of_changes_by_other_doors() -> None:
             "SELECT c.relname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
             " WHERE t.tgname = 'tell_change'"
         )
-        told = dict(cursor.fetchall())
-    assert set(told) == ANSWERS
-    for table, definition in told.items():
+        definitions = dict(cursor.fetchall())
+    assert set(definitions) == ANSWERS
+    for table, definition in definitions.items():
         assert all(event in definition for event in ("INSERT", "DELETE", "TRUNCATE", "UPDATE"))
         model = next(m for m in apps.get_models(include_auto_created=True) if m._meta.db_table == table)
         columns = {field.column for field in model._meta.concrete_fields} - BOOKKEEPING.get(table, set())
         named = re.search(r"UPDATE OF (.*?) (?:OR|ON) ", definition)
-        found = {column.strip(' "') for column in named[1].split(",")} if named else columns
-        assert found == columns, f"{table}: a column that changes answers isn't told of, or one too many"
+        observed = {column.strip(' "') for column in named[1].split(",")} if named else columns
+        assert observed == columns, f"{table}: a column that changes answers isn't told of, or one too many"
 
 
 @pytest.mark.django_db

@@ -72,9 +72,9 @@ class Supervised:
 
     def remember(self) -> set[psutil.Process]:
         """Notes all its descendants; gives those of now."""
-        found = set(psutil.Process(self.process.pid).children(recursive=True))
-        self._seen |= found
-        return found
+        descendants = set(psutil.Process(self.process.pid).children(recursive=True))
+        self._seen |= descendants
+        return descendants
 
     def left(self, seconds: float) -> list[psutil.Process]:
         """Those of its noted descendants that are still there after at most `seconds`."""
@@ -86,11 +86,11 @@ class Supervised:
     def child(self, word: str) -> psutil.Process:
         """Its descendant with `word` in its command line, the shortest one if there are several."""
         lines = {process: " ".join(command_line(process)) for process in self.remember()}
-        found = sorted(
+        matches = sorted(
             (process for process, line in lines.items() if word in line), key=lambda process: len(lines[process])
         )
-        assert found, f"no process with {word!r}"
-        return found[0]
+        assert matches, f"no process with {word!r}"
+        return matches[0]
 
 
 def command_line(process: psutil.Process) -> list[str]:

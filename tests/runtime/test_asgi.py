@@ -38,7 +38,9 @@ def scope(path: bytes = b"/", **more: Any) -> dict[str, Any]:
     }
 
 
-def ask(application: Callable[..., Any], asked: dict[str, Any], *body: Any, **options: Any) -> list[dict[str, Any]]:
+def ask(
+    application: Callable[..., Any], request_scope: dict[str, Any], *body: Any, **options: Any
+) -> list[dict[str, Any]]:
     """The messages that the bridge sends for a request with these messages of its body."""
     sent: list[dict[str, Any]] = []
 
@@ -53,7 +55,7 @@ def ask(application: Callable[..., Any], asked: dict[str, Any], *body: Any, **op
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
-        await WsgiBridge(application, **options)(asked, receive, send)
+        await WsgiBridge(application, **options)(request_scope, receive, send)
 
     asyncio.run(run())
     return sent
@@ -121,8 +123,8 @@ def test_a_body_in_pieces_is_read_whole_whatever_its_length() -> None:
 @pytest.mark.parametrize("announced", [True, False])
 def test_a_body_that_is_too_long_is_413_and_never_reaches_django(announced: bool) -> None:
     headers = [(b"content-length", b"101")] if announced else [(b"transfer-encoding", b"chunked")]
-    asked = scope(method="POST", headers=headers)
-    start, body, end = ask(_never, asked, part(b"x" * 60, more=True), part(b"x" * 41), max_body=100)
+    request_scope = scope(method="POST", headers=headers)
+    start, body, end = ask(_never, request_scope, part(b"x" * 60, more=True), part(b"x" * 41), max_body=100)
     assert (body["more_body"], end["more_body"]) == (True, False)
     assert start["status"] == 413
     assert (b"connection", b"close") in start["headers"]
@@ -136,21 +138,21 @@ def test_a_refusal_is_in_the_words_of_its_dialect() -> None:
     def refusal(status: int, message: str) -> dict[str, Any]:
         return {"error": {"code": status, "message": message}}
 
-    asked = scope(b"/v1/projects/p/locations/l", method="POST", headers=[(b"content-length", b"101")])
-    _, body, end = ask(_never, asked, part(b"x" * 101), max_body=100, refusals={b"/v1/projects/": refusal})
+    request_scope = scope(b"/v1/projects/p/locations/l", method="POST", headers=[(b"content-length", b"101")])
+    _, body, end = ask(_never, request_scope, part(b"x" * 101), max_body=100, refusals={b"/v1/projects/": refusal})
     assert json.loads(body["body"] + end["body"]) == {
         "error": {"code": 413, "message": "A request's body may have up to 100 bytes."}
     }
 
 
 def test_a_body_at_the_limit_is_taken() -> None:
-    asked = scope(method="POST", headers=[(b"content-length", b"100")])
-    assert ask(echo, asked, part(b"x" * 100), max_body=100)[0]["status"] == 200
+    request_scope = scope(method="POST", headers=[(b"content-length", b"100")])
+    assert ask(echo, request_scope, part(b"x" * 100), max_body=100)[0]["status"] == 200
 
 
 def test_a_client_that_goes_away_in_its_body_gets_no_view_run() -> None:
-    asked = scope(method="POST", headers=[(b"content-length", b"100")])
-    assert ask(_never, asked, part(b"x", more=True), {"type": "http.disconnect"}) == []
+    request_scope = scope(method="POST", headers=[(b"content-length", b"100")])
+    assert ask(_never, request_scope, part(b"x", more=True), {"type": "http.disconnect"}) == []
 
 
 def _never(environ: Environ, start_response: Callable[..., Any]) -> list[bytes]:
@@ -266,9 +268,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]
     (folder / "served.py").write_text(APPLICATION)
     port = free_port()
     output = (folder / "output").open("w+")
-    words = ["--interface", "asgi", "--http", "1", "--no-ws", "--port", str(port), "served:application"]
+    options = ["--interface", "asgi", "--http", "1", "--no-ws", "--port", str(port), "served:application"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "granian", *words],
+        [sys.executable, "-m", "granian", *options],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SECRET_KEY": "of the tests"},
         stdout=output,
@@ -288,8 +290,8 @@ def request(port: int, method: str, target: str, body: Any = None, **options: An
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, target, body, **options)
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
     finally:
         connection.close()
 
@@ -297,9 +299,9 @@ def request(port: int, method: str, target: str, body: Any = None, **options: An
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["/subjects/a%2Fversions%2F1/versions?x=%2F", "/%E2%82%AC", "//x", "/a;b=1/%25"])
 def test_the_server_hands_over_the_target_as_it_was_sent(server: tuple[int, Any], target: str) -> None:
-    status, told = request(server[0], "GET", target)
-    assert (status, told["RAW_URI"]) == (200, target)
-    assert (told["REMOTE_ADDR"], told["HTTP_HOST"]) == ("127.0.0.1", f"127.0.0.1:{server[0]}")
+    status, content = request(server[0], "GET", target)
+    assert (status, content["RAW_URI"]) == (200, target)
+    assert (content["REMOTE_ADDR"], content["HTTP_HOST"]) == ("127.0.0.1", f"127.0.0.1:{server[0]}")
 
 
 @pytest.mark.slow
@@ -322,8 +324,8 @@ def test_a_client_that_writes_all_of_its_body_first_reads_the_refusal(
     for _ in range(3):
         pieces = (b"x" * 1_000_000 for _ in range(megabytes))
         body = pieces if is_chunked else b"x" * (megabytes * 1_000_000)
-        status, told = request(server[0], "POST", "/subjects/s/versions", body, encode_chunked=is_chunked)
-        assert (status, told["error_code"]) == (413, 413)
+        status, content = request(server[0], "POST", "/subjects/s/versions", body, encode_chunked=is_chunked)
+        assert (status, content["error_code"]) == (413, 413)
     assert request(server[0], "GET", "/")[0] == 200
 
 
@@ -338,8 +340,8 @@ def test_a_client_that_writes_all_of_its_body_first_reads_the_refusal(
     ],
 )
 def test_each_dialect_refuses_in_its_own_form(server: tuple[int, Any], path: str, member: str) -> None:
-    status, told = request(server[0], "POST", path, b"x" * 10_000_000)
-    assert status == 413 and member in told
+    status, content = request(server[0], "POST", path, b"x" * 10_000_000)
+    assert status == 413 and member in content
 
 
 @pytest.mark.slow

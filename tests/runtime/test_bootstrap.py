@@ -57,18 +57,18 @@ class Clone:
         uv.write_text(FAKE_UV.format(log=self.log, status=status, pause=pause))
         uv.chmod(0o755)
 
-    def start(self, *words: str, python: str = PYTHON) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, python: str = PYTHON) -> subprocess.Popen[str]:
         environment = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.root)}
         return subprocess.Popen(
-            [python, str(self.root / "manage.py"), *words],
+            [python, str(self.root / "manage.py"), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             env=environment,
         )
 
-    def run(self, *words: str, python: str = PYTHON) -> tuple[int, str]:
-        process = self.start(*words, python=python)
+    def run(self, *arguments: str, python: str = PYTHON) -> tuple[int, str]:
+        process = self.start(*arguments, python=python)
         shown, _ = process.communicate(timeout=240)
         return process.returncode, shown
 

@@ -43,16 +43,16 @@ def put(folder: Path, jar: Jar, content: bytes) -> Path:
 
 def comes(monkeypatch: pytest.MonkeyPatch, **contents: bytes) -> list[list[Jar]]:
     """Stands in for Ivy: these contents come, by the jar's name; gives what was asked for."""
-    asked: list[list[Jar]] = []
+    requests: list[list[Jar]] = []
 
-    def fetch(wanted: list[Jar], folder: Path, layout: Layout, part: str, *, transitive: bool) -> None:
-        asked.append(list(wanted))
-        for jar in wanted:
+    def fetch(requested: list[Jar], folder: Path, layout: Layout, part: str, *, transitive: bool) -> None:
+        requests.append(list(requested))
+        for jar in requested:
             if jar.name in contents:
                 put(folder, jar, contents[jar.name])
 
     monkeypatch.setattr(jars, "ask_ivy", fetch)
-    return asked
+    return requests
 
 
 def cached(tmp_path: Path) -> list[str]:
@@ -60,12 +60,12 @@ def cached(tmp_path: Path) -> list[str]:
 
 
 def test_the_lock_file_names_all_sets_completely() -> None:
-    for name, wanted in jars.SETS.items():
+    for name, jar_set in jars.SETS.items():
         locked = jars.locked_jars(name)
-        assert {(jar.org, jar.name, jar.revision) for jar in locked} >= set(wanted.roots)
+        assert {(jar.org, jar.name, jar.revision) for jar in locked} >= set(jar_set.roots)
         assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) and jar.size > 0 for jar in locked)
-        if not wanted.transitive:
-            assert len(locked) == len(wanted.roots)
+        if not jar_set.transitive:
+            assert len(locked) == len(jar_set.roots)
     assert len(jars.locked_jars("kafka")) > 40
 
 
@@ -91,10 +91,10 @@ def test_the_lock_file_names_no_host() -> None:
 def test_jars_that_match_are_kept_and_not_fetched_again(
     layout: Layout, lock: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = comes(monkeypatch, thing=CONTENT, other=b"other")
+    requests = comes(monkeypatch, thing=CONTENT, other=b"other")
     jars.provide("kafka", layout, "kafka")
     jars.provide("kafka", layout, "kafka")
-    assert asked == [[JAR, OTHER]]
+    assert requests == [[JAR, OTHER]]
     assert cached(tmp_path) == ["other-2.0-1.jar", "thing-1.0.jar"]
 
 
@@ -102,9 +102,9 @@ def test_only_what_is_missing_is_fetched(
     layout: Layout, lock: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path / "cache" / "jars", JAR, CONTENT)
-    asked = comes(monkeypatch, other=b"other")
+    requests = comes(monkeypatch, other=b"other")
     jars.provide("kafka", layout, "kafka")
-    assert asked == [[OTHER]]
+    assert requests == [[OTHER]]
 
 
 def test_one_tampered_jar_and_nothing_is_kept(

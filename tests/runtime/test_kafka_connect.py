@@ -28,28 +28,28 @@ def status_of(address: str, path: str, login: str = "", data: Mapping[str, str] 
     body = json.dumps(data).encode() if data else None
     request = urllib.request.Request(address + path, body, headers, method="PUT" if data else "GET")
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
-            return int(answer.status)
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as response:
+            return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code
 
 
 def test_nobody_without_the_password_may_see_or_make_a_connector(connect_url: str) -> None:
-    found = urlsplit(connect_url)
-    assert found.hostname == "127.0.0.1"
-    assert found.password
-    address = f"http://127.0.0.1:{found.port}"
-    for login in ("", "schemadesk:", "schemadesk:wrong", f"other:{unquote(found.password)}"):
+    parts = urlsplit(connect_url)
+    assert parts.hostname == "127.0.0.1"
+    assert parts.password
+    address = f"http://127.0.0.1:{parts.port}"
+    for login in ("", "schemadesk:", "schemadesk:wrong", f"other:{unquote(parts.password)}"):
         assert status_of(address, "/connectors", login) == 401, login
         assert status_of(address, "/connectors/x/config", login, PROBE) == 401, login
-    assert status_of(address, "/connectors", f"schemadesk:{unquote(found.password)}") == 200
+    assert status_of(address, "/connectors", f"schemadesk:{unquote(parts.password)}") == 200
 
 
 def test_it_has_debeziums_connector_and_a_converter_for_framed_avro(connect_url: str) -> None:
     plugins = Connect(connect_url)._ask("GET", "/connector-plugins?connectorsOnly=false")
-    found = {(plugin["class"], plugin.get("version")) for plugin in plugins}
-    assert ("io.debezium.connector.postgresql.PostgresConnector", "3.7.0.Final") in found
-    assert "io.apicurio.registry.utils.converter.AvroConverter" in {name for name, _ in found}
+    classes = {(plugin["class"], plugin.get("version")) for plugin in plugins}
+    assert ("io.debezium.connector.postgresql.PostgresConnector", "3.7.0.Final") in classes
+    assert "io.apicurio.registry.utils.converter.AvroConverter" in {name for name, _ in classes}
     connectors = {plugin["class"] for plugin in plugins if plugin["type"] in ("source", "sink")}
     assert connectors == {"io.debezium.connector.postgresql.PostgresConnector"}
 

@@ -71,11 +71,11 @@ def test_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
 
 def test_sockets_fit_whatever_the_data_folder_is_called(tmp_path: Path) -> None:
     deep = tmp_path / "/".join(["a-rather-long-name"] * 10) / "ünïcode and spaces"
-    found = socket_folder(deep)
-    assert len(os.fsencode(found / ".s.PGSQL.5432.lock")) <= runtime_layout.SOCKET_PATH_LIMIT
-    assert socket_folder(deep) == found
-    assert socket_folder(tmp_path) != found
-    assert found.stat().st_mode & 0o777 == 0o700
+    folder = socket_folder(deep)
+    assert len(os.fsencode(folder / ".s.PGSQL.5432.lock")) <= runtime_layout.SOCKET_PATH_LIMIT
+    assert socket_folder(deep) == folder
+    assert socket_folder(tmp_path) != folder
+    assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_a_log_that_grew_is_emptied_and_its_writer_goes_on(tmp_path: Path) -> No
         layout.trim_log("web", limit=2_000_000)
         writer.write(b"the second part\n")
     assert layout.log("web").read_bytes() == b"the second part\n"
-    kept = layout.log("web").with_suffix(".log.1").read_bytes()
-    assert len(kept) == 1024 * 1024 and kept.endswith(b"the end of the first part\n")
+    rotated = layout.log("web").with_suffix(".log.1").read_bytes()
+    assert len(rotated) == 1024 * 1024 and rotated.endswith(b"the end of the first part\n")
     layout.trim_log("nothing")
 
 

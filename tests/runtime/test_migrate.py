@@ -20,20 +20,20 @@ APPS = ("access", "audit", "drift", "notifications", "promotions", "search", "st
 @cache
 def replacing() -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Each migration that replaces others, with these."""
-    found = MigrationLoader(None).disk_migrations.items()
-    return {key: list(migration.replaces) for key, migration in found if migration.replaces}
+    migrations = MigrationLoader(None).disk_migrations.items()
+    return {key: list(migration.replaces) for key, migration in migrations if migration.replaces}
 
 
 @pytest.fixture
 def recorder(transactional_db: None) -> Iterator[MigrationRecorder]:
     """The record of migrations, as it was before they were replaced; the tables are as ever."""
     with as_owner(), transaction.atomic():
-        found = MigrationRecorder(connection)
+        record = MigrationRecorder(connection)
         for app, name in replacing():
-            found.record_unapplied(app, name)
+            record.record_unapplied(app, name)
         for app, name in {old for replaced in replacing().values() for old in replaced}:
-            found.record_applied(app, name)
-        yield found
+            record.record_applied(app, name)
+        yield record
         transaction.set_rollback(True)
 
 

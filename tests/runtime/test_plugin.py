@@ -74,8 +74,8 @@ def test_every_table_is_emptied_by_deleting_and_by_truncating(
         ),
     )
     person("admin")
-    held = rows_held()
-    assert {"audit_auditevent", "access_rolegrant", "promotions_environment", "subjects_registry"} <= set(held)
+    row_counts = rows_held()
+    assert {"audit_auditevent", "access_rolegrant", "promotions_environment", "subjects_registry"} <= set(row_counts)
     with as_owner():
         empty_tables()
     assert rows_held() == {}

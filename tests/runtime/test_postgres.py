@@ -141,10 +141,10 @@ def test_without_the_wheel_one_on_path_is_taken(monkeypatch: pytest.MonkeyPatch,
 def test_root_without_namespaces_becomes_nobody_and_reaches_its_files(
     layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {name: shutil.which(name) for name in ("setpriv", "true", "sh")}
-    if not all(found.values()):
+    programs = {name: shutil.which(name) for name in ("setpriv", "true", "sh")}
+    if not all(programs.values()):
         pytest.skip("this machine has no setpriv")
-    for name, program in found.items():
+    for name, program in programs.items():
         (tmp_path / "bin").mkdir(exist_ok=True)
         (tmp_path / "bin" / name).symlink_to(str(program))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -185,10 +185,10 @@ def test_on_a_port_only_those_with_a_password_are_let_in(tmp_path: Path) -> None
         with psycopg.connect(user="guest", password="right", **host) as guest:
             assert guest.execute("SELECT current_user::text").fetchone() == ("guest",)
         listening = {
-            found.laddr.ip
+            socket_row.laddr.ip
             for process in psutil.process_iter()
             if process.name() == "postgres"
-            for found in process.net_connections("inet")
-            if found.status == psutil.CONN_LISTEN and found.laddr.port == port
+            for socket_row in process.net_connections("inet")
+            if socket_row.status == psutil.CONN_LISTEN and socket_row.laddr.port == port
         }
         assert listening == {"127.0.0.1"}

@@ -23,7 +23,7 @@ def test_a_worker_isnt_ready_while_its_broker_is_restarted(
 ) -> None:
     """Anything else would be raised in the supervisor, and end all of `up`."""
 
-    def ping(*given: object, **named: object) -> None:
+    def ping(*args: object, **named: object) -> None:
         raise error
 
     monkeypatch.setattr(Control, "ping", ping)

@@ -28,8 +28,8 @@ def test_parts_start_in_their_order_and_the_end_is_said(stand_in: Start) -> None
         part("postgres"),
     )
     up.wait_for("all there")
-    said = [line.split()[0] for line in up.lines if "ready in" in line or "done in" in line]
-    assert said == ["postgres", "migrate", "web"]
+    parts = [line.split()[0] for line in up.lines if "ready in" in line or "done in" in line]
+    assert parts == ["postgres", "migrate", "web"]
     assert up.end(signal.SIGTERM) == 0
     assert up.left(0) == []
 

@@ -43,8 +43,8 @@ def _engines(options: Mapping[str, Any], out: OutputWrapper) -> str:
 def _printed(rows: Iterable[engines.Row], out: OutputWrapper) -> Iterable[engines.Row]:
     out.write(f"{'':9} {'':44} {'median':>10} {'99 %':>10}  goal")
     for row in rows:
-        median, p99, goal, said = engines.cells(row)
-        out.write(f"{row.format:9} {row.what:44} {median:>10} {p99:>10}  {goal:18} {said}".rstrip())
+        median, p99, goal, note = engines.cells(row)
+        out.write(f"{row.format:9} {row.what:44} {median:>10} {p99:>10}  {goal:18} {note}".rstrip())
         out.flush()
         yield row
 
@@ -62,8 +62,8 @@ def _scan(options: Mapping[str, Any], out: OutputWrapper) -> str:
     size = scan.Size(**{name: options[name] for name in scan.Size.__dataclass_fields__})
     rows = []
     for row in scan.measure(size):
-        what, seconds, goal, said = scan.cells(row)
-        out.write(f"{what:55} {seconds:>10}  {goal:12} {said}".rstrip())
+        what, seconds, goal, note = scan.cells(row)
+        out.write(f"{what:55} {seconds:>10}  {goal:12} {note}".rstrip())
         out.flush()
         rows.append(row)
     return scan.section(rows, size, options["note"])
@@ -86,8 +86,8 @@ def _state(options: Mapping[str, Any], out: OutputWrapper) -> str:
     size = state.Size(**{name: options[name] for name in state.Size.__dataclass_fields__})
     rows = []
     for row in state.measure(size):
-        what, taken, goal, said = state.cells(row)
-        out.write(f"{what:60} {taken:>10}  {goal:12} {said}".rstrip())
+        what, taken, goal, note = state.cells(row)
+        out.write(f"{what:60} {taken:>10}  {goal:12} {note}".rstrip())
         out.flush()
         rows.append(row)
     return state.section(rows, options["note"])
@@ -105,8 +105,8 @@ def _board(options: Mapping[str, Any], out: OutputWrapper) -> str:
     size = board.Size(**{name: options[name] for name in board.Size.__dataclass_fields__})
     rows = []
     for row in board.measure(size):
-        what, median, p99, goal, said = board.cells(row)
-        out.write(f"{what:60} {median:>10} {p99:>10}  {goal:18} {said}".rstrip())
+        what, median, p99, goal, note = board.cells(row)
+        out.write(f"{what:60} {median:>10} {p99:>10}  {goal:18} {note}".rstrip())
         out.flush()
         rows.append(row)
     return board.section(rows, size, options["note"])
@@ -144,8 +144,8 @@ def _search_arguments(parser: ArgumentParser) -> None:
 def _search(options: Mapping[str, Any], out: OutputWrapper) -> str:
     rows = []
     for row in search.measure(search.size_of(options), out.write, here=options["here"]):
-        what, p50, p95, goal, said = search.cells(row)
-        out.write(f"{what:55} {p50:>10} {p95:>10}  {goal:18} {said}".rstrip())
+        what, p50, p95, goal, note = search.cells(row)
+        out.write(f"{what:55} {p50:>10} {p95:>10}  {goal:18} {note}".rstrip())
         out.flush()
         rows.append(row)
     return search.section(rows, options["note"])

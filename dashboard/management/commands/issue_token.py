@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """USER and NAME, and what takes rights away."""
-        scopes = "; ".join(f"{name}: {words}" for name, words in SCOPE_WORDS.items())
+        scopes = "; ".join(f"{name}: {description}" for name, description in SCOPE_WORDS.items())
         parser.add_argument("user", help="whose rights the token has at most")
         parser.add_argument("name", help="what the token is for")
         parser.add_argument("--scope", default=ALL, choices=list(SCOPE_WORDS), help=f"what it may ({scopes})")

@@ -28,9 +28,9 @@ class Command(BaseCommand):
         with tempfile.TemporaryDirectory() as folder:
             layout = Layout.at(Path(folder) / "work", watchdog, say=Console().say)
             try:
-                found = jars.write_lock(layout)
+                locked = jars.write_lock(layout)
             except ServiceError as error:
                 raise CommandError(error.message) from error
             finally:
                 watchdog.close()
-        self.stdout.write(f"{len(found)} jars, {sum(jar.size for jar in found) / 1e6:.0f} MB: {jars.LOCK_FILE}")
+        self.stdout.write(f"{len(locked)} jars, {sum(jar.size for jar in locked) / 1e6:.0f} MB: {jars.LOCK_FILE}")

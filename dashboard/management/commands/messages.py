@@ -34,8 +34,8 @@ class Command(BaseCommand):
             message_catalogue.begin(options["begin"])
         for path in message_catalogue.catalogues():
             message_catalogue.bring_up_to_date(path)
-            if found := message_catalogue.problems(path):
-                raise CommandError(f"{path}:\n" + "\n".join(found))
+            if problems := message_catalogue.problems(path):
+                raise CommandError(f"{path}:\n" + "\n".join(problems))
             path.with_suffix(".mo").write_bytes(message_catalogue.compiled(path))
             self.stdout.write(f"{path.relative_to(message_catalogue.ROOT)} brought up to date and compiled")
         return None

@@ -44,14 +44,14 @@ def cast(person: Callable[[str], Actor]) -> Cast:
     return {name: person(name) for name in ("reader", "steward", "approver", "admin", "stranger")}
 
 
-def cards_of(answer: Any) -> list[Any]:
+def cards_of(response: Any) -> list[Any]:
     """The cards of the comparison of a page."""
-    return [card for group in answer.context["page"].comparison.groups for card in group.cards]
+    return [card for group in response.context["page"].comparison.groups for card in group.cards]
 
 
-def said(answer: Any) -> str:
+def said(response: Any) -> str:
     """A page as text with its markup."""
-    return html.unescape(answer.content.decode())
+    return html.unescape(response.content.decode())
 
 
 def topic_of(registry: str) -> Topic:
@@ -82,19 +82,19 @@ def seen(topic: Topic, path: str, *, present: int, nulls: int = 0, **more: Any) 
 @pytest.fixture
 def risky(cast: Cast) -> int:
     """A request that brings to staging a `note` that may not be null any more."""
-    for place in ("dev", "staging"):
-        set_config(registry=place, subject=ORDERS, level="NONE", by=cast["steward"])
-        register(V2, cast["steward"], registry=place)
+    for registry in ("dev", "staging"):
+        set_config(registry=registry, subject=ORDERS, level="NONE", by=cast["steward"])
+        register(V2, cast["steward"], registry=registry)
     register(FILLED, cast["steward"])
     return ask(cast, version=2, target="staging")
 
 
 def test_the_cards_of_a_request_say_what_the_targets_data_say(look: Browser, cast: Cast, risky: int) -> None:
     topic = topic_of("staging")
-    answer = look("approver").get(f"/ui/promotions/{risky}")
-    notes = {note.sentence for card in cards_of(answer) for note in card.evidence}
+    response = look("approver").get(f"/ui/promotions/{risky}")
+    notes = {note.sentence for card in cards_of(response) for note in card.evidence}
     assert any("Order.note is null in 3.2 % of 3,000 messages" in note for note in notes)
-    assert "In the data:" in said(answer)
+    assert "In the data:" in said(response)
     topic.source.delete()
     topic.delete()
     assert not any(card.evidence for card in cards_of(look("approver").get(f"/ui/promotions/{risky}")))
@@ -104,10 +104,10 @@ def test_a_replay_of_a_request_shows_what_the_messages_read_as(
     look: Browser, cast: Cast, risky: int, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
     topic_of("staging")
-    asked: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
 
-    def replay(registry: Any, subject: SubjectName, **given: Any) -> ReplayReport:
-        asked.update(given, place=registry.name, subject=subject.qualified)
+    def replay(registry: Any, subject: SubjectName, **options: Any) -> ReplayReport:
+        arguments.update(options, place=registry.name, subject=subject.qualified)
         failure = Failure(0, 7, f"note: {HOSTILE}")
         writer = WriterReplay("id", "1", (1,), 300, 290, 10, 0, (failure,), (), {})
         return ReplayReport("orders", "main", "value", 300, 300, 300, 290, 10, 0, 0, 0, 0, 0, 0, 1.5, (), (writer,))
@@ -119,23 +119,27 @@ def test_a_replay_of_a_request_shows_what_the_messages_read_as(
     assert button.allowed and button.method == "post"
     assert "Replay check" in said(page)
     with django_assert_max_num_queries(QUERIES["request: replay"]):
-        answer = client.post(button.url)
-    assert (asked["place"], asked["subject"], json.loads(asked["text"])) == ("staging", "orders-value", FILLED)
-    assert asked["by"].name == "steward"
-    assert answer.status_code == 200
-    assert "3.3 % of the last 300 messages of orders would fail" in said(answer)
-    assert "partition 0, offset 7" in said(answer)
-    assert HOSTILE not in answer.content.decode()
-    assert f"/ui/promotions/{risky}?item=orders-value" in answer.content.decode()
+        response = client.post(button.url)
+    assert (arguments["place"], arguments["subject"], json.loads(arguments["text"])) == (
+        "staging",
+        "orders-value",
+        FILLED,
+    )
+    assert arguments["by"].name == "steward"
+    assert response.status_code == 200
+    assert "3.3 % of the last 300 messages of orders would fail" in said(response)
+    assert "partition 0, offset 7" in said(response)
+    assert HOSTILE not in response.content.decode()
+    assert f"/ui/promotions/{risky}?item=orders-value" in response.content.decode()
 
 
 def test_of_several_topics_one_is_chosen_and_remembered(
     look: Browser, cast: Cast, risky: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    topics: list[str] = []
 
     def replay(*_: Any, topic: str, **__: Any) -> ReplayReport:
-        asked.append(topic)
+        topics.append(topic)
         return ReplayReport(topic, "main", "value", 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1.5, (), ())
 
     first = topic_of("staging")
@@ -151,16 +155,16 @@ def test_of_several_topics_one_is_chosen_and_remembered(
     page = client.get(address)
     names = [choice.value for choice in page.context["page"].replay_topics]
     assert names == ["orders", "orders-old of main", "orders-old of other"]
-    found = [_topic(get_registry("staging"), ORDERS, name) for name in names]
-    assert [(item.topic, item.cluster) for item in found] == [
+    candidates = [_topic(get_registry("staging"), ORDERS, name) for name in names]
+    assert [(item.topic, item.cluster) for item in candidates] == [
         ("orders", "main"),
         ("orders-old", "main"),
         ("orders-old", "other"),
     ]
     assert re.search(r'<select[^>]*name="topic".*?<option value="orders">', page.content.decode(), re.DOTALL)
-    answer = client.post(page.context["page"].replay.url, {"topic": "orders-old of other"})
-    assert (answer.status_code, asked) == (200, ["orders-old of other"])
-    for again in (answer, client.get(address)):
+    response = client.post(page.context["page"].replay.url, {"topic": "orders-old of other"})
+    assert (response.status_code, topics) == (200, ["orders-old of other"])
+    for again in (response, client.get(address)):
         assert '<option value="orders-old of other" selected>' in again.content.decode()
     assert '<option value="orders-old of other" selected>' not in look("admin").get(address).content.decode()
 
@@ -173,9 +177,9 @@ def test_a_replay_asks_the_right_and_says_what_is_in_its_way(look: Browser, cast
     button = look("approver").get(f"/ui/promotions/{risky}").context["page"].replay
     assert not button.allowed and "start scans" in button.reason
     assert look("approver").post(address).status_code == 403
-    answer = look("steward").post(f"{address}?item={HOSTILE}")
-    assert answer.status_code == 422
-    assert "No topic of a source is known to carry orders-value" in said(answer)
+    response = look("steward").post(f"{address}?item={HOSTILE}")
+    assert response.status_code == 422
+    assert "No topic of a source is known to carry orders-value" in said(response)
     services.withdraw(request_id=risky, by=cast["steward"])
     assert look("steward").get(f"/ui/promotions/{risky}").context["page"].replay is None
 
@@ -213,8 +217,8 @@ def test_two_versions_that_differ_beside_the_schema_alone_say_in_what(look: Brow
     }
     register(V1, cast["steward"], **before)
     register(V1, cast["steward"], **after)
-    answer = look("reader").get(f"{COMPARE}?from=1&to=2")
-    comparison = answer.context["page"].comparison
+    response = look("reader").get(f"{COMPARE}?from=1&to=2")
+    comparison = response.context["page"].comparison
     assert [(item.part, item.name, item.kind.code) for item in comparison.extras] == [
         ("Metadata", "properties.gone", "removed"),
         ("Metadata", "properties.owner", "changed"),
@@ -223,10 +227,10 @@ def test_two_versions_that_differ_beside_the_schema_alone_say_in_what(look: Brow
         ("Rules", "domainRules.lost", "removed"),
         ("Rules", "order of domainRules", "changed"),
     ]
-    assert "6 changes beside the schema." in said(answer)
-    assert "Same schema, but not all beside it" in said(answer)
-    assert "Beside the schema" in said(answer)
-    assert HOSTILE not in answer.content.decode()
+    assert "6 changes beside the schema." in said(response)
+    assert "Same schema, but not all beside it" in said(response)
+    assert "Beside the schema" in said(response)
+    assert HOSTILE not in response.content.decode()
     markdown = look("reader").get(f"{COMPARE}?from=1&to=2&as=markdown").content.decode()
     assert "- Metadata `properties.gone`: `x` → not there" in markdown
     same = look("reader").get(f"{COMPARE}?from=1&to=1").context["page"].comparison
@@ -253,9 +257,9 @@ def test_a_request_tells_references_by_the_numbers_of_its_target(look: Browser, 
     register(names, cast["steward"], subject=CUSTOMERS)
     register(names, cast["steward"], registry="staging", subject=CUSTOMERS)
     order = {**V1, "fields": [{"name": "by", "type": "Customer"}]}
-    for place, number in (("dev", 2), ("staging", 1)):
+    for registry, number in (("dev", 2), ("staging", 1)):
         reference = [Reference("Customer", "customers-value", number)]
-        register(order, cast["steward"], registry=place, references=reference)
+        register(order, cast["steward"], registry=registry, references=reference)
     register({**order, "doc": "d"}, cast["steward"], references=[Reference("Customer", "customers-value", 2)])
     number = ask(cast, version=2, target="staging")
     comparison = look("reader").get(f"/ui/promotions/{number}").context["page"].comparison
@@ -321,10 +325,10 @@ def test_a_finding_compares_what_the_data_hold_with_what_is_declared(look: Brows
     seen(topic, "id", present=3_000, kinds={"long": 3_000})
     seen(topic, "tip", present=3_000, kinds={"string": 3_000})
     row = finding(topic)
-    answer = look("reader").get(f"/ui/findings/{row.pk}")
-    comparison = answer.context["page"].observed
+    response = look("reader").get(f"/ui/findings/{row.pk}")
+    comparison = response.context["page"].observed
     assert [card.path for group in comparison.groups for card in group.cards] == ["Order.tip"]
-    assert "What the data hold, against" in said(answer)
+    assert "What the data hold, against" in said(response)
     FieldStatistic.objects.all().delete()
     page = look("reader").get(f"/ui/findings/{row.pk}")
     assert page.context["page"].observed is None
@@ -344,7 +348,7 @@ def test_what_is_weighed_once_counts_for_its_level_alone(
 ) -> None:
     """The places of a comparison are kept with it; another level asks for other directions."""
     made, real = [], change_cards.places_of
-    monkeypatch.setattr(change_cards, "places_of", lambda *given: made.append(1) or real(*given))
+    monkeypatch.setattr(change_cards, "places_of", lambda *arguments: made.append(1) or real(*arguments))
     set_config(registry="dev", subject=ORDERS, level="NONE", by=cast["steward"])
     for schema in (V1, FILLED):
         register(schema, cast["steward"])

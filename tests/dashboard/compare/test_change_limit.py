@@ -32,19 +32,19 @@ def wide(cast: Cast, versions: None) -> int:  # noqa: F811
     return ask(cast, version=3, target="staging")
 
 
-def paths(answer: Any) -> list[str]:
+def paths(response: Any) -> list[str]:
     """The fields of the cards that a page has."""
-    text_of(answer)
-    page = answer.context["page"]
+    text_of(response)
+    page = response.context["page"]
     comparison = page.report.comparison if hasattr(page, "report") else page.comparison
     return [card.path for group in comparison.groups for card in group.cards]
 
 
-def link(answer: Any, words: str) -> str:
+def link(response: Any, label: str) -> str:
     """The address of a link by its words."""
-    found = re.search(rf'href="([^"]+)"[^>]*>{words}</a>', text_of(answer))
-    assert found is not None, words
-    return html.unescape(found[1])
+    match = re.search(rf'href="([^"]+)"[^>]*>{label}</a>', text_of(response))
+    assert match is not None, label
+    return html.unescape(match[1])
 
 
 def test_all_changes_of_a_request_are_read_and_commented_on_by_field(

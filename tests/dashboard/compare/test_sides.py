@@ -51,14 +51,14 @@ def draft(steward: Actor) -> int:
     return services.save_draft(registry="dev", subject=ORDERS, text=json.dumps(DRAFTED), by=steward)
 
 
-def paths(answer: Any) -> list[str]:
+def paths(response: Any) -> list[str]:
     """The paths of the cards."""
-    return [card.path for group in answer.context["page"].comparison.groups for card in group.cards]
+    return [card.path for group in response.context["page"].comparison.groups for card in group.cards]
 
 
-def choices(answer: Any) -> set[str]:
+def choices(response: Any) -> set[str]:
     """All that can be chosen for the new side."""
-    return {choice.value for group in answer.context["page"].to_groups for choice in group.choices}
+    return {choice.value for group in response.context["page"].to_groups for choice in group.choices}
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def choices(answer: Any) -> set[str]:
     ],
 )
 def test_ones_own_draft_is_a_side(look: Look, draft: int, query: str, title: str, changed: list[str]) -> None:
-    answer = look("steward").get(f"{COMPARE}?{query.format(draft)}")
-    assert title.format(draft) in read(answer)
-    assert paths(answer) == changed
-    assert f"draft-{draft}" in choices(answer)
-    assert f"/ui/proposals/{draft}" in answer.content.decode()
-    assert "version 0" not in read(answer)
+    response = look("steward").get(f"{COMPARE}?{query.format(draft)}")
+    assert title.format(draft) in read(response)
+    assert paths(response) == changed
+    assert f"draft-{draft}" in choices(response)
+    assert f"/ui/proposals/{draft}" in response.content.decode()
+    assert "version 0" not in read(response)
 
 
 def test_a_draft_is_held_against_the_newest_version(look: Look, draft: int) -> None:
@@ -92,41 +92,41 @@ def test_a_draft_as_markdown_and_as_text(look: Look, draft: int) -> None:
 
 @pytest.mark.parametrize("who", ["admin", "reader"])
 def test_a_draft_of_somebody_else_is_not_there(look: Look, draft: int, who: str) -> None:
-    browser, said = look(who), set()
+    browser, pages = look(who), set()
     for number in (draft, 999_999):
         for query in ("from=1&to=draft-{}", "from=prod:draft-{}&to=1", "from=1&to=draft-{}&as=markdown"):
-            answer = browser.get(f"{COMPARE}?{query.format(number)}")
-            assert answer.status_code == 404
-            text = re.sub(r"Page made \S+ \S+", "", read(answer))
-            said.add(re.sub(rf"(draft[ -]){number}\b", r"\1#", text))  # elsewhere the same digits may stand for others
-            assert "tip" not in answer.content.decode()
+            response = browser.get(f"{COMPARE}?{query.format(number)}")
+            assert response.status_code == 404
+            text = re.sub(r"Page made \S+ \S+", "", read(response))
+            pages.add(re.sub(rf"(draft[ -]){number}\b", r"\1#", text))  # elsewhere the same digits may stand for others
+            assert "tip" not in response.content.decode()
         assert browser.get(f"{COMPARE}?to=draft-{number}&as=new").status_code == 404
         assert f"draft-{draft}" not in choices(browser.get(COMPARE))
-    assert len(said) == 2 and all("You have no draft # of this subject." in each for each in said)
+    assert len(pages) == 2 and all("You have no draft # of this subject." in page for page in pages)
 
 
 def test_a_draft_of_another_subject_is_not_there(look: Look, steward: Actor, payments: None) -> None:
     number = services.save_draft(registry="dev", subject=SubjectName(".", "payments"), text="{}", by=steward)
-    answer = look("steward").get(f"{COMPARE}?from=1&to=draft-{number}")
-    assert (answer.status_code, "You have no draft" in read(answer)) == (404, True)
+    response = look("steward").get(f"{COMPARE}?from=1&to=draft-{number}")
+    assert (response.status_code, "You have no draft" in read(response)) == (404, True)
 
 
 def test_half_a_draft_is_shown_as_text(look: Look, steward: Actor) -> None:
     number = services.save_draft(registry="dev", subject=ORDERS, text='{"type": "rec', by=steward)
-    answer = look("steward").get(f"{COMPARE}?from=1&to=draft-{number}")
-    assert answer.status_code == 200
-    assert "Compared as texts alone" in read(answer)
+    response = look("steward").get(f"{COMPARE}?from=1&to=draft-{number}")
+    assert response.status_code == 200
+    assert "Compared as texts alone" in read(response)
 
 
 def test_what_the_data_hold_is_a_side(look: Look, steward: Actor) -> None:
     topic = topic_of("dev")
     seen(topic, "tip", present=3_000, kinds={"string": 3_000})
     row = finding(topic)
-    answer = look("reader").get(f"{COMPARE}?from=2&to=observed-{row.pk}")
-    assert f"what the data hold by finding {row.pk}" in read(answer)
-    assert "Order.tip" in paths(answer)
-    assert f"/ui/findings/{row.pk}" in answer.content.decode()
-    assert f"observed-{row.pk}" in choices(answer)
+    response = look("reader").get(f"{COMPARE}?from=2&to=observed-{row.pk}")
+    assert f"what the data hold by finding {row.pk}" in read(response)
+    assert "Order.tip" in paths(response)
+    assert f"/ui/findings/{row.pk}" in response.content.decode()
+    assert f"observed-{row.pk}" in choices(response)
     Finding.objects.update(state="resolved")
     assert f"observed-{row.pk}" not in choices(look("reader").get(COMPARE))
 
@@ -136,17 +136,17 @@ def test_a_finding_of_something_else_is_not_there(look: Look, steward: Actor, ch
     row = finding(topic_of("dev"))
     Finding.objects.update(**change)
     for number in (row.pk, 999_999):
-        answer = look("reader").get(f"{COMPARE}?from=2&to=observed-{number}")
-        assert answer.status_code == 404
-        assert f"Nothing of the subject was seen under the finding {number}." in read(answer)
+        response = look("reader").get(f"{COMPARE}?from=2&to=observed-{number}")
+        assert response.status_code == 404
+        assert f"Nothing of the subject was seen under the finding {number}." in read(response)
 
 
 @pytest.mark.parametrize("query", ["in=staging&with=payments", "from=staging:1&to=2&with=payments"])
 def test_a_subject_of_another_registry_is_a_side(look: Look, payments: None, query: str) -> None:
-    answer = look("reader").get(f"{COMPARE}?{query}")
-    assert "Compare version 1 of staging and version 2 of dev" in read(answer)
+    response = look("reader").get(f"{COMPARE}?{query}")
+    assert "Compare version 1 of staging and version 2 of dev" in read(response)
     swap = html.unescape(
-        re.findall(r'href="([^"]+)"[^>]*><svg[^>]*><use[^>]*></use></svg>Swap', answer.content.decode())[0]
+        re.findall(r'href="([^"]+)"[^>]*><svg[^>]*><use[^>]*></use></svg>Swap', response.content.decode())[0]
     )
     assert swap == "/ui/registries/staging/subjects/payments/compare?from=dev%3A2&to=1&with=orders-value"
     assert "Compare version 2 of dev and version 1 of staging" in read(look("reader").get(swap))
@@ -160,30 +160,30 @@ def test_a_registry_that_one_may_not_read_is_as_one_that_is_not_there(
     RoleGrant.objects.create(user=user, role="reader", registry="dev")
     client = RawClient()
     client.force_login(user)
-    said = set()
+    pages = set()
     for subject in ("payments", "nobody"):
-        answer = client.get(f"{COMPARE}?in=staging&with={subject}")
-        said.add(re.sub(r"Page made \S+ \S+", "", read(answer)).replace(subject, "#"))
-        assert "Payment" not in answer.content.decode()
-    assert len(said) == 1
-    assert [choice.value for choice in answer.context["page"].other_places] == ["dev"]
+        response = client.get(f"{COMPARE}?in=staging&with={subject}")
+        pages.add(re.sub(r"Page made \S+ \S+", "", read(response)).replace(subject, "#"))
+        assert "Payment" not in response.content.decode()
+    assert len(pages) == 1
+    assert [choice.value for choice in response.context["page"].other_places] == ["dev"]
 
 
 def test_a_sound_side_of_another_registry_is_shown(look: Look, steward: Actor, system: Actor) -> None:
     register_version(registry="staging", subject=ORDERS, text=json.dumps(V1), by=system)
-    answer = look("reader").get(f"{COMPARE}?from=staging:1&to=9")
-    assert answer.status_code == 404
-    assert "Version 1 is there" in read(answer) and "customer_name" in read(answer)
+    response = look("reader").get(f"{COMPARE}?from=staging:1&to=9")
+    assert response.status_code == 404
+    assert "Version 1 is there" in read(response) and "customer_name" in read(response)
 
 
 def test_settings_that_differ_are_told(look: Look, steward: Actor, system: Actor) -> None:
     register_version(registry="staging", subject=ORDERS, text=json.dumps(V1), by=system)
     set_config(registry="staging", subject=ORDERS, level="FULL", by=system)
     set_mode(registry="staging", subject=ORDERS, mode="READONLY", by=system)
-    answer = look("reader").get(f"{COMPARE}?from=staging:1&to=1")
-    extras = {item.name: (item.before, item.after) for item in answer.context["page"].comparison.extras}
+    response = look("reader").get(f"{COMPARE}?from=staging:1&to=1")
+    extras = {item.name: (item.before, item.after) for item in response.context["page"].comparison.extras}
     assert extras == {"Compatibility": ("FULL", "NONE"), "Mode": ("READONLY", "READWRITE")}
-    assert "The places of the two differ in 2 settings." in read(answer)
+    assert "The places of the two differ in 2 settings." in read(response)
     assert not look("reader").get(f"{COMPARE}?from=1&to=2").context["page"].comparison.extras
 
 

@@ -76,9 +76,9 @@ def content(person: Callable[[str], Actor]) -> Actor:
     return by
 
 
-def seen(answer: Any) -> str:
+def seen(response: Any) -> str:
     """What a person reads of a page: without markup, white space folded."""
-    text = re.sub(r"</?(?:b|bdi|code|del|ins|kbd|svg|use)\b[^>]*>", "", answer.content.decode())
+    text = re.sub(r"</?(?:b|bdi|code|del|ins|kbd|svg|use)\b[^>]*>", "", response.content.decode())
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
@@ -90,9 +90,9 @@ def test_a_change_has_both_directions_and_a_proof_in_data_and_bytes(
     reader: Client, content: Actor, django_assert_max_num_queries: Any
 ) -> None:
     with django_assert_max_num_queries(QUERIES["compare"]):
-        answer = reader.get(f"{SUBJECT}compare?from=1&to=2")
-    text = seen(answer)
-    assert answer.status_code == 200
+        response = reader.get(f"{SUBJECT}compare?from=1&to=2")
+    text = seen(response)
+    assert response.status_code == 200
     assert "the reader stops" in text
     assert "No default value for field client_name" in text
     assert "the value changes" in text
@@ -131,9 +131,9 @@ def test_a_rename_is_proposed_with_its_score_and_the_edit_that_accepts_it(reader
     ],
 )
 def test_any_two_are_compared_by_the_address(reader: Client, content: Actor, query: str, words: list[str]) -> None:
-    answer = reader.get(f"{SUBJECT}compare?{query}")
-    text = seen(answer)
-    assert answer.status_code == 200
+    response = reader.get(f"{SUBJECT}compare?{query}")
+    text = seen(response)
+    assert response.status_code == 200
     assert [word for word in words if word not in text] == []
 
 
@@ -149,13 +149,13 @@ def test_swapped_sides_of_two_subjects_lead_to_the_other_ones_page(reader: Clien
     ["from=1&to=9", "from=prod:1&to=2", "from=nowhere:1&to=2", "from=1&to=%3Cb%3E", "from=:&to=:", "from=1&to=0"],
 )
 def test_a_side_that_is_not_there_is_named_and_the_other_shown(reader: Client, content: Actor, query: str) -> None:
-    answer = reader.get(f"{SUBJECT}compare?{query}")
-    assert "version <b>" not in answer.content.decode()
+    response = reader.get(f"{SUBJECT}compare?{query}")
+    assert "version <b>" not in response.content.decode()
     if query == "from=:&to=:":  # nothing is named, so the usual two are compared
-        assert answer.status_code == 200
+        assert response.status_code == 200
         return
-    assert answer.status_code == 404
-    assert "is there" in seen(answer) or query == "from=1&to=%3Cb%3E"
+    assert response.status_code == 404
+    assert "is there" in seen(response) or query == "from=1&to=%3Cb%3E"
 
 
 def test_formats_that_differ_are_compared_as_texts(reader: Client, content: Actor) -> None:
@@ -179,9 +179,9 @@ def test_formatting_alone_is_the_same_meaning(reader: Client, content: Actor, pe
 
 
 def test_the_comparison_as_markdown(reader: Client, content: Actor) -> None:
-    answer = reader.get(f"{SUBJECT}compare?from=1&to=2&as=markdown")
-    text = answer.content.decode()
-    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    response = reader.get(f"{SUBJECT}compare?from=1&to=2&as=markdown")
+    text = response.content.decode()
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
     assert text.startswith("# orders-value: dev version 1 → dev version 2\n")
     assert "- **Breaking: added `Order.client_name`**" in text
     assert "New reader / old data: fails. Old reader / new data: works." in text
@@ -197,9 +197,9 @@ def test_a_side_that_the_reader_may_not_read_stays_closed(person: Callable[[str]
     client.force_login(user)
     assert client.get(f"{SUBJECT}compare?from=1&to=2").status_code == 200
     for query in ("from=staging:1&to=2", "with=person-value&from=1&to=2"):
-        answer = client.get(f"{SUBJECT}compare?{query}")
-        assert "may not" in seen(answer)
-        assert '"age"' not in html.unescape(answer.content.decode())
+        response = client.get(f"{SUBJECT}compare?{query}")
+        assert "may not" in seen(response)
+        assert '"age"' not in html.unescape(response.content.decode())
     assert client.get(f"{SUBJECT}compare?from=staging:1&to=2").status_code == 404
 
 
@@ -218,8 +218,10 @@ def test_very_many_changes_are_drawn_on_demand(reader: Client, content: Actor) -
 
 
 def test_htmx_gets_the_text_alone(reader: Client, content: Actor) -> None:
-    answer = reader.get(f"{SUBJECT}compare?from=1&to=2&view=split", headers={"hx-request": "true", "hx-target": "text"})
-    body = answer.content.decode()
+    response = reader.get(
+        f"{SUBJECT}compare?from=1&to=2&view=split", headers={"hx-request": "true", "hx-target": "text"}
+    )
+    body = response.content.decode()
     assert "<html" not in body
     assert body.lstrip().startswith('<section class="panel" id="text"')
     assert "diff-split" in body
@@ -247,10 +249,10 @@ def test_a_finding_has_its_place_in_the_text_a_proof_and_a_cure(
     reader: Client, content: Actor, django_assert_max_num_queries: Any
 ) -> None:
     with django_assert_max_num_queries(QUERIES["report"]):
-        answer = check(reader, PROPOSED)
-    text = seen(answer)
+        response = check(reader, PROPOSED)
+    text = seen(response)
     line = json.dumps(PROPOSED, indent=2).splitlines().index('      "name": "channel",')
-    assert answer.status_code == 200
+    assert response.status_code == 200
     assert "Incompatible under BACKWARD, by the established rules" in text
     assert f"Order.channel line {line}, column 5" in text
     assert "No default value for field channel" in text
@@ -263,11 +265,11 @@ def test_a_report_names_the_declared_clients_that_would_not_go_on(
 ) -> None:
     for name, more in ((CLIENT, {"contact": CLIENT}), ("sender", {"reads": False, "writes": True})):
         declare_client(registry="dev", subject=ORDERS, name=name, by=person("steward"), **more)
-    answer = check(reader, {**V2, "fields": [{"name": "id", "type": "string"}, *V2["fields"][1:]]})
-    result, text = answer.context["page"].result, seen(answer)
+    response = check(reader, {**V2, "fields": [{"name": "id", "type": "string"}, *V2["fields"][1:]]})
+    result, text = response.context["page"].result, seen(response)
     assert {row.name: row.verdict.code for row in result.clients} == {CLIENT: "breaks", "sender": "breaks"}
     assert "Declared clients" in text and "writes version 2" in text and "can't read what this version writes" in text
-    assert "<script>alert" not in answer.content.decode()
+    assert "<script>alert" not in response.content.decode()
     same = check(reader, V2).context["page"].result
     assert {row.verdict.code for row in same.clients} == {"ok"}
 
@@ -279,23 +281,28 @@ def test_a_report_shows_what_the_text_changes_of_the_newest_version(reader: Clie
     assert "Against the newest, version 2 of dev" in seen(page)
     assert "New reader, old data" in seen(page)
     assert check(reader, V2).context["page"].comparison is None  # it says the same as that version
-    told = check(reader, PROPOSED, words="business").context["page"].comparison
-    assert all(card.business for group in told.groups for card in group.cards)
+    comparison = check(reader, PROPOSED, words="business").context["page"].comparison
+    assert all(card.business for group in comparison.groups for card in group.cards)
     first = reader.post("/ui/registries/dev/subjects/nobody/report", {"schema": json.dumps(V1), "format": "AVRO"})
     assert first.context["page"].comparison is None
 
 
 def test_findings_are_told_in_business_words_with_the_schemas_one_click_away(reader: Client, content: Actor) -> None:
-    plain, told = (check(reader, PROPOSED, words=words).context["page"].result for words in ("", "business"))
+    plain, in_business_words = (
+        check(reader, PROPOSED, words=wording).context["page"].result for wording in ("", "business")
+    )
     assert not any(item.business for item in (*plain.findings, *plain.beyond))
     assert plain.findings
-    assert [item.rule for item in told.findings] == [item.rule for item in plain.findings]
-    for item in (*told.findings, *told.beyond):
+    assert [item.rule for item in in_business_words.findings] == [item.rule for item in plain.findings]
+    for item in (*in_business_words.findings, *in_business_words.beyond):
         assert item.business
         assert "changes in form alone" not in item.business
     page = check(reader, PROPOSED, words="business").content.decode()
     beside = 1  # the card of what the text changes of the newest version
-    assert page.count("In the schema’s words</summary>") == len(told.findings) + len(told.beyond) + beside
+    assert (
+        page.count("In the schema’s words</summary>")
+        == len(in_business_words.findings) + len(in_business_words.beyond) + beside
+    )
 
 
 def test_the_offered_text_passes_when_it_is_checked_again(reader: Client, content: Actor) -> None:
@@ -304,17 +311,17 @@ def test_the_offered_text_passes_when_it_is_checked_again(reader: Client, conten
     form = re.findall(r'<form class="contents" method="post".*?</form>', page, flags=re.DOTALL)[0]
     sent = {name: html.unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form)}
     assert '"default"' in sent["schema"]
-    answer = reader.post(f"{SUBJECT}report", sent)
-    assert "Compatible under BACKWARD" in seen(answer)
-    assert "Would pass" not in seen(answer)
+    response = reader.post(f"{SUBJECT}report", sent)
+    assert "Compatible under BACKWARD" in seen(response)
+    assert "Would pass" not in seen(response)
 
 
 def test_line_ends_of_a_browser_do_not_move_the_places(reader: Client, content: Actor) -> None:
     plain = json.dumps(PROPOSED, indent=2)
-    places = [
+    locations = [
         re.findall(r"line \d+, column \d+", seen(check(reader, text))) for text in (plain, plain.replace("\n", "\r\n"))
     ]
-    assert places[0] == places[1] != []
+    assert locations[0] == locations[1] != []
 
 
 @pytest.mark.requirement("GOO-2")
@@ -324,13 +331,13 @@ def test_the_profile_decides_whether_lost_digits_break(reader: Client, content: 
     register_version(registry="dev", subject=PERSON, text=json.dumps(integer), by=content)
     set_config(registry="dev", subject=PERSON, level="BACKWARD", by=content)
     widened = json.dumps({**PERSON_1, "fields": [{"name": "n", "type": "float"}]})
-    said = {
+    pages = {
         profile: seen(reader.post(f"{PEOPLE}report", {"schema": widened, "format": "AVRO", "profile": profile}))
         for profile in ("confluent", "semantic")
     }
-    assert "Needs care under BACKWARD, by the established rules" in said["confluent"]
-    assert "the rules accept it, the data change" in said["confluent"]
-    assert "Incompatible under BACKWARD, by what the data do" in said["semantic"]
+    assert "Needs care under BACKWARD, by the established rules" in pages["confluent"]
+    assert "the rules accept it, the data change" in pages["confluent"]
+    assert "Incompatible under BACKWARD, by what the data do" in pages["semantic"]
 
 
 def test_by_the_data_the_page_warns_of_what_no_value_shows(reader: Client, content: Actor) -> None:
@@ -340,11 +347,11 @@ def test_by_the_data_the_page_warns_of_what_no_value_shows(reader: Client, conte
     )
     subject = SubjectName(".", "presence-value")
     register_version(registry="dev", subject=subject, text=had, schema_type="PROTOBUF", by=content)
-    asked = {"schema": has, "format": "PROTOBUF", "profile": "semantic"}
-    said = seen(reader.post("/ui/registries/dev/subjects/presence-value/report", asked))
-    assert "Compatible under BACKWARD" in said or "Needs care under BACKWARD" in said
-    assert "PRESENCE_LOST" in said
-    assert "which doesn't know whether it is set" in said
+    form = {"schema": has, "format": "PROTOBUF", "profile": "semantic"}
+    text = seen(reader.post("/ui/registries/dev/subjects/presence-value/report", form))
+    assert "Compatible under BACKWARD" in text or "Needs care under BACKWARD" in text
+    assert "PRESENCE_LOST" in text
+    assert "which doesn't know whether it is set" in text
 
 
 def test_the_policy_in_force_is_told_with_the_weight_of_each_finding(reader: Client, content: Actor) -> None:
@@ -359,8 +366,8 @@ def test_the_report_as_files_is_that_of_the_api(reader: Client, content: Actor, 
     file = check(reader, PROPOSED, **{"as": "json"})
     assert file["Content-Type"] == "application/json"
     assert "compatibility-report.json" in file["Content-Disposition"]
-    asked = {"registry": "dev", "subject": "orders-value", "schema": json.dumps(PROPOSED, indent=2)}
-    same = api("reader").post("/api/v1/compatibility-reports", asked, content_type="application/json").json()
+    body = {"registry": "dev", "subject": "orders-value", "schema": json.dumps(PROPOSED, indent=2)}
+    same = api("reader").post("/api/v1/compatibility-reports", body, content_type="application/json").json()
     assert json.loads(file.content) == same
     markdown = check(reader, PROPOSED, **{"as": "markdown"}).content.decode()
     assert markdown.startswith("# Compatibility of orders-value in dev")
@@ -369,19 +376,19 @@ def test_the_report_as_files_is_that_of_the_api(reader: Client, content: Actor, 
         file = check(reader, PROPOSED, **{"as": kind})
         assert file["Content-Type"] == accept
         assert f"compatibility-report.{ending}" in file["Content-Disposition"]
-        answer = api("reader").post(
-            "/api/v1/compatibility-reports", asked, content_type="application/json", headers={"accept": accept}
+        response = api("reader").post(
+            "/api/v1/compatibility-reports", body, content_type="application/json", headers={"accept": accept}
         )
-        assert answer.content == file.content
+        assert response.content == file.content
 
 
 def test_references_of_the_form_are_used_and_a_wrong_one_is_said_at_its_row(reader: Client, content: Actor) -> None:
     using = {"type": "record", "name": "Order", "fields": [{"name": "who", "type": "Person"}]}
     rows = {"ref_name": ["Person", ""], "ref_subject": ["person-value", ""], "ref_version": ["latest", ""]}
     assert "Incompatible under BACKWARD" in seen(check(reader, using, **rows))
-    wrong = check(reader, using, **rows | {"ref_version": ["9", ""]})
-    assert wrong.status_code == 422
-    assert re.search(r'aria-describedby="ref_error_1"', wrong.content.decode())
+    response = check(reader, using, **rows | {"ref_version": ["9", ""]})
+    assert response.status_code == 422
+    assert re.search(r'aria-describedby="ref_error_1"', response.content.decode())
     none = check(reader, using, **rows | {"ref_version": ["²", ""]})
     assert none.status_code == 422
     assert "is no version" in seen(none)
@@ -394,15 +401,15 @@ def test_references_of_the_form_are_used_and_a_wrong_one_is_said_at_its_row(read
 def test_a_syntax_error_has_its_line_in_every_format(
     reader: Client, content: Actor, schema_type: str, broken: str, line: int
 ) -> None:
-    answer = check(reader, broken, format=schema_type)
-    assert answer.status_code == 422
-    assert f"doesn’t parse: line {line}" in seen(answer)
+    response = check(reader, broken, format=schema_type)
+    assert response.status_code == 422
+    assert f"doesn’t parse: line {line}" in seen(response)
 
 
 def test_a_first_version_has_nothing_to_compare_with(reader: Client, content: Actor) -> None:
-    answer = reader.post("/ui/registries/dev/subjects/new-value/report", {"schema": json.dumps(V1), "format": "AVRO"})
-    assert answer.status_code == 200
-    assert "Nothing to compare with" in seen(answer)
+    response = reader.post("/ui/registries/dev/subjects/new-value/report", {"schema": json.dumps(V1), "format": "AVRO"})
+    assert response.status_code == 200
+    assert "Nothing to compare with" in seen(response)
 
 
 # -- simulator --------------------------------------------------------------------------------------------------------
@@ -415,10 +422,10 @@ def test_each_field_says_what_became_of_it(reader: Client, content: Actor, djang
     assert "2 fields: 1 kept, 1 filled from the default" in text
     assert "Person.age Filled from default not there -1" in text
     datum = '{"name": "Ada", "age": 36}'
-    answer = reader.post(f"{PEOPLE}simulate?writer=2&reader=1", {"datum": datum})
-    assert answer.status_code == 200
-    assert 'Person.name Kept "Ada" "Ada" Person.age Dropped 36 not there' in seen(answer)
-    assert "06 41 64 61 48" in seen(answer)  # "Ada" and 36 as Avro writes them
+    response = reader.post(f"{PEOPLE}simulate?writer=2&reader=1", {"datum": datum})
+    assert response.status_code == 200
+    assert 'Person.name Kept "Ada" "Ada" Person.age Dropped 36 not there' in seen(response)
+    assert "06 41 64 61 48" in seen(response)  # "Ada" and 36 as Avro writes them
 
 
 @pytest.mark.requirement("ORA-8")
@@ -435,8 +442,8 @@ def test_an_age_that_nobody_touched_ends_at_its_default(
     shown = seen(reader.get(address))
     assert "Fields at risk" in shown and "-1 its default" in shown
     form = {"datum": '{"name": "Ada", "age": 36}', "pointer": "/name", "value": "Grace"}
-    answer = reader.post(f"{address}&written_by={written_by}&modified_by={modified_by}", form)
-    text = seen(answer)
+    response = reader.post(f"{address}&written_by={written_by}&modified_by={modified_by}", form)
+    text = seen(response)
     assert "1 field silently reset, though nobody changed it Person.age : 36 -1, its default" in text
     assert "Silently reset" in text
     assert '{ "name": "Grace", "age": -1 }' in text
@@ -452,9 +459,9 @@ def test_hazards_take_no_query_for_each_version(
         register_version(registry="dev", subject=PERSON, text=json.dumps({**PERSON_1, "fields": fields}), by=content)
     chosen = "&".join(f"use={number}" for number in range(1, 11))
     with django_assert_max_num_queries(QUERIES["simulate"]):
-        answer = reader.get(f"{PEOPLE}simulate?part=modify&{chosen}")
-    assert answer.status_code == 200
-    assert "versions 10, 9, 8, 7, 6, 5, 4, 3, 2" in seen(answer)
+        response = reader.get(f"{PEOPLE}simulate?part=modify&{chosen}")
+    assert response.status_code == 200
+    assert "versions 10, 9, 8, 7, 6, 5, 4, 3, 2" in seen(response)
 
 
 @pytest.mark.parametrize(
@@ -475,9 +482,9 @@ def test_hazards_take_no_query_for_each_version(
 def test_what_cannot_be_tried_is_said_at_the_field(
     reader: Client, content: Actor, query: str, form: dict[str, str], words: str, field: str
 ) -> None:
-    answer = reader.post(f"{PEOPLE}simulate?{query}", form)
-    assert answer.status_code == 422
-    page = answer.content.decode()
+    response = reader.post(f"{PEOPLE}simulate?{query}", form)
+    assert response.status_code == 422
+    page = response.content.decode()
     about = re.search(rf'<div id="about_{field}">(.*?)</div>', page, flags=re.DOTALL)
     assert about is not None
     assert words in html.unescape(about[1])
@@ -492,9 +499,9 @@ def test_what_cannot_be_tried_is_said_at_the_field(
 def test_versions_that_are_not_there_are_a_page_that_says_so(
     reader: Client, content: Actor, query: str, status: int
 ) -> None:
-    answer = reader.get(f"{PEOPLE}simulate?{query}")
-    assert answer.status_code == status
-    assert answer.content.decode().count("<h1") == 1
+    response = reader.get(f"{PEOPLE}simulate?{query}")
+    assert response.status_code == status
+    assert response.content.decode().count("<h1") == 1
 
 
 def test_versions_that_cannot_read_each_other_are_not_called_safe(reader: Client, content: Actor) -> None:
@@ -528,9 +535,9 @@ def test_hostile_names_and_docs_stay_text(reader: Client, content: Actor) -> Non
         reader.post(f"{address}report", {"schema": NASTY, "format": NASTY, "profile": NASTY, "ref_name": NASTY,
                                          "ref_subject": NASTY, "ref_version": NASTY}),
     ]  # fmt: skip
-    for answer in pages:
-        assert answer.status_code in (200, 422)
-        assert "<script>alert" not in answer.content.decode()
+    for response in pages:
+        assert response.status_code in (200, 422)
+        assert "<script>alert" not in response.content.decode()
     markdown = reader.get(f"{address}compare?as=markdown").content.decode()
     outside_code = re.sub(r"`+[^`]*`+", "", markdown.split("## Text")[0])
     assert "\\<script\\>" in outside_code
@@ -542,9 +549,9 @@ def test_who_may_not_read_sees_nothing(person: Callable[[str], Actor], content: 
     person("stranger")
     client = RawClient()
     client.force_login(User.objects.get(username="stranger"))
-    answer = client.get(f"{SUBJECT}{page}")
-    assert answer.status_code == 403
-    assert "client_name" not in answer.content.decode()
+    response = client.get(f"{SUBJECT}{page}")
+    assert response.status_code == 403
+    assert "client_name" not in response.content.decode()
 
 
 def test_costly_schemas_are_compared_in_a_child(
@@ -583,10 +590,10 @@ def test_advice_stands_in_a_report_and_a_tag_of_the_subject_answers_its_part(
 ) -> None:
     mail = {"type": "record", "name": "Order", "fields": [{"name": "mail", "type": "string"}]}
     named = json.loads(json.dumps(mail).replace('"mail"', '"email"'))
-    said = seen(check(reader, named))
-    assert "Advice on the schema itself" in said
-    assert "FIELD_HAS_NO_DEFAULT" in said
-    assert "PERSONAL_WITHOUT_TAG" in said
+    text = seen(check(reader, named))
+    assert "Advice on the schema itself" in text
+    assert "FIELD_HAS_NO_DEFAULT" in text
+    assert "PERSONAL_WITHOUT_TAG" in text
     change_tags(registry="dev", subjects=[ORDERS], add=["PII"], by=system)
     assert "PERSONAL_WITHOUT_TAG" not in seen(check(reader, named))
 
@@ -613,8 +620,8 @@ def test_a_pasted_text_is_kept_for_a_link_that_its_author_alone_opens(
     assert not re.search(r'name="do" value="keep"', check(reader, PROPOSED).content.decode()), "reading gives no drafts"
     steward = RawClient()
     steward.force_login(User.objects.get(username="steward"))
-    kept = check(steward, PROPOSED, do="keep")
-    link = re.search(r'id="report-link" hidden>(http[^<]*draft=[^<]*)<', kept.content.decode())
+    response = check(steward, PROPOSED, do="keep")
+    link = re.search(r'id="report-link" hidden>(http[^<]*draft=[^<]*)<', response.content.decode())
     assert link
     address = html.unescape(link[1]).partition("testserver")[2]
     again = steward.get(address)

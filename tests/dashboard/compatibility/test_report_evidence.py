@@ -96,10 +96,10 @@ def test_a_comparison_says_of_each_change_what_data_say_of_it(
     person("reader")
     client.force_login(User.objects.get(username="reader"))
     address = ADDRESS.replace("/report", "/compare?from=1&to=2")
-    answer = client.get(address)
-    cards = [card for group in answer.context["page"].comparison.groups for card in group.cards]
+    response = client.get(address)
+    cards = [card for group in response.context["page"].comparison.groups for card in group.cards]
     assert {(card.path, *(note.weight.code for note in card.evidence)) for card in cards} == {("Order.fax", "on_paper")}
-    page = html.unescape(answer.content.decode())
+    page = html.unescape(response.content.decode())
     assert "In the data:</b> Breaking on paper: Order.fax is null in all 2,100 messages" in page
     assert "In the data: Breaking on paper: Order.fax is null" in client.get(f"{address}&as=markdown").content.decode()
     FieldStatistic.objects.update(nulls=1050)
@@ -112,8 +112,8 @@ def test_what_data_of_elsewhere_say_is_not_told(client: Client, scanned: Topic, 
     register_version(registry="dev", subject=SubjectName(".", "other"), text=record(ID, NUMBER), by=system)
     person("reader")
     client.force_login(User.objects.get(username="reader"))
-    seen = client.get("/ui/registries/dev/subjects/other/compare?with=orders-value&from=1&to=1").content.decode()
-    assert "2,100 messages" in seen  # the old side is the subject whose topic was scanned
+    page = client.get("/ui/registries/dev/subjects/other/compare?with=orders-value&from=1&to=1").content.decode()
+    assert "2,100 messages" in page  # the old side is the subject whose topic was scanned
     turned = client.get(ADDRESS.replace("/report", "/compare?with=other&from=1&to=1")).content.decode()
     assert "2,100 messages" not in turned
 

@@ -74,10 +74,10 @@ PAGES = {
 
 def unfolded(page: str) -> tuple[str, str]:
     """The link, and the line for a shell, which is there without JavaScript."""
-    found = re.search(r'<details class="copy-as.*?</details>', page, flags=re.DOTALL)
-    assert found is not None
-    (link,) = re.findall(r'<a href="([^"]*)"', found[0])
-    (line,) = re.findall(r'<code class="command">(.*?)</code>', found[0], flags=re.DOTALL)
+    match = re.search(r'<details class="copy-as.*?</details>', page, flags=re.DOTALL)
+    assert match is not None
+    (link,) = re.findall(r'<a href="([^"]*)"', match[0])
+    (line,) = re.findall(r'<code class="command">(.*?)</code>', match[0], flags=re.DOTALL)
     return html.unescape(link), html.unescape(re.sub(r"<[^>]*>", "", line))
 
 
@@ -94,11 +94,11 @@ def test_the_api_gives_the_same_list_to_the_line_of_the_page(
     who = {"/ui/people?q=read": "admin", "/ui/proposals": "steward"}.get(page, "reader")
     link, line = unfolded(browser(who).get(page.format(**content)).content.decode())
     assert link == PAGES[page].format(**content)
-    words = shlex.split(line)
-    assert words[:3] == ["curl", "-H", "Authorization: Bearer $TOKEN"]
-    assert words[3] == f"http://testserver{link}"
-    answer = RawClient(headers={"authorization": f"Bearer {token(who)}"}).get(link)
-    assert answer.status_code == 200
+    arguments = shlex.split(line)
+    assert arguments[:3] == ["curl", "-H", "Authorization: Bearer $TOKEN"]
+    assert arguments[3] == f"http://testserver{link}"
+    response = RawClient(headers={"authorization": f"Bearer {token(who)}"}).get(link)
+    assert response.status_code == 200
 
 
 def _fill(content: dict[str, int], steward: Actor) -> None:  # noqa: F811
@@ -146,14 +146,14 @@ def test_a_hostile_name_stays_one_word_of_the_shell(
     address = "/ui/registries/dev/subjects/a%2Fb%252F'%22%24(id)%3Cb%3E/"
     link, line = unfolded(browser("reader").get(address).content.decode())
     assert len(shlex.split(line)) == 4
-    answer = RawClient(headers={"authorization": f"Bearer {token('reader')}"}).get(link)
-    assert answer.status_code == 200
+    response = RawClient(headers={"authorization": f"Bearer {token('reader')}"}).get(link)
+    assert response.status_code == 200
 
 
 def test_no_secret_is_in_it() -> None:
     request = RequestFactory().get("/ui/audit?q=x", headers={"authorization": "Bearer abc", "cookie": "sessionid=abc"})
-    found = copy_as(request, "audit")
-    assert "abc" not in found.command + found.url
+    copied = copy_as(request, "audit")
+    assert "abc" not in copied.command + copied.url
 
 
 @pytest.mark.parametrize("whose", ["mine", "waiting"])
@@ -164,6 +164,6 @@ def test_whose_requests_are_listed_is_said_as_the_api_says_it(whose: str) -> Non
 
 def test_a_filter_that_is_no_text_at_all_breaks_nothing() -> None:
     request = RequestFactory().get("/ui/audit", {"q": "\u202e\0'\n" + "x" * 5000})
-    found = copy_as(request, "audit")
-    assert len(shlex.split(found.command)) == 4
-    assert len(found.url) < 5000
+    copied = copy_as(request, "audit")
+    assert len(shlex.split(copied.command)) == 4
+    assert len(copied.url) < 5000

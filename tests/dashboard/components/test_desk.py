@@ -80,14 +80,14 @@ def test_in_the_viewers_zone_utc_stays_at_hand() -> None:
 def test_the_zone_is_the_one_that_the_browser_told(path: str, cookie: str, zone: str) -> None:
     request = RequestFactory().get(path)
     request.COOKIES["zone"] = cookie
-    seen: list[str] = []
+    zones: list[str] = []
 
     def page(request: HttpRequest) -> HttpResponse:
-        seen.append(desk.zone())
+        zones.append(desk.zone())
         return HttpResponse()
 
     ViewerZoneMiddleware(page)(request)
-    assert seen == [zone]
+    assert zones == [zone]
     assert desk.zone() == "UTC", "the next request begins in UTC"
 
 

@@ -95,8 +95,8 @@ def test_one_below_the_other_too(old: list[str], new: list[str]) -> None:
 def test_colours_say_what_signs_say(view: str) -> None:
     for cells in drawn(text_diff("a\nb: 1\nc", "a\nb: 2\nc\nd"), view).rows:
         for sign, colour in (("−", "is-removed"), ("+", "is-added")):
-            at = [place for place, (classes, text) in enumerate(cells) if "sign" in classes and text == sign]
-            assert all(colour in cells[place][0] and colour in cells[place + 1][0] for place in at)
+            at = [index for index, (classes, text) in enumerate(cells) if "sign" in classes and text == sign]
+            assert all(colour in cells[index][0] and colour in cells[index + 1][0] for index in at)
         assert len(cells) == (6 if view == "split" else 4) or "is-void" in cells[0][0] | cells[-1][0]
 
 

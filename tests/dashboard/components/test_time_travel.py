@@ -30,8 +30,8 @@ HERE = "/ui/registries/dev/subjects/orders%2Fvalue/"
 
 
 def text(*fields: str) -> str:
-    found = [{"name": name, "type": "long", "default": 0} for name in fields]
-    return json.dumps({"type": "record", "name": "Order", "fields": found})
+    record_fields = [{"name": name, "type": "long", "default": 0} for name in fields]
+    return json.dumps({"type": "record", "name": "Order", "fields": record_fields})
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def then(registries: None, system: Actor) -> str:
 
 
 def page(client: Client, address: str, status: int = 200, **query: str) -> str:
-    answer = client.get(address, query)
-    assert answer.status_code == status, answer.content.decode()[:3000]
-    return answer.content.decode()
+    response = client.get(address, query)
+    assert response.status_code == status, response.content.decode()[:3000]
+    return response.content.decode()
 
 
 #: page → query, what it showed then, what it shows now alone
@@ -72,15 +72,15 @@ PAGES = {
 @pytest.mark.parametrize("address", PAGES)
 def test_a_page_is_as_it_was(look: Look, then: str, address: str) -> None:
     query, shown, hidden = PAGES[address]
-    path, _, given = address.partition("?")
-    asked = dict(pair.split("=") for pair in given.split("&")) if given else query
-    was = page(look("admin"), path, at=then, **asked)
+    path, _, parameters = address.partition("?")
+    parsed = dict(pair.split("=") for pair in parameters.split("&")) if parameters else query
+    was = page(look("admin"), path, at=then, **parsed)
     main = was.split("<main", 1)[1].split("</main>", 1)[0].replace("<wbr>", "")
     assert "As it was on" in main
-    for words in shown:
-        assert words in main, words
-    for words in hidden:
-        assert words not in main, words
+    for sentence in shown:
+        assert sentence in main, sentence
+    for sentence in hidden:
+        assert sentence not in main, sentence
     assert "As it was on" not in page(look("admin"), path if "?" not in address else "/ui/environments")
 
 
@@ -97,12 +97,12 @@ def test_versions_of_then_are_compared(look: Look, system: Actor, registries: No
 
 @pytest.mark.parametrize("address", PAGES)
 def test_nothing_can_be_done_in_the_past(look: Look, then: str, address: str) -> None:
-    path, _, given = address.partition("?")
-    asked = dict(pair.split("=") for pair in given.split("&")) if given else {}
-    main = page(look("admin"), path, at=then, **asked).split("<main", 1)[1].split("</main>", 1)[0]
+    path, _, parameters = address.partition("?")
+    parsed = dict(pair.split("=") for pair in parameters.split("&")) if parameters else {}
+    main = page(look("admin"), path, at=then, **parsed).split("<main", 1)[1].split("</main>", 1)[0]
     forms = re.findall(r'<form[^>]*method="post".*?</form>', main, re.DOTALL)
     assert not [form for form in forms if re.search(r"<button(?![^>]*\bdisabled)", form)]
-    if path == HERE and not given:
+    if path == HERE and not parameters:
         assert "This is the past: go back to now." in main
 
 
@@ -187,15 +187,17 @@ def test_a_text_is_checked_against_what_was_then(look: Look, then: str) -> None:
     assert f'action="{address}?at={quote(then)}"' in was
     assert "It says the same as" in was
     for query, level in ((f"?at={quote(then)}", "FULL"), ("", "NONE")):
-        answer = client.post(f"{address}{query}", {"schema": text("alpha", "gamma"), "format": "AVRO"})
-        assert answer.status_code == 200
-        assert f"<code>{level}</code>" in main_of(answer.content.decode())
-    kept = client.post(f"{address}?at={quote(then)}", {"schema": text("alpha"), "format": "AVRO", "do": "keep"})
-    assert "This is the past" in kept.content.decode()
+        response = client.post(f"{address}{query}", {"schema": text("alpha", "gamma"), "format": "AVRO"})
+        assert response.status_code == 200
+        assert f"<code>{level}</code>" in main_of(response.content.decode())
+    second_response = client.post(
+        f"{address}?at={quote(then)}", {"schema": text("alpha"), "format": "AVRO", "do": "keep"}
+    )
+    assert "This is the past" in second_response.content.decode()
 
 
 @dataclass(frozen=True)
-class Asked:
+class DecidedRequest:
     """A request, and a moment at which it was in review."""
 
     number: int
@@ -203,7 +205,7 @@ class Asked:
 
 
 @pytest.fixture
-def asked(then: str, person: Callable[[str], Actor]) -> Asked:
+def promotion(then: str, person: Callable[[str], Actor]) -> DecidedRequest:
     """A request in review with a discussion; since then it was approved and applied, and its environment changed."""
     steward, approver, admin = person("steward"), person("approver"), person("admin")
     number = promotions.request_promotion(
@@ -215,7 +217,7 @@ def asked(then: str, person: Callable[[str], Actor]) -> Asked:
     promotions.apply(request_id=number, by=admin)
     register_version(registry="staging", subject=GONE, text=text("alpha"), by=admin)
     promotions.change_environment(name="staging", is_closed=True, by=admin)
-    return Asked(number, moment)
+    return DecidedRequest(number, moment)
 
 
 #: page → what it showed then, what it shows now alone
@@ -229,19 +231,19 @@ DECIDED = {
 
 
 @pytest.mark.parametrize("address", DECIDED)
-def test_what_was_decided_since_is_not_there(look: Look, asked: Asked, address: str) -> None:
+def test_what_was_decided_since_is_not_there(look: Look, promotion: DecidedRequest, address: str) -> None:
     shown, hidden = DECIDED[address]
-    path, _, given = address.format(number=asked.number).partition("?")
-    query = dict(pair.split("=") for pair in given.split("&")) if given else {}
-    main = main_of(page(look("admin"), path, at=asked.then, **query))
+    path, _, parameters = address.format(number=promotion.number).partition("?")
+    query = dict(pair.split("=") for pair in parameters.split("&")) if parameters else {}
+    main = main_of(page(look("admin"), path, at=promotion.then, **query))
     assert "As it was on" in main
-    for words in shown:
-        assert words in main, words
-    for words in hidden:
-        assert words not in main, words
+    for sentence in shown:
+        assert sentence in main, sentence
+    for sentence in hidden:
+        assert sentence not in main, sentence
     now = main_of(page(look("admin"), path, **query))
-    for words in hidden:
-        assert words in now, words
+    for sentence in hidden:
+        assert sentence in now, sentence
     for form in re.findall(r'<form[^>]*method="post".*?</form>', main, re.DOTALL):
         assert not re.search(r"<button(?![^>]*\bdisabled)", form), form
 
@@ -250,19 +252,19 @@ def main_of(text: str) -> str:
     return text.split("<main", 1)[1].split("</main>", 1)[0].replace("<wbr>", "")
 
 
-def test_a_request_by_the_api_as_of_a_moment(api: Look, asked: Asked) -> None:
+def test_a_request_by_the_api_as_of_a_moment(api: Look, promotion: DecidedRequest) -> None:
     client = api("admin")
-    was = client.get(f"/api/v1/promotions/{asked.number}", {"at": asked.then}).json()
+    was = client.get(f"/api/v1/promotions/{promotion.number}", {"at": promotion.then}).json()
     assert (was["state"], was["reviews"], len(was["threads"])) == ("in review", [], 1)
-    assert client.get(f"/api/v1/promotions/{asked.number}").json()["state"] == "applied"
-    assert [row["state"] for row in client.get("/api/v1/promotions", {"at": asked.then}).json()] == ["in review"]
-    for path, given in (
+    assert client.get(f"/api/v1/promotions/{promotion.number}").json()["state"] == "applied"
+    assert [row["state"] for row in client.get("/api/v1/promotions", {"at": promotion.then}).json()] == ["in review"]
+    for path, parameters in (
         ("environments", {}),
         ("ghosts", {}),
         ("owners", {"registry": "dev", "subject": "orders/value"}),
     ):
-        assert client.get(f"/api/v1/{path}", {"at": asked.then, **given}).status_code == 200, path
-    closed = client.get("/api/v1/environments/staging", {"at": asked.then}).json()["is_closed"]
+        assert client.get(f"/api/v1/{path}", {"at": promotion.then, **parameters}).status_code == 200, path
+    closed = client.get("/api/v1/environments/staging", {"at": promotion.then}).json()["is_closed"]
     assert (closed, client.get("/api/v1/environments/staging").json()["is_closed"]) == (False, True)
 
 
@@ -271,8 +273,8 @@ def test_what_was_not_there_yet_is_not_found(look: Look, then: str) -> None:
 
 
 def test_the_past_is_read_by_todays_rights(look: Look, then: str) -> None:
-    answer = look("stranger").get(HERE, {"at": then})
-    assert answer.status_code == 403
+    response = look("stranger").get(HERE, {"at": then})
+    assert response.status_code == 403
 
 
 def test_costs_no_query_for_each_row(
@@ -289,9 +291,9 @@ def test_costs_no_query_for_each_row(
             register_version(registry="dev", subject=name, text=text(f"f{number}"), by=system)
         at = f"{timezone.now():%Y-%m-%dT%H:%M:%S.%fZ}"
         page(client, "/ui/registries/dev/subjects", at=at)
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             page(client, "/ui/registries/dev/subjects", at=at)
-        counts.append(len(asked))
+        counts.append(len(queries))
     assert counts[0] == counts[1] <= 45
 
 
@@ -316,8 +318,8 @@ def test_the_api_answers_as_of_a_moment(api: Look, then: str, path: str) -> None
 
 def test_what_has_no_past_is_refused_by_the_api(api: Look, then: str) -> None:
     for path in ("findings", "sources", "registries/dev/subjects/orders%2Fvalue/usage"):
-        answer = api("reader").get(f"/api/v1/{path}", {"at": then})
-        assert (answer.status_code, "as of a moment" in answer.content.decode()) == (422, True), path
+        response = api("reader").get(f"/api/v1/{path}", {"at": then})
+        assert (response.status_code, "as of a moment" in response.content.decode()) == (422, True), path
 
 
 def test_the_audit_leads_to_what_was_then(look: Look, then: str) -> None:

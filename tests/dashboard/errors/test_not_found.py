@@ -26,8 +26,8 @@ __all__ = ["hook", "server"]  # fixtures of the tests of notifications
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4", "CARD-5")]
 
 
-def text_of(answer: object) -> str:
-    content: str = answer.content.decode()  # type: ignore[attr-defined]
+def text_of(response: object) -> str:
+    content: str = response.content.decode()  # type: ignore[attr-defined]
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", content)).split())
 
 
@@ -47,17 +47,17 @@ def test_a_removed_source_and_its_finding_say_what_they_were(
     removed: tuple[int, int], look: Callable[[str], Client], who: str
 ) -> None:
     client = look(who)
-    for address, words in (
+    for address, sentence in (
         (f"/ui/sources/{removed[0]}", "orders topics"),
         (f"/ui/findings/{removed[1]}", "Schema id 7 is unknown in orders."),
     ):
-        answer = client.get(address)
-        text = text_of(answer)
-        assert answer.status_code == 410
-        assert words in text
+        response = client.get(address)
+        text = text_of(response)
+        assert response.status_code == 410
+        assert sentence in text
         assert "steward removed it" in text
         assert "remove source orders topics" in text
-        links = re.findall(r'<a class="button" href="([^"]+)"', answer.content.decode())
+        links = re.findall(r'<a class="button" href="([^"]+)"', response.content.decode())
         assert {client.get(html.unescape(link)).status_code for link in links} == {200}
 
 
@@ -65,17 +65,17 @@ def test_who_may_not_read_the_event_learns_nothing(
     removed: tuple[int, int], look: Callable[[str], Client], person: Callable[[str], Actor]
 ) -> None:
     for address in (f"/ui/sources/{removed[0]}", f"/ui/findings/{removed[1]}"):
-        answer = look("stranger").get(address)
-        assert answer.status_code in (403, 404)
-        assert "orders" not in text_of(answer)
+        response = look("stranger").get(address)
+        assert response.status_code in (403, 404)
+        assert "orders" not in text_of(response)
     reader = person("reader")
-    for place, status in (("prod", 404), ("dev", 410)):
+    for registry, status in (("prod", 404), ("dev", 410)):
         RoleGrant.objects.filter(user=reader.user_id).delete()
-        RoleGrant.objects.create(user_id=reader.user_id, role="reader", registry=place)
+        RoleGrant.objects.create(user_id=reader.user_id, role="reader", registry=registry)
         for address in (f"/ui/sources/{removed[0]}", f"/ui/findings/{removed[1]}"):
-            answer = look("reader").get(address)
-            assert answer.status_code == status
-            assert ("steward removed it" in text_of(answer)) is (status == 410)
+            response = look("reader").get(address)
+            assert response.status_code == status
+            assert ("steward removed it" in text_of(response)) is (status == 410)
 
 
 def test_what_was_never_there_stays_not_found(registries: None, look: Callable[[str], Client]) -> None:
@@ -90,9 +90,9 @@ def test_a_subject_that_was_deleted_for_good(
     register_version(registry="dev", subject=name, text='"string"', by=admin)
     for permanent in (False, True):
         delete_subject(registry="dev", subject=name, permanent=permanent, by=admin)
-    answer = look("reader").get("/ui/registries/dev/subjects/orders-value/")
-    assert answer.status_code == 410
-    assert "admin removed it" in text_of(answer)
+    response = look("reader").get("/ui/registries/dev/subjects/orders-value/")
+    assert response.status_code == 410
+    assert "admin removed it" in text_of(response)
 
 
 def test_a_registry_and_a_webhook(

@@ -68,16 +68,16 @@ def test_a_finding_of_the_rule_reaches_everybody(
     made = replace(findings_by_rule()[rule], severity="break")
     row = keep(made, system)
 
-    answer = look("admin").get(f"/ui/findings/{row.pk}")
-    page = html.unescape(answer.content.decode())
-    assert answer.status_code == 200
-    assert str(visible(row.sentence)) in answer.content.decode()
+    response = look("admin").get(f"/ui/findings/{row.pk}")
+    page = html.unescape(response.content.decode())
+    assert response.status_code == 200
+    assert str(visible(row.sentence)) in response.content.decode()
     for title in titles(rule, row.evidence):
         assert title in page, f"the page of {rule} doesn't show {title}"
 
-    said = api("admin").get(f"/api/v1/findings/{row.pk}")
-    assert said.status_code == 200
-    assert said.json()["evidence"] == row.evidence
+    api_response = api("admin").get(f"/api/v1/findings/{row.pk}")
+    assert api_response.status_code == 200
+    assert api_response.json()["evidence"] == row.evidence
 
     inbox = look(approver.name).get("/ui/inbox")
     assert inbox.status_code == 200

@@ -52,9 +52,9 @@ def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
     return make
 
 
-def seen(answer: Any) -> str:
+def seen(response: Any) -> str:
     """What a person reads of a page: without markup, white space folded."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", response.content.decode())).split())
 
 
 @pytest.fixture
@@ -108,10 +108,10 @@ def test_finding_pages_show_evidence_cause_and_commands(
     row = find(rule="OLD_VERSION_WRITTEN", evidence=EVIDENCE, cause="Most likely version 3.")
     client = browser("steward")
     with django_assert_num_queries(QUERIES["drift: one finding"]):
-        answer = client.get(f"/ui/findings/{row.pk}")
-    text, raw = seen(answer), answer.content.decode()
-    words = ["17", "19", "900,001", "Most likely version 3.", "Find the producer.", "4,959", "Scan the source again", "Mute findings like it", "Clean scans 0 of 2"]  # fmt: skip
-    assert [word for word in words if word not in text] == []
+        response = client.get(f"/ui/findings/{row.pk}")
+    text, raw = seen(response), response.content.decode()
+    expected = ["17", "19", "900,001", "Most likely version 3.", "Find the producer.", "4,959", "Scan the source again", "Mute findings like it", "Clean scans 0 of 2"]  # fmt: skip
+    assert [word for word in expected if word not in text] == []
     # What a shell reads: the topic quoted, the password left to the reader.
     assert "-t 'or'\"'\"'ders; rm' -p 0 -o 17 -c 3" in text
     assert "-X 'sasl.username=it'\"'\"'s me' -X 'sasl.password=…' -X ssl.ca.location=ca.pem" in text
@@ -140,10 +140,10 @@ def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
     client = browser("reader")
 
     def told(**fields: Any) -> tuple[list[tuple[str, str]], list[str], str]:
-        answer = client.get(f"/ui/findings/{find(**fields).pk}")
-        shown = answer.context["page"].affected
+        response = client.get(f"/ui/findings/{find(**fields).pk}")
+        shown = response.context["page"].affected
         return (
-            [(row.name, row.sentence) for row in shown.clients], [row.sentence for row in shown.queries], seen(answer)
+            [(row.name, row.sentence) for row in shown.clients], [row.sentence for row in shown.queries], seen(response)
         )  # fmt: skip
 
     clients, queries, text = told(rule="OLD_VERSION_WRITTEN", evidence={"version": 1})
@@ -173,8 +173,8 @@ def test_evidence_beyond_the_calendar_is_shown(browser: Callable[[str], Client],
         "first_time": -(2**62),
         "last_time": 2**62,
     }
-    answer = browser("reader").get(f"/ui/findings/{find(evidence={'partitions': [part]}).pk}")
-    assert answer.status_code == 200 and f"{2**62} ms" in seen(answer)
+    response = browser("reader").get(f"/ui/findings/{find(evidence={'partitions': [part]}).pk}")
+    assert response.status_code == 200 and f"{2**62} ms" in seen(response)
 
 
 def test_the_list_counts_filters_and_hides_muted_ones(
@@ -195,7 +195,9 @@ def test_the_list_counts_filters_and_hides_muted_ones(
     }  # fmt: skip
     for query, only in cases.items():
         found = seen(client.get(f"/ui/findings?{query}"))
-        shown = [each for each in ("first break", "second risk", "third muted", "fourth done") if each in found]
+        shown = [
+            sentence for sentence in ("first break", "second risk", "third muted", "fourth done") if sentence in found
+        ]
         assert shown == [only], query
     assert "No finding matches" in seen(client.get("/ui/findings?registry=staging"))
     everything = seen(client.get("/ui/findings?state=all&muted=all"))
@@ -276,9 +278,9 @@ def test_who_only_reads_decides_nothing_and_reads_why(
 
 @pytest.mark.parametrize("address", ["/ui/findings", "/ui/findings/{row}", "/ui/mutes"])
 def test_a_stranger_sees_nothing(browser: Callable[[str], Client], find: Callable[..., Finding], address: str) -> None:
-    place = address.format(row=find().pk)
-    assert RawClient().get(place).status_code == 302
-    assert browser("stranger").get(place).status_code == 403
+    path = address.format(row=find().pk)
+    assert RawClient().get(path).status_code == 302
+    assert browser("stranger").get(path).status_code == 403
 
 
 def test_many_are_decided_at_once_and_what_could_not_be_is_named(
@@ -288,9 +290,9 @@ def test_many_are_decided_at_once_and_what_could_not_be_is_named(
     steward = browser("steward")
     acknowledge(finding_id=rows[3].pk, reason="before", by=person("steward"))
     chosen = {"finding": [*(row.pk for row in rows), 99_999, "x"], "next": "/ui/findings?severity=break"}
-    answer = steward.post("/ui/findings/decide", {**chosen, "do": "acknowledge", "reason": "known"}, follow=True)
-    assert answer.redirect_chain[-1][0] == "/ui/findings?severity=break"
-    text = seen(answer)
+    response = steward.post("/ui/findings/decide", {**chosen, "do": "acknowledge", "reason": "known"}, follow=True)
+    assert response.redirect_chain[-1][0] == "/ui/findings?severity=break"
+    text = seen(response)
     assert "3 findings acknowledged." in text and "There is no finding 99999." in text and "is acknowledged" in text
     assert set(Finding.objects.values_list("state", flat=True)) == {"acknowledged"}
     assert "5 findings assigned." not in seen(
@@ -329,8 +331,8 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
     preview = seen(steward.get("/ui/mutes?registry=dev&location=orders:*"))
     assert "Covers 1 finding of 2, and those to come." in preview and Mute.objects.count() == 0
     form = {"registry": "dev", "location": "orders:*", "reason": f"load test {NASTY}", "until": ""}
-    answer = steward.post("/ui/mutes", form, follow=True)
-    assert "Muted." in seen(answer) and "orders:*" in seen(answer) and "<img" not in answer.content.decode()
+    response = steward.post("/ui/mutes", form, follow=True)
+    assert "Muted." in seen(response) and "orders:*" in seen(response) and "<img" not in response.content.decode()
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.muted, second.muted) == (True, False)
@@ -357,8 +359,8 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
 def test_a_mute_that_cannot_be_is_refused_with_the_reason(
     browser: Callable[[str], Client], source: Source, form: dict[str, str], words: str
 ) -> None:
-    answer = browser("steward").post("/ui/mutes", {"registry": "dev", **form})
-    assert answer.status_code == 422 and words in seen(answer)
+    response = browser("steward").post("/ui/mutes", {"registry": "dev", **form})
+    assert response.status_code == 422 and words in seen(response)
     assert Mute.objects.count() == 0
 
 
@@ -386,12 +388,12 @@ def test_a_byte_that_no_text_of_the_database_holds_breaks_no_form(
 
 
 def test_rows_whose_times_are_not_known_are_shown_without_them() -> None:
-    known = {"partition": 0, "first_offset": 1, "last_offset": 9, "messages": 9, "first_time": 0, "last_time": 60_000}
+    dated = {"partition": 0, "first_offset": 1, "last_offset": 9, "messages": 9, "first_time": 0, "last_time": 60_000}
     bare = {"partition": 1, "first_offset": 1, "last_offset": 2, "messages": 2}
-    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [known, bare]})
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [dated, bare]})
     assert [row[-2:] for row in table.rows] == [("1970-01-01 00:00:00 UTC", "1970-01-01 00:01:00 UTC"), ("–", "–")]
     assert table.spans == ()
     (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [bare]})
     assert [column.label for column in table.columns] == ["Partition", "First offset", "Last offset", "Messages"]
-    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [known]})
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [dated]})
     assert table.spans == ((0, 100),)

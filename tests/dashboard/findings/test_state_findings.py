@@ -33,9 +33,9 @@ def test_it_shows_before_and_after_and_its_links_open(
     section = re.search(r'<section[^>]* id="before-after".*?</section>', page, re.DOTALL)
     assert section is not None
     changed = " ".join(re.findall(r"<td[^>]*>(.*?)</td>", section[0], re.DOTALL))
-    words = html.unescape(re.sub(r"<[^>]+>", "", changed))
+    text = html.unescape(re.sub(r"<[^>]+>", "", changed))
     for name in ("field", "added") if rule == "RENAME_SUSPECTED" else ():
-        assert findings[rule].evidence[name] in words
+        assert findings[rule].evidence[name] in text
     links = [html.unescape(link) for link in re.findall(r'href="(/ui/(?:queries|state-checks)/[^"]+)"', page)]
     assert any(re.fullmatch(r"/ui/queries/\d+", link) for link in links)
     assert any(re.fullmatch(r"/ui/queries/\d+/variables/\d+", link) for link in links)
@@ -47,5 +47,5 @@ def test_it_shows_before_and_after_and_its_links_open(
 def test_who_may_not_read_the_registry_is_not_led_to_its_queries(
     findings: dict[str, Finding], look: Callable[[str], Client]
 ) -> None:
-    answer = look("stranger").get(f"/ui/findings/{findings['RENAME_SUSPECTED'].pk}")
-    assert "/ui/queries/" not in answer.content.decode()
+    response = look("stranger").get(f"/ui/findings/{findings['RENAME_SUSPECTED'].pk}")
+    assert "/ui/queries/" not in response.content.decode()

@@ -57,8 +57,8 @@ def test_a_connected_registry_says_how_its_last_reading_went(
     client: Client, state: dict[str, object], word: str, said: str
 ) -> None:
     then = timezone.now() - timedelta(hours=2)
-    given = {name: then if value is True else value for name, value in state.items()}
-    Registry.objects.create(name="old", kind=Registry.REMOTE, url="http://old.example", every_seconds=60, **given)
+    fields = {name: then if value is True else value for name, value in state.items()}
+    Registry.objects.create(name="old", kind=Registry.REMOTE, url="http://old.example", every_seconds=60, **fields)
     connect = steps(client)[0]
     assert word in connect and said in connect and "Test connection" in connect
     assert ("2 h ago" in connect) is bool(state)
@@ -95,5 +95,5 @@ def test_whoever_isnt_signed_in_reads_no_names(client: Client, settings: Any) ->
     settings.ANONYMOUS_ROLE = "reader"  # as `up` has it on one's own machine
     request = RequestFactory().get("/ui/")
     request.user = AnonymousUser()
-    said = [step.tried.said for step in home_page(request).first_steps if step.tried]
-    assert "prod takes 1 approval. 1 person can give it." in said[-1] and "admin" not in said[-1]
+    sentences = [step.tried.said for step in home_page(request).first_steps if step.tried]
+    assert "prod takes 1 approval. 1 person can give it." in sentences[-1] and "admin" not in sentences[-1]

@@ -32,11 +32,11 @@ QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text
 
 def part(client: Client, key: str) -> str:
     """One panel of the page."""
-    answer = client.get("/ui/jobs")
-    assert answer.status_code == 200
-    found = re.search(rf'<section class="panel" id="{key}".*?</section>', answer.content.decode(), flags=re.DOTALL)
-    assert found is not None
-    return found[0]
+    response = client.get("/ui/jobs")
+    assert response.status_code == 200
+    match = re.search(rf'<section class="panel" id="{key}".*?</section>', response.content.decode(), flags=re.DOTALL)
+    assert match is not None
+    return match[0]
 
 
 def test_a_scan_has_its_duration_and_can_be_started_again(
@@ -86,9 +86,9 @@ def delivery(owner: str, state: str) -> Delivery:
     notice = Notice.objects.create(
         event="version.registered", registry="dev", subject="s", text="t", url="/ui/", data={}
     )
-    found = Delivery.objects.create(webhook=hook, notice=notice, state=state, next_attempt_at=timezone.now())
-    Attempt.objects.create(delivery=found, status=500, error=f"HTTP 500 for {owner}", seconds=0.1)
-    return found
+    row = Delivery.objects.create(webhook=hook, notice=notice, state=state, next_attempt_at=timezone.now())
+    Attempt.objects.create(delivery=row, status=500, error=f"HTTP 500 for {owner}", seconds=0.1)
+    return row
 
 
 def test_deliveries_are_those_of_ones_own_webhooks(
@@ -131,7 +131,7 @@ def test_a_part_that_cannot_be_read_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch,
     broken: str,
 ) -> None:
-    def fail(*given: object, **named: object) -> None:
+    def fail(*args: object, **named: object) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 / 0")
 
@@ -154,9 +154,9 @@ def test_more_jobs_take_no_more_queries(
     client = browser("admin")
 
     def queries() -> int:
-        with CaptureQueriesContext(connection) as seen:
+        with CaptureQueriesContext(connection) as executed:
             assert client.get("/ui/jobs").status_code == 200
-        return len(seen)
+        return len(executed)
 
     first = queries()
     cluster = Cluster.objects.get()

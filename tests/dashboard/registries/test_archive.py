@@ -66,9 +66,9 @@ def test_the_page_and_the_api_give_the_file_of_the_command(
         shown = reader.get(PAGE).content.decode()
     assert len(queries) <= QUERIES["moving"]
     assert "5 subjects" not in shown and "4 subjects with 8 live versions now" in shown
-    answer = browser("reader").post(f"{PAGE}/export")
-    assert 'filename="dev.jsonl"' in answer["Content-Disposition"]
-    assert answer.getvalue() == whole()
+    response = browser("reader").post(f"{PAGE}/export")
+    assert 'filename="dev.jsonl"' in response["Content-Disposition"]
+    assert response.getvalue() == whole()
     assert api("reader").get("/api/v1/registries/dev/export").getvalue() == whole()
 
 
@@ -93,12 +93,12 @@ def test_an_export_is_of_one_moment_and_nobody_waits(
         done.append(register_version(registry="dev", subject=SubjectName(".", "late"), text='"int"', by=system))
         connection.close()
 
-    def names_and_a_registration(*places: Any) -> Any:
+    def names_and_a_registration(*args: Any) -> Any:
         if not done:
             thread = threading.Thread(target=register)
             thread.start()
             thread.join(timeout=20)
-        return names_after(*places)
+        return names_after(*args)
 
     monkeypatch.setattr(snapshot, "_names_after", names_and_a_registration)
     with spooled_export(registry="dev", by=system) as file:
@@ -170,8 +170,8 @@ def test_a_file_that_isnt_taken(
 ) -> None:
     for file in body.values():
         file.seek(0)
-    answer = browser(who).post(f"/ui/registries/{registry}/moving/import", body)
-    assert answer.status_code == status and said in answer.content.decode()
+    response = browser(who).post(f"/ui/registries/{registry}/moving/import", body)
+    assert response.status_code == status and said in response.content.decode()
 
 
 @pytest.mark.django_db
@@ -228,8 +228,10 @@ def test_programs_send_plan_bring_list_and_forget(registries: None, system: Acto
     plan = admin.get(f"{base}/copies/{number}", {"only_missing": "true"}).json()
     assert {line["fate"] for line in plan["versions"]} == {"created"} and plan["problems"] == []
     body = {"plan": plan["digest"], "only_missing": True}
-    wrong = admin.post(f"{base}/copies/{number}/bring", body | {"only_missing": False}, content_type="application/json")
-    assert (wrong.status_code, wrong.json()["error"]) == (409, "PlanChanged")
+    refused = admin.post(
+        f"{base}/copies/{number}/bring", body | {"only_missing": False}, content_type="application/json"
+    )
+    assert (refused.status_code, refused.json()["error"]) == (409, "PlanChanged")
     assert admin.post(f"{base}/copies/{number}/bring", body, content_type="application/json").status_code == 200
     assert whole("staging") == whole()
     remove_subject(registry="staging", subject=SubjectName(".", "a"), by=system)

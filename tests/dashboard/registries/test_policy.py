@@ -50,26 +50,26 @@ def settings_of_all(registries: None, system: Actor) -> None:
     set_mode(registry="dev", subject=SubjectName(".", "held"), by=system, mode="READONLY")
 
 
-def text_of(answer: Any) -> str:
+def text_of(response: Any) -> str:
     """What is read, in one line."""
-    found = re.sub(r"<(script|style)\b.*?</\1>", " ", answer.content.decode(), flags=re.DOTALL)
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", found)))
+    markup = re.sub(r"<(script|style)\b.*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", markup)))
 
 
-def rows_of(answer: Any) -> dict[str, str]:
+def rows_of(response: Any) -> dict[str, str]:
     """Place → what its row says."""
-    found = {}
-    for row in re.findall(r"<tr>(.*?)</tr>", answer.content.decode(), flags=re.DOTALL)[1:]:
-        words = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row))).strip()
-        found[" ".join(words.split()[:2])] = words
-    return found
+    rows = {}
+    for row in re.findall(r"<tr>(.*?)</tr>", response.content.decode(), flags=re.DOTALL)[1:]:
+        text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row))).strip()
+        rows[" ".join(text.split()[:2])] = text
+    return rows
 
 
 def test_places_that_set_something_are_rows_and_the_others_are_counted(
     settings_of_all: None, look: Callable[[str], Client]
 ) -> None:
-    answer = look("reader").get(POLICY)
-    rows = rows_of(answer)
+    response = look("reader").get(POLICY)
+    rows = rows_of(response)
     assert list(rows) == [
         "registry dev", "context .", "subject held", "subject strict", "subject to-come", "context .team",
     ]  # fmt: skip
@@ -85,7 +85,7 @@ def test_places_that_set_something_are_rows_and_the_others_are_counted(
     assert "Alias: calls for it mean plain" in rows["subject to-come"]
     assert "NONE set here Nothing is checked: any schema is accepted. No order is safe." in rows["context .team"]
     assert "texts that differ in order alone are one schema" in rows["context .team"]
-    assert "4 places set something of their own; all others inherit." in text_of(answer)
+    assert "4 places set something of their own; all others inherit." in text_of(response)
 
 
 def test_exceptions_are_paged_without_a_gap(
@@ -108,11 +108,11 @@ def test_exceptions_are_paged_without_a_gap(
 def test_a_steward_changes_and_resets_settings_by_forms(settings_of_all: None, look: Callable[[str], Client]) -> None:
     client, dev = look("steward"), get_registry("dev")
     form = {"part": "config", "subject": "strict", "level": "FULL", "normalize": "true", "profile": "", "policy": ""}
-    answer = client.post(f"{POLICY}/change", {**form, "alias": "plain"})
-    assert answer["Location"] == f"{POLICY}?change=1&subject=strict#change"
+    response = client.post(f"{POLICY}/change", {**form, "alias": "plain"})
+    assert response["Location"] == f"{POLICY}?change=1&subject=strict#change"
     config = effective_config(dev, SubjectName(".", "strict"))
     assert (config.level, config.normalize, config.policy) == ("FULL", True, "none")
-    shown = client.get(answer["Location"])
+    shown = client.get(response["Location"])
     assert "this counts for subject strict now" in text_of(shown)
     assert '<option value="FULL" selected>' in shown.content.decode()
     client.post(f"{POLICY}/reset", {"part": "config", "subject": "strict"})
@@ -157,8 +157,8 @@ def test_what_cannot_be_set_is_said_and_nothing_changes(
     settings_of_all: None, look: Callable[[str], Client], form: dict[str, str], said: str
 ) -> None:
     before = list(Config.objects.order_by("pk").values())
-    answer = look("admin").post(f"{POLICY}/change", {"part": "config", "subject": "plain", **form}, follow=True)
-    assert said in text_of(answer)
+    response = look("admin").post(f"{POLICY}/change", {"part": "config", "subject": "plain", **form}, follow=True)
+    assert said in text_of(response)
     assert list(Config.objects.order_by("pk").values()) == before
 
 
@@ -172,39 +172,39 @@ def test_the_page_says_why_not_with_the_reasons_of_the_api(
     set_config(registry="prod", subject=SubjectName(".", "s"), by=system, level="FULL", release=True)
     page = "/ui/registries/prod/policy?change=1&subject=s"
     for who, codes in (("reader", ["rights", "closed-environment"]), ("steward", ["closed-environment"])):
-        told = api(who).get("/api/v1/registries/prod/policy").json()
-        (place,) = [item for item in told["places"] if item["subject"] == "s"]
-        reasons = place["reasons"]["config"]
+        tree = api(who).get("/api/v1/registries/prod/policy").json()
+        (node,) = [item for item in tree["places"] if item["subject"] == "s"]
+        reasons = node["reasons"]["config"]
         assert [reason["code"] for reason in reasons] == codes
-        answer = look(who).get(page)
-        assert "Why?" in text_of(answer)
+        response = look(who).get(page)
+        assert "Why?" in text_of(response)
         for reason in reasons:
-            assert reason["sentence"] in text_of(answer)
-            assert reason["cure"] in text_of(answer)
+            assert reason["sentence"] in text_of(response)
+            assert reason["cure"] in text_of(response)
     assert (
         look("steward").post("/ui/registries/prod/policy/change", {"subject": "s", "level": "NONE"}).status_code == 302
     )
     assert Config.objects.get(registry__name="prod", subject_name="s").compatibility_level == "FULL"
     open_break_glass(environment="prod", by=person("admin"), reason="x")
-    told = api("admin").get("/api/v1/registries/prod/policy").json()
-    assert told["places"][-1]["reasons"] == {"config": [], "mode": []}
+    tree = api("admin").get("/api/v1/registries/prod/policy").json()
+    assert tree["places"][-1]["reasons"] == {"config": [], "mode": []}
     assert "Why?" not in text_of(look("admin").get(page))
 
 
 def test_modes_that_stop_settings_are_reasons_too(settings_of_all: None, api: Callable[[str], Client]) -> None:
-    told = api("steward").get("/api/v1/registries/dev/policy").json()
-    held = next(item for item in told["places"] if item["subject"] == "held")
-    assert [reason["code"] for reason in held["reasons"]["config"]] == ["mode"]
-    assert [reason["code"] for reason in held["reasons"]["mode"]] == ["rights"]
-    assert (held["own"], held["own_mode"], held["effective"]["level"]) == ({}, "READONLY", "FORWARD")
+    tree = api("steward").get("/api/v1/registries/dev/policy").json()
+    node = next(item for item in tree["places"] if item["subject"] == "held")
+    assert [reason["code"] for reason in node["reasons"]["config"]] == ["mode"]
+    assert [reason["code"] for reason in node["reasons"]["mode"]] == ["rights"]
+    assert (node["own"], node["own_mode"], node["effective"]["level"]) == ({}, "READONLY", "FORWARD")
 
 
 @pytest.mark.parametrize("who", ["stranger"])
 def test_a_stranger_sees_nothing(settings_of_all: None, look: Callable[[str], Client], who: str) -> None:
     for address in (POLICY, f"{POLICY}?change=1&subject=strict", f"{WHAT_IF}?level=FULL"):
-        answer = look(who).get(address)
-        assert answer.status_code == 403
-        assert "oracle_nosql" not in answer.content.decode()
+        response = look(who).get(address)
+        assert response.status_code == 403
+        assert "oracle_nosql" not in response.content.decode()
         assert RawClient().get(address).status_code == 302
 
 
@@ -218,7 +218,7 @@ def test_hostile_names_are_shown_harmlessly_and_can_be_changed(
     client = look("steward")
     page = client.get(POLICY).content.decode()
     assert "<script>alert" not in page
-    (address,) = [each for each in re.findall(r'href="([^"]*)"', page) if "change=1&amp;subject=" in each]
+    (address,) = [link for link in re.findall(r'href="([^"]*)"', page) if "change=1&amp;subject=" in link]
     form = client.get(html.unescape(address).split("#")[0]).content.decode()
     assert "<script>alert" not in form
     (given,) = set(re.findall(r'name="subject" value="([^"]*)"', form))
@@ -249,12 +249,12 @@ def past(registries: None, system: Actor, person: Callable[[str], Actor]) -> int
 
 def test_a_level_is_tried_in_words_with_links_and_nothing_is_changed(past: int, look: Callable[[str], Client]) -> None:
     client = look("reader")
-    answer = client.get(f"{WHAT_IF}?level=FULL")
-    text = text_of(answer)
+    response = client.get(f"{WHAT_IF}?level=FULL")
+    text = text_of(response)
     assert "With FULL, 1 of 1 existing transition would fail." in text
     assert "Looked at 1 of 1 subject." in text
     assert "No request is open here." in text
-    assert "/subjects/orders-value/compare?from=1&amp;to=2" in answer.content.decode()
+    assert "/subjects/orders-value/compare?from=1&amp;to=2" in response.content.decode()
     text = text_of(client.get("/ui/registries/staging/what-if?level=FULL"))
     assert "Of 1 open request, 1 would be judged otherwise." in text
     assert f"Request {past}" in text
@@ -269,11 +269,11 @@ def test_the_settings_tab_tries_it_on_demand_with_and_without_javascript(
     tab = client.get("/ui/registries/dev/subjects/orders-value/?tab=settings").content.decode()
     assert f'action="{WHAT_IF}"' in tab
     assert 'name="subject" value="orders-value"' in tab
-    asked = {"level": "FORWARD", "subject": "orders-value"}
-    part = client.get(WHAT_IF, asked, headers={"HX-Request": "true", "HX-Target": "what-if"})
+    query = {"level": "FORWARD", "subject": "orders-value"}
+    part = client.get(WHAT_IF, query, headers={"HX-Request": "true", "HX-Target": "what-if"})
     assert "<html" not in part.content.decode()
     assert "With FORWARD, 1 of 1 existing transition would fail." in text_of(part)
-    assert "<html" in client.get(WHAT_IF, asked).content.decode()
+    assert "<html" in client.get(WHAT_IF, query).content.decode()
 
 
 def test_what_cannot_be_tried_is_said(past: int, look: Callable[[str], Client]) -> None:
@@ -315,13 +315,13 @@ def test_as_many_queries_with_many_places_as_with_few(registries: None, look: Ca
                 set_config(registry="dev", subject=SubjectName(subject.context, ""), by=by, normalize=True)
 
     def counts() -> list[int]:
-        found = []
+        numbers = []
         for address in (POLICY, f"{POLICY}?change=1&subject=s1", f"{WHAT_IF}?level=FULL"):
             client.get(address)
             with CaptureQueriesContext(connection) as queries:
                 assert client.get(address).status_code == 200
-            found.append(len(queries))
-        return found
+            numbers.append(len(queries))
+        return numbers
 
     fill(range(3))
     few = counts()

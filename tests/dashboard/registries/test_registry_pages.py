@@ -38,8 +38,8 @@ QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text
 Browser = Callable[[str], Client]
 
 
-def text(answer: Any) -> str:
-    return str(answer.content.decode())
+def text(response: Any) -> str:
+    return str(response.content.decode())
 
 
 def test_the_list_says_what_is_there_and_how_fresh_it_is(
@@ -76,7 +76,7 @@ def test_connecting_is_tested_first_and_keeps_nothing(browser: Browser, remote: 
     refused = admin.post("/ui/registries/connect", {**fields, "every_seconds": "x", "do": "keep"})
     assert refused.status_code == 422 and "number of seconds" in text(refused)
     assert admin.post("/ui/registries/connect", {**fields, "do": "keep"}).status_code == 302
-    assert [each.every_seconds for each in list_mirrors()] == [60]
+    assert [mirror_row.every_seconds for mirror_row in list_mirrors()] == [60]
     taken = admin.post("/ui/registries/connect", {**fields, "do": "keep"})
     assert taken.status_code == 422 and "already" in text(taken)
 
@@ -122,8 +122,8 @@ def test_changing_and_testing_what_is_connected(browser: Browser, mirror: int, r
     assert "Steps of the test" in text(admin.post("/ui/registries/theirs/test"))
     sent = {"url": f"{remote.url}/other", "every_seconds": "90", "do": "keep"}
     assert admin.post("/ui/registries/theirs/connection", sent).status_code == 302
-    found = list_mirrors()[0]
-    assert (found.url, found.every_seconds, found.is_queued) == (f"{remote.url}/other", 90, True)
+    mirror_row = list_mirrors()[0]
+    assert (mirror_row.url, mirror_row.every_seconds, mirror_row.is_queued) == (f"{remote.url}/other", 90, True)
     hidden = admin.post("/ui/registries/theirs/connection", {**sent, "url": "http://169.254.169.254/"})
     assert hidden.status_code == 422 and "cloud metadata" in text(hidden)
 
@@ -167,7 +167,7 @@ def test_the_same_by_the_api(person: Callable[[str], Actor], remote: Remote, sys
     Registry.objects.filter(name="theirs").update(sync_lease_until=None, sync_tag="")
     assert [call("POST", "registries/theirs/refresh").json()["queued"] for _ in range(2)] == [True, False]
     assert call("PUT", "registries/theirs", {**address, "every_seconds": 30}).json()["mirror"]["every_seconds"] == 30
-    assert "theirs" in [each["name"] for each in call("GET", "registries").json()]
+    assert "theirs" in [row["name"] for row in call("GET", "registries").json()]
     assert call("GET", "registries/theirs").json()["mirror"]["url"] == remote.url
     assert call("POST", "registries/theirs/test").json()["url"] == remote.url
     assert call("DELETE", "registries/theirs").status_code == 204

@@ -45,9 +45,9 @@ def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
     return make
 
 
-def seen(answer: Any) -> str:
+def seen(response: Any) -> str:
     """What a person reads of a page: without markup, white space folded."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.content.decode())).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", response.content.decode())).split())
 
 
 READ = {
@@ -158,15 +158,15 @@ FORMS = ("cluster add", "add debezium", "add registry", "decode")
 def test_a_page_shows_what_is_there_in_a_fixed_number_of_queries(
     browser: Callable[[str], Client], content: dict[str, Any], page: str, django_assert_num_queries: Any
 ) -> None:
-    address, words = PAGES[page]
+    address, sentences = PAGES[page]
     client = browser("steward")
     with django_assert_num_queries(QUERIES[f"drift: {page}"]):
-        answer = client.get(address.format(**content))
-    assert answer.status_code == 200
-    assert "default-src 'none'" in answer["Content-Security-Policy"]
-    text = seen(answer)
-    assert [word for word in words if word not in text] == []
-    raw = answer.content.decode()
+        response = client.get(address.format(**content))
+    assert response.status_code == 200
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    text = seen(response)
+    assert [word for word in sentences if word not in text] == []
+    raw = response.content.decode()
     assert raw.count("<h1") == 1
     assert NASTY not in raw
 
@@ -208,9 +208,9 @@ MISSING = (
 def test_what_is_not_there_is_a_page_that_says_so(
     browser: Callable[[str], Client], content: dict[str, Any], address: str
 ) -> None:
-    answer = browser("admin").get(address.format(**content))
-    assert answer.status_code == 404
-    assert "<h1" in answer.content.decode()
+    response = browser("admin").get(address.format(**content))
+    assert response.status_code == 404
+    assert "<h1" in response.content.decode()
 
 
 def test_topics_are_filtered_and_paged_and_take_no_more_queries(
@@ -297,8 +297,8 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
     assert refused.status_code == 422 and "is not a number" in seen(refused)
     assert steward.post(f"{address}/edit", {**form, "include": "a b"}).status_code == 422
     running = Scan.objects.create(source=source, queued_by="s", state="running", lease_until=timezone.now())
-    held = steward.post(f"{address}/remove")
-    assert held.status_code == 409 and "is running" in seen(held)
+    conflict = steward.post(f"{address}/remove")
+    assert conflict.status_code == 409 and "is running" in seen(conflict)
     running.delete()
     assert "The source is removed." in seen(steward.post(f"{address}/remove", follow=True))
     assert not Source.objects.filter(pk=content["kafka"]).exists()
@@ -322,11 +322,11 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
 def test_a_cluster_that_cannot_be_is_refused_with_the_reason(
     browser: Callable[[str], Client], registries: None, form: dict[str, str], words: str, do: str
 ) -> None:
-    given = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", **form, "do": do}
-    answer = browser("steward").post("/ui/clusters/add", given)
-    assert answer.status_code == 422
-    assert words in seen(answer)
-    assert NASTY not in answer.content.decode()
+    body = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", **form, "do": do}
+    response = browser("steward").post("/ui/clusters/add", body)
+    assert response.status_code == 422
+    assert words in seen(response)
+    assert NASTY not in response.content.decode()
     assert Cluster.objects.count() == 0
 
 
@@ -339,37 +339,37 @@ def test_a_tested_cluster_is_not_kept(
             topics = {"orders": None, "__consumer_offsets": None}
 
     monkeypatch.setattr("registry.drift.services.sources.connect", lambda row: Answer)
-    given = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", "do": "test"}
-    text = seen(browser("steward").post("/ui/clusters/add", given))
+    body = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", "do": "test"}
+    text = seen(browser("steward").post("/ui/clusters/add", body))
     assert "2 brokers and 1 topic are there. Nothing was saved." in text
     assert Cluster.objects.count() == 0
-    assert browser("reader").post("/ui/clusters/add", given).status_code == 403
+    assert browser("reader").post("/ui/clusters/add", body).status_code == 403
 
 
 def test_usage_asks_the_clusters_only_when_told(
     browser: Callable[[str], Client], content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    clusters = []
 
     def away(cluster: Cluster) -> None:
-        asked.append(cluster.name)
+        clusters.append(cluster.name)
         raise BrokerUnavailable(f"No broker answers for {NASTY}")
 
     monkeypatch.setattr("registry.drift.usage.retirement.admin_of", away)
     reader = browser("reader")
-    assert "Ask the clusters now" in seen(reader.get(USAGE)) and asked == []
-    answer = reader.get(f"{USAGE}?ask=1", headers={"hx-request": "true", "hx-target": "usage"})
-    assert asked == [NASTY] and "Not all could be asked" in seen(answer)
-    assert NASTY not in answer.content.decode() and "<html" not in answer.content.decode()
+    assert "Ask the clusters now" in seen(reader.get(USAGE)) and clusters == []
+    response = reader.get(f"{USAGE}?ask=1", headers={"hx-request": "true", "hx-target": "usage"})
+    assert clusters == [NASTY] and "Not all could be asked" in seen(response)
+    assert NASTY not in response.content.decode() and "<html" not in response.content.decode()
 
 
 def test_usage_without_any_scan_is_not_known_and_never_green(
     browser: Callable[[str], Client], content: dict[str, Any]
 ) -> None:
     Source.objects.all().delete()
-    answer = browser("reader").get(USAGE)
-    assert "No topic of this subject is scanned" in seen(answer)
-    assert "tone-ok" not in answer.content.decode()
+    response = browser("reader").get(USAGE)
+    assert "No topic of this subject is scanned" in seen(response)
+    assert "tone-ok" not in response.content.decode()
 
 
 def test_the_subject_page_leads_to_its_usage(
@@ -394,12 +394,12 @@ DECODED = {
 
 @pytest.mark.parametrize("case", DECODED)
 def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content: dict[str, Any], case: str) -> None:
-    text, words = DECODED[case]
-    given = {"registry": "dev", "message": text.format(id=content["id"]), "side": "value", "encoding": "auto"}
-    answer = browser("reader").post("/ui/decode", given)
-    assert answer.status_code == 200
-    assert [word for word in words if word not in seen(answer)] == []
-    assert "<script>alert" not in answer.content.decode()
+    text, sentences = DECODED[case]
+    body = {"registry": "dev", "message": text.format(id=content["id"]), "side": "value", "encoding": "auto"}
+    response = browser("reader").post("/ui/decode", body)
+    assert response.status_code == 200
+    assert [word for word in sentences if word not in seen(response)] == []
+    assert "<script>alert" not in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -416,10 +416,10 @@ def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content
 def test_what_is_no_message_is_refused_with_the_reason(
     browser: Callable[[str], Client], content: dict[str, Any], form: dict[str, str], words: str
 ) -> None:
-    answer = browser("reader").post("/ui/decode", {"registry": "dev", **form})
-    assert answer.status_code in (404, 422)
-    assert words in seen(answer)
-    assert NASTY not in answer.content.decode()
+    response = browser("reader").post("/ui/decode", {"registry": "dev", **form})
+    assert response.status_code in (404, 422)
+    assert words in seen(response)
+    assert NASTY not in response.content.decode()
 
 
 def test_nothing_of_a_pasted_message_is_kept(browser: Callable[[str], Client], content: dict[str, Any]) -> None:
@@ -435,11 +435,11 @@ def test_first_run_says_what_to_do(browser: Callable[[str], Client], registries:
 
 def test_a_registry_and_a_connector_are_added_here(browser: Callable[[str], Client], content: dict[str, Any]) -> None:
     steward = browser("steward")
-    answer = steward.post("/ui/sources/add", {"kind": "registry", "registry": "prod", "every_seconds": "3600"})
+    response = steward.post("/ui/sources/add", {"kind": "registry", "registry": "prod", "every_seconds": "3600"})
     added = Source.objects.get(kind="registry", registry__name="prod")
-    assert answer["Location"] == f"/ui/sources/{added.pk}"
+    assert response["Location"] == f"/ui/sources/{added.pk}"
     assert (added.every_seconds, added.scans.count()) == (3600, 1)
-    given = {
+    body = {
         "kind": "debezium",
         "registry": "dev",
         "name": "n",
@@ -447,9 +447,9 @@ def test_a_registry_and_a_connector_are_added_here(browser: Callable[[str], Clie
         "connect_url": "file:///etc/passwd",
         "connector": "x",
     }
-    for wrong in ({}, {"database_port": "many"}, {"cluster": "none"}, {"connect_url": ""}):
-        refused = steward.post("/ui/sources/add", {**given, **wrong})
-        assert refused.status_code in (404, 422), wrong
+    for changes in ({}, {"database_port": "many"}, {"cluster": "none"}, {"connect_url": ""}):
+        refused = steward.post("/ui/sources/add", {**body, **changes})
+        assert refused.status_code in (404, 422), changes
         assert NASTY not in refused.content.decode()
-    assert browser("reader").post("/ui/sources/add", given).status_code == 403
+    assert browser("reader").post("/ui/sources/add", body).status_code == 403
     assert not Source.objects.filter(name="n").exists()

@@ -49,9 +49,9 @@ def test_the_file_has_what_belongs_to_the_chosen_and_nothing_else(
     api: Callable[[str], Client],
 ) -> None:
     chosen = ["a", ":.x:a", "c"]
-    answer = browser("reader").post(EXPORT, {"subject": chosen})
-    assert answer["Content-Type"] == "application/zip" and "attachment" in answer["Content-Disposition"]
-    snapshot = read_snapshot(opened(answer.content), "subjects.jsonl")
+    response = browser("reader").post(EXPORT, {"subject": chosen})
+    assert response["Content-Type"] == "application/zip" and "attachment" in response["Content-Disposition"]
+    snapshot = read_snapshot(opened(response.content), "subjects.jsonl")
     whole = contents_of(get_registry("dev"))
     names = {parse_subject(name) for name in chosen}
     assert {row.place for row in snapshot.versions} == {(name, 1) for name in names}
@@ -61,7 +61,7 @@ def test_the_file_has_what_belongs_to_the_chosen_and_nothing_else(
     assert snapshot.contexts == whole.contexts
     body = {"subjects": list(reversed(chosen))}
     same = api("reader").post("/api/v1/registries/dev/exports", body, content_type="application/json")
-    assert same.content == answer.content, "equal subjects give equal bytes"
+    assert same.content == response.content, "equal subjects give equal bytes"
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_what_cant_be_exported(
     names: list[str],
     status: int,
 ) -> None:
-    answer = browser(who).post(EXPORT, {"subject": names})
-    assert answer.status_code == status or (status == 422 and answer.status_code == 400)
+    response = browser(who).post(EXPORT, {"subject": names})
+    assert response.status_code == status or (status == 422 and response.status_code == 400)
 
 
 def test_no_subject_is_left_out_silently(system: Actor) -> None:
@@ -87,14 +87,18 @@ def test_no_subject_is_left_out_silently(system: Actor) -> None:
 
 def test_each_is_deprecated_by_its_own_rules(browser: Callable[[str], Client]) -> None:  # noqa: F811
     client = browser("steward")
-    asked = client.post(DEPRECATE, {"subject": NAMES})
-    assert asked.status_code == 200 and not VersionStanding.objects.exists(), "it is shown first"
-    rows = {row.name: row.why_not for row in asked.context["page"].rows}
+    preview = client.post(DEPRECATE, {"subject": NAMES})
+    assert preview.status_code == 200 and not VersionStanding.objects.exists(), "it is shown first"
+    rows = {row.name: row.why_not for row in preview.context["page"].rows}
     assert rows == {"a": "", ":.x:a": "", "b": "", "c": "It has no live version."}
     body = {"subject": NAMES, "message": "use d", "ends_at": "2999-01-01", "confirmed": "yes"}
     done = client.post(DEPRECATE, body)
-    told = {row.name: row.why_not for row in done.context["page"].rows}
-    assert (told["a"], told[":.x:a"]) == ("", "") and "READONLY_OVERRIDE" in told["b"] and "nothing of c" in told["c"]
+    outcomes = {row.name: row.why_not for row in done.context["page"].rows}
+    assert (
+        (outcomes["a"], outcomes[":.x:a"]) == ("", "")
+        and "READONLY_OVERRIDE" in outcomes["b"]
+        and "nothing of c" in outcomes["c"]
+    )
     assert "2 of 4 are deprecated now." in done.content.decode()
     stands = VersionStanding.objects.values_list("version__subject__name", "standing", "message", "ends_at__year")
     assert list(stands) == [("a", "deprecated", "use d", 2999)] * 2
@@ -115,9 +119,9 @@ def test_what_is_wrong_with_all_changes_none(
     body: dict[str, object],
     status: int,
 ) -> None:
-    answer = browser(who).post(DEPRECATE, {"subject": ["a"], "confirmed": "yes"} | body)
-    assert answer.status_code == status and not VersionStanding.objects.exists()
-    assert 'name="message"' in answer.content.decode() or status == 403 or body.get("subject") == []
+    response = browser(who).post(DEPRECATE, {"subject": ["a"], "confirmed": "yes"} | body)
+    assert response.status_code == status and not VersionStanding.objects.exists()
+    assert 'name="message"' in response.content.decode() or status == 403 or body.get("subject") == []
 
 
 def test_programs_deprecate_several_too(api: Callable[[str], Client]) -> None:

@@ -73,14 +73,14 @@ def describe(client: Client, **changes: str) -> Any:
 
 def test_the_page_shows_what_is_written(owners: None, look: Callable[[str], Client]) -> None:
     page = look("reader").get(PAGE)
-    part, said = page.context["page"].note, page.content.decode()
+    part, content = page.context["page"].note, page.content.decode()
     assert [chip.word for chip in part.tags] == ["Gold"]
     assert [chip.word for chip in part.in_fields] == ["PII"]
     assert [(chip.name, chip.group) for chip in part.owners] == [("ada", False)]
     assert part.paragraphs == ("One <b>", "Two")
-    assert "One &lt;b&gt;" in said
-    assert "<summary>Change tags" not in said
-    assert "takes the role admin or steward" in said
+    assert "One &lt;b&gt;" in content
+    assert "<summary>Change tags" not in content
+    assert "takes the role admin or steward" in content
     spare = look("reader").get(f"{LIST}/spare-value/").context["page"].note
     assert [(chip.name, chip.group) for chip in spare.owners] == [("payments", True)]
 
@@ -95,10 +95,10 @@ def test_the_structure_shows_the_tags_of_fields(subjects: None, look: Callable[[
 
 def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
-    said = client.get(PAGE).content.decode()
-    (state,) = re.findall(r'name="state" value="([^"]+)"', said)
-    answer = describe(client, state=state)
-    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}#note")
+    content = client.get(PAGE).content.decode()
+    (state,) = re.findall(r'name="state" value="([^"]+)"', content)
+    response = describe(client, state=state)
+    assert (response.status_code, response["Location"]) == (302, f"{PAGE}#note")
     note = note_of(get_registry("dev"), ORDERS)
     assert (note.tags, note.doc, note.updated_by) == (("PII", "sales"), "Orders.", "steward")
     event = AuditEvent.objects.filter(table="subjects_subjectnote").latest("id")
@@ -117,9 +117,9 @@ def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Cal
 def test_what_is_refused_stays_in_the_form(
     subjects: None, look: Callable[[str], Client], changes: dict[str, str], said: str
 ) -> None:
-    answer = describe(look("steward"), **changes)
-    assert answer.status_code == 422
-    page = answer.content.decode()
+    response = describe(look("steward"), **changes)
+    assert response.status_code == 422
+    page = response.content.decode()
     assert said in page
     assert '<details class="no-print" open>' in page
     assert f'value="{changes.get("tags", "PII sales").replace("<", "&lt;").replace(">", "&gt;")}"' in page
@@ -140,7 +140,10 @@ def test_the_list_shows_and_chooses_by_tag_and_owner(
     row = next(row for row in page.rows if row.name == "orders-value")
     assert ([tag.word for tag in row.tags], [owner.name for owner in row.owners]) == (["Gold"], ["ada"])
     tags = {
-        choice.value: choice.count for found in page.search.filters if found.name == "tag" for choice in found.choices
+        choice.value: choice.count
+        for filter_row in page.search.filters
+        if filter_row.name == "tag"
+        for choice in filter_row.choices
     }
     assert tags == {"": None, "gold": 1}
     assert names(client, "?tag=gold") == names(client, "?tag=GOLD") == ["orders-value"]
@@ -157,9 +160,9 @@ def test_the_list_shows_and_chooses_by_tag_and_owner(
      "?owner=user:%00", "?owner=group:x", "?owner=:", "?tag=" + "x" * 3000],
 )  # fmt: skip
 def test_a_list_of_nothing(owners: None, look: Callable[[str], Client], query: str) -> None:
-    answer = look("reader").get(f"{LIST}{query}")
-    assert answer.status_code == 200
-    assert answer.context["page"].rows == () or query == "?tag=%00"
+    response = look("reader").get(f"{LIST}{query}")
+    assert response.status_code == 200
+    assert response.context["page"].rows == () or query == "?tag=%00"
 
 
 def test_an_owner_s_pattern_may_be_anything(owners: None, look: Callable[[str], Client]) -> None:
@@ -178,9 +181,9 @@ BOTH = ["orders-value", "spare-value"]
 def test_several_get_a_tag_after_a_page_that_lists_them(subjects: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
     assert 'name="subject" value="spare-value"' in client.get(LIST).content.decode()
-    asked = client.post(SEVERAL, {"change": "add", "value": "PII", "subject": [*BOTH, "spare-value"]})
-    page = asked.context["page"]
-    assert asked.status_code == 200
+    preview = client.post(SEVERAL, {"change": "add", "value": "PII", "subject": [*BOTH, "spare-value"]})
+    page = preview.context["page"]
+    assert preview.status_code == 200
     assert [(row.name, [chip.word for chip in row.after]) for row in page.rows] == [
         ("orders-value", ["Gold", "PII"]),
         ("spare-value", ["PII"]),
@@ -234,8 +237,8 @@ def test_a_change_of_several_that_is_refused(
     subjects: None, look: Callable[[str], Client], changes: dict[str, Any], status: int
 ) -> None:
     body = {"change": "add", "value": "PII", "subject": BOTH, "confirmed": "yes"} | changes
-    answer = look("steward").post(SEVERAL, body)
-    assert answer.status_code == status
+    response = look("steward").post(SEVERAL, body)
+    assert response.status_code == status
     assert SubjectNote.objects.count() == 1
 
 
@@ -266,10 +269,10 @@ def test_pages_take_as_many_queries_for_many_subjects(
     count(BOTH)
     few = count(BOTH)
     more = [f"more{number}-value" for number in range(5)]
-    for each in more:
-        subject = SubjectName(".", each)
+    for text in more:
+        subject = SubjectName(".", text)
         register_version(registry="dev", subject=subject, text=json.dumps(SCHEMA), by=system)
-        set_note(registry="dev", subject=subject, tags=["PII", each], doc="", by=system, expected="none")
+        set_note(registry="dev", subject=subject, tags=["PII", text], doc="", by=system, expected="none")
     assert count([*BOTH, *more]) <= few
     assert few <= QUERIES[name]
 
@@ -302,14 +305,14 @@ def test_changes_are_told_in_business_words_with_the_source_one_click_away(
     url = plain.context["page"].words_url
     assert "words=business" in url
     page = client.get(url)
-    said = page.content.decode()
-    told = {card.rule: card for group in page.context["page"].comparison.groups for card in group.cards}
-    assert told["NULL_ADDED"].business == "Order customer email becomes optional – tagged Gold, PII"
-    assert told["FIELD_RENAMED"].business.startswith("Order customer email gets another name")
-    assert told["NULL_ADDED"].meaning == "Where we <i>write</i> to."
-    assert "Where we &lt;i&gt;write&lt;/i&gt; to." in said
-    assert said.count("In the schema’s words</summary>") == len(told)
-    assert "Null is now allowed" in said
+    content = page.content.decode()
+    cards = {card.rule: card for group in page.context["page"].comparison.groups for card in group.cards}
+    assert cards["NULL_ADDED"].business == "Order customer email becomes optional – tagged Gold, PII"
+    assert cards["FIELD_RENAMED"].business.startswith("Order customer email gets another name")
+    assert cards["NULL_ADDED"].meaning == "Where we <i>write</i> to."
+    assert "Where we &lt;i&gt;write&lt;/i&gt; to." in content
+    assert content.count("In the schema’s words</summary>") == len(cards)
+    assert "Null is now allowed" in content
     assert page.context["page"].words_url == plain.context["page"].words_url.replace("&words=business", "")
 
 
@@ -341,8 +344,8 @@ def test_a_path_is_said_as_a_name(path: str, name: str) -> None:
 
 
 def test_every_phrase_is_of_a_rule_that_there_is() -> None:
-    rules = {rule for module in (avro, protobuf, json_schema) for held in vars(module).values()
-             if isinstance(held, dict) for rule in held}  # fmt: skip
+    rules = {rule for module in (avro, protobuf, json_schema) for table in vars(module).values()
+             if isinstance(table, dict) for rule in table}  # fmt: skip
     assert set(PHRASES) <= rules
     assert set(FINDINGS) <= {*avro_findings.RULES, *protobuf_findings.RULES, *json_schema_findings.RULES}
     assert all("%(field)s" in said for said in (*PHRASES.values(), *FINDINGS.values()))

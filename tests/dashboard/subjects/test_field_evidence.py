@@ -71,8 +71,8 @@ def find(topic: Topic, rule: str, path: str, *, subject: str = "orders-value", *
 def rows_of(client: Client, query: str = "") -> dict[str, str]:
     """Each row of the structure as text, by the field's name."""
     page = client.get(PAGE + query).content.decode()
-    found = re.findall(r'<tr id="field-\d+">(.*?)</tr>', page, flags=re.DOTALL)
-    texts = [html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row))).strip() for row in found]
+    rows = re.findall(r'<tr id="field-\d+">(.*?)</tr>', page, flags=re.DOTALL)
+    texts = [html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row))).strip() for row in rows]
     return {text.split(" ")[0]: text for text in texts}
 
 
@@ -99,8 +99,8 @@ def test_each_field_says_in_how_many_messages_it_is_filled(topic: Topic, look: C
     assert f"present 100 %, null 96.8 % · last seen {today}" in rows["customerMail"]
     assert f"present 99.9 %, null 0 % · last seen {before}" in rows["items"]
     assert "present 0 %, null 0 % · never seen" in rows["weight"]
-    known = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).fields
-    assert [(seen.filled, seen.messages) for seen in known.values()] == [(999, 1_000), (0, 7)]
+    counts = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).fields
+    assert [(seen.filled, seen.messages) for seen in counts.values()] == [(999, 1_000), (0, 7)]
 
 
 def test_without_a_scan_the_page_says_that_nothing_is_known(
@@ -155,9 +155,9 @@ def test_as_many_queries_for_many_fields_as_for_few(topic: Topic, look: Callable
 
     def queries() -> int:
         client.get(PAGE)
-        with CaptureQueriesContext(connection) as found:
+        with CaptureQueriesContext(connection) as executed:
             assert client.get(PAGE).status_code == 200
-        return len(found)
+        return len(executed)
 
     count(topic, "id", 10, 10, 0)
     few = queries()
@@ -175,10 +175,10 @@ def test_the_structure_in_business_words(topic: Topic, look: Callable[[str], Cli
     page = client.get(PAGE)
     url = page.context["page"].selected.words_url
     assert "words=business" in url
-    said = client.get(url)
-    texts = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", said.content.decode())))
+    response = client.get(url)
+    texts = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode())))
     assert "Order customer mail Order.customerMail Where <b>bills</b> go." in texts
-    assert said.context["page"].selected.words_url == url.replace("&words=business", "")
+    assert response.context["page"].selected.words_url == url.replace("&words=business", "")
     assert "not described" in texts
 
 

@@ -65,23 +65,23 @@ LIFE: list[list[Field]] = [
 ]  # fmt: skip
 
 
-def told(found: FieldHistory) -> list[tuple[int, str, str]]:
+def told(history: FieldHistory) -> list[tuple[int, str, str]]:
     """(version, kind, sentence) of every change."""
-    return [(item.version, change.kind, change.sentence) for item in found.chapters for change in item.changes]
+    return [(item.version, change.kind, change.sentence) for item in history.chapters for change in item.changes]
 
 
 def page_of(path: str, subject: str = "orders-value", registry: str = "dev") -> tuple[str, dict[str, str]]:
     return "/ui/fields", {"registry": registry, "subject": subject, "path": path}
 
 
-def text_of(answer: Any) -> str:
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode())))
+def text_of(response: Any) -> str:
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode())))
 
 
 def test_every_version_that_did_something_is_told_in_order(add: Callable[..., None], dev: Registry) -> None:
     add(*LIFE)
-    found = field_history(dev, ORDERS, "Order.mail")
-    assert told(found) == [
+    history = field_history(dev, ORDERS, "Order.mail")
+    assert told(history) == [
         (2, "introduced", "It was introduced: type string, required."),
         (3, "changed", "Its type changed from string to string?."),
         (3, "changed", "It was required and is with default null."),
@@ -91,10 +91,10 @@ def test_every_version_that_did_something_is_told_in_order(add: Callable[..., No
         (6, "removed", "It is gone."),
         (7, "returned", "It came back: type string, required, also known as post."),
     ]
-    assert (found.newest, found.looked_at, found.versions) == (7, 7, 7)
-    assert found.field is not None
-    assert found.field.type == "string"
-    assert [item.by for item in found.chapters] == ["tests"] * 6
+    assert (history.newest, history.looked_at, history.versions) == (7, 7, 7)
+    assert history.field is not None
+    assert history.field.type == "string"
+    assert [item.by for item in history.chapters] == ["tests"] * 6
 
 
 def test_a_field_that_never_changed_has_one_chapter(add: Callable[..., None], dev: Registry) -> None:
@@ -108,8 +108,8 @@ def test_a_rename_with_an_alias_leads_to_the_old_name(
     add: Callable[..., None], dev: Registry, look: Callable[[str], Client]
 ) -> None:
     add([ID, {"name": "post", "type": "string"}], [ID, {"name": "mail", "type": "string", "aliases": ["post"]}])
-    found = field_history(dev, ORDERS, "Order.mail")
-    (change,) = found.chapters[0].changes
+    history = field_history(dev, ORDERS, "Order.mail")
+    (change,) = history.chapters[0].changes
     assert (change.kind, change.renamed_from) == ("introduced", "Order.post")
     assert change.sentence.startswith("It was renamed from Order.post")
     page = look("reader").get(*page_of("Order.mail")).content.decode()
@@ -128,8 +128,8 @@ def test_other_formats_have_lives_too(
 ) -> None:
     for text in (old, new):
         register_version(registry="dev", subject=ORDERS, text=text, schema_type=schema_type, by=system, force=True)
-    found = field_history(dev, ORDERS, path)
-    assert sentence in [each for _, _, each in told(found)], (told(found), found.nearest)
+    history = field_history(dev, ORDERS, path)
+    assert sentence in [each for _, _, each in told(history)], (told(history), history.nearest)
 
 
 def test_soft_deleted_versions_are_marked(
@@ -137,8 +137,8 @@ def test_soft_deleted_versions_are_marked(
 ) -> None:
     add(*LIFE[:3])
     delete_version(registry="dev", subject=ORDERS, version=2, by=system)
-    found = field_history(dev, ORDERS, "Order.mail")
-    assert [item.deleted for item in found.chapters] == [True, False]
+    history = field_history(dev, ORDERS, "Order.mail")
+    assert [item.deleted for item in history.chapters] == [True, False]
     assert "soft-deleted" in text_of(look("reader").get(*page_of("Order.mail")))
 
 
@@ -147,9 +147,9 @@ def test_old_versions_are_left_out_and_nothing_is_made_up_about_them(
 ) -> None:
     add(*LIFE)
     monkeypatch.setattr(module, "MAX_VERSIONS", 4)
-    found = field_history(dev, ORDERS, "Order.mail")
-    assert told(found)[0][:2] == (4, "there")
-    assert (found.looked_at, found.versions) == (4, 7)
+    history = field_history(dev, ORDERS, "Order.mail")
+    assert told(history)[0][:2] == (4, "there")
+    assert (history.looked_at, history.versions) == (4, 7)
     text = text_of(look("reader").get(*page_of("Order.mail")))
     assert "In version 4 it was there already" in text
     assert "3 older versions weren’t looked at." in text
@@ -162,9 +162,9 @@ def test_a_version_that_cannot_be_read_says_so_and_the_rest_is_told(
     add(*LIFE[:4])
     row = SchemaVersion.objects.get(version=3, subject__name="orders-value").schema
     type(row).objects.filter(pk=row.pk).update(canonical="{", identity="x" * 64)
-    found = field_history(dev, ORDERS, "Order.mail")
-    assert [version for version, _ in found.unread] == [3]
-    assert [item.version for item in found.chapters] == [2, 4]
+    history = field_history(dev, ORDERS, "Order.mail")
+    assert [version for version, _ in history.unread] == [3]
+    assert [item.version for item in history.chapters] == [2, 4]
     assert "Version 3 can’t be read" in text_of(look("reader").get(*page_of("Order.mail")))
 
 
@@ -172,10 +172,10 @@ def test_a_field_that_never_was_is_said_with_what_is_near(
     add: Callable[..., None], look: Callable[[str], Client]
 ) -> None:
     add(*LIFE[:2])
-    answer = look("reader").get(*page_of("Order.mial"))
-    assert answer.status_code == 404
-    assert "has a field Order.mial" in text_of(answer)
-    assert "path=Order.mail" in answer.content.decode()
+    response = look("reader").get(*page_of("Order.mial"))
+    assert response.status_code == 404
+    assert "has a field Order.mial" in text_of(response)
+    assert "path=Order.mail" in response.content.decode()
     assert look("reader").get(*page_of("x\0" * 5000)).status_code == 404
 
 
@@ -183,9 +183,9 @@ def test_a_field_that_never_was_is_said_with_what_is_near(
 def test_all_three_have_to_be_named(add: Callable[..., None], look: Callable[[str], Client], missing: str) -> None:
     add(LIFE[0])
     address, query = page_of("Order.id")
-    answer = look("reader").get(address, {**query, missing: ""})
-    assert answer.status_code == 422
-    assert "/ui/fields?registry=" in text_of(answer)
+    response = look("reader").get(address, {**query, missing: ""})
+    assert response.status_code == 422
+    assert "/ui/fields?registry=" in text_of(response)
 
 
 def test_a_subject_that_is_not_there(dev: Registry, look: Callable[[str], Client]) -> None:
@@ -281,10 +281,10 @@ def test_hostile_names_and_texts_are_shown_harmlessly(
     client = look("reader")
     listed = client.get("/ui/registries/dev/subjects/a%2Fb%252F%3Ci%3E/").content.decode()
     (link,) = set(re.findall(r'href="(/ui/fields[^"]*)"', listed))
-    answer = client.get(html.unescape(link))
-    assert answer.status_code == 200
-    assert "<script>alert" not in answer.content.decode()
-    assert "Its type changed from string to integer." in text_of(answer)
+    response = client.get(html.unescape(link))
+    assert response.status_code == 200
+    assert "<script>alert" not in response.content.decode()
+    assert "Its type changed from string to integer." in text_of(response)
 
 
 def test_as_many_queries_for_many_versions_as_for_few(add: Callable[..., None], look: Callable[[str], Client]) -> None:

@@ -47,16 +47,16 @@ def versions(registries: None, system: Actor) -> None:
 
 
 def seen(client: Client, path: str) -> str:
-    answer = client.get(path, follow=True)
-    assert answer.status_code == 200
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode()))
+    response = client.get(path, follow=True)
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
 
 
 def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
     form = {"version": "1", "standing": "deprecated", "message": "Use <b>2</b>.", "ends_at": "2099-12-31"}
-    answer = client.post(f"{DEV}standing", form)
-    assert answer["Location"] == f"{DEV}?version=1#standing"
+    response = client.post(f"{DEV}standing", form)
+    assert response["Location"] == f"{DEV}?version=1#standing"
     html = client.get(f"{DEV}?version=1", follow=True).content.decode()
     assert "Deprecated until 2099-12-31" in html
     assert "Use &lt;b&gt;2&lt;/b&gt;." in html
@@ -80,8 +80,8 @@ def test_what_cannot_be_is_said_on_the_page(
     versions: None, look: Callable[[str], Client], form: dict[str, str], said: str
 ) -> None:
     client = look("steward")
-    answer = client.post(f"{DEV}standing", form)
-    assert answer.status_code == 302
+    response = client.post(f"{DEV}standing", form)
+    assert response.status_code == 302
     assert said in seen(client, DEV)
     assert standings_of(get_registry("dev"), ORDERS) == {}
 
@@ -105,9 +105,9 @@ def test_a_ghost_is_marked_and_adopted_from_its_page(
     assert "Ghost : It came here without a request." in page
     assert "Ask for its adoption" in page
     assert client.post(f"{STAGING}adopt", {"version": "1", "reason": ""})["Location"].endswith("#standing")
-    answer = client.post(f"{STAGING}adopt", {"version": "1", "reason": "It was urgent."})
+    response = client.post(f"{STAGING}adopt", {"version": "1", "reason": "It was urgent."})
     number = PromotionRequest.objects.get().pk
-    assert answer["Location"] == f"/ui/promotions/{number}"
+    assert response["Location"] == f"/ui/promotions/{number}"
     page = seen(client, STAGING)
     assert "In review for staging" in page
     assert "Ask for its adoption" not in page
@@ -128,9 +128,9 @@ def test_an_earlier_version_is_asked_back_from_its_page(
     assert client.post(f"{STAGING}roll-back", {"version": "1", "reason": " "})["Location"].endswith("#standing")
     assert client.post(f"{STAGING}roll-back", {"version": "2", "reason": "x"})["Location"].endswith("#standing")
     assert not PromotionRequest.objects.exists()
-    answer = client.post(f"{STAGING}roll-back", {"version": "1", "reason": "Version 2 loses orders."})
+    response = client.post(f"{STAGING}roll-back", {"version": "1", "reason": "Version 2 loses orders."})
     request = PromotionRequest.objects.get()
-    assert answer["Location"] == f"/ui/promotions/{request.pk}"
+    assert response["Location"] == f"/ui/promotions/{request.pk}"
     assert (request.kind, request.reason) == (PromotionRequest.ROLL_BACK, "Version 2 loses orders.")
     assert "Roll orders-value back to version 1 in staging" in seen(client, f"/ui/promotions/{request.pk}")
     assert "Ask to roll back" not in seen(client, first), "it is asked for already"
@@ -208,8 +208,8 @@ def test_what_cannot_be_read_is_a_red_line_with_its_message(
     )
     Scan.objects.create(source=source, state="failed", finished_at=now, error="Spark said no.", queued_by="tests")
     html = look("reader").get("/ui/").content.decode()
-    for said in ("r.example: status &lt;500&gt;", "Spark said no.", "2 jobs failed", "The mirror staging"):
-        assert said in html, said
+    for sentence in ("r.example: status &lt;500&gt;", "Spark said no.", "2 jobs failed", "The mirror staging"):
+        assert sentence in html, sentence
 
 
 @pytest.mark.parametrize("count", [1, 9])

@@ -82,8 +82,8 @@ def page_of(subject: str, query: str = "") -> str:
     return f"/ui/registries/dev/subjects/{subject}/references{query}"
 
 
-def text_of(answer: Any) -> str:
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode())))
+def text_of(response: Any) -> str:
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode())))
 
 
 def test_two_steps_each_way_with_pins(shop: None, dev: Registry, system: Actor) -> None:
@@ -119,10 +119,10 @@ def test_a_reference_to_what_was_deleted_is_marked(
     graph = reference_graph(dev, SubjectName(".", "customer"), by=system)
     (address,) = graph.references
     assert (address.version, address.broken, address.latest) == (1, (1,), 2)
-    answer = look("reader").get(page_of("customer"))
-    assert "Version 1 was deleted." in text_of(answer)
-    assert answer.content.decode().count("edge-broken") == 1
-    assert answer.content.decode().count("box-broken") == 1
+    response = look("reader").get(page_of("customer"))
+    assert "Version 1 was deleted." in text_of(response)
+    assert response.content.decode().count("edge-broken") == 1
+    assert response.content.decode().count("box-broken") == 1
     into = look("reader").get(page_of("address"))
     assert "version 1 means version 1" in text_of(into)
     assert "Version 1 was deleted." in text_of(into)
@@ -169,12 +169,12 @@ def test_a_thousand_dependants_are_counted_and_few_are_drawn(
     assert (len(graph.dependants), graph.more_dependants) == (50, 951)
     around = reference_graph(dev, SubjectName(".", "address"), 1, by=system)
     assert around.references[0].nodes == ()
-    answer = look("reader").get(page_of("country"))
-    page = answer.content.decode()
+    response = look("reader").get(page_of("country"))
+    page = response.content.decode()
     assert len(page) < 60_000
     assert page.count('class="box') <= 20
     assert "+993" in page
-    assert "and 951 more" in text_of(answer)
+    assert "and 951 more" in text_of(response)
 
 
 def test_as_many_queries_for_a_thousand_as_for_three(shop: None, dev: Registry, look: Callable[[str], Client]) -> None:
@@ -212,20 +212,20 @@ def test_the_page_is_a_picture_and_the_same_as_a_list(shop: None, look: Callable
 def test_the_subject_page_lists_both_directions_and_leads_to_the_graph(
     shop: None, look: Callable[[str], Client]
 ) -> None:
-    answer = look("reader").get("/ui/registries/dev/subjects/address/?tab=references")
-    text = text_of(answer)
+    response = look("reader").get("/ui/registries/dev/subjects/address/?tab=references")
+    text = text_of(response)
     assert "country version 1, as of.country" in text
     assert "customer version 1 means version 1" in text
-    assert 'href="/ui/registries/dev/subjects/address/references?version=2"' in answer.content.decode()
+    assert 'href="/ui/registries/dev/subjects/address/references?version=2"' in response.content.decode()
     nothing = text_of(look("reader").get("/ui/registries/dev/subjects/country/?tab=references"))
     assert "Nothing: the schema says all itself." in nothing
 
 
 def test_a_subject_alone_has_no_picture(add: Callable[..., None], look: Callable[[str], Client]) -> None:
     add("alone")
-    answer = look("reader").get(page_of("alone"))
-    assert "No other subject." in text_of(answer)
-    assert '<svg class="graph"' not in answer.content.decode()
+    response = look("reader").get(page_of("alone"))
+    assert "No other subject." in text_of(response)
+    assert '<svg class="graph"' not in response.content.decode()
 
 
 def test_hostile_names_are_shown_harmlessly_and_links_lead_there(

@@ -86,16 +86,16 @@ def test_a_closed_field_says_how_much_is_in_it_and_leads_there(deep: None, look:
 
 def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str], Client]) -> None:
     position = EVERY.index("n5") + 1
-    answer = look("reader").get(field_url("dev", "deep-value", 1, position))
-    assert f'<tr id="field-{position}">' in answer.content.decode()
+    response = look("reader").get(field_url("dev", "deep-value", 1, position))
+    assert f'<tr id="field-{position}">' in response.content.decode()
 
 
 def test_what_was_found_is_told_from_what_is_around_it(deep: None, look: Callable[[str], Client]) -> None:
-    answer = look("reader").get(PAGE + "?filter=n1")
-    page = answer.context["page"].selected
+    response = look("reader").get(PAGE + "?filter=n1")
+    page = response.context["page"].selected
     assert [(field.name, field.is_around) for field in page.fields] == [("r0", True), ("n1", False)]
     assert page.tree.said == "1 of 12 fields matches."
-    assert 'name="filter" value="n1"' in answer.content.decode()
+    assert 'name="filter" value="n1"' in response.content.decode()
     empty = look("reader").get(PAGE + "?filter=%3Cscript%3E").content.decode()
     assert "No field matches" in empty and '<script>"' not in empty and 'value="&lt;script&gt;"' in empty
 
@@ -118,13 +118,13 @@ def test_who_uses_a_field(deep: None, system: Actor, look: Callable[[str], Clien
         declare_client(
             registry="dev", subject=DEEP, name=name, reads=True, writes=False, version=None, fields=fields, by=system
         )
-    answer = look("reader").get(PAGE)
-    page = answer.context["page"].selected
+    response = look("reader").get(PAGE)
+    page = response.context["page"].selected
     assert {field.name: field.used_by for field in page.fields if field.used_by} == {
         "mail": ("billing",), "n1": ("audit",), "r0": ("audit",),
     }  # fmt: skip
     assert page.tree.users == ("1 declared client says nothing of fields: it may use any.",)
-    assert "Used by" in answer.content.decode()
+    assert "Used by" in response.content.decode()
 
 
 def test_referring_subjects_use_all_of_it(deep: None, system: Actor, look: Callable[[str], Client]) -> None:
@@ -142,21 +142,21 @@ def test_the_example_comes_when_asked_for_with_placeholders(deep: None, look: Ca
     client = look("reader")
     closed = tree(client)
     assert closed.example is None
-    answer = client.get(closed.example_url)
-    example = answer.context["page"].selected.tree.example
+    response = client.get(closed.example_url)
+    example = response.context["page"].selected.tree.example
     assert json.loads(example.text)["mail"] == {"string": MASK}
     assert (example.refused, example.problem, example.is_cut) == ("", "", False)
     assert example.note == "1 value is a placeholder: its field is tagged as personal data."
-    assert 'data-copy="#example-text"' in answer.content.decode()
+    assert 'data-copy="#example-text"' in response.content.decode()
     assert client.get(closed.example_url).context["page"].selected.tree.example == example
 
 
 def test_a_schema_without_data_says_so(registries: None, system: Actor, look: Callable[[str], Client]) -> None:
     text = '{"type":"record","name":"N","fields":[{"name":"next","type":"N"}]}'
     register_version(registry="dev", subject=DEEP, text=text, by=system)
-    answer = look("reader").get(PAGE + "?example=shown")
-    assert "no finite datum" in answer.context["page"].selected.tree.example.problem
-    assert re.search(r"no finite datum", answer.content.decode())
+    response = look("reader").get(PAGE + "?example=shown")
+    assert "no finite datum" in response.context["page"].selected.tree.example.problem
+    assert re.search(r"no finite datum", response.content.decode())
 
 
 def test_a_long_example_is_cut(registries: None, system: Actor, look: Callable[[str], Client]) -> None:

@@ -68,9 +68,9 @@ def test_a_facet_leaves_what_it_names(client: Client, query: str, names: list[st
 
 @pytest.mark.parametrize("name", ["q", "tag", "owner", "level", "state", "sort"])
 def test_an_address_of_many_words_costs_no_more_than_one_of_some(client: Client, name: str) -> None:
-    with CaptureQueriesContext(connection) as found:
+    with CaptureQueriesContext(connection) as queries:
         assert client.get(BASE, {name: "a " * 20_000}).status_code == 200
-    assert max(len(query["sql"]) for query in found) < 20_000, "a condition a word would take seconds to write"
+    assert max(len(query["sql"]) for query in queries) < 20_000, "a condition a word would take seconds to write"
 
 
 def test_a_deleted_subject_leads_to_where_it_is_restored(client: Client) -> None:
@@ -102,9 +102,9 @@ def test_a_later_page_by_name_keeps_the_filters(client: Client, monkeypatch: pyt
 @pytest.mark.parametrize("query", ["sort=name", "state=deleted", "attention=drift", "attention=unowned"])
 def test_more_subjects_take_no_more_queries(client: Client, query: str) -> None:
     def queries() -> int:
-        with CaptureQueriesContext(connection) as seen:
+        with CaptureQueriesContext(connection) as executed:
             assert client.get(f"{BASE}?{query}").status_code == 200
-        return len(seen)
+        return len(executed)
 
     before = queries()
     for number in range(10):
@@ -134,12 +134,12 @@ def large(client: Client, system: Actor, monkeypatch: pytest.MonkeyPatch) -> Cli
 
 def numbers(client: Client, query: str = "", target: str = "counts") -> dict[str, str]:
     """What the filters' choices are called now, by their ids; each of them stands on the page."""
-    answer = client.get(f"{BASE}?{query}", headers={"HX-Request": "true", "HX-Target": target})
-    assert answer.status_code == 200 and "HX-Target" in answer["Vary"]
+    response = client.get(f"{BASE}?{query}", headers={"HX-Request": "true", "HX-Target": target})
+    assert response.status_code == 200 and "HX-Target" in response["Vary"]
     swapped = r'<option id="([^"]*)" hx-swap-oob="innerHTML">([^<]*)</option>'
-    found = {key: unescape(words) for key, words in re.findall(swapped, answer.content.decode())}
-    assert set(found) == set(re.findall(r'<option id="([^"]*)" value=', client.get(BASE).content.decode()))
-    return found
+    labels = {key: unescape(label) for key, label in re.findall(swapped, response.content.decode())}
+    assert set(labels) == set(re.findall(r'<option id="([^"]*)" value=', client.get(BASE).content.decode()))
+    return labels
 
 
 def test_a_large_registry_has_its_page_without_numbers_and_still_offers_its_tags(large: Client) -> None:
@@ -195,12 +195,12 @@ def test_where_not_all_without_an_owner_come_first_that_is_said(
     client: Client, person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Ownership.objects.create(subject_pattern="x*", user=User.objects.get(username=person("steward").name))
-    said = "Of those without an owner"
-    assert said not in client.get(BASE).content.decode()
+    sentence = "Of those without an owner"
+    assert sentence not in client.get(BASE).content.decode()
     monkeypatch.setattr("registry.search.subject_list.MOST_LOOKED", 1)
     page = client.get(BASE).content.decode()
-    assert said in page and f'href="{BASE}?attention=unowned"' in page
-    assert said not in client.get(f"{BASE}?q=value").content.decode()
+    assert sentence in page and f'href="{BASE}?attention=unowned"' in page
+    assert sentence not in client.get(f"{BASE}?q=value").content.decode()
 
 
 @pytest.mark.parametrize(("sort", "way"), [("", "descending"), ("name", "ascending"), ("changed", "descending")])

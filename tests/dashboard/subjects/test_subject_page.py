@@ -41,11 +41,11 @@ PAGE = "/ui/registries/dev/subjects/orders-value/"
 
 def record(*fields: str, name: str = "Order") -> str:
     """A record of longs; a field whose name ends with ? has a default."""
-    found = [
+    record_fields = [
         {"name": field.rstrip("?"), "type": "long"} | ({"default": 0} if field.endswith("?") else {})
         for field in fields
     ]
-    return json.dumps({"type": "record", "name": name, "fields": found})
+    return json.dumps({"type": "record", "name": name, "fields": record_fields})
 
 
 def register(by: Actor, *fields: str, subject: SubjectName = ORDERS, registry: str = "dev", **more: Any) -> int:
@@ -56,13 +56,13 @@ def level(by: Actor, name: str | None, **more: Any) -> None:
     set_config(registry="dev", subject=ORDERS, by=by, level=name, **more)
 
 
-def text_of(answer: Any) -> str:
-    found = re.sub(r"<(script|style)\b.*?</\1>", " ", answer.content.decode(), flags=re.DOTALL)
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", found)))
+def text_of(response: Any) -> str:
+    markup = re.sub(r"<(script|style)\b.*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", markup)))
 
 
-def page_of(answer: Any) -> Any:
-    return answer.context["page"]
+def page_of(response: Any) -> Any:
+    return response.context["page"]
 
 
 @pytest.fixture
@@ -99,15 +99,15 @@ def test_each_step_is_judged_under_the_level_in_force(
     """In one process, so that a verdict kept for one level would be seen under the next."""
     client, queries = look("reader"), set()
     client.get(PAGE)
-    for name, wanted in VERDICTS.items():
+    for name, expected in VERDICTS.items():
         level(system, name)
-        with CaptureQueriesContext(connection) as found:
-            answer = client.get(PAGE)
-        queries.add(len(found))
-        verdicts = {row.version: row.verdict.code if row.verdict else None for row in page_of(answer).versions}
-        assert (verdicts[2], verdicts[3]) == wanted, name
+        with CaptureQueriesContext(connection) as executed:
+            response = client.get(PAGE)
+        queries.add(len(executed))
+        verdicts = {row.version: row.verdict.code if row.verdict else None for row in page_of(response).versions}
+        assert (verdicts[2], verdicts[3]) == expected, name
         assert verdicts[1] is None
-        assert f"Against the version before, under {name}" in text_of(answer)
+        assert f"Against the version before, under {name}" in text_of(response)
     assert len(queries) == 1
 
 
@@ -126,11 +126,13 @@ def test_versions_are_judged_within_their_group(registries: None, system: Actor)
             metadata={"properties": {"major": major}},
             **({"force": "why"} if fields == ("x", "y") else {}),
         )
-    place = get_registry("dev")
-    found = summarize_versions(read_whole(place, ORDERS)[1], *config_and_settings(place, ORDERS))
-    told = {number: (each.previous, each.against, each.is_compatible) for number, each in found.items()}
-    assert told == {2: (1, None, None), 3: (2, 1, True), 4: (3, 2, False)}
-    assert found[2].unjudged == "first of its group"
+    registry = get_registry("dev")
+    summaries = summarize_versions(read_whole(registry, ORDERS)[1], *config_and_settings(registry, ORDERS))
+    verdicts = {
+        number: (summary.previous, summary.against, summary.is_compatible) for number, summary in summaries.items()
+    }
+    assert verdicts == {2: (1, None, None), 3: (2, 1, True), 4: (3, 2, False)}
+    assert summaries[2].unjudged == "first of its group"
 
 
 def test_the_rules_beside_the_level_count(registries: None, system: Actor) -> None:
@@ -194,10 +196,10 @@ def test_the_head_names_the_topics_and_how_they_are_known(three: None, look: Cal
     topic("bills", {"value": ["orders-value", "x"]}, {"value": ["RecordName", "TopicName"]})
     topic("other", {"value": ["others-value"]}, {"value": ["TopicName"]})
     topic("gone", {"value": ["orders-value"]}, {"value": ["RecordName"]}, gone_at=timezone.now())
-    with CaptureQueriesContext(connection) as found:
-        told = carrying_topics(dev, ORDERS)
-    assert len(found) == 1
-    assert [(each.name, each.side, each.strategies, each.is_found) for each in told] == [
+    with CaptureQueriesContext(connection) as executed:
+        topics = carrying_topics(dev, ORDERS)
+    assert len(executed) == 1
+    assert [(each.name, each.side, each.strategies, each.is_found) for each in topics] == [
         ("bills", "value", ("RecordName",), True),
         ("orders", "value", ("TopicName",), False),
     ]
@@ -207,15 +209,15 @@ def test_the_head_names_the_topics_and_how_they_are_known(three: None, look: Cal
 
 
 def test_the_actions_stand_in_the_head(three: None, look: Callable[[str], Client]) -> None:
-    actions = {each.label: each for each in page_of(look("steward").get(PAGE)).actions}
+    actions = {action.label: action for action in page_of(look("steward").get(PAGE)).actions}
     assert list(actions) == ["Promote…", "Propose a version", "Check a new version"]
-    more = {each.label: each for each in page_of(look("steward").get(PAGE)).more}
+    more = {action.label: action for action in page_of(look("steward").get(PAGE)).more}
     assert list(more) == ["Simulate on data", "Describe", "Subscribe", "Policy", "Retire …"]
-    assert all(each.allowed for each in actions.values())
+    assert all(action.allowed for action in actions.values())
     assert "subject=orders-value&from=dev%3Alatest" in actions["Propose a version"].url
     assert "subject=orders-value" in more["Policy"].url
     client = look("reader")
-    refused = {each.label: each for each in page_of(client.get(PAGE)).actions}["Propose a version"]
+    refused = {action.label: action for action in page_of(client.get(PAGE)).actions}["Propose a version"]
     assert not refused.allowed
     assert refused.reason in text_of(client.get(PAGE))
 
@@ -244,13 +246,13 @@ def test_a_subject_is_exported_and_subscribed_to_from_its_menu(
 ) -> None:
     register(system, "a", subject=SubjectName(".", "odd*[name]"))
     client = look("reader")
-    answer = client.get("/ui/registries/dev/subjects/odd*[name]/")
-    page = page_of(answer)
-    assert 'name="subject" value="odd*[name]"' in answer.content.decode()
+    response = client.get("/ui/registries/dev/subjects/odd*[name]/")
+    page = page_of(response)
+    assert 'name="subject" value="odd*[name]"' in response.content.decode()
     archive = zipfile.ZipFile(io.BytesIO(client.post(page.export.url, {"subject": page.export.subject}).content))
     assert b"odd*[name]" in archive.read("subjects.jsonl")
-    subscribe = next(each for each in page.more if each.label == "Subscribe")
-    fields = {each.name: each.value for each in client.get(subscribe.url).context["page"].fields}
+    subscribe = next(item for item in page.more if item.label == "Subscribe")
+    fields = {item.name: item.value for item in client.get(subscribe.url).context["page"].fields}
     assert (fields["registry_pattern"], fields["subject_pattern"]) == ("dev", "odd[*][[]name]")
     assert fnmatchcase("odd*[name]", fields["subject_pattern"])
     assert not fnmatchcase("oddly named", fields["subject_pattern"])
@@ -263,19 +265,19 @@ def test_what_a_version_has_in_each_environment_is_shown(
     set_config(registry="staging", subject=ORDERS, by=system, level="NONE")
     register(system, "a", "c", registry="staging")
     page = page_of(look("reader").get(PAGE))
-    places = {place.environment.name: place for place in page.versions[0].live_in}
+    by_environment = {live.environment.name: live for live in page.versions[0].live_in}
     ids = dict(
         SchemaVersion.objects.filter(subject__name="orders-value")
         .values_list("subject__context__registry__name", "schema__schema_id")
         .order_by("version")
     )
-    assert {name: (place.version, place.schema_id) for name, place in places.items()} == {
+    assert {name: (live.version, live.schema_id) for name, live in by_environment.items()} == {
         "dev": (3, ids["dev"]), "staging": (1, ids["staging"]),
     }  # fmt: skip
     assert [head.version for head in page.lanes.heads] == [1, 2, 3]
     cells = {lane.environment.name: lane.cells[2] for lane in page.lanes.lanes}
     assert (cells["staging"].there, cells["staging"].schema_id) == (1, ids["staging"])
-    assert cells["staging"].since == places["staging"].since
+    assert cells["staging"].since == by_environment["staging"].since
 
 
 # -- deleted ------------------------------------------------------------------------------------------------------------
@@ -286,10 +288,10 @@ def test_a_subject_that_is_soft_deleted_leads_to_its_restoring(
 ) -> None:
     delete_subject(registry="dev", subject=ORDERS, by=system)
     client = look("steward")
-    answer = client.get(PAGE)
-    restore = page_of(answer).restore
-    assert "Restore them" in text_of(answer)
-    assert page_of(answer).state.state.code == "deleted"
+    response = client.get(PAGE)
+    restore = page_of(response).restore
+    assert "Restore them" in text_of(response)
+    assert page_of(response).state.state.code == "deleted"
     assert restore.allowed
     assert client.get(restore.url).status_code == 200
     client.post(restore.url)
@@ -299,13 +301,13 @@ def test_a_subject_that_is_soft_deleted_leads_to_its_restoring(
 
 def test_who_may_not_restore_is_told_why(three: None, system: Actor, look: Callable[[str], Client]) -> None:
     delete_subject(registry="dev", subject=ORDERS, by=system)
-    answer = look("reader").get(PAGE)
-    assert not page_of(answer).restore.allowed
-    assert "reader may not delete versions in registry dev" in text_of(answer)
+    response = look("reader").get(PAGE)
+    assert not page_of(response).restore.allowed
+    assert "reader may not delete versions in registry dev" in text_of(response)
     set_mode(registry="dev", subject=ORDERS, by=system, mode="READONLY")
-    answer = look("steward").get(PAGE)
-    assert not page_of(answer).restore.allowed
-    assert "READONLY, in which nothing about it changes" in text_of(answer)
+    response = look("steward").get(PAGE)
+    assert not page_of(response).restore.allowed
+    assert "READONLY, in which nothing about it changes" in text_of(response)
 
 
 def test_a_soft_deleted_version_leads_to_its_own_restoring(
@@ -325,7 +327,7 @@ def test_a_soft_deleted_version_leads_to_its_own_restoring(
 
 def test_settings_lead_to_where_they_are_changed(three: None, system: Actor, look: Callable[[str], Client]) -> None:
     client = look("steward")
-    settings = {each.label: each for each in page_of(client.get(f"{PAGE}?tab=settings")).selected.settings}
+    settings = {setting.label: setting for setting in page_of(client.get(f"{PAGE}?tab=settings")).selected.settings}
     compatibility, mode = settings["Compatibility"], settings["Mode"]
     assert compatibility.change.allowed and compatibility.reset.allowed
     assert compatibility.inherited == "BACKWARD"
@@ -343,7 +345,7 @@ def test_settings_lead_to_where_they_are_changed(three: None, system: Actor, loo
 
 def test_the_editor_begins_with_the_newest_version(three: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
-    url = {each.label: each for each in page_of(client.get(PAGE)).actions}["Propose a version"].url
+    url = {action.label: action for action in page_of(client.get(PAGE)).actions}["Propose a version"].url
     form = page_of(client.get(url))
     assert json.loads(form.text.value) == json.loads(record("a", "c"))
     assert form.subject.value == "orders-value"
@@ -351,20 +353,20 @@ def test_the_editor_begins_with_the_newest_version(three: None, look: Callable[[
 
 def test_a_checked_text_is_taken_to_the_editor(three: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
-    given = {
+    form_fields = {
         "schema": record("a", "c", "d?"), "format": "AVRO", "ref_name": ["R", ""], "ref_subject": ["r", ""],
         "ref_version": ["2", ""],
     }  # fmt: skip
-    page = client.post(f"{PAGE}report", given)
+    page = client.post(f"{PAGE}report", form_fields)
     propose = page_of(page).propose
     assert propose.allowed
     assert f'formaction="{propose.url}"' in page.content.decode()
     hidden = dict(re.findall(r'<input type="hidden" name="(registry|subject)" value="([^"]*)">', page.content.decode()))
-    form = page_of(client.post(propose.url, {**given, **hidden}))
-    assert form.text.value == given["schema"]
-    assert next((each.name, each.subject, each.version) for each in form.references) == ("R", "r", "2")
+    form = page_of(client.post(propose.url, {**form_fields, **hidden}))
+    assert form.text.value == form_fields["schema"]
+    assert next((action.name, action.subject, action.version) for action in form.references) == ("R", "r", "2")
     assert (form.subject.value, form.draft) == ("orders-value", None)
-    assert not page_of(look("reader").post(f"{PAGE}report", given)).propose.allowed
+    assert not page_of(look("reader").post(f"{PAGE}report", form_fields)).propose.allowed
 
 
 # -- damaged --------------------------------------------------------------------------------------------------------------
@@ -384,16 +386,16 @@ def damaged(three: None, forgetting: None) -> None:
 def test_a_damaged_version_shows_its_text_and_the_place(damaged: None, look: Callable[[str], Client]) -> None:
     client = look("reader")
     for tab in ("structure", "source"):
-        answer = client.get(f"{PAGE}?version=2&tab={tab}")
-        assert answer.status_code == 200
-        selected = page_of(answer).selected
+        response = client.get(f"{PAGE}?version=2&tab={tab}")
+        assert response.status_code == 200
+        selected = page_of(response).selected
         assert selected.problem and "nope" in selected.problem.detail
         assert selected.source == DAMAGED
-        assert DAMAGED in html.unescape(answer.content.decode())
+        assert DAMAGED in html.unescape(response.content.decode())
     for tab in ("references", "settings"):
-        answer = client.get(f"{PAGE}?version=2&tab={tab}")
-        assert answer.status_code == 200
-        assert page_of(answer).selected.problem is None
+        response = client.get(f"{PAGE}?version=2&tab={tab}")
+        assert response.status_code == 200
+        assert page_of(response).selected.problem is None
 
 
 def test_the_other_versions_are_as_they_were(damaged: None, system: Actor, look: Callable[[str], Client]) -> None:
@@ -429,9 +431,9 @@ def test_a_schema_that_is_too_costly_is_shown_as_text(
     row = SchemaVersion.objects.get(subject__name="orders-value", version=3)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE subjects_schema SET canonical = %s WHERE id = %s", [deep, row.schema_id])
-    answer = look("reader").get(PAGE)
-    assert answer.status_code == 200
-    selected = page_of(answer).selected
+    response = look("reader").get(PAGE)
+    assert response.status_code == 200
+    selected = page_of(response).selected
     assert selected.problem
     assert selected.source == deep
 
@@ -440,9 +442,9 @@ def test_a_schema_that_is_too_costly_is_shown_as_text(
 
 
 def nearest_of(client: Client, address: str) -> list[str]:
-    answer = client.get(address)
-    assert answer.status_code == 404
-    return [link.label for link in page_of(answer).nearest]
+    response = client.get(address)
+    assert response.status_code == 404
+    return [link.label for link in page_of(response).nearest]
 
 
 def test_a_missing_subject_leads_to_the_nearest_and_to_where_it_is(
@@ -469,7 +471,7 @@ def test_nothing_is_told_that_the_viewer_may_not_read(
     RoleGrant.objects.filter(user__username="reader").update(registry="dev", subject_pattern="bills-v*")
     assert nearest_of(client, "/ui/registries/dev/subjects/bills-value/") == []
     for address in (PAGE, "/ui/registries/dev/subjects/orders-valeu/", "/ui/registries/staging/subjects/bills-valu/"):
-        answer = client.get(address)
-        assert answer.status_code == 403
-        assert page_of(answer).nearest == ()
-        assert "bills-key" not in text_of(answer)
+        response = client.get(address)
+        assert response.status_code == 403
+        assert page_of(response).nearest == ()
+        assert "bills-key" not in text_of(response)

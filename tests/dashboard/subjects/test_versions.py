@@ -25,7 +25,7 @@ pytestmark = pytest.mark.requirement("CARD-2")
 
 def schema(number: int) -> str:
     """The text of a version: fields f1 to f<number>."""
-    fields = [{"name": f"f{each}", "type": "int", "default": 0} for each in range(1, number + 1)]
+    fields = [{"name": f"f{index}", "type": "int", "default": 0} for index in range(1, number + 1)]
     return json.dumps({"type": "record", "name": "Order", "fields": fields})
 
 
@@ -40,10 +40,10 @@ def steward(person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch) -> 
     return by
 
 
-def page_of(answer: Any) -> Any:
+def page_of(response: Any) -> Any:
     """What the page shows."""
-    assert answer.status_code == 200
-    return answer.context["page"]
+    assert response.status_code == 200
+    return response.context["page"]
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ def test_versions_are_drawn_in_parts(
 
 
 def test_pages_lead_to_each_other(look: Look, steward: Actor) -> None:
-    browser, url, found = look("reader"), PAGE, []
+    browser, url, pages = look("reader"), PAGE, []
     while url:
         page = page_of(browser.get(url))
-        found.append([row.version for row in page.versions])
+        pages.append([row.version for row in page.versions])
         assert page.selected.version == 7
         url = page.versions_paging.next_url
-    assert found == [[7, 6], [5, 4], [3, 2], [1]]
+    assert pages == [[7, 6], [5, 4], [3, 2], [1]]
     assert page.versions_paging.previous_url.startswith(f"{PAGE}?version=7&before=4")
 
 
@@ -118,8 +118,8 @@ def test_the_version_of_the_same_group_is_read_too(look: Look, steward: Actor) -
 def test_two_that_are_ticked_are_compared_the_older_one_first(
     look: Look, steward: Actor, picks: list[int], sides: tuple[int, int]
 ) -> None:
-    answer = look("reader").get(f"{PAGE}compare", {"pick": picks})
-    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}compare?from={sides[0]}&to={sides[1]}")
+    response = look("reader").get(f"{PAGE}compare", {"pick": picks})
+    assert (response.status_code, response["Location"]) == (302, f"{PAGE}compare?from={sides[0]}&to={sides[1]}")
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_two_that_are_ticked_are_compared_the_older_one_first(
 def test_another_number_of_them_is_answered_with_a_sentence(
     look: Look, steward: Actor, picks: list[int], words: str
 ) -> None:
-    answer = look("reader").get(f"{PAGE}compare", {"pick": picks})
-    assert answer.status_code == 422
-    assert words in seen(answer)
+    response = look("reader").get(f"{PAGE}compare", {"pick": picks})
+    assert response.status_code == 422
+    assert words in seen(response)
 
 
 def test_the_table_has_boxes_and_fingerprints(look: Look, steward: Actor) -> None:
-    answer = look("reader").get(PAGE)
-    text, row = answer.content.decode(), page_of(answer).versions[0]
+    response = look("reader").get(PAGE)
+    text, row = response.content.decode(), page_of(response).versions[0]
     assert text.count('type="checkbox" form="compare" name="pick"') == 2
     assert f'title="fingerprint {row.fingerprint}"' in text and f"{row.fingerprint[:12]}…" in text
 
@@ -148,13 +148,13 @@ def test_the_table_has_boxes_and_fingerprints(look: Look, steward: Actor) -> Non
 def test_a_content_that_is_elsewhere_alone_is_on_the_strip(look: Look, steward: Actor, system: Actor) -> None:
     register_version(registry="staging", subject=ORDERS, text=schema(5), by=system)
     register_version(registry="staging", subject=ORDERS, text=schema(20), by=system)
-    answer = look("reader").get(PAGE)
-    strip = page_of(answer).lanes
+    response = look("reader").get(PAGE)
+    strip = page_of(response).lanes
     assert [(head.version, head.elsewhere) for head in strip.heads][-1] == (2, "staging")
     cells = {lane.environment.name: lane.cells[-1] for lane in strip.lanes}
     assert (cells["dev"].there, cells["staging"].there, cells["staging"].direct) == (None, 2, True)
-    assert "staging v2" in seen(answer) and "not here" in seen(answer)
-    assert "UTC" in answer.content.decode().split('class="dot', 1)[1].split('"', 6)[4]
+    assert "staging v2" in seen(response) and "not here" in seen(response)
+    assert "UTC" in response.content.decode().split('class="dot', 1)[1].split('"', 6)[4]
     there = look("reader").get("/ui/registries/staging/subjects/orders-value/")
     assert "dev v7" in seen(there)
 
@@ -163,6 +163,6 @@ def test_the_strip_says_that_it_is_cut(look: Look, steward: Actor) -> None:
     assert "all versions are in the table" not in seen(look("reader").get(PAGE))
     for number in range(8, 16):
         register_version(registry="dev", subject=ORDERS, text=schema(number), by=steward)
-    answer = look("reader").get(PAGE)
-    assert "The newest 12 of 14; all versions are in the table" in seen(answer)
-    assert page_of(answer).lanes.heads[0].version == 3
+    response = look("reader").get(PAGE)
+    assert "The newest 12 of 14; all versions are in the table" in seen(response)
+    assert page_of(response).lanes.heads[0].version == 3
