@@ -72,7 +72,7 @@ class Row:
     median: float
     p99: float
     goal: float | None = None
-    said: str = ""
+    note: str = ""
 
 
 def measure(size: Size) -> Iterator[Row]:
@@ -287,7 +287,7 @@ def _add_requests(environments: list[Environment], count: int) -> None:
 def cells(row: Row) -> tuple[str, str, str, str, str]:
     """A row as the table shows it."""
     goal = "" if row.goal is None else f"{milliseconds(row.goal)}{'' if row.p99 <= row.goal else ' (missed)'}"
-    return row.what, milliseconds(row.median), milliseconds(row.p99), goal, row.said
+    return row.what, milliseconds(row.median), milliseconds(row.p99), goal, row.note
 
 
 def section(rows: list[Row], size: Size, note: str = "") -> str:

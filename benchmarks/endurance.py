@@ -18,7 +18,7 @@ from benchmarks.endurance_workload import (
     FAULTS,
     Error,
     Fault,
-    Seen,
+    RunRecord,
     at_most,
     kinds_of,
     lines,
@@ -44,7 +44,7 @@ class Verdict:
     """Something that was to be held, what was seen, and whether it was held; None where nothing was asked of it."""
 
     what: str
-    said: str
+    text: str
     is_held: bool | None = None
 
 
@@ -62,7 +62,7 @@ class Trouble:
     read_errors: int
 
 
-def troubles(record: Seen, site: Site) -> list[Trouble]:
+def troubles(record: RunRecord, site: Site) -> list[Trouble]:
     """What each fault did, until the next one."""
     results = []
     ends = [*(at for _, at in record.faults[1:]), record.seconds[-1].at]
@@ -89,7 +89,7 @@ def troubles(record: Seen, site: Site) -> list[Trouble]:
     return results
 
 
-def verdicts(record: Seen, seconds: float, site: Site) -> Iterator[Verdict]:
+def verdicts(record: RunRecord, seconds: float, site: Site) -> Iterator[Verdict]:
     """What came of the faults, and whether it stayed as quick and as large."""
     fault_results = troubles(record, site)
     for trouble in fault_results:
@@ -116,7 +116,7 @@ def _fault(trouble: Trouble) -> Verdict:
             trouble.back is not None,
         )
     first, last = errors[0].at - trouble.begin, errors[-1].at - trouble.begin
-    documented = [error for error in errors if error.is_told and error.what in trouble.fault.told]
+    documented = [error for error in errors if error.is_told and error.what in trouble.fault.documented]
     others = [error for error in errors if error not in documented]
     text = (
         f"{back}; from {first:.1f} to {last:.1f} s after it {len(documented):,} answers as documented"
@@ -130,7 +130,7 @@ def _statuses(errors: Sequence[Error]) -> str:
     if not errors:
         return ""
     counts = Counter(error.what for error in errors).most_common()
-    first = {error.what: error.said[:120] for error in reversed(errors)}
+    first = {error.what: error.body[:120] for error in reversed(errors)}
     return ": " + "; ".join(f"{count:,} × {what} ({' '.join(first[what].split())})" for what, count in counts)
 
 
@@ -141,7 +141,7 @@ def _reads(trouble: Trouble) -> Verdict:
     return Verdict(f"cached reads meanwhile, {trouble.fault.name}", text, trouble.read > 0)
 
 
-def _steady_p99(record: Seen, seconds: float, fault_results: Sequence[Trouble]) -> Verdict:
+def _steady_p99(record: RunRecord, seconds: float, fault_results: Sequence[Trouble]) -> Verdict:
     def p99(quarter: int) -> float:
         begin, end = record.began + quarter * seconds / 4, record.began + (quarter + 1) * seconds / 4
         taken = [
@@ -161,7 +161,7 @@ def _steady_p99(record: Seen, seconds: float, fault_results: Sequence[Trouble]) 
     return Verdict(what, text, last <= SLOWER * second)
 
 
-def _flat(name: str, record: Seen, seconds: float) -> Verdict:
+def _flat(name: str, record: RunRecord, seconds: float) -> Verdict:
     """Whether the memory of a part stays in the last quarter, when the caches of all have had time to fill."""
     samples = [
         (at, memory[name]) for at, memory in record.memory if at >= record.began + 0.75 * seconds and memory[name]
@@ -253,7 +253,7 @@ def measure(size: Size, say: Say) -> Iterator[Row | Verdict]:
         operations = [operation for operation in data.make() if not operation.is_numbered]
         pages = pages_of("dev", data.hot[0], data.prefix)
         kinds = kinds_of(target, [*operations, registrations(data)], pages, site.cookie)
-        requests, record = mixed(kinds), Seen()
+        requests, record = mixed(kinds), RunRecord()
         say(f"{size.subjects:,} subjects; the maximum is looked for")
         most = at_most(
             site.targets,
@@ -272,7 +272,7 @@ def measure(size: Size, say: Say) -> Iterator[Row | Verdict]:
         yield kept(data, record)
 
 
-def _load(site: Site, size: Size, requests: Sequence[tuple[int, str]], rate: float, record: Seen) -> Iterator[Row]:
+def _load(site: Site, size: Size, requests: Sequence[tuple[int, str]], rate: float, record: RunRecord) -> Iterator[Row]:
     seconds = size.minutes * 60
     step = 60.0 if size.minutes >= STEPS else seconds / STEPS
     steady = next(request for request in requests if "GET /schemas/ids/" in request[1])
@@ -297,7 +297,7 @@ def _load(site: Site, size: Size, requests: Sequence[tuple[int, str]], rate: flo
             shown += 1
 
 
-def _is_over(record: Seen, site: Site) -> bool:
+def _is_over(record: RunRecord, site: Site) -> bool:
     """Whether the last fault is: its part is back and nothing has been wrong since for a while.
 
     On a machine that has much else to do a part takes its time, and what comes of it mustn't count for the next fault.
@@ -310,7 +310,7 @@ def _is_over(record: Seen, site: Site) -> bool:
     return back is not None and time.monotonic() > max(back, last_error) + QUIET
 
 
-def _row(record: Seen, number: int, step: float) -> Row:
+def _row(record: RunRecord, number: int, step: float) -> Row:
     begin, end = record.began + number * step, record.began + (number + 1) * step
     seconds = [duration for duration in record.seconds if begin < duration.at - 0.5 <= end]
     taken = sorted(duration for second in seconds for duration in second.taken)
@@ -325,7 +325,7 @@ def _row(record: Seen, number: int, step: float) -> Row:
     )
 
 
-def kept(data: DataSet, record: Seen) -> Verdict:
+def kept(data: DataSet, record: RunRecord) -> Verdict:
     """Whether every registration that was answered for is there. Raises RemoteUnavailable."""
     ids = sorted(record.registered.items())
     answers = ask(data.target, [Call("GET", f"/schemas/ids/{schema_id}") for _, schema_id in ids])
@@ -347,7 +347,7 @@ def kept(data: DataSet, record: Seen) -> Verdict:
 def cells(row: Row | Verdict) -> tuple[str, ...]:
     """A row as the table shows it."""
     if isinstance(row, Verdict):
-        return f"{row.what}:", f"{row.said}{' (missed)' if row.is_held is False else ''}"
+        return f"{row.what}:", f"{row.text}{' (missed)' if row.is_held is False else ''}"
     return (
         row.what,
         f"{row.per_second:,.0f}",

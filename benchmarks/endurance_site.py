@@ -120,7 +120,7 @@ class Site:
 
     layout: Layout
     parts: Keepers
-    told: list[tuple[float, str, str]]
+    log: list[tuple[float, str, str]]
     targets: tuple[Target, Target]
     cookie: str
 
@@ -152,7 +152,7 @@ class Site:
 
     def ready_after(self, part: str, moment: float) -> float | None:
         """When a part was ready again after that time; None if it isn't yet."""
-        return next((at for at, name, text in self.told if at > moment and name == part and "ready in" in text), None)
+        return next((at for at, name, text in self.log if at > moment and name == part and "ready in" in text), None)
 
     # -- memory --------------------------------------------------------------------------------------------------------
 

@@ -169,17 +169,17 @@ class Error:
     at: float
     took: float
     what: str
-    said: str
+    body: str
 
     @property
     def is_told(self) -> bool:
         """Whether it says in its dialect what is wrong; a connection that breaks can't."""
         if self.what in ("closed", "no answer"):
             return self.what == "closed"
-        if "<html" in self.said.lower():
+        if "<html" in self.body.lower():
             return True
         try:
-            return bool(json.loads(self.said))
+            return bool(json.loads(self.body))
         except ValueError:
             return False
 
@@ -197,13 +197,13 @@ class Second:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is done at which share of the time, to which part; `told` is what may be answered then (docs/how-to/run.md)."""
+    """What is done at which share of the time, to which part; `documented` is what may be answered then (docs/how-to/run.md)."""
 
     name: str
     part: str
     share: float
     do: Callable[[Site], None]
-    told: frozenset[str] = frozenset()
+    documented: frozenset[str] = frozenset()
 
 
 FAULTS: Final = (
@@ -214,7 +214,7 @@ FAULTS: Final = (
 
 
 @dataclass
-class Seen:
+class RunRecord:
     """All that came."""
 
     seconds: list[Second] = field(default_factory=list)

@@ -73,7 +73,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReportTable:
     """A table of the section: its title, the names of its columns and its rows."""
 
     title: str
@@ -113,7 +113,7 @@ def size_of(options: Mapping[str, Any]) -> Size:
     return Size(**{name: options[name] for name in Size.__dataclass_fields__})
 
 
-def measure(size: Size, say: Say, *, indexed: bool = True) -> Iterator[Part]:
+def measure(size: Size, say: Say, *, indexed: bool = True) -> Iterator[ReportTable]:
     """The tables as they are measured.
 
     Raises PartFailed or PartMissing when the parts can't be run, RemoteUnavailable where an answer isn't the right one.
@@ -161,7 +161,7 @@ def _measured(data: LoadedSet, operations: Sequence[Operation], size: Size, say:
     return rows
 
 
-def _compared(before: Sequence[registry.Row], after: Sequence[registry.Row], size: Size, way: str) -> Part:
+def _compared(before: Sequence[registry.Row], after: Sequence[registry.Row], size: Size, way: str) -> ReportTable:
     rows = [
         (
             new.what, f"{new.connections}", milliseconds(old.measured.p50), milliseconds(new.measured.p50),
@@ -170,7 +170,7 @@ def _compared(before: Sequence[registry.Row], after: Sequence[registry.Row], siz
         for old, new in zip(before, after, strict=True)
     ]  # fmt: skip
     title = f"operations over {size.small:,} and over {size.subjects:,} subjects, {way}, goal {GOAL} ×"
-    return Part(
+    return ReportTable(
         title, ("operation", "connections", "small p50", "large p50", "×", "small CPU ms", "large CPU ms", "×"), rows
     )
 
@@ -197,7 +197,7 @@ def _ratio(before: float, after: float) -> str:
 # -- pages --------------------------------------------------------------------------------------------------------------
 
 
-def _pages(target: Target, data: LoadedSet, database: Database) -> Part:
+def _pages(target: Target, data: LoadedSet, database: Database) -> ReportTable:
     pages = {name: (address, LIST_GOAL) for name, address in _addresses(data).items()}
     pages |= {name: (f"/ui/search?q={query}", SEARCH_GOAL) for name, query in SEARCHES.items()}
     rows = []
@@ -212,7 +212,7 @@ def _pages(target: Target, data: LoadedSet, database: Database) -> Part:
                 f"{milliseconds(goal)}{'' if p95 <= goal else ' (missed)'}",
             )
         )
-    return Part("pages, by one connection", ("page", "median", "95 %", "goal"), rows)
+    return ReportTable("pages, by one connection", ("page", "median", "95 %", "goal"), rows)
 
 
 def _addresses(data: LoadedSet) -> dict[str, str]:
@@ -242,37 +242,39 @@ def _load(target: Target, kinds: Sequence[Kind], seconds: float, serial: int) ->
     return taken
 
 
-def _mixed(target: Target, kinds: Sequence[Kind], seconds: float) -> Part:
+def _mixed(target: Target, kinds: Sequence[Kind], seconds: float) -> ReportTable:
     taken = [sorted(durations) for durations in _load(target, kinds, seconds, FIRST_SERIAL * 2)]
     rows = [
         (kind.name, f"{len(times):,}", milliseconds(percentile(times, 0.5)), milliseconds(percentile(times, 0.95)), milliseconds(percentile(times, 0.99)))
         for kind, times in zip(kinds, taken, strict=True)
     ]  # fmt: skip
-    return Part(f"a mixed load of {LANES} connections, {seconds:g} s", ("what", "answers", "p50", "p95", "p99"), rows)
+    return ReportTable(
+        f"a mixed load of {LANES} connections, {seconds:g} s", ("what", "answers", "p50", "p95", "p99"), rows
+    )
 
 
 # -- the database -------------------------------------------------------------------------------------------------------
 
 
-def _database(database: Database, plans: Plans, before: Any) -> Iterator[Part]:
+def _database(database: Database, plans: Plans, before: Any) -> Iterator[ReportTable]:
     with database.connect() as connection:
         after = counted(connection)
         for measure, statements in slowest(connection, plans):
-            yield Part(
+            yield ReportTable(
                 f"the slowest {TOP} statements of the mixed load by {measure} time",
                 ("mean", "calls", "total", "statement", "plans"),
                 [_slow(row) for row in statements],
             )
         yield _scanned(plans, {name: after.scans[name] - before.scans.get(name, 0) for name in plans.large})
-        yield Part(
+        yield ReportTable(
             f"the database has {_size(database_size(connection))}; its largest tables", ("table", "rows", "size", "indexes"),
             [(name, f"{rows:,}", _size(own), _size(more)) for name, rows, own, more in largest_tables(connection)],
         )  # fmt: skip
         found_indexes = indexes(connection, before, after)
         head = ("index", "table", "size", "used")
-        yield Part("its largest indexes", head, [_index(row) for row in found_indexes[: 2 * TOP]])
+        yield ReportTable("its largest indexes", head, [_index(row) for row in found_indexes[: 2 * TOP]])
         unused = [row for row in found_indexes if not row.used and not row.is_unique and row.size >= UNUSED_FROM]
-        yield Part(
+        yield ReportTable(
             "indexes that nothing of the mixed load used, but for those that keep rows unique",
             head,
             [_index(row) for row in unused],
@@ -287,7 +289,7 @@ def _slow(statement: Statement) -> tuple[str, ...]:
     return milliseconds(statement.mean), f"{statement.calls:,}", f"{statement.total:,.2f} s", text, plans_text + scanned
 
 
-def _scanned(plans: Plans, scans: Mapping[str, int]) -> Part:
+def _scanned(plans: Plans, scans: Mapping[str, int]) -> ReportTable:
     """Large tables that were read whole: how often by the counters, and by which plans."""
     rows = []
     for table in sorted(plans.large):
@@ -299,7 +301,9 @@ def _scanned(plans: Plans, scans: Mapping[str, int]) -> Part:
         ]
         if scans[table] or ways:
             rows.append((table, f"{scans[table]:,} (missed)", "; ".join(way[:LONGEST] for way in ways[:3])))
-    return Part("sequential scans of tables above 10,000 rows in the mixed load", ("table", "scans", "plans"), rows)
+    return ReportTable(
+        "sequential scans of tables above 10,000 rows in the mixed load", ("table", "scans", "plans"), rows
+    )
 
 
 def _index(index: Index) -> tuple[str, ...]:
@@ -313,7 +317,7 @@ def _size(count: int) -> str:
 # -- what is shown ------------------------------------------------------------------------------------------------------
 
 
-def in_columns(part: Part) -> str:
+def in_columns(part: ReportTable) -> str:
     """A table for a terminal."""
     rows = [part.head, *part.rows]
     widths = [min(44, max(len(row[index]) for row in rows)) for index in range(len(part.head))]
@@ -321,7 +325,7 @@ def in_columns(part: Part) -> str:
     return "\n".join(["", f"{part.title}:", *(shown if part.rows else ["none"])])
 
 
-def section(parts: Sequence[Part], size: Size, note: str = "") -> str:
+def section(parts: Sequence[ReportTable], size: Size, note: str = "") -> str:
     """The section of the page of measurements."""
     load_average = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     lines_ = [

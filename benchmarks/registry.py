@@ -158,7 +158,7 @@ def _variable(name: str) -> str:
     return value
 
 
-class Asked(Protocol):
+class MeasuredSet(Protocol):
     """What is measured: where it is, and how many versions there are of those subjects that get new ones."""
 
     @property
@@ -233,7 +233,7 @@ def _with_processes(target: Target) -> Target:
     return target_with_pids
 
 
-def measure_operations(data: Asked, operations: Sequence[Operation], size: Size) -> Iterator[Row]:
+def measure_operations(data: MeasuredSet, operations: Sequence[Operation], size: Size) -> Iterator[Row]:
     """The rows of some operations, as they are measured. Raises RemoteUnavailable."""
     serial = FIRST_SERIAL
     for operation in operations:

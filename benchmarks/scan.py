@@ -144,7 +144,7 @@ class Row:
     what: str
     seconds: float
     goal: str
-    said: str
+    note: str
 
 
 @contextmanager
@@ -293,7 +293,7 @@ def _memory(spec: TopicScan, remote: str) -> Row:
 
 def cells(row: Row) -> tuple[str, str, str, str]:
     """A row as the table shows it."""
-    return row.what, f"{row.seconds:.2f} s", row.goal, row.said
+    return row.what, f"{row.seconds:.2f} s", row.goal, row.note
 
 
 def section(rows: list[Row], size: Size, note: str = "") -> str:

@@ -77,7 +77,7 @@ class Row:
     p50: float
     p95: float
     goal: float | None = None
-    said: str = ""
+    note: str = ""
 
 
 def measure(size: Size, say: Callable[[str], object] = lambda _: None, *, here: bool = False) -> Iterator[Row]:
@@ -156,12 +156,12 @@ def _visitor() -> Callable[[str], None]:
 def cells(row: Row) -> tuple[str, str, str, str, str]:
     """A row as the table shows it."""
     goal = "" if row.goal is None else f"{milliseconds(row.goal)}{'' if row.p95 <= row.goal else ' (missed)'}"
-    return row.what, milliseconds(row.p50), milliseconds(row.p95), goal, row.said
+    return row.what, milliseconds(row.p50), milliseconds(row.p95), goal, row.note
 
 
 def section(rows: list[Row], note: str = "") -> str:
     """The section of the page of measurements."""
-    size_text = next(row.said for row in rows if row.what == HELD)
+    size_text = next(row.note for row in rows if row.what == HELD)
     lines = [
         f"Measured on {time.strftime('%Y-%m-%d')} with {machine()}.{' ' + note if note else ''}",
         "",

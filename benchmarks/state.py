@@ -146,7 +146,7 @@ class Row:
     what: str
     seconds: float
     goal: float | None
-    said: str = ""
+    note: str = ""
 
 
 def measure(size: Size) -> Iterator[Row]:
@@ -284,7 +284,7 @@ MEASURES: Final[tuple[Callable[[Path, Size], Iterator[Row]], ...]] = (
 def cells(row: Row) -> tuple[str, str, str, str]:
     """A row as the table shows it."""
     goal = "" if row.goal is None else f"{row.goal:g} s{'' if row.seconds <= row.goal else ' (missed)'}"
-    return row.what, milliseconds(row.seconds), goal, row.said
+    return row.what, milliseconds(row.seconds), goal, row.note
 
 
 def section(rows: list[Row], note: str = "") -> str:

@@ -80,7 +80,7 @@ class SteadyAMQP(AMQP):
     Connection = SteadyConnection
 
 
-class HandedOn(DjangoTask):
+class RecordedTask(DjangoTask):
     """A task that is told of by a row as well: where the broker is away, the request that made it goes on."""
 
     abstract = True
@@ -106,7 +106,7 @@ def keep_what_tasks_log(**_: Any) -> None:
 
 worker_init.connect(keep_what_tasks_log, weak=False)
 
-app = Celery("schemadesk", amqp=SteadyAMQP, task_cls=HandedOn)
+app = Celery("schemadesk", amqp=SteadyAMQP, task_cls=RecordedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
     [

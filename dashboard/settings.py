@@ -357,7 +357,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "filters": {"sparing": {"()": circuit_breaker.Sparing}},
+    "filters": {"sparing": {"()": circuit_breaker.LogThrottle}},
     "loggers": {
         **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore2", "py4j")},
         "psycopg.pool": {"level": "WARNING", "filters": ["sparing"]},

@@ -9,7 +9,7 @@ from typing import Final
 
 from django.utils.translation import gettext
 
-from dashboard.compare.change_details import Place, extras_of, places_of, shown_value
+from dashboard.compare.change_details import ChangeLocation, extras_of, places_of, shown_value
 from dashboard.compare.comparison import (
     ChangeCard,
     ChangeGroup,
@@ -239,7 +239,7 @@ class _Weighed:
     """A place with its verdicts: what is counted and sorted by, before cards are made of the worst ones."""
 
     number: int
-    place: Place
+    location: ChangeLocation
     backward: Verdict
     forward: Verdict
     verdict: Verdict
@@ -288,13 +288,13 @@ def _weigh(
     return _weighings.get((*map(id, of), *directions), make)
 
 
-def _weighed(number: int, change_place: Place, profile: Profile, directions: Sequence[str]) -> _Weighed:
+def _weighed(number: int, change_place: ChangeLocation, profile: Profile, directions: Sequence[str]) -> _Weighed:
     backward, forward = _worst(change_place.backward, profile), _worst(change_place.forward, profile)
     return _Weighed(number, change_place, backward, forward, _judged(backward, forward, directions))
 
 
 def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
-    number, change_place = weighed.number, weighed.place
+    number, change_place = weighed.number, weighed.location
     items = [*change_place.backward, *change_place.forward]
     first_item = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
     difference = change_place.difference

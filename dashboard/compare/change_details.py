@@ -29,7 +29,7 @@ _INSIDE: Final = re.compile(r"[\[{<]")
 
 
 @dataclass
-class Place:
+class ChangeLocation:
     """A card in the making: a difference (None: only reported) with what each direction says of it."""
 
     difference: Difference | None
@@ -40,19 +40,19 @@ class Place:
 
 def places_of(
     comparison: selectors.Comparison, differences: Sequence[Difference], backward: Report, forward: Report
-) -> list[Place]:
+) -> list[ChangeLocation]:
     """One place a difference, and one a reported problem that no difference stands for: none may stay unseen."""
     has_renames = isinstance(comparison, selectors.ProvedComparison) and bool(comparison.renames)
     shown = [item for item in differences if item.score is None or not has_renames]
-    change_places = [Place(item, item.path) for item in shown]
-    by_path: dict[str, list[Place]] = {}
+    change_places = [ChangeLocation(item, item.path) for item in shown]
+    by_path: dict[str, list[ChangeLocation]] = {}
     for change_place in change_places:
         by_path.setdefault(change_place.path, []).append(change_place)
     for report, side in ((backward, "backward"), (forward, "forward")):
         for item in report.items:
             fitting = _fitting(by_path, item)
             if not fitting:
-                fitting = [Place(None, item.named_path)]
+                fitting = [ChangeLocation(None, item.named_path)]
                 change_places.extend(fitting)
                 by_path[item.named_path] = list(fitting)
             for change_place in fitting:
@@ -60,7 +60,7 @@ def places_of(
     return change_places
 
 
-def _fitting(by_path: Mapping[str, Sequence[Place]], item: ReportItem) -> list[Place]:
+def _fitting(by_path: Mapping[str, Sequence[ChangeLocation]], item: ReportItem) -> list[ChangeLocation]:
     """The places that a finding is of. Of several on one path: those whose rule speaks of the same, else the nearest."""
     near = [change_place for path in _same_places(item.named_path) for change_place in by_path.get(path, ())]
     if len(near) < 2:
@@ -70,7 +70,7 @@ def _fitting(by_path: Mapping[str, Sequence[Place]], item: ReportItem) -> list[P
     return [change_place for change_place, mark in zip(near, marks, strict=True) if mark == max(marks)]
 
 
-def _told(change_place: Place) -> frozenset[str]:
+def _told(change_place: ChangeLocation) -> frozenset[str]:
     return _words(change_place.difference.rule) if change_place.difference else frozenset()
 
 
@@ -79,7 +79,7 @@ def _words(rule: str) -> frozenset[str]:
     return frozenset(rule.split("_")) - _COMMON_WORDS
 
 
-def _nearness(change_place: Place, item: ReportItem) -> tuple[int, int]:
+def _nearness(change_place: ChangeLocation, item: ReportItem) -> tuple[int, int]:
     """How many steps of the pointers are common, and minus those that are only the difference's."""
     if change_place.difference is None:
         return (0, 0)

@@ -17,8 +17,8 @@ from dashboard.compare.change_details import skipped_between
 from dashboard.compare.comparison import ComparePage, Comparison, ExtraChange, Side, TextSwitch, TextTools
 from dashboard.compare.proposed_schema import comparison_notes
 from dashboard.compare.sides import (
-    Asked,
     Content,
+    SideAddress,
     Sides,
     content_of,
     held_sides,
@@ -115,9 +115,9 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     here, name, actor = get_registry(registry), parse_subject(subject), page_actor(request)
     choices = held_sides(here, name, actor)
     other = other_subject(request, here, name)
-    is_same = (other.name, other.place) == (name, here)
-    old_held = choices if is_same else held_sides(other.place, other.name, actor)
-    sides = sides_of(request, here, name, other, choices.versions[here.name], old_held.versions[other.place.name])
+    is_same = (other.name, other.registry) == (name, here)
+    old_held = choices if is_same else held_sides(other.registry, other.name, actor)
+    sides = sides_of(request, here, name, other, choices.versions[here.name], old_held.versions[other.registry.name])
     drawn = {key: value if request.GET.get(key) == value else None for key, value in _DRAWN.items()}
     is_whole = drawn["all"] is not None or request.GET.get("as") == "markdown"
     problem = _picked_wrong(request)
@@ -159,7 +159,7 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
         text_tools=_tools(sides, drawn, comparison),
         other_subject=other.name.qualified if other.name != name else "",
         other_error=other.error,
-        other_places=place_choices(actor, other.asked_in or other.place.name),
+        other_places=place_choices(actor, other.asked_in or other.registry.name),
         same_subject_url=subject_url(registry, name.qualified, "compare"),
         markdown_url=sides.url(**{"as": "markdown"}),
         simulate_url=subject_url(
@@ -205,7 +205,7 @@ def _picked_wrong(request: HttpRequest) -> Problem | None:
     return Problem(what=what, cure=gettext("Choose the two above, or go back and tick two."))
 
 
-def _named(sides: Sides, side: Asked) -> str:
+def _named(sides: Sides, side: SideAddress) -> str:
     if sides.old.registry == sides.new.registry == sides.here.name:
         return side.name
     return gettext("%(version)s of %(registry)s") % {"version": side.name, "registry": side.registry}
@@ -300,7 +300,7 @@ def side_text(request: HttpRequest, registry: str, subject: str) -> str:
     other = other_subject(request, here, name)
     numbers = [
         selectors.list_versions(registry_row, subject_name, deleted=True)
-        for registry_row, subject_name in ((here, name), (other.place, other.name))
+        for registry_row, subject_name in ((here, name), (other.registry, other.name))
     ]
     sides = sides_of(request, here, name, other, *numbers)
     side_address, of = (sides.old, sides.other) if request.GET["as"] == OLD_TEXT else (sides.new, sides.subject)

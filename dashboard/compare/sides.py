@@ -33,7 +33,7 @@ _TEXT: Final = re.compile(r"(draft|observed)-([0-9]{1,18})", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Asked:
+class SideAddress:
     """A side as the address names it."""
 
     registry: str
@@ -60,10 +60,10 @@ class Asked:
         return gettext("what the data hold by finding %(number)s") % {"number": number}
 
 
-def asked_side(text: str, here: str) -> Asked | None:
+def asked_side(text: str, here: str) -> SideAddress | None:
     """The side that a value of the address names; None where it names none."""
     registry, _, version = text.strip().rpartition(":")
-    return Asked(registry or here, version) if version else None
+    return SideAddress(registry or here, version) if version else None
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Content:
     note: str = ""
 
 
-def content_of(here: Registry, address: Asked, subject: SubjectName, actor: Actor) -> Content:
+def content_of(here: Registry, address: SideAddress, subject: SubjectName, actor: Actor) -> Content:
     """The side's content, for somebody who may read it.
 
     Somebody else's draft, and a shape or draft of another subject, are as those that aren't there. Raises NotAllowed,
@@ -124,20 +124,20 @@ def _observed(registry: Registry, subject: SubjectName, number: int, actor: Acto
 
 
 @dataclass(frozen=True)
-class Held:
+class SideOptions:
     """What can be put on a side: the versions by registry, the reader's drafts, and shapes seen in the registry.
 
     `presence` is where the subject is, as far as the reader may read it there.
     """
 
-    place: str
+    registry: str
     versions: Mapping[str, Sequence[int]]
     presence: selectors.SubjectPresence
     drafts: Sequence[DraftInfo] = ()
     shapes: Sequence[ObservedShape] = ()
 
 
-def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> Held:
+def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> SideOptions:
     """All that the reader may put on a side, of a subject that is in the registry; no texts in the past.
 
     Raises SubjectNotFound.
@@ -145,27 +145,30 @@ def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> Held:
     presence = selectors.presence_of(registry, name).seen_by(actor, name)
     versions = _held_versions(registry, name, presence)
     if actor.past:
-        return Held(registry.name, versions, presence)
+        return SideOptions(registry.name, versions, presence)
     drafts = list_drafts(actor.user_id, subject=name) if actor.user_id is not None else []
     readable = [draft for draft in drafts if may(actor, "schema.read", registry=draft.registry, subject=name.qualified)]
-    return Held(registry.name, versions, presence, readable, shapes_of(registry.name, name, by=actor))
+    return SideOptions(registry.name, versions, presence, readable, shapes_of(registry.name, name, by=actor))
 
 
-def side_choices(content_choices: Held, here: str, chosen: Asked) -> tuple[ChoiceGroup, ...]:
+def side_choices(content_choices: SideOptions, here: str, chosen: SideAddress) -> tuple[ChoiceGroup, ...]:
     """The choices of a side on a page of the registry `here`; no group without one."""
     versions = [
         (
             registry,
             [
-                (Asked(registry, str(number)), _version(registry, number))
+                (SideAddress(registry, str(number)), _version(registry, number))
                 for number in _offered(registry, numbers, chosen)
             ],
         )
         for registry, numbers in content_choices.versions.items()
     ]
-    drafts = [(Asked(info.registry, f"{DRAFT}-{info.id}"), _draft_label(info)) for info in content_choices.drafts]
+    drafts = [(SideAddress(info.registry, f"{DRAFT}-{info.id}"), _draft_label(info)) for info in content_choices.drafts]
     shapes = [
-        (Asked(content_choices.place, f"{OBSERVED}-{registry.finding}"), _shape_label(content_choices.place, registry))
+        (
+            SideAddress(content_choices.registry, f"{OBSERVED}-{registry.finding}"),
+            _shape_label(content_choices.registry, registry),
+        )
         for registry in content_choices.shapes
     ]
     return tuple(
@@ -180,10 +183,10 @@ def side_choices(content_choices: Held, here: str, chosen: Asked) -> tuple[Choic
     )
 
 
-def _offered(registry_name: str, numbers: Sequence[int], chosen: Asked) -> list[int]:
+def _offered(registry_name: str, numbers: Sequence[int], chosen: SideAddress) -> list[int]:
     """The newest versions, and the chosen one; the address takes any other."""
     newest = numbers[: -MOST - 1 : -1]
-    older = [number for number in numbers[:-MOST] if chosen == Asked(registry_name, str(number))]
+    older = [number for number in numbers[:-MOST] if chosen == SideAddress(registry_name, str(number))]
     return [*newest, *older]
 
 
@@ -237,8 +240,8 @@ class Sides:
     subject: SubjectName
     other: SubjectName
     other_place: Registry
-    old: Asked
-    new: Asked
+    old: SideAddress
+    new: SideAddress
 
     def url(self, **query: object) -> str:
         """The page of these sides."""
@@ -260,32 +263,34 @@ class Sides:
         return self.old.text is None and self.new.text is None
 
 
-def _url(here: str, subject: SubjectName, old: Asked, new: Asked, other: SubjectName, query: dict[str, object]) -> str:
+def _url(
+    here: str, subject: SubjectName, old: SideAddress, new: SideAddress, other: SubjectName, query: dict[str, object]
+) -> str:
     parameters: dict[str, object] = {"from": old.written(here), "to": new.written(here)}
     parameters["with"] = other.qualified if other != subject else None
     return subject_url(here, subject.qualified, "compare", **parameters | query)
 
 
 @dataclass(frozen=True)
-class Other:
+class ComparedSubject:
     """The old side's subject and where it is; of one that can't be compared the page's own, and why."""
 
     name: SubjectName
-    place: Registry
+    registry: Registry
     asked_in: str = ""
     error: str = ""
 
 
-def other_subject(request: HttpRequest, here: Registry, name: SubjectName) -> Other:
+def other_subject(request: HttpRequest, here: Registry, name: SubjectName) -> ComparedSubject:
     """What `with` names: in the registry that `in` names, else in this one, else in that of the old side."""
     subject_text, asked_in = request.GET.get("with", "").strip(), request.GET.get("in", "").strip()
     if not subject_text:
-        return Other(name, here)
+        return ComparedSubject(name, here)
     old = asked_side(request.GET.get("from", ""), here.name)
     problems = []
     for registry_name in dict.fromkeys([asked_in or here.name, old.registry if old else here.name]):
         try:
-            return Other(*_there(page_actor(request), here, registry_name, subject_text))
+            return ComparedSubject(*_there(page_actor(request), here, registry_name, subject_text))
         except SubjectNotFound:
             problems.append(
                 gettext("%(here)s has no subject %(asked)s.")
@@ -293,7 +298,7 @@ def other_subject(request: HttpRequest, here: Registry, name: SubjectName) -> Ot
             )
         except SchemadeskError as error:
             problems.append(error.message)
-    return Other(name, here, asked_in, problems[0])
+    return ComparedSubject(name, here, asked_in, problems[0])
 
 
 def _there(actor: Actor, here: Registry, registry_name: str, subject_text: str) -> tuple[SubjectName, Registry]:
@@ -317,20 +322,20 @@ def sides_of(
     request: HttpRequest,
     here: Registry,
     name: SubjectName,
-    other: Other,
+    other: ComparedSubject,
     numbers: Sequence[int],
     old_held: Sequence[int],
 ) -> Sides:
     """What `from` and `to` name; without them the newest and the one before it, of another subject its newest."""
-    new = asked_side(request.GET.get("to", ""), here.name) or Asked(here.name, str(numbers[-1]))
+    new = asked_side(request.GET.get("to", ""), here.name) or SideAddress(here.name, str(numbers[-1]))
     old = asked_side(request.GET.get("from", ""), here.name)
     if old is None:
-        is_line = (other.name, other.place) == (name, here) and new.registry == here.name
-        old = Asked(other.place.name, str(_before(numbers, new) if is_line else old_held[-1]))
-    return Sides(here, name, other.name, other.place, old, new)
+        is_line = (other.name, other.registry) == (name, here) and new.registry == here.name
+        old = SideAddress(other.registry.name, str(_before(numbers, new) if is_line else old_held[-1]))
+    return Sides(here, name, other.name, other.registry, old, new)
 
 
-def _before(numbers: Sequence[int], new: Asked) -> int:
+def _before(numbers: Sequence[int], new: SideAddress) -> int:
     """The version before the new side, of a text the newest: never the same on both sides where there are two."""
     if new.text is not None:
         return numbers[-1]

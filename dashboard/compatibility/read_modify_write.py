@@ -44,7 +44,7 @@ class FateTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class DatumReading:
     """A datum written by one version and read by another. Where the reader stops, `error` says why."""
 
     sentence: str
@@ -67,7 +67,7 @@ class ReadPart:
     example_url: str
     swap_url: str
     compare_url: str
-    reading: Reading | None = None
+    reading: DatumReading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class RemedyLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class RoundTrip:
     """The three steps of one read-modify-write, and what they reset."""
 
     steps: tuple[StepView, ...]
@@ -147,7 +147,7 @@ class ModifyPart:
     example_url: str
     stops: tuple[str, ...] = ()
     remedies: tuple[RemedyLine, ...] = ()
-    round: Round | None = None
+    round: RoundTrip | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +272,7 @@ def _loose(text: str) -> Any:
         return text
 
 
-def round_of(simulation: Simulation, written_by: int, modified_by: int) -> Round:
+def round_of(simulation: Simulation, written_by: int, modified_by: int) -> RoundTrip:
     """The three steps with what they reset."""
     steps = simulation.steps
     did = (
@@ -316,7 +316,7 @@ def round_of(simulation: Simulation, written_by: int, modified_by: int) -> Round
         )
         for item in simulation.resets
     )
-    return Round(steps=tuple(views), resets=lines, error=simulation.error)
+    return RoundTrip(steps=tuple(views), resets=lines, error=simulation.error)
 
 
 def fates_of(

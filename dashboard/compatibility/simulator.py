@@ -16,9 +16,9 @@ from django.utils.translation import gettext, ngettext
 from dashboard.compare.proof import bytes_view, json_text, short_json
 from dashboard.compatibility.read_modify_write import (
     MAX_DATUM,
+    DatumReading,
     HazardRow,
     ModifyPart,
-    Reading,
     ReadPart,
     RemedyLine,
     SimulatorPage,
@@ -156,7 +156,7 @@ def _datum(request: HttpRequest, versions: TrialVersions, writer: int) -> tuple[
 # -- one reading ------------------------------------------------------------------------------------------------------
 
 
-def _reading(resolution: Resolution, writer: int, reader: int) -> Reading:
+def _reading(resolution: Resolution, writer: int, reader: int) -> DatumReading:
     fates = (
         None
         if resolution.error
@@ -182,7 +182,7 @@ def _reading(resolution: Resolution, writer: int, reader: int) -> Reading:
         if counts_text
         else gettext("The whole datum is one value.")
     )
-    return Reading(
+    return DatumReading(
         sentence=gettext("The reader stops.") if resolution.error else sentence,
         written=json_text(resolution.datum),
         encoded=bytes_view(resolution.encoded, "bytes-written"),

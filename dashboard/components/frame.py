@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import EnvironmentKind
 from dashboard.components.links import subjects_url
-from dashboard.components.widgets import Action, Crumb, Environment, Frame, Mirror, Part, Section, Travel
+from dashboard.components.widgets import Action, Crumb, Environment, Frame, Mirror, Section, SubPage, Travel
 from dashboard.people.sign_in import signed_in_by
 from registry.access.permission_filters import extent_of
 from registry.access.roles import READER, Actor, Grant, refusal
@@ -71,7 +71,7 @@ def make_frame(
     registry: str = "",
     code: bool = False,
     crumbs: tuple[Crumb, ...] = (),
-    parts: tuple[Part, ...] = (),
+    parts: tuple[SubPage, ...] = (),
     url_in: Callable[[str], str] | None = None,
     mirror: MirrorState | None = None,
     order: list[str] | None = None,

@@ -12,7 +12,7 @@ from django.urls import get_script_prefix, reverse
 from django.utils.translation import gettext
 
 from dashboard.components.translation import later
-from dashboard.components.widgets import Crumb, Export, Part
+from dashboard.components.widgets import Crumb, Export, SubPage
 from registry.subjects.versions.qualified_names import SubjectName
 
 PAGES = ("", "compare", "report", "simulate", "usage", "references", "retire")
@@ -71,13 +71,14 @@ _LISTS: Final = (
 )
 
 
-def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[Part, ...]:
+def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[SubPage, ...]:
     """The links; `here` is the page that is looked at, one of `dashboard.components.links.PAGES`."""
     own = (
-        Part(label=label, url=subject_url(registry, name.qualified, page), current=page == here) for page, label in _OWN
+        SubPage(label=label, url=subject_url(registry, name.qualified, page), current=page == here)
+        for page, label in _OWN
     )
     lists = (
-        Part(label=label, url=list_about(target, {key: name.qualified}, registry if placed else ""))
+        SubPage(label=label, url=list_about(target, {key: name.qualified}, registry if placed else ""))
         for target, key, placed, label in _LISTS
     )
     return (*own, *lists)

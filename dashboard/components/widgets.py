@@ -55,7 +55,7 @@ class Crumb:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SubPage:
     """One of the pages about the same thing, in a row below the heading."""
 
     label: str
@@ -107,7 +107,7 @@ class Frame:
     section: Section = Section.NONE
     code: bool = False
     crumbs: tuple[Crumb, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SubPage, ...] = ()
     environments: tuple[Environment, ...] = ()
     mirror: Mirror | None = None
     travel: Travel | None = None

@@ -23,7 +23,7 @@ SILENT: Final = 30.0
 logger = logging.getLogger(__name__)
 
 
-class Away(psycopg.OperationalError):
+class DatabaseUnreachable(psycopg.OperationalError):
     """The database has been away for so long that nobody waits for it."""
 
 
@@ -50,12 +50,12 @@ class Reach:
                 self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Return when it is there; raises Away once it has been away for so many seconds."""
+        """Return when it is there; raises DatabaseUnreachable once it has been away for so many seconds."""
         with self._changed:
             while self._since is not None:
                 left = self._since + seconds - time.monotonic()
                 if left <= 0:
-                    raise Away("the database is away")
+                    raise DatabaseUnreachable("the database is away")
                 self._changed.wait(left)
 
 
@@ -84,7 +84,7 @@ def is_ended(connection: psycopg.Connection[Any]) -> bool:
     return False
 
 
-class Sparing(logging.Filter):
+class LogThrottle(logging.Filter):
     """Lets each kind of line through once in a while: the pool says one for every attempt."""
 
     def __init__(self) -> None:

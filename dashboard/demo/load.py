@@ -60,12 +60,12 @@ def _token(by: Actor) -> tuple[str, str] | None:
 
 def _open_shop(by: Actor, on_line: OnLine, environment: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
     """The sources that the shop's connectors are, by name; none where Kafka Connect or PostgreSQL isn't `up`'s own."""
-    from dashboard.demo.shop import CONNECTORS, Surroundings, write_shop
+    from dashboard.demo.shop import CONNECTORS, ShopEnvironment, write_shop
 
     if "DEMO_SHOP_SERVER" not in environment or settings.SECRETS_DIR is None:
         on_line("no shop: it needs Kafka Connect and PostgreSQL as `up` runs them")
         return {}
-    around = Surroundings(
+    around = ShopEnvironment(
         server=environment["DEMO_SHOP_SERVER"],
         connect_url=environment["CONNECT_URL"],
         secrets=Path(environment["DEMO_SHOP_SECRETS"]),

@@ -219,7 +219,7 @@ CONNECTOR_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ShopEnvironment:
     """What the shop runs on: the superuser's address of a PostgreSQL that listens on a port, Kafka Connect, the folder
     of the secrets that it reads, the address of the Apicurio endpoint and a token for the registry behind that."""
 
@@ -230,7 +230,7 @@ class Surroundings:
     token: str
 
 
-def write_shop(around: Surroundings, on_line: Callable[[str], object]) -> Login:
+def write_shop(around: ShopEnvironment, on_line: Callable[[str], object]) -> Login:
     """Make the shop and its connectors if they are missing, let a day pass in it, and change a table.
 
     Gives the login that may read the shop's catalog. A second run adds another day. Raises Unavailable when a connector fails or doesn't read what was written.
@@ -251,7 +251,7 @@ def write_shop(around: Surroundings, on_line: Callable[[str], object]) -> Login:
     return replace(login, password=_kept_password(around.secrets / "shop-postgres"))
 
 
-def _make_database(around: Surroundings, shop: str) -> Login:
+def _make_database(around: ShopEnvironment, shop: str) -> Login:
     """The database with its tables and publication, and the login of connectors, which may only read."""
     password = _kept_password(around.secrets / "shop-postgres")
     with psycopg.connect(around.server, autocommit=True) as connection:
@@ -278,13 +278,13 @@ def _kept_password(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _reference(around: Surroundings, name: str) -> str:
+def _reference(around: ShopEnvironment, name: str) -> str:
     """What stands for a secret in a connector's configuration, which Connect keeps in a topic."""
     return f"${{directory:{around.secrets}:{name}}}"
 
 
 def _start_connector(
-    around: Surroundings, connect: Connect, shop: str, login: Login, prefix: str, converter: Converter
+    around: ShopEnvironment, connect: Connect, shop: str, login: Login, prefix: str, converter: Converter
 ) -> None:
     write_private(around.secrets / "shop-token", around.token)
     _drop_lost_slot(shop, prefix)

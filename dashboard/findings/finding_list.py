@@ -53,13 +53,13 @@ NAMES: Final = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class FindingFilters:
     """What the address asks for, each value by its name there; empty ones aren't in it."""
 
     values: Mapping[str, str]
 
     @classmethod
-    def of(cls, request: HttpRequest) -> Chosen:
+    def of(cls, request: HttpRequest) -> FindingFilters:
         """The filters of an address; values that a filter can't have count as none."""
         values = {name: given_text(request.GET, name)[:300] for name in NAMES}
         allowed = {"state": STATES, "muted": MUTED, "severity": {severity.code for severity in Severity}}
@@ -103,7 +103,7 @@ class Chosen:
         return f"{base}?{urlencode(values)}" if values else base
 
 
-def finding_search(chosen: Chosen, counts: OpenCounts) -> Search:
+def finding_search(chosen: FindingFilters, counts: OpenCounts) -> Search:
     """The search box and filters; numbers beside the choices are of open findings."""
     filters = (
         _filter(chosen, "state", gettext("State"), STATES),
@@ -154,7 +154,7 @@ def _of(anything: str, counts: Counter[str], chosen: str) -> dict[str, str]:
 
 
 def _filter(
-    chosen: Chosen, name: str, label: str, values: Mapping[str, str], counts: Counter[str] | None = None
+    chosen: FindingFilters, name: str, label: str, values: Mapping[str, str], counts: Counter[str] | None = None
 ) -> Filter:
     return Filter(
         name=name,
@@ -171,7 +171,7 @@ def _filter(
     )
 
 
-def tallies(chosen: Chosen, name: str, looks: Iterable[Shown], counts: Counter[str]) -> tuple[Tally, ...]:
+def tallies(chosen: FindingFilters, name: str, looks: Iterable[Shown], counts: Counter[str]) -> tuple[Tally, ...]:
     """Open findings by severity or by kind, each with the list that shows them; kinds without any are left out."""
     return tuple(
         Tally(
@@ -260,7 +260,7 @@ def finding_list(request: HttpRequest) -> FindingList:
 
     Raises NotAllowed.
     """
-    chosen = Chosen.of(request)
+    chosen = FindingFilters.of(request)
     registry, actor = chosen.get("registry"), page_actor(request)
     require_extent(actor, "schema.read", registry=registry)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST - PAGE) // PAGE * PAGE

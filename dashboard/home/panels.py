@@ -76,12 +76,12 @@ class ActivityItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class StepCheck:
     """What was found when a step was tried: how that is, in a word and a sentence, when it was, and where it is cured."""
 
     health: Health
     word: str
-    said: str = ""
+    sentence: str = ""
     at: datetime | None = None
     cure: Link | None = None
 
@@ -94,7 +94,7 @@ class FirstStep:
     sentence: str
     command: str = ""
     action: Action | None = None
-    tried: Tried | None = None
+    tried: StepCheck | None = None
 
     @property
     def done(self) -> bool:

@@ -32,7 +32,7 @@ from dashboard.home.panels import (
     ActivityItem,
     FirstStep,
     HomePage,
-    Tried,
+    StepCheck,
     affected_rows,
     drift_rows,
     health,
@@ -97,19 +97,19 @@ def _connect(request: HttpRequest, actor: Actor, mirrors: Sequence[MirrorState])
     )
 
 
-def _connection(mirror: MirrorState | None) -> Tried:
+def _connection(mirror: MirrorState | None) -> StepCheck:
     """How the last reading of a mirror went."""
     if mirror is None:
-        return Tried(health=Health.OFF, word=gettext("None connected"))
+        return StepCheck(health=Health.OFF, word=gettext("None connected"))
     named = {"registry": mirror.registry, "why": mirror.error}
     if mirror.error:
         sentence = gettext("%(registry)s can’t be read: %(why)s") % named
-        return Tried(health=Health.DOWN, word=gettext("Not reachable"), said=sentence, at=mirror.failing_since)
+        return StepCheck(health=Health.DOWN, word=gettext("Not reachable"), sentence=sentence, at=mirror.failing_since)
     if mirror.synced_at is None:
         sentence = gettext("%(registry)s is read for the first time.") % named
-        return Tried(health=Health.OFF, word=gettext("Not known yet"), said=sentence)
+        return StepCheck(health=Health.OFF, word=gettext("Not known yet"), sentence=sentence)
     sentence = gettext("%(registry)s was read; nothing is registered there yet.") % named
-    return Tried(health=Health.UP, word=gettext("Reachable"), said=sentence, at=mirror.synced_at)
+    return StepCheck(health=Health.UP, word=gettext("Reachable"), sentence=sentence, at=mirror.synced_at)
 
 
 def _environments(environments: Sequence[EnvironmentInfo], mirrors: Sequence[MirrorState]) -> FirstStep:
@@ -118,16 +118,20 @@ def _environments(environments: Sequence[EnvironmentInfo], mirrors: Sequence[Mir
     path = " → ".join(order)
     if len(order) < 2:
         sentence = gettext("Nothing can be promoted: that takes two environments, and there are %(number)s.")
-        tried = Tried(health=Health.DEGRADED, word=gettext("One is missing"), said=sentence % {"number": len(order)})
+        tried = StepCheck(
+            health=Health.DEGRADED, word=gettext("One is missing"), sentence=sentence % {"number": len(order)}
+        )
     elif away:
         sentence = gettext("%(path)s; of these can’t be read: %(away)s.") % {"path": path, "away": listing(away)}
-        tried = Tried(health=Health.DEGRADED, word=gettext("Not all reachable"), said=sentence)
+        tried = StepCheck(health=Health.DEGRADED, word=gettext("Not all reachable"), sentence=sentence)
     else:
         closed = listing([item.name for item in environments if item.is_closed])
         sentence = (
             gettext("%(path)s. Only requests write to %(closed)s.") if closed else gettext("%(path)s. All are open.")
         )
-        tried = Tried(health=Health.UP, word=gettext("Mapped"), said=sentence % {"path": path, "closed": closed})
+        tried = StepCheck(
+            health=Health.UP, word=gettext("Mapped"), sentence=sentence % {"path": path, "closed": closed}
+        )
     return FirstStep(
         title=gettext("Map your environments"),
         sentence=gettext("Each is a registry, in the order in which versions go through them."),
@@ -154,27 +158,27 @@ def _rules_url(environment: EnvironmentInfo) -> str:
     return reverse("ui:environment", args=[environment.name])
 
 
-def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> Tried:
+def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> StepCheck:
     """Whether what goes to the last environment can be approved, by whom, and where that is changed."""
     manages = may(actor, "people.manage")
     cure = Link(label=gettext("People and their roles"), url=reverse("ui:people")) if manages else None
     if not approvers.needed and not target.rules:
         sentence = gettext("What goes to %(target)s needs nobody’s approval.") % {"target": target.name}
-        return Tried(health=Health.DEGRADED, word=gettext("Nobody is asked"), said=sentence)
+        return StepCheck(health=Health.DEGRADED, word=gettext("Nobody is asked"), sentence=sentence)
     needs = counted(
         approvers.needed, "%(target)s takes %(n)s approval.", "%(target)s takes %(n)s approvals.", target=target.name
     )
     if not approvers.is_enough:
         can = counted(approvers.people, "%(n)s person can give one.", "%(n)s people can give one.")
         sentence = f"{needs} {can if approvers.people else gettext('Nobody can give one.')}"
-        return Tried(health=Health.DEGRADED, word=gettext("Somebody is missing"), said=sentence, cure=cure)
+        return StepCheck(health=Health.DEGRADED, word=gettext("Somebody is missing"), sentence=sentence, cure=cure)
     sentence = f"{needs} {_who(actor, approvers)}"
     if target.rules:
         sentence += " " + counted(len(target.rules), "%(n)s rule names others.", "%(n)s rules name others.")
     if approvers.people == approvers.needed and not target.own_approval_allowed:
         sentence += " " + gettext("What they ask for themselves needs somebody else.")
-        return Tried(health=Health.UP, word=gettext("Can be approved"), said=sentence, cure=cure)
-    return Tried(health=Health.UP, word=gettext("Can be approved"), said=sentence)
+        return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence, cure=cure)
+    return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence)
 
 
 def _who(actor: Actor, approvers: Approvers) -> str:
@@ -214,7 +218,7 @@ def home_page(request: HttpRequest) -> HomePage:
         findings=drift_rows(findings, actor, order),
         snooze_until=tomorrow + timedelta(days=6),
         snooze_from=tomorrow,
-        findings_total=demo.found,
+        findings_total=demo.open_findings,
         health=health(sources, mirrors, failed, registry_names(actor)),
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
@@ -239,12 +243,12 @@ class _Demo:
     loading: bool
     progress: str
     empty: bool
-    found: int
+    open_findings: int
 
     @property
     def shown(self) -> str:
         """What home shows of it, in a word: another word, another page."""
-        return f"{int(bool(self.progress))}{int(self.empty)}{self.found}"
+        return f"{int(bool(self.progress))}{int(self.empty)}{self.open_findings}"
 
 
 def _demo_of(sources: Sequence[SourceInfo], actor: Actor) -> _Demo:
@@ -252,7 +256,7 @@ def _demo_of(sources: Sequence[SourceInfo], actor: Actor) -> _Demo:
     loading, open_findings = _is_demo_loading(), drift.count_findings(actor).get("open", 0)
     progress = _progress(sources, loading=loading, open_findings=open_findings)
     is_whole = extent_of(actor, "schema.read").is_whole
-    return _Demo(loading, progress, empty=is_whole and not sources and not has_subjects(), found=open_findings)
+    return _Demo(loading, progress, empty=is_whole and not sources and not has_subjects(), open_findings=open_findings)
 
 
 def _progress(sources: Sequence[SourceInfo], *, loading: bool, open_findings: int) -> str:

@@ -30,7 +30,7 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
 
-class Coming(Shown):
+class ImportFate(Shown):
     """What becomes of a version when a copy is brought in."""
 
     CONFLICT = ("conflict", "breaks", "octagon-x", later("Can’t come"))
@@ -99,7 +99,7 @@ class ComingRow:
     url: str
     version: int
     schema_id: int
-    coming: Coming
+    coming: ImportFate
     why: str = ""
 
 
@@ -118,7 +118,7 @@ class CopyPage:
     file_url: str
     forget: Action
     ways: tuple[Way, ...] = ()
-    verdict: Coming | None = None
+    verdict: ImportFate | None = None
     sentence: str = ""
     way_sentence: str = ""
     rows: tuple[ComingRow, ...] = ()
@@ -303,7 +303,7 @@ def _planned(registry: Registry, number: int, plan: Plan, ways: Ways, *, is_dele
                 else "",
                 version=line.version,
                 schema_id=line.schema_id,
-                coming=Coming.of(line.fate),
+                coming=ImportFate.of(line.fate),
                 why=line.why,
             )
             for line in plan.lines[:DRAWN]
@@ -337,25 +337,25 @@ def _refused(plan: Plan, ways: Ways, *, is_deleted: bool) -> str:
     return ""
 
 
-def _verdict(plan: Plan) -> Coming:
+def _verdict(plan: Plan) -> ImportFate:
     """The worst that there is, of what would be done."""
     if plan.stops:
-        return Coming.CONFLICT
+        return ImportFate.CONFLICT
     if plan.is_empty:
-        return Coming.SAME
-    return Coming.CHANGED if plan.count("changed") else Coming.CREATED
+        return ImportFate.SAME
+    return ImportFate.CHANGED if plan.count("changed") else ImportFate.CREATED
 
 
 def _sentence(plan: Plan) -> str:
     if not plan.lines:
         return gettext("It has no versions.")
-    number = {coming: plan.count(coming.code) for coming in Coming}  # type: ignore[arg-type]
+    number = {coming: plan.count(coming.code) for coming in ImportFate}  # type: ignore[arg-type]
     labels = {
-        Coming.CONFLICT: counted(number[Coming.CONFLICT], "%(n)s can’t come", "%(n)s can’t come"),
-        Coming.LEFT: counted(number[Coming.LEFT], "%(n)s stays as it is here", "%(n)s stay as they are here"),
-        Coming.CHANGED: counted(number[Coming.CHANGED], "%(n)s changes", "%(n)s change"),
-        Coming.CREATED: counted(number[Coming.CREATED], "%(n)s comes", "%(n)s come"),
-        Coming.SAME: counted(number[Coming.SAME], "%(n)s is there already", "%(n)s are there already"),
+        ImportFate.CONFLICT: counted(number[ImportFate.CONFLICT], "%(n)s can’t come", "%(n)s can’t come"),
+        ImportFate.LEFT: counted(number[ImportFate.LEFT], "%(n)s stays as it is here", "%(n)s stay as they are here"),
+        ImportFate.CHANGED: counted(number[ImportFate.CHANGED], "%(n)s changes", "%(n)s change"),
+        ImportFate.CREATED: counted(number[ImportFate.CREATED], "%(n)s comes", "%(n)s come"),
+        ImportFate.SAME: counted(number[ImportFate.SAME], "%(n)s is there already", "%(n)s are there already"),
     }
     versions = counted(len(plan.lines), "%(n)s version", "%(n)s versions")
     parts = listing(label for coming, label in labels.items() if number[coming])

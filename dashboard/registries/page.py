@@ -88,7 +88,7 @@ class TestLine:
 
     label: str
     state: StepState
-    said: str = ""
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,12 +317,12 @@ def test_in_words(probe: Probe) -> ConnectionTest:
 
 def _step(step: Step) -> TestLine:
     states = {True: StepState.OK, False: StepState.FAILED, None: StepState.SKIPPED}
-    return TestLine(label=STEPS[step.name], state=states[step.ok], said=step.said)
+    return TestLine(label=STEPS[step.name], state=states[step.ok], sentence=step.said)
 
 
 def _capability(capability: Capability) -> TestLine:
     states = {True: StepState.HAS, False: StepState.LACKS, None: StepState.UNKNOWN}
-    return TestLine(label=CAPABILITIES[capability.name], state=states[capability.known], said=capability.said)
+    return TestLine(label=CAPABILITIES[capability.name], state=states[capability.known], sentence=capability.said)
 
 
 def disconnect_page(request: HttpRequest, registry: str, problem: SchemadeskError | None) -> ConfirmPage:

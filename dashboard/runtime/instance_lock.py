@@ -21,7 +21,7 @@ PATIENCE = 20.0  # seconds for a watchdog to end what a killed `up` has left
 
 
 @dataclass
-class Claim:
+class DataFolderLock:
     """The right to run on a data folder. `descriptor` is the lock: whoever holds it open keeps others out."""
 
     data: Path
@@ -38,7 +38,7 @@ class Claim:
         os.close(self.descriptor)
 
 
-def claim(data: Path, say: Callable[[str], None]) -> Claim:
+def claim(data: Path, say: Callable[[str], None]) -> DataFolderLock:
     """Takes the data folder for this process.
 
     Raises AlreadyRunning, naming the folder and the other's process id and address. What a killed `up` has left is
@@ -56,7 +56,7 @@ def claim(data: Path, say: Callable[[str], None]) -> Claim:
             waiting = True
             say(f"waiting for the end of what a killed `up` has left in {data}")
         time.sleep(0.2)
-    owner = Claim(data, descriptor)
+    owner = DataFolderLock(data, descriptor)
     owner.publish()
     return owner
 

@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Step:
+class StartupStep:
     """A program that runs once, after others are ready. `relay` shows its output instead of keeping it in a log;
     `vital` says that without its success there is no going on, `late` that the product is up without it."""
 
@@ -105,9 +105,9 @@ CONNECT = Part(
     seconds=120,
 )
 
-MIGRATE = Step("migrate", programs.migrate_command, after=("valkey", "postgres"))
+MIGRATE = StartupStep("migrate", programs.migrate_command, after=("valkey", "postgres"))
 # Its lines are shown and kept nowhere: the passwords of the first start are among them.
-PREPARE = Step("prepare", programs.prepare_command, after=("migrate",), relay=True)
+PREPARE = StartupStep("prepare", programs.prepare_command, after=("migrate",), relay=True)
 
 WEB = Part("web", programs.web_command, programs.web_probe, after=("migrate",))
 WORKERS = tuple(
@@ -129,8 +129,8 @@ ON_DEMAND = ("connect",)
 ONLY_FOR = {"connect": "avro-endpoint"}
 
 # Steps that nobody waits for. The first query of a cold Spark takes 13 s: let it be nobody's.
-WARM_UP = Step("warm-up", programs.warm_up_command, after=("spark", "web"), vital=False, late=True)
-DEMO = Step(
+WARM_UP = StartupStep("warm-up", programs.warm_up_command, after=("spark", "web"), vital=False, late=True)
+DEMO = StartupStep(
     "demo",
     programs.demo_command,
     after=(*(part.name for part in (*SERVICES, *PROGRAMS)), "prepare", "warm-up"),
@@ -139,7 +139,7 @@ DEMO = Step(
     late=True,
     seconds=1800,
 )
-ALL: tuple[Part | Step, ...] = (*SERVICES, MIGRATE, PREPARE, *PROGRAMS, AVRO_ENDPOINT, WARM_UP, DEMO)
+ALL: tuple[Part | StartupStep, ...] = (*SERVICES, MIGRATE, PREPARE, *PROGRAMS, AVRO_ENDPOINT, WARM_UP, DEMO)
 
 
 @contextmanager

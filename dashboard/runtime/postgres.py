@@ -86,15 +86,15 @@ def _major_version(program: Path) -> int:
 
 
 @dataclass(frozen=True)
-class Disguise:
+class UserSwitch:
     """How to run a program that refuses to run as root: the words before it, and whom its files must belong to."""
 
-    words: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
     user: int | None = None
 
 
 @lru_cache(maxsize=1)
-def disguise() -> Disguise:
+def user_switch() -> UserSwitch:
     """Nothing for an ordinary user; for root a user namespace of its own, else the user nobody.
 
     In the namespace the process is still root to the file system. Where namespaces are forbidden (most containers)
@@ -102,13 +102,13 @@ def disguise() -> Disguise:
     neither can be had.
     """
     if os.geteuid() != 0:
-        return Disguise()
+        return UserSwitch()
     nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
     reaching = (*nobody, "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
-    for candidate in (Disguise(("unshare", "--user")), Disguise(reaching, NOBODY)):
+    for candidate in (UserSwitch(("unshare", "--user")), UserSwitch(reaching, NOBODY)):
         if (
-            shutil.which(candidate.words[0])
-            and subprocess.run([*candidate.words, "true"], capture_output=True, check=False).returncode == 0
+            shutil.which(candidate.prefix[0])
+            and subprocess.run([*candidate.prefix, "true"], capture_output=True, check=False).returncode == 0
         ):
             return candidate
     raise PartMissing(
@@ -134,7 +134,7 @@ def prepare(layout: Layout) -> None:
     fresh = layout.data / "postgres.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
-    if (user := disguise().user) is not None:
+    if (user := user_switch().user) is not None:
         os.chown(fresh, user, -1)
     locale = ["--locale=C", "--encoding=UTF8"]
     if programs.major >= FIRST_WITH_BUILTIN_LOCALES:
@@ -146,7 +146,7 @@ def prepare(layout: Layout) -> None:
 
 
 def _disguised(program: str) -> list[str]:
-    return [*disguise().words, str(find_programs().folder / program)]
+    return [*user_switch().prefix, str(find_programs().folder / program)]
 
 
 def command(layout: Layout) -> Command:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dashboard.runtime import watchdog as watchdog_script
 from dashboard.runtime.errors import PartFailed
-from dashboard.runtime.watchdog import MARK, Watched, end_sessions, parse_ladder
+from dashboard.runtime.watchdog import MARK, WatchedSession, end_sessions, parse_ladder
 
 # The child waits for a line before it becomes the program: it is sent once the watchdog knows the child, and never
 # comes when the supervisor is killed between the two.
@@ -86,10 +86,10 @@ class Watchdog:
             if self._watched.pop(leader, None):
                 self._tell(f"- {leader}")
 
-    def watched(self) -> dict[int, Watched]:
+    def watched(self) -> dict[int, WatchedSession]:
         """The leaders of all watched sessions, and how each is to be ended."""
         with self._lock:
-            return {leader: Watched(parse_ladder(text), mark) for leader, (text, mark) in self._watched.items()}
+            return {leader: WatchedSession(parse_ladder(text), mark) for leader, (text, mark) in self._watched.items()}
 
     def close(self) -> None:
         """Ends the watchdog, and with it whatever is still watched."""
@@ -117,7 +117,7 @@ class Child:
     """A running program in a session of its own."""
 
     process: subprocess.Popen[bytes]
-    watched: Watched
+    watched: WatchedSession
     watchdog: Watchdog
 
     @property
@@ -162,7 +162,7 @@ def start(command: Command, output_to: Path | int, watchdog: Watchdog) -> Child:
             process.stdin.write(b"go\n")
     except BrokenPipeError:
         pass  # the shell was killed already; its end is seen by whoever watches the child
-    return Child(process, Watched(parse_ladder(command.ladder), mark), watchdog)
+    return Child(process, WatchedSession(parse_ladder(command.ladder), mark), watchdog)
 
 
 def run(command: Command, log: Path, watchdog: Watchdog, *, seconds: float = 300.0) -> None:

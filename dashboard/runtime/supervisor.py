@@ -18,7 +18,7 @@ from typing import TextIO
 
 from dashboard.runtime.errors import PartFailed
 from dashboard.runtime.layout import Layout
-from dashboard.runtime.parts import Part, Step, how_it_ended
+from dashboard.runtime.parts import Part, StartupStep, how_it_ended
 from dashboard.runtime.process import Child, end_children, start, tail
 from dashboard.runtime.watchdog import end_sessions
 
@@ -144,7 +144,7 @@ class Keeper:
 class StepKeeper:
     """Runs a step once, when those it waits for are ready."""
 
-    def __init__(self, step: Step, layout: Layout) -> None:
+    def __init__(self, step: StartupStep, layout: Layout) -> None:
         self.part = step
         self.state = State.WAITING
         self.child: Child | None = None
@@ -263,7 +263,7 @@ LOG_PACE = 60.0
 class Supervisor:
     """`ready` is said once, when every part and step is."""
 
-    def __init__(self, layout: Layout, items: Sequence[Part | Step], console: Console, ready: str) -> None:
+    def __init__(self, layout: Layout, items: Sequence[Part | StartupStep], console: Console, ready: str) -> None:
         self._layout = layout
         self._console = console
         self._ready = ready

@@ -15,7 +15,7 @@ from dashboard.runtime import layout as runtime_layout
 from dashboard.runtime.errors import ServiceError
 from dashboard.runtime.instance_lock import claim
 from dashboard.runtime.layout import Layout, default_data_folder
-from dashboard.runtime.parts import Part, Step
+from dashboard.runtime.parts import Part, StartupStep
 from dashboard.runtime.process import Watchdog
 from dashboard.runtime.supervisor import Console, Supervisor
 
@@ -123,12 +123,12 @@ def up(options: Options, console: Console | None = None) -> int:
         claimed.release()
 
 
-def choose(options: Options, environment: Mapping[str, str]) -> Sequence[Part | Step]:
+def choose(options: Options, environment: Mapping[str, str]) -> Sequence[Part | StartupStep]:
     """The parts and steps to run: none that is left out, or whose place a server in the environment takes."""
     left_out = options.left_out
     gone = {part.name for part in parts.SERVICES if part.name in left_out or environment.get(part.replaced_by)}
     gone |= {companion for name, companion in parts.ONLY_FOR.items() if name in gone}
-    items: list[Part | Step] = [item for item in parts.ALL if item.name not in gone]
+    items: list[Part | StartupStep] = [item for item in parts.ALL if item.name not in gone]
     # The demo has something to show without what only runs on demand.
     unusable = left_out - set(parts.ON_DEMAND)
     if not options.demo:

@@ -35,18 +35,18 @@ class Process(NamedTuple):
     start: str
 
 
-class Rung(NamedTuple):
+class SignalStep(NamedTuple):
     """A step of a ladder: the signal, and how many seconds it is given."""
 
     signal: int
     seconds: float
 
 
-Ladder = tuple[Rung, ...]
+Ladder = tuple[SignalStep, ...]
 MARK = "SCHEMADESK_CHILD"  # the environment variable
 
 
-class Watched(NamedTuple):
+class WatchedSession(NamedTuple):
     """How a session is ended, and the mark in the environment of its processes."""
 
     ladder: Ladder
@@ -60,7 +60,7 @@ def parse_ladder(text: str) -> Ladder:
         name, _, seconds = step.partition(":")
         if name not in ("INT", "TERM", "QUIT", "HUP", "KILL"):
             raise ValueError(f"{text!r} is not a ladder of signals like INT:5,QUIT:3")
-        rungs.append(Rung(getattr(signal, f"SIG{name}"), float(seconds)))
+        rungs.append(SignalStep(getattr(signal, f"SIG{name}"), float(seconds)))
     return tuple(rungs)
 
 
@@ -125,13 +125,13 @@ def marked(mark: str, table: Mapping[int, Process]) -> set[Process]:
     return processes
 
 
-def end_sessions(sessions: Mapping[int, Watched]) -> list[int]:
+def end_sessions(sessions: Mapping[int, WatchedSession]) -> list[int]:
     """Ends the sessions led by the given processes and all that they started; gives those that would not go.
 
     The leader gets the signals of its ladder; what it leaves behind, or all of it when the ladder is at its end, is
     killed.
     """
-    ends = [_Ending(leader, watched) for leader, watched in sessions.items()]
+    ends = [_EndingSession(leader, watched) for leader, watched in sessions.items()]
     while ends:
         table = processes()
         now = time.monotonic()
@@ -143,10 +143,10 @@ def end_sessions(sessions: Mapping[int, Watched]) -> list[int]:
     return []
 
 
-class _Ending:
+class _EndingSession:
     """One session on its way out."""
 
-    def __init__(self, leader: int, watched: Watched) -> None:
+    def __init__(self, leader: int, watched: WatchedSession) -> None:
         self.leader = leader
         self._mark = watched.mark
         self._rungs = list(watched.ladder)
@@ -187,14 +187,14 @@ def main() -> int:
     """Reads what to watch until the supervisor is gone, then ends it."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    watched: dict[int, Watched] = {}
+    watched: dict[int, WatchedSession] = {}
     # A line that the supervisor could not finish is not followed by a child: children wait for their line.
     for line in sys.stdin:
         if not line.endswith("\n"):
             break
         verb, leader, *rest = line.split()
         if verb == "+":
-            watched[int(leader)] = Watched(parse_ladder(rest[0]), rest[1])
+            watched[int(leader)] = WatchedSession(parse_ladder(rest[0]), rest[1])
         else:
             watched.pop(int(leader), None)
     return 1 if end_sessions(watched) else 0

@@ -39,7 +39,7 @@ class FoundRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoverPage:
-    """The form that searches, and what was found; `said` is empty where nothing was searched yet.
+    """The form that searches, and what was found; `sentence` is empty where nothing was searched yet.
 
     `add` is the button of each row. `passed_over` names folders that couldn't be looked into, with the reason.
     """
@@ -49,7 +49,7 @@ class DiscoverPage:
     submit: Action
     add: Action
     back_url: str
-    said: str = ""
+    sentence: str = ""
     rows: tuple[FoundRow, ...] = ()
     passed_over: tuple[str, ...] = ()
     problem: Problem | None = None
@@ -78,7 +78,7 @@ def discover_page(request: HttpRequest, discovery: Discovery | None, problem: Sc
         submit=_action(gettext("Search"), "ui:source_discover", reason, icon="search"),
         add=_action(gettext("Add and scan"), "ui:source_add", reason, icon="plus"),
         back_url=f"{reverse('ui:source_add')}?kind=state_store",
-        said=_said(discovery) if discovery else "",
+        sentence=_said(discovery) if discovery else "",
         rows=tuple(_row(match, form, sources) for match in discovery.found) if discovery else (),
         passed_over=tuple(reason[:MAX_REASON] for reason in discovery.passed_over) if discovery else (),
         problem=Problem(what=problem.message) if problem else None,

@@ -20,9 +20,9 @@ from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Lin
 from dashboard.sources.labels import lasting, listed, patterns_of, sized
 from dashboard.sources.presenters import (
     AdviceLine,
+    AdviceState,
     CapturedTable,
     ConnectorView,
-    Followed,
     TableState,
     TaskRow,
     TaskState,
@@ -317,7 +317,7 @@ def advice_of(scan: ScanInfo) -> tuple[AdviceLine, ...]:
     return tuple(
         AdviceLine(
             sentence=str(line["sentence"]),
-            followed=Followed.of(line["followed"]),
+            followed=AdviceState.of(line["followed"]),
             known_from=str(line["known_from"]),
             findings=int(line.get("findings", 0)),
         )

@@ -20,7 +20,7 @@ class TableState(Shown):
     SHARED = ("shared", "unknown", "circle-slash", later("Not compared"))
 
 
-class Followed(Shown):
+class AdviceState(Shown):
     """Whether a piece of advice is followed."""
 
     YES = ("yes", "ok", "circle-check", later("Followed"))
@@ -169,7 +169,7 @@ class AdviceLine:
     """A line of the checklist for a registry."""
 
     sentence: str
-    followed: Followed
+    followed: AdviceState
     known_from: str
     findings: int = 0
 

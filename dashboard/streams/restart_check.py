@@ -67,7 +67,7 @@ class StateChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateVariable:
+class ReportVariable:
     """A state variable in the report; schemas are DDL, "" where there is none; `budget` is "" where it doesn't count.
 
     `hidden_changes` aren't drawn, none worse than those that are. `is_kept` says that a built-in operator keeps it: nothing can be planned for it.
@@ -93,7 +93,7 @@ class StateVariable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class BudgetRow:
     """A limit of Spark's: what it counts, how much is used before and after, and how full it then is (0 to 100)."""
 
     label: str
@@ -117,8 +117,8 @@ class StateReport:
     facts: tuple[Fact, ...]
     why_fixed: str
     changes: tuple[StateChange, ...]
-    variables: tuple[StateVariable, ...]
-    budgets: tuple[Budget, ...]
+    variables: tuple[ReportVariable, ...]
+    budgets: tuple[BudgetRow, ...]
     settings: tuple[tuple[str, str, str], ...]
     notes: tuple[str, ...]
     plan: str
@@ -276,12 +276,12 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
     )
 
 
-def _variable(number: int, entry: Mapping[str, Any], *, is_kept: bool) -> StateVariable:
+def _variable(number: int, entry: Mapping[str, Any], *, is_kept: bool) -> ReportVariable:
     kind = gettext("%(kind)s, with time to live") % {"kind": entry["kind"]} if entry["ttl"] else entry["kind"]
     budget = entry["budget"]
     if entry["user_key"]:
         kind = gettext("keyed by %(key)s; %(kind)s") % {"key": entry["user_key"], "kind": kind}
-    return StateVariable(
+    return ReportVariable(
         anchor=f"v{number}",
         name=entry["name"],
         kind=kind,
@@ -312,7 +312,7 @@ def present_change(entry: Mapping[str, Any]) -> StateChange:
     )
 
 
-def _budgets(report: Mapping[str, Any]) -> Sequence[Budget]:
+def _budgets(report: Mapping[str, Any]) -> Sequence[BudgetRow]:
     """The fullest budgets of variables, and the one of schema files."""
     budgets = [
         (gettext("Value schemas of %(name)s") % {"name": e["name"]}, e["budget"])
@@ -322,7 +322,7 @@ def _budgets(report: Mapping[str, Any]) -> Sequence[Budget]:
     budgets.sort(key=lambda pair: -pair[1]["after"] / max(1, pair[1]["allowed"]))
     files = [(gettext("Schema files"), report["files"])] if report["files"] else []
     return [
-        Budget(
+        BudgetRow(
             label=label,
             before=budget["before"],
             after=budget["after"],

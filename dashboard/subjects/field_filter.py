@@ -32,7 +32,7 @@ def parents_of(outline: Sequence[OutlineField]) -> list[int | None]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TreeQuery:
     """What the address asks for: `opened` are positions from 0, None for all."""
 
     filter: str
@@ -53,10 +53,10 @@ class Asked:
         return parameters | other
 
 
-def asked_of(request: HttpRequest) -> Asked:
+def asked_of(request: HttpRequest) -> TreeQuery:
     """What a request's address asks for; what makes no sense there is left out."""
     numbers = [whole_number(text) for text in request.GET.getlist("open")[:FIELD_ROWS]]
-    return Asked(
+    return TreeQuery(
         filter=given_text(request.GET, "filter").strip()[:MAX_FILTER],
         opened=None if "all" in request.GET.getlist("open") else frozenset(number - 1 for number in numbers if number),
         begin=whole_number(request.GET.get("fields", "")),
@@ -66,27 +66,27 @@ def asked_of(request: HttpRequest) -> Asked:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class DrawnFields:
     """Positions of the fields that are drawn on some page, and of those that the filter found (None: no filter).
 
     `inside` counts the fields in each field that is at the depth where trees are closed; `opened` are those shown open.
     """
 
     visible: tuple[int, ...]
-    found: frozenset[int] | None = None
+    matches: frozenset[int] | None = None
     inside: Mapping[int, int] = field(default_factory=dict)
     opened: frozenset[int] = frozenset()
     hidden: int = 0
 
 
-def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], options: Asked) -> Chosen:
+def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], options: TreeQuery) -> DrawnFields:
     """The fields to draw: those with the words and what they are in, else the tree as far as it is open."""
     parents = parents_of(outline)
     if options.filter:
         matches = frozenset(
             number for number, item in enumerate(outline) if _matches(item, tags[number].tags, options.filter)
         )
-        return Chosen(tuple(sorted(_with_parents(matches, parents))), matches)
+        return DrawnFields(tuple(sorted(_with_parents(matches, parents))), matches)
     inside: dict[int, int] = {}
     for number, item in enumerate(outline):
         above = parents[number]
@@ -99,7 +99,7 @@ def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], option
         above = parents[number]
         if item.depth <= OPEN_DEPTH or (above in shown and above in opened):
             shown.add(number)
-    return Chosen(tuple(sorted(shown)), None, inside, opened & frozenset(inside), len(outline) - len(shown))
+    return DrawnFields(tuple(sorted(shown)), None, inside, opened & frozenset(inside), len(outline) - len(shown))
 
 
 def _with_parents(numbers: Collection[int], parents: Sequence[int | None]) -> set[int]:
@@ -121,7 +121,7 @@ def _matches(item: OutlineField, tags: Sequence[str], text: str) -> bool:
     return all(word in text_of_row for word in text.casefold().split())
 
 
-def begin_of(visible: Sequence[int], options: Asked) -> int:
+def begin_of(visible: Sequence[int], options: TreeQuery) -> int:
     """Where the page begins: as asked, else at the page of the first field that is asked to be open."""
     begin = options.begin
     if begin is None and options.opened and not options.filter:

@@ -116,14 +116,14 @@ _THEIRS: Final = {"q": "text"}
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SubjectFilters:
     """What the address says: the value of each filter, and whether the numbers are to come with the page."""
 
     values: Mapping[str, str]
     counts: bool
 
     @classmethod
-    def of(cls, request: HttpRequest) -> Chosen:
+    def of(cls, request: HttpRequest) -> SubjectFilters:
         """The filters of an address; a value that a filter doesn't have is none."""
         values = {name: given_text(request.GET, name)[: LONGEST.get(name, MAX_VALUE)] for name in NAMES}
         checked = {name: values[name] if values[name] in texts else "" for name, texts in KNOWN.items()}
@@ -153,7 +153,7 @@ class Counted:
         return self.facets.total is None and self.at is None
 
 
-def counted_with_page(registry: Registry, chosen: Chosen, patterns: int, query: Asked) -> Counted:
+def counted_with_page(registry: Registry, chosen: SubjectFilters, patterns: int, query: Asked) -> Counted:
     """The numbers that the page has: all of them where that is quick, those that are kept where they are asked for."""
     if chosen.counts:
         return counted_in_time(registry, chosen)
@@ -161,7 +161,7 @@ def counted_with_page(registry: Registry, chosen: Chosen, patterns: int, query: 
     return Counted(facet_counts(registry, chosen.wanted) if is_quick else Facets())
 
 
-def counted_in_time(registry: Registry, chosen: Chosen) -> Counted:
+def counted_in_time(registry: Registry, chosen: SubjectFilters) -> Counted:
     """The numbers as they were at most a minute ago. That they take too long is kept too: it isn't tried for everybody."""
 
     def count() -> tuple[int | None, dict[str, dict[str, int]]]:
@@ -173,7 +173,9 @@ def counted_in_time(registry: Registry, chosen: Chosen) -> Counted:
     return Counted(Facets(total, counts), at)
 
 
-def numbers_part(registry: Registry, chosen: Chosen, counted: Counted, *, with_words: bool) -> SubjectNumbers | None:
+def numbers_part(
+    registry: Registry, chosen: SubjectFilters, counted: Counted, *, with_words: bool
+) -> SubjectNumbers | None:
     """What is told of the numbers, and the words of the filters with them for a page that has others; None for nothing."""
     has_none = chosen.values["state"] == DELETED
     if has_none and not with_words:

@@ -69,7 +69,7 @@ TABS: Final = (
 class _Subject:
     """What the parts of the page are made from, read once; `readings` are of live versions, ascending."""
 
-    place: Registry
+    registry: Registry
     name: SubjectName
     window: Window
     infos: Mapping[int, selectors.VersionInfo]
@@ -190,7 +190,7 @@ def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionI
     """The way back of the whole subject where all of it is soft-deleted, else of the version that is looked at."""
     if not selected.deleted:
         return None
-    preconditions = settings_preconditions(whole.place, page_actor(request))
+    preconditions = settings_preconditions(whole.registry, page_actor(request))
     version = selected.version if whole.window.live else None
     return restore_action(page_actor(request), whole.name, preconditions, mode, version=version)
 
@@ -206,7 +206,7 @@ def _tab(request: HttpRequest) -> str:
 def _structure(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> Structure:
     """The structure where its tab is open, else what reading the version met."""
     if _tab(request) == "structure":
-        return read_structure(request, whole.place, whole.name, info, whole.readings, whole.origins(), note)
+        return read_structure(request, whole.registry, whole.name, info, whole.readings, whole.origins(), note)
     return Structure(error=_known(whole, info))
 
 
@@ -215,13 +215,13 @@ def _tags(whole: _Subject, selected: selectors.VersionInfo, structure: Structure
     newest = whole.newest
     if structure.tags is not None and selected.version == newest.version:
         return structure.tags
-    return tags_of_info(whole.place, newest, note, whole.readings)
+    return tags_of_info(whole.registry, newest, note, whole.readings)
 
 
 def _selected(
     request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, structure: Structure
 ) -> SelectedVersion:
-    registry, name, actor = whole.place, whole.name, page_actor(request)
+    registry, name, actor = whole.registry, whole.name, page_actor(request)
     tab, url = _tab(request), subject_url(registry.name, name.qualified, version=info.version)
     error = structure.error if tab in ("structure", "source") else None
     source, source_hidden = "", 0

@@ -18,7 +18,7 @@ from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Paging
 from dashboard.subjects.descriptions import tag_chips
-from dashboard.subjects.field_filter import FIELD_ROWS, Asked, Chosen, asked_of, begin_of, chosen_of
+from dashboard.subjects.field_filter import FIELD_ROWS, DrawnFields, TreeQuery, asked_of, begin_of, chosen_of
 from dashboard.subjects.presenters import ExamplePanel, FieldMarkLink, FieldRow, InData, SeenField, Tree
 from registry.drift.replay.evidence import FieldTotals
 from registry.drift.replay.field_evidence import MAX_DAYS, FieldMark, ObservedFields, fields_in_data
@@ -212,11 +212,11 @@ class _Rows:
     """Makes the rows, of what is known of all fields."""
 
     origins: Mapping[str, int]
-    seen: Mapping[str, SeenField]
+    data_by_path: Mapping[str, SeenField]
     clients: Sequence[ClientInfo]
     history: Mapping[str, str]
 
-    def row(self, number: int, item: OutlineField, field_tags: FieldTags, chosen: Chosen, url: _Url) -> FieldRow:
+    def row(self, number: int, item: OutlineField, field_tags: FieldTags, chosen: DrawnFields, url: _Url) -> FieldRow:
         inside = chosen.inside.get(number, 0)
         is_open = number in chosen.opened
         others = sorted(chosen.opened - {number} if is_open else chosen.opened | {number})
@@ -236,13 +236,13 @@ class _Rows:
             tags=tag_chips("", field_tags.tags),
             personal=field_tags.is_personal,
             fact=fact_name(item.path),
-            seen=self.seen.get(item.path),
+            seen=self.data_by_path.get(item.path),
             inside=inside,
             is_open=is_open,
             toggle_url=url(open=[other + 1 for other in others] or None) + f"#field-{number + 1}" if inside else "",
             used_by=tuple(used_by[:NAMED]),
             used_by_more=max(0, len(used_by) - NAMED),
-            is_around=chosen.found is not None and number not in chosen.found,
+            is_around=chosen.matches is not None and number not in chosen.matches,
         )
 
 
@@ -250,8 +250,8 @@ def _tree(
     registry: Registry,
     name: SubjectName,
     info: selectors.VersionInfo,
-    options: Asked,
-    chosen: Chosen,
+    options: TreeQuery,
+    chosen: DrawnFields,
     clients: Sequence[ClientInfo],
     total: int,
     url: _Url,
@@ -263,7 +263,7 @@ def _tree(
         version=info.version,
         filter=options.filter,
         kept=tuple((key, str(value)) for key, value in (("words", options.words),) if value),
-        said=_found_said(len(chosen.found), total) if chosen.found is not None else "",
+        said=_found_said(len(chosen.matches), total) if chosen.matches is not None else "",
         clear_url=url(filter=None) if options.filter else "",
         open_all_url=url(open="all") if chosen.hidden else "",
         hidden=chosen.hidden,

@@ -20,8 +20,8 @@ from dashboard.sources.labels import given_text
 from dashboard.subjects.annotations import SeveralPage, SeveralRow
 from dashboard.subjects.descriptions import bulk_form, chosen_subjects, owner_chips, tag_chips
 from dashboard.subjects.filters import (
-    Chosen,
     Counted,
+    SubjectFilters,
     counted_in_time,
     counted_with_page,
     numbers_part,
@@ -78,7 +78,7 @@ _WHY: Final = {
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     registry_row = get_registry(registry)
-    chosen, signs = Chosen.of(request), signs_of(registry_row)
+    chosen, signs = SubjectFilters.of(request), signs_of(registry_row)
     try:
         list_query = asked_of(registry_row, chosen.values["q"])
         numbers = counted_with_page(registry_row, chosen, len(signs.owned), list_query)
@@ -117,7 +117,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 
 def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
     """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
-    registry_row, chosen = get_registry(registry), Chosen.of(request)
+    registry_row, chosen = get_registry(registry), SubjectFilters.of(request)
     return numbers_part(registry_row, chosen, counted_in_time(registry_row, chosen), with_words=True)
 
 

@@ -121,7 +121,7 @@ class _Column:
     """A content: a version of the registry that is looked at, or one that another environment has alone."""
 
     since: datetime
-    place: str
+    environment: str
     version: int
     fingerprint: str
 
@@ -147,7 +147,7 @@ def lane_strip(
             LaneHead(
                 version=column.version,
                 since=column.since,
-                elsewhere="" if column.place == registry else column.place,
+                elsewhere="" if column.environment == registry else column.environment,
             )
             for column in drawn
         ),

@@ -58,13 +58,13 @@ SHOWN: Final = 20
 
 
 @dataclass(frozen=True)
-class Meant:
+class RetirementTarget:
     """What is to be retired, as it is now: `use` has the one version, or all of them."""
 
-    place: Registry
+    registry: Registry
     name: SubjectName
     version: int | None
-    found: SubjectRetirement
+    retirement: SubjectRetirement
     use: tuple[VersionUse, ...]
 
     @property
@@ -102,17 +102,19 @@ class Meant:
     def evidence(self) -> list[Evidence]:
         """All of it: of messages, of state, of clients."""
         numbers = [use.version for use in self.use]
-        data = data_evidence(self.place, self.name, numbers)
-        return [item for number in numbers for item in (*data.get(number, ()), *self.found.evidence.get(number, ()))]
+        data = data_evidence(self.registry, self.name, numbers)
+        return [
+            item for number in numbers for item in (*data.get(number, ()), *self.retirement.evidence.get(number, ()))
+        ]
 
     def url(self, step: str = "", **query: object) -> str:
         """The address of a step."""
-        base = subject_url(self.place.name, self.name.qualified, "retire", version=self.version, **query)
+        base = subject_url(self.registry.name, self.name.qualified, "retire", version=self.version, **query)
         path, _, parameters = base.partition("?")
         return f"{path}{f'/{step}' if step else ''}{f'?{parameters}' if parameters else ''}"
 
 
-def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
+def retirement_target(request: HttpRequest, registry: str, subject: str) -> RetirementTarget:
     """What the address names. Raises SubjectNotFound, VersionNotFound, RegistryNotFound, InvalidInput."""
     registry_row, name = get_registry(registry), parse_subject(subject)
     version_text = given_text(request.GET, "version")
@@ -123,10 +125,10 @@ def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
         )
     retirement = retirement_of(registry_row, name, by=page_actor(request), ask=False)
     use = retirement.use.versions if version is None else (retirement.use.version(version),)
-    return Meant(registry_row, name, version, retirement, tuple(use))
+    return RetirementTarget(registry_row, name, version, retirement, tuple(use))
 
 
-def evidence_page(request: HttpRequest, what: Meant) -> RetirePage:
+def evidence_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
     """Step 1: what is known of the use."""
     return _page(
         request,
@@ -138,13 +140,15 @@ def evidence_page(request: HttpRequest, what: Meant) -> RetirePage:
     )
 
 
-def choose_page(request: HttpRequest, what: Meant) -> RetirePage:
+def choose_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
     """Step 2: what can be done, with what each brings about."""
     actor = page_actor(request)
     return _page(request, what, "choose", choices=tuple(_choice(what, name, actor) for name in _possible(what)))
 
 
-def confirm_page(request: HttpRequest, what: Meant, choice: str, problem: SchemadeskError | None = None) -> RetirePage:
+def confirm_page(
+    request: HttpRequest, what: RetirementTarget, choice: str, problem: SchemadeskError | None = None
+) -> RetirePage:
     """Step 3: the form of one choice, with what was wrong with what it had. Raises InvalidInput for another choice."""
     if choice not in CHOICES:
         raise InvalidInput(
@@ -172,24 +176,24 @@ def confirm_page(request: HttpRequest, what: Meant, choice: str, problem: Schema
             ),
         ),
         problem=Problem(what=problem.placed) if problem else None,
-        export=subject_export(what.place.name, what.name) if choice in (SOFT, HARD) else None,
+        export=subject_export(what.registry.name, what.name) if choice in (SOFT, HARD) else None,
     )
 
 
 # -- parts --------------------------------------------------------------------------------------------------------------
 
 
-def _page(request: HttpRequest, what: Meant, step: str, **parts: object) -> RetirePage:
+def _page(request: HttpRequest, what: RetirementTarget, step: str, **parts: object) -> RetirePage:
     reached = list(STEPS).index(step)
     return RetirePage(
-        frame=retire_frame(request, what.place, what.name),
+        frame=retire_frame(request, what.registry, what.name),
         subject=what.name.qualified,
         what=what.what,
         steps=tuple(
             RetireStep(label=label, url=what.url(name) if number < reached else "", current=name == step)
             for number, (name, label) in enumerate(STEPS.items())
         ),
-        back_url=subject_url(what.place.name, what.name.qualified, version=what.version),
+        back_url=subject_url(what.registry.name, what.name.qualified, version=what.version),
         **parts,  # type: ignore[arg-type]
     )
 
@@ -207,9 +211,9 @@ def retire_frame(request: HttpRequest, registry: Registry, name: SubjectName) ->
     )
 
 
-def _scopes(what: Meant) -> tuple[Link, ...]:
+def _scopes(what: RetirementTarget) -> tuple[Link, ...]:
     """The other things that could be meant."""
-    base = what.found.use
+    base = what.retirement.use
     whole = (Link(label=gettext("the whole subject"), url=subject_url(base.registry, base.subject, "retire")),)
     links = tuple(
         Link(
@@ -222,12 +226,12 @@ def _scopes(what: Meant) -> tuple[Link, ...]:
     return (*(whole if what.version is not None else ()), *links[:SHOWN])
 
 
-def _evidence(what: Meant, actor: Actor) -> RetireEvidence:
-    retirements = what.found
+def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
+    retirements = what.retirement
     retirement = retirements.subject if what.version is None else retirements.versions[what.version]
     order = list_environments()
-    versions_by_registry = presence_of(what.place, what.name).seen_by(actor, what.name).held
-    own = versions_by_registry.get(what.place.name, {})
+    versions_by_registry = presence_of(what.registry, what.name).seen_by(actor, what.name).held
+    own = versions_by_registry.get(what.registry.name, {})
     prints = set(own.values()) if what.version is None else {own[what.version]} if what.version in own else set()
     retire_places = [
         RetirePlace(
@@ -253,17 +257,17 @@ def _evidence(what: Meant, actor: Actor) -> RetireEvidence:
         hidden_referrers=max(0, len(referrers) - SHOWN) + what.referrers_hidden,
         places=tuple(retire_places),
         coverage=tuple(topic.sentence for topic in retirements.use.coverage if topic.is_own)[:SHOWN],
-        usage_url=usage_url(what.place.name, what.name.qualified),
+        usage_url=usage_url(what.registry.name, what.name.qualified),
     )
 
 
-def _possible(what: Meant) -> list[str]:
+def _possible(what: RetirementTarget) -> list[str]:
     """What makes sense here: restoring for what is deleted, the rest in its order."""
     restorable = [RESTORE] if len(what.live) < len(what.use) else []
     return [*restorable, *([DEPRECATE, SOFT] if what.live else []), HARD]
 
 
-def _choice(what: Meant, choice: str, actor: Actor) -> RetireChoice:
+def _choice(what: RetirementTarget, choice: str, actor: Actor) -> RetireChoice:
     reason = _refused(what, choice, actor)
     return RetireChoice(
         label=LABELS[choice],
@@ -275,14 +279,14 @@ def _choice(what: Meant, choice: str, actor: Actor) -> RetireChoice:
     )
 
 
-def _refused(what: Meant, choice: str, actor: Actor) -> str:
+def _refused(what: RetirementTarget, choice: str, actor: Actor) -> str:
     """Why it can't be done, as the services would say; "" if it can."""
     action, subject = RIGHTS[choice], what.name.qualified
-    lacking = refusal(actor, action, registry=what.place.name, subject=subject)
+    lacking = refusal(actor, action, registry=what.registry.name, subject=subject)
     if lacking:
         return lacking
-    if guard_result(what.place, actor)[0]:
-        return closed_refusal(action, what.place, subject)
+    if guard_result(what.registry, actor)[0]:
+        return closed_refusal(action, what.registry, subject)
     if choice == HARD and what.live:
         return gettext("Delete %(what)s softly first.") % {"what": what.what}
     if choice in (DEPRECATE, SOFT) and not what.live:
@@ -294,7 +298,7 @@ def _refused(what: Meant, choice: str, actor: Actor) -> str:
     return ""
 
 
-def _consequence(what: Meant, choice: str) -> str:
+def _consequence(what: RetirementTarget, choice: str) -> str:
     """What a choice brings about, in a sentence or two."""
     ids = _ids(what.unshared)
     if choice == DEPRECATE:
@@ -336,9 +340,9 @@ def _coming_back() -> str:
     )
 
 
-def _how_many(what: Meant) -> str:
+def _how_many(what: RetirementTarget) -> str:
     messages = sum(use.messages for use in what.unshared)
-    retirement = what.found.subject if what.version is None else what.found.versions[what.version]
+    retirement = what.retirement.subject if what.version is None else what.retirement.versions[what.version]
     if messages:
         if not retirement.date:
             return gettext("%(seen)s were seen by the scans") % {"seen": f"{messages:,}"}
@@ -346,7 +350,7 @@ def _how_many(what: Meant) -> str:
             "seen": f"{messages:,}",
             "date": f"{retirement.date:%Y-%m-%d}",
         }
-    if not any(topic.is_own for topic in what.found.use.coverage):
+    if not any(topic.is_own for topic in what.retirement.use.coverage):
         return gettext("how many there are isn’t known, as none of its topics is scanned")
     return gettext("none was seen by the scans")
 
@@ -365,7 +369,7 @@ def _listed(numbers: Sequence[int]) -> str:
     )
 
 
-def _fields(request: HttpRequest, what: Meant, choice: str) -> tuple[Field, ...]:
+def _fields(request: HttpRequest, what: RetirementTarget, choice: str) -> tuple[Field, ...]:
     def given(name: str) -> str:
         return given_text(request.POST, name)
 

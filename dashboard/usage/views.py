@@ -80,14 +80,18 @@ def _require_reader(request: HttpRequest, registry: str, subject: str) -> None:
 def evidence(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Step 1: what is known of the use."""
     _require_reader(request, registry, subject)
-    return render(request, TEMPLATE, {"page": pages.evidence_page(request, pages.meant(request, registry, subject))})
+    return render(
+        request, TEMPLATE, {"page": pages.evidence_page(request, pages.retirement_target(request, registry, subject))}
+    )
 
 
 @require_safe
 def choose(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Step 2: what to do."""
     _require_reader(request, registry, subject)
-    return render(request, TEMPLATE, {"page": pages.choose_page(request, pages.meant(request, registry, subject))})
+    return render(
+        request, TEMPLATE, {"page": pages.choose_page(request, pages.retirement_target(request, registry, subject))}
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -96,11 +100,11 @@ def confirm(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     _require_reader(request, registry, subject)
     choice = given_text(request.GET, "do")
     if request.method != "POST":
-        page = pages.confirm_page(request, pages.meant(request, registry, subject), choice)
+        page = pages.confirm_page(request, pages.retirement_target(request, registry, subject), choice)
         return render(request, TEMPLATE, {"page": page})
     name, actor = parse_subject(subject), page_actor(request)
     require(actor, RIGHTS.get(choice, "version.delete"), registry=registry, subject=name.qualified)
-    what = pages.meant(request, registry, subject)
+    what = pages.retirement_target(request, registry, subject)
     try:
         done = retire(
             registry=registry,
@@ -116,7 +120,7 @@ def confirm(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     except (Conflict, InvalidInput) as error:
         page = pages.confirm_page(request, what, choice, error)
         return render(request, TEMPLATE, {"page": page}, status=422)
-    return redirect(retirement_result.done_url(what.place, name, done))
+    return redirect(retirement_result.done_url(what.registry, name, done))
 
 
 @require_safe

@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from benchmarks import endurance, endurance_workload
 from benchmarks.endurance import Trouble, Verdict, growth_of
 from benchmarks.endurance_load import GROUP, IN_TURN, OF_A_GROUP, group_of
-from benchmarks.endurance_workload import FAULTS, Error, Kind, Second, Seen, lines, mixed, stream
+from benchmarks.endurance_workload import FAULTS, Error, Kind, RunRecord, Second, lines, mixed, stream
 from benchmarks.registry_client import Target
 from benchmarks.registry_load import SERIAL
 
@@ -202,14 +202,14 @@ def test_growth_is_that_of_a_line_through_all_samples() -> None:
 def test_memory_that_rises_in_the_last_quarter_is_missed(
     megabytes: int, rises: Callable[[int], float], is_held: bool
 ) -> None:
-    record = Seen(memory=[(float(at), {"web": int((megabytes + rises(at)) * 2**20)}) for at in range(100)])
+    record = RunRecord(memory=[(float(at), {"web": int((megabytes + rises(at)) * 2**20)}) for at in range(100)])
     assert endurance._flat("web", record, 100.0).is_held is is_held
 
 
 @pytest.mark.parametrize(("last", "is_held"), [(0.014, True), (0.016, False)])
 def test_the_last_quarter_is_held_against_the_second(last: float, is_held: bool) -> None:
     seconds = [Second(float(at), array("d", [0.010 if at <= 50 else last] * 10), 0, 0, 0) for at in range(1, 101)]
-    assert endurance._steady_p99(Seen(seconds=seconds), 100.0, []).is_held is is_held
+    assert endurance._steady_p99(RunRecord(seconds=seconds), 100.0, []).is_held is is_held
 
 
 def test_what_was_missed_is_said() -> None:
@@ -237,7 +237,7 @@ def test_what_was_answered_while_a_part_was_away_is_held_against_what_is_documen
 ) -> None:
     trouble = Trouble(FAULTS[number], 0.0, 2.0, 3.0, tuple(found), longest=1.0, read=1, read_errors=0)
     verdict = endurance._fault(trouble)
-    assert verdict.is_held is is_held and words in verdict.said
+    assert verdict.is_held is is_held and words in verdict.text
 
 
 class Told:
@@ -258,11 +258,11 @@ def test_a_fault_is_over_when_its_part_is_back_and_nothing_is_wrong(
     back: float | None, wrong: float | None, is_over: bool
 ) -> None:
     now = time.monotonic()
-    record = Seen(faults=[(FAULTS[0], now - 10)])
+    record = RunRecord(faults=[(FAULTS[0], now - 10)])
     record.errors += [Error(now + wrong, 0.1, "503", AWAY)] if wrong is not None else []
     site: Any = Told(None if back is None else now + back)
     assert endurance._is_over(record, site) is is_over
-    assert endurance._is_over(Seen(), site)
+    assert endurance._is_over(RunRecord(), site)
 
 
 @pytest.mark.parametrize("words", [["--minutes=0"], ["--subjects=1"], ["--maximum-seconds=0"]])
@@ -289,7 +289,7 @@ def test_a_short_run_with_all_its_faults_loses_nothing(
     assert verdicts["registrations"].is_held, verdicts["registrations"]
     for fault in FAULTS:
         assert verdicts[fault.name].is_held, verdicts[fault.name]
-        assert "back after" in verdicts[fault.name].said
+        assert "back after" in verdicts[fault.name].text
     assert "still away" not in shown
     text = endurance.section(results, size, "A note.")
     assert "A note." in text and text.count("\n| ") == 1 + len(rows)

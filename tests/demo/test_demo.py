@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, Produced, produce
+from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, DemoMessages, produce
 from dashboard.demo.streaming_query import run_queries
 from registry.checkpoints import read_checkpoint
 from registry.checkpoints.model import observe_schemas, rows_to_read
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 class Demo:
     """What the producers did in this test, and where their messages lie: other tests may have written before."""
 
-    result: Produced
+    result: DemoMessages
     lines: list[str]
     client: SchemaRegistryClient
     bootstrap: str

@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from psycopg.conninfo import make_conninfo
 
 from dashboard.demo.apicurio_endpoint import apicurio_endpoint
-from dashboard.demo.shop import CONNECTORS, DATABASE, READER, Connect, Surroundings, write_shop
+from dashboard.demo.shop import CONNECTORS, DATABASE, READER, Connect, ShopEnvironment, write_shop
 from tests.debezium.events import Event, read_topics
 from tests.debezium.services import LogicalDatabase, drop_slots, schemadesk_server
 
@@ -42,7 +42,7 @@ def test_two_days_in_the_shop(
     url, secrets = connect_worker
     lines: list[str] = []
     with schemadesk_server(request) as (registry, token), apicurio_endpoint(registry) as endpoint:
-        around = Surroundings(logical_postgres, url, secrets, endpoint, token)
+        around = ShopEnvironment(logical_postgres, url, secrets, endpoint, token)
         client = SchemaRegistryClient({"url": registry, "basic.auth.user.info": f"admin:{token}"})
         decode = AvroDeserializer(client)
         try:
@@ -88,7 +88,7 @@ def test_two_days_in_the_shop(
     assert lines[:4] == lines[4:]
 
 
-def _close(around: Surroundings, bootstrap: str) -> None:
+def _close(around: ShopEnvironment, bootstrap: str) -> None:
     """Leaves nothing that another run on the same broker would meet."""
     connect = Connect(around.connect_url)
     for prefix in CONNECTORS:

@@ -13,7 +13,7 @@ from django.db import connection
 from psycopg_pool import ConnectionPool
 
 from dashboard.database import circuit_breaker
-from dashboard.database.circuit_breaker import Away, Reach, Sparing, is_ended
+from dashboard.database.circuit_breaker import DatabaseUnreachable, LogThrottle, Reach, is_ended
 from tests.waiting import PATIENCE, ends_soon, until
 
 pytestmark = pytest.mark.requirement("CARD-1")
@@ -27,7 +27,7 @@ def waits(found: Reach, seconds: float) -> tuple[threading.Thread, list[str]]:
         try:
             found.wait(seconds)
             said.append("there")
-        except Away:
+        except DatabaseUnreachable:
             said.append("away")
 
     thread = threading.Thread(target=work)
@@ -54,7 +54,7 @@ def test_after_its_time_nobody_waits_any_more() -> None:
     thread.join()
     assert said == ["away"]
     found.note_away()  # of another attempt: it has been away since the first
-    with pytest.raises(Away):
+    with pytest.raises(DatabaseUnreachable):
         found.wait(0.05)
     found.note_there()
     found.wait(0.05)
@@ -89,7 +89,7 @@ def test_the_pool_tries_again_without_a_growing_pause_until_it_is_back(
     )  # fmt: skip
     with pool:
         until(lambda: len(tries) > 8)
-        with pytest.raises(Away):
+        with pytest.raises(DatabaseUnreachable):
             known.wait(0.01)
         is_there.set()
         with ends_soon():
@@ -115,7 +115,7 @@ def test_a_connection_to_which_the_server_only_said_something_is_kept(parameters
 
 
 def test_the_log_says_each_line_once_in_a_while() -> None:
-    sparing = Sparing()
+    sparing = LogThrottle()
 
     def record(text: str, value: str) -> logging.LogRecord:
         return logging.LogRecord("psycopg.pool", logging.WARNING, "", 0, text, (value,), None)

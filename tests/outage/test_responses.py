@@ -27,7 +27,7 @@ from psycopg import errors
 from psycopg_pool import PoolTimeout, TooManyRequests
 from redis.exceptions import ConnectionError as ValkeyError
 
-from dashboard.celery import HandedOn, SteadyAMQP, SteadyConnection
+from dashboard.celery import RecordedTask, SteadyAMQP, SteadyConnection
 from dashboard.errors.views import away_answer
 from registry.api.confluent.errors import handle as confluent
 from registry.api.google.base import handle as google
@@ -214,7 +214,7 @@ def test_work_that_cannot_be_handed_on_fails_no_request(caplog: pytest.LogCaptur
             "away",
             broker="redis+socket:///nowhere/valkey.sock",
             amqp=SteadyAMQP,
-            task_cls=HandedOn,
+            task_cls=RecordedTask,
             set_as_current=False,
         ) as app,
         setup_default_app(app),

@@ -15,12 +15,12 @@ from typing import Any
 from dashboard.runtime.errors import ServiceError
 from dashboard.runtime.instance_lock import claim
 from dashboard.runtime.layout import Layout
-from dashboard.runtime.parts import Part, Step
+from dashboard.runtime.parts import Part, StartupStep
 from dashboard.runtime.process import Command, Watchdog
 from dashboard.runtime.supervisor import Console, Supervisor
 
 
-def item(row: dict[str, Any], data: Path) -> Part | Step:
+def item(row: dict[str, Any], data: Path) -> Part | StartupStep:
     argv = [word.replace("{data}", str(data)) for word in row["argv"]]
     ready = data / row.get("ready", f"{row['name']}.ready")
 
@@ -30,7 +30,7 @@ def item(row: dict[str, Any], data: Path) -> Part | Step:
 
     after = tuple(row.get("after", ()))
     if "step" in row:
-        return Step(row["name"], command, after, relay=row["step"] == "relay")
+        return StartupStep(row["name"], command, after, relay=row["step"] == "relay")
     return Part(row["name"], command, lambda layout: "there" if ready.exists() else None, after=after, seconds=60)
 
 

@@ -15,7 +15,7 @@ from registry.errors import SchemadeskError
 
 
 @dataclass(frozen=True)
-class Subject:
+class Measurement:
     """What can be measured: its arguments, and the measurement, which prints and gives the section to write."""
 
     help: str
@@ -218,23 +218,25 @@ def _in_columns(cells: Sequence[str]) -> str:
     return " ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=False)).rstrip()
 
 
-SUBJECTS: Final[Mapping[str, Subject]] = {
-    "engines": Subject("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
-    "board": Subject("the board, the inbox and can-promote at scale", "Board", _board_arguments, _board),
-    "fill": Subject("nothing: fills an empty database with a large data set, as its owner", "", _fill_arguments, _fill),
-    "search": Subject("the search over 100,000 subjects", "Search", _search_arguments, _search),
-    "registry": Subject(
+SUBJECTS: Final[Mapping[str, Measurement]] = {
+    "engines": Measurement("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
+    "board": Measurement("the board, the inbox and can-promote at scale", "Board", _board_arguments, _board),
+    "fill": Measurement(
+        "nothing: fills an empty database with a large data set, as its owner", "", _fill_arguments, _fill
+    ),
+    "search": Measurement("the search over 100,000 subjects", "Search", _search_arguments, _search),
+    "registry": Measurement(
         "a registry's API under load, ours or another one's", "Registry", registry.add_arguments, _registry
     ),
-    "state": Subject(
+    "state": Measurement(
         "checkpoints: their metadata without Spark, their rows with it", "State stores", _state_arguments, _state
     ),
-    "endurance": Subject(
+    "endurance": Measurement(
         "half an hour of mixed load, with restarts and a kill", "Endurance", endurance.add_arguments, _endurance
     ),
-    "growth": Subject("a million versions beside a small registry", "Growth", growth.add_arguments, _growth),
-    "pages": Subject("every page in a browser, over 100,000 subjects", "Pages", pages.add_arguments, _pages),
-    "scan": Subject("scans of topics, from a broker through Spark to findings", "Scans", _scan_arguments, _scan),
+    "growth": Measurement("a million versions beside a small registry", "Growth", growth.add_arguments, _growth),
+    "pages": Measurement("every page in a browser, over 100,000 subjects", "Pages", pages.add_arguments, _pages),
+    "scan": Measurement("scans of topics, from a broker through Spark to findings", "Scans", _scan_arguments, _scan),
 }
 
 

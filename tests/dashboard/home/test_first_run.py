@@ -95,5 +95,5 @@ def test_whoever_isnt_signed_in_reads_no_names(client: Client, settings: Any) ->
     settings.ANONYMOUS_ROLE = "reader"  # as `up` has it on one's own machine
     request = RequestFactory().get("/ui/")
     request.user = AnonymousUser()
-    sentences = [step.tried.said for step in home_page(request).first_steps if step.tried]
+    sentences = [step.tried.sentence for step in home_page(request).first_steps if step.tried]
     assert "prod takes 1 approval. 1 person can give it." in sentences[-1] and "admin" not in sentences[-1]

@@ -21,6 +21,7 @@ from dashboard.components.widgets import (
 from dashboard.findings.presenters import Bulk
 from dashboard.sources.presenters import (
     AdviceLine,
+    AdviceState,
     Bar,
     BarTable,
     CapturedTable,
@@ -29,7 +30,6 @@ from dashboard.sources.presenters import (
     ConfirmPage,
     ConnectorView,
     FieldGroup,
-    Followed,
     HistoryRow,
     MutePage,
     MuteRow,
@@ -129,10 +129,10 @@ SOURCE_DEBEZIUM = replace(
     frame=frame("shop-connector", Section.SOURCES, SOURCES, code=True),
 )  # fmt: skip
 ADVICE = (
-    AdviceLine(sentence="The production registry is READONLY.", followed=Followed.NO, known_from="the registry's modes, and its place among the environments", findings=1),
-    AdviceLine(sentence="Clients don't register schemas by themselves (auto.register.schemas=false).", followed=Followed.NOT_KNOWN, known_from="versions that came through REST and were written at once"),
-    AdviceLine(sentence="Compatibility NONE is not in use.", followed=Followed.YES, known_from="the registry's settings"),
-    AdviceLine(sentence="Kafka clients hold no right to create versions.", followed=Followed.DOES_NOT_APPLY, known_from="the roles of accounts with API tokens"),
+    AdviceLine(sentence="The production registry is READONLY.", followed=AdviceState.NO, known_from="the registry's modes, and its place among the environments", findings=1),
+    AdviceLine(sentence="Clients don't register schemas by themselves (auto.register.schemas=false).", followed=AdviceState.NOT_KNOWN, known_from="versions that came through REST and were written at once"),
+    AdviceLine(sentence="Compatibility NONE is not in use.", followed=AdviceState.YES, known_from="the registry's settings"),
+    AdviceLine(sentence="Kafka clients hold no right to create versions.", followed=AdviceState.DOES_NOT_APPLY, known_from="the roles of accounts with API tokens"),
 )  # fmt: skip
 SOURCE_REGISTRY = replace(
     drift.SOURCE, kind=SourceKind.REGISTRY, name="prod", environment=PROD, advice=ADVICE, actions=MANAGE, findings=(),

@@ -26,11 +26,11 @@ from dashboard.streams.restart_check import (
     EFFECT_LOOKS,
     STATUS_LOOKS,
     VERDICT_LOOKS,
-    Budget,
+    BudgetRow,
+    ReportVariable,
     StateChange,
     StateCheckForm,
     StateReport,
-    StateVariable,
 )
 from tests.site.samples.cast import HOSTILE, LONG, PROD, ago, frame
 from tests.site.samples.comparison import COMPARE
@@ -124,11 +124,11 @@ REPORT = StateReport(
     frame=frame("Check 4 of order-totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), look=VERDICT_LOOKS["loses data"], sentence="The restart goes through and values of status are lost.", error="", error_message="",
     checked_at=ago(minutes=1), checked_by=HOSTILE, facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True),), why_fixed="", changes=(CHANGE,),
     variables=(
-        StateVariable(anchor="v-0", name="totals", kind="value state", look=STATUS_LOOKS["accepted but loses data"], sentence="one field is lost", stored="status STRING", planned="state STRING", changes=(CHANGE, HOSTILE_CHANGE), budget="3 of 16", place="line 4", hidden_changes=3),
-        StateVariable(anchor="v-1", name=HOSTILE, kind="map state", look=STATUS_LOOKS["removed"], sentence="its rows stay unread", stored="a INT", planned="", changes=(), budget=""),
-        StateVariable(anchor="v-2", name="dedup", kind="kept by Spark", look=STATUS_LOOKS["unchanged"], sentence="nothing", stored="", planned="", changes=(), is_kept=True),
+        ReportVariable(anchor="v-0", name="totals", kind="value state", look=STATUS_LOOKS["accepted but loses data"], sentence="one field is lost", stored="status STRING", planned="state STRING", changes=(CHANGE, HOSTILE_CHANGE), budget="3 of 16", place="line 4", hidden_changes=3),
+        ReportVariable(anchor="v-1", name=HOSTILE, kind="map state", look=STATUS_LOOKS["removed"], sentence="its rows stay unread", stored="a INT", planned="", changes=(), budget=""),
+        ReportVariable(anchor="v-2", name="dedup", kind="kept by Spark", look=STATUS_LOOKS["unchanged"], sentence="nothing", stored="", planned="", changes=(), is_kept=True),
     ),
-    budgets=(Budget(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),), settings=(("spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "128", "by default"), ("spark.x", HOSTILE, "by the plan")),
+    budgets=(BudgetRow(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),), settings=(("spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "128", "by default"), ("spark.x", HOSTILE, "by the plan")),
     notes=("The query was running while it was read.", HOSTILE), plan='{"variables": []}', exports=(Link(label="Markdown", url="/gallery/state-check"),), again=Action(label="Change it and check again", url="/gallery/state-check-new", icon="pencil"),
 )  # fmt: skip
 REPORT_REFUSED = replace(
