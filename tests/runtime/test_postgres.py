@@ -148,20 +148,20 @@ def test_root_without_namespaces_becomes_nobody_and_reaches_its_files(
         (tmp_path / "bin").mkdir(exist_ok=True)
         (tmp_path / "bin" / name).symlink_to(str(program))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    postgres.disguise.cache_clear()
+    postgres.user_switch.cache_clear()
     try:
-        assert postgres.disguise().words[0] == "setpriv"
+        assert postgres.user_switch().prefix[0] == "setpriv"
         for _ in range(2):
             again = Layout.at(tmp_path / "data", layout.watchdog)
             with running(again, POSTGRES) as children:
                 assert psutil.Process(children[0].pid).uids().effective == postgres.NOBODY
                 psycopg.connect(postgres.url(again, postgres.APPLICATION)).close()
         (tmp_path / "bin" / "setpriv").unlink()
-        postgres.disguise.cache_clear()
+        postgres.user_switch.cache_clear()
         with pytest.raises(PartMissing, match="DATABASE_URL"):
-            postgres.disguise()
+            postgres.user_switch()
     finally:
-        postgres.disguise.cache_clear()
+        postgres.user_switch.cache_clear()
 
 
 def test_changes_can_be_read_from_the_log_and_a_forgotten_slot_keeps_a_bounded_part_of_it(server: Layout) -> None:

@@ -171,14 +171,14 @@ DISCOVER = DiscoverPage(
     submit=Action(label="Search", url="/ui/sources", method="post", tone="primary", icon="radar"), add=Action(label="Add", url="/ui/sources/add", method="post", icon="plus"), back_url="/ui/sources/add",
 )  # fmt: skip
 DISCOVERED = replace(
-    DISCOVER, said="3 checkpoints below /checkpoints",
+    DISCOVER, sentence="3 checkpoints below /checkpoints",
     rows=(
         FoundRow(path="/checkpoints/order_totals", summary="2 state variables in Avro", refused="", sent=(("path", "/checkpoints/order_totals"),)),
         FoundRow(path=HOSTILE, summary="", refused=HOSTILE), FoundRow(path=LONG, summary="no state", refused="", source_url="/gallery/source"),
     ),
     passed_over=(f"/checkpoints/{HOSTILE}: not allowed to look into it",),
 )  # fmt: skip
-DISCOVERED_NOTHING = replace(DISCOVER, said="Nothing below /checkpoints")
+DISCOVERED_NOTHING = replace(DISCOVER, sentence="Nothing below /checkpoints")
 DISCOVER_REFUSED = replace(
     DISCOVER, problem=Problem(what="The object store doesn’t answer", where="http://127.0.0.1:9000", cure="Is it started?"),
     submit=replace(DISCOVER.submit, allowed=False, reason="Searching takes the role steward."),
