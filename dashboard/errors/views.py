@@ -24,18 +24,18 @@ from redis.exceptions import TimeoutError as ValkeyTimeout
 from rest_framework.response import Response
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.translation import later
+from dashboard.components.translation import later, listing
 from dashboard.components.widgets import Frame, Link, MessagePage, Problem
-from dashboard.errors.access_request import cure_of
 from dashboard.errors.not_found import nearest, removed_page
-from registry.access.roles import may_somewhere
+from registry.access.roles import ACTIONS, ADMIN, ROLES, Actor, may_somewhere
+from registry.access.selectors import admin_names
 from registry.api.confluent.errors import handle as confluent
 from registry.api.google.base import handle as google
 from registry.api.outage import RETRY_SECONDS, DatabaseAway, away_of
 from registry.api.product.base import handle as product
 from registry.api.product.base import status_of
 from registry.api.spring.errors import handle as spring
-from registry.errors import InvalidSchema, NotFound, NotSignedIn, SchemadeskError
+from registry.errors import InvalidSchema, NotAllowed, NotFound, NotSignedIn, SchemadeskError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,8 @@ class AwayPage:
 
 
 PAGES = "/ui/"
+#: admins whose names an answer gives to somebody who lacks a role
+NAMED_ADMINS: Final = 3
 VALKEY_AWAY: Final = (BrokerError, ValkeyError, ValkeyTimeout)
 Handler = Callable[[Exception, dict[str, Any]], Response | None]
 #: the beginning of a path → who answers errors there; Confluent's dialect has what is left
@@ -190,3 +192,23 @@ def server_error(request: HttpRequest) -> HttpResponse:
         frame=Frame(title=gettext("Something went wrong"), now=timezone.now()), status=500, problem=problem
     )
     return render(request, "errors/message.html", {"page": page}, status=500)
+
+
+def cure_of(error: SchemadeskError, actor: Actor) -> str:
+    """What to do about a refusal for want of a role; "" for any other error.
+
+    Admins are named to whoever has a role already, and to nobody else.
+    """
+    action = error.details.get("action")
+    if not isinstance(error, NotAllowed) or actor.user_id is None or actor.past or action not in ACTIONS:
+        return ""
+    if not may_somewhere(actor, "schema.read"):
+        return gettext(
+            "Your account has no role yet, so that no page is open to it. Ask an admin to give it one, for a registry or"
+            " for some subjects, and load this page again."
+        )
+    roles = [role for role in ROLES if role in ACTIONS[action] and role != ADMIN] or [ADMIN]
+    values = {"names": listing(name[:40] for name in admin_names(NAMED_ADMINS)), "roles": listing(roles)}
+    if not values["names"]:
+        return gettext("Ask an admin for a role that may: %(roles)s.") % values
+    return gettext("Ask an admin (%(names)s) for a role that may: %(roles)s.") % values

@@ -17,11 +17,13 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from dashboard.components import copy_as as lists
 from dashboard.components import links
 from dashboard.components.badges import Look, Shown, Verdict, format_name
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Link
 from dashboard.subjects.presenters import VersionChip
+from registry.access.roles import may, may_somewhere
 
 register = template.Library()
 register.filter(format_name)
@@ -329,3 +331,24 @@ def paging(what: Any) -> dict[str, Any]:
 def search_form(what: Any, target: str = "") -> dict[str, Any]:
     """A list's search box and filters; `target` is the id that htmx replaces."""
     return {"search": what, "target": target}
+
+
+@register.inclusion_tag("components/copy_as.html", takes_context=True)
+def copy_as(context: Context, name: str, **parameters: str) -> dict[str, Any]:
+    """Unfolded, where programs get this list: see dashboard.components.copy_as."""
+    request = context.get("request")
+    return {"copy": None if request is None else lists.copy_as(request, name, **parameters)}
+
+
+@register.simple_tag(takes_context=True)
+def reader_may_somewhere(context: Context, action: str) -> bool:
+    """Whether the page's reader may in any registry or for any subject; False where nobody has asked who that is."""
+    actor = getattr(context.get("request"), "page_actor", None)
+    return actor is not None and may_somewhere(actor, action)
+
+
+@register.simple_tag(takes_context=True)
+def reader_may(context: Context, action: str) -> bool:
+    """Whether the page's reader may; False where nobody has asked yet who that is, as on a page of an error: no query."""
+    actor = getattr(context.get("request"), "page_actor", None)
+    return actor is not None and may(actor, action)
