@@ -33,9 +33,9 @@ def architecture_picture(root: Path) -> str:
     layers = _layers(imports)
     height = _LAYER * len(layers)
     centres = {
-        name: (round(_WIDTH * (place + 0.5) / len(layer)), height - _LAYER * depth - _LAYER // 2)
+        name: (round(_WIDTH * (index + 0.5) / len(layer)), height - _LAYER * depth - _LAYER // 2)
         for depth, layer in enumerate(layers)
-        for place, name in enumerate(layer)
+        for index, name in enumerate(layer)
     }
     return "\n".join(
         (

@@ -169,7 +169,7 @@ def error(what: str, text: str = "") -> Error:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_told"),
+    ("item", "is_told"),
     [
         (error("500", '{"error_code": 50001, "message": "Error in the backend data store"}'), True),
         (error("500"), False),
@@ -179,8 +179,8 @@ def error(what: str, text: str = "") -> Error:
         (error("no answer", "none in 45 s"), False),
     ],
 )
-def test_an_error_says_what_is_wrong(found: Error, is_told: bool) -> None:
-    assert found.is_told is is_told
+def test_an_error_says_what_is_wrong(item: Error, is_told: bool) -> None:
+    assert item.is_told is is_told
 
 
 def test_growth_is_that_of_a_line_through_all_samples() -> None:
@@ -221,7 +221,7 @@ AWAY = '{"error_code": 50001, "message": "The database is away. Try again in 2 s
 
 
 @pytest.mark.parametrize(
-    ("number", "found", "is_held", "words"),
+    ("number", "errors", "is_held", "sentence"),
     [
         (0, [error("503", AWAY)] * 2, True, "2 answers as documented: 2 × 503"),
         (0, [error("503", AWAY), error("500", AWAY)], False, "1 other errors: 1 × 500"),
@@ -233,11 +233,11 @@ AWAY = '{"error_code": 50001, "message": "The database is away. Try again in 2 s
     ],
 )
 def test_what_was_answered_while_a_part_was_away_is_held_against_what_is_documented(
-    number: int, found: list[Error], is_held: bool, words: str
+    number: int, errors: list[Error], is_held: bool, sentence: str
 ) -> None:
-    trouble = Trouble(FAULTS[number], 0.0, 2.0, 3.0, tuple(found), longest=1.0, read=1, read_errors=0)
+    trouble = Trouble(FAULTS[number], 0.0, 2.0, 3.0, tuple(errors), longest=1.0, read=1, read_errors=0)
     verdict = endurance._fault(trouble)
-    assert verdict.is_held is is_held and words in verdict.text
+    assert verdict.is_held is is_held and sentence in verdict.text
 
 
 class Told:
@@ -251,24 +251,24 @@ class Told:
 
 
 @pytest.mark.parametrize(
-    ("back", "wrong", "is_over"),
+    ("back", "error_after", "is_over"),
     [(None, None, False), (-0.5, None, False), (-5.0, None, True), (-5.0, -0.5, False), (-5.0, -3.0, True)],
 )
 def test_a_fault_is_over_when_its_part_is_back_and_nothing_is_wrong(
-    back: float | None, wrong: float | None, is_over: bool
+    back: float | None, error_after: float | None, is_over: bool
 ) -> None:
     now = time.monotonic()
     record = RunRecord(faults=[(FAULTS[0], now - 10)])
-    record.errors += [Error(now + wrong, 0.1, "503", AWAY)] if wrong is not None else []
+    record.errors += [Error(now + error_after, 0.1, "503", AWAY)] if error_after is not None else []
     site: Any = Told(None if back is None else now + back)
     assert endurance._is_over(record, site) is is_over
     assert endurance._is_over(RunRecord(), site)
 
 
-@pytest.mark.parametrize("words", [["--minutes=0"], ["--subjects=1"], ["--maximum-seconds=0"]])
-def test_sizes_out_of_range_are_refused(words: list[str]) -> None:
+@pytest.mark.parametrize("options", [["--minutes=0"], ["--subjects=1"], ["--maximum-seconds=0"]])
+def test_sizes_out_of_range_are_refused(options: list[str]) -> None:
     with pytest.raises(CommandError, match="a number from"):
-        call_command("bench", "endurance", *words)
+        call_command("bench", "endurance", *options)
 
 
 @pytest.mark.slow

@@ -56,9 +56,9 @@ def test_as_many_subjects_are_asked_for_in_each_data_set(subjects: int) -> None:
         assert max(data.numbers) > data.count * 0.7, "spread over all of it"
 
 
-@pytest.mark.parametrize(("after", "said"), [(0.0149, "1.49"), (0.0151, "1.51 (missed)")])
-def test_what_takes_longer_than_the_goal_is_missed(after: float, said: str) -> None:
-    assert growth._ratio(0.01, after) == said
+@pytest.mark.parametrize(("after", "sentence"), [(0.0149, "1.49"), (0.0151, "1.51 (missed)")])
+def test_what_takes_longer_than_the_goal_is_missed(after: float, sentence: str) -> None:
+    assert growth._ratio(0.01, after) == sentence
 
 
 def test_a_scan_of_a_large_table_is_missed() -> None:
@@ -69,10 +69,10 @@ def test_a_scan_of_a_large_table_is_missed() -> None:
     assert "none" in growth.in_columns(growth._scanned(growth.Plans(frozenset()), {}))
 
 
-@pytest.mark.parametrize("words", [["--subjects=10"], ["--small=1"], ["--versions=1"], ["--seconds=0"]])
-def test_sizes_out_of_range_are_refused(words: list[str]) -> None:
+@pytest.mark.parametrize("options", [["--subjects=10"], ["--small=1"], ["--versions=1"], ["--seconds=0"]])
+def test_sizes_out_of_range_are_refused(options: list[str]) -> None:
     with pytest.raises(CommandError, match="a number from"):
-        call_command("bench", "growth", *words)
+        call_command("bench", "growth", *options)
 
 
 @pytest.mark.slow

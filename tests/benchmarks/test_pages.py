@@ -66,7 +66,7 @@ def _changed(text: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "sentence"),
     [
         (pages.Row("x", 0.1, 0.1, (Load(0.5, 0.0, 0.0, 90_000),), 7), ("x", "100 ms", "100 ms", "500 ms", "0.000", "none", "90 kB", "7")),
         (
@@ -77,8 +77,8 @@ def _changed(text: str) -> tuple[str, str]:
         (pages.Row("x", failed="/ui/ answered 500"), ("x", "failed: /ui/ answered 500")),
     ],
 )  # fmt: skip
-def test_what_is_missed_is_said(row: pages.Row, said: tuple[str, ...]) -> None:
-    assert pages.cells(row) == said
+def test_what_is_missed_is_said(row: pages.Row, sentence: tuple[str, ...]) -> None:
+    assert pages.cells(row) == sentence
 
 
 def test_options_are_sizes() -> None:

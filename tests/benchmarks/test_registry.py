@@ -403,10 +403,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("words", WRONG)
-def test_wrong_words_are_told(words: str) -> None:
-    with pytest.raises(CommandError, match=f"(?s){WRONG[words]}"):
-        call_command("bench", "registry", *words.split())
+@pytest.mark.parametrize("options", WRONG)
+def test_wrong_words_are_told(options: str) -> None:
+    with pytest.raises(CommandError, match=f"(?s){WRONG[options]}"):
+        call_command("bench", "registry", *options.split())
 
 
 def test_a_generator_at_its_limit_is_said() -> None:

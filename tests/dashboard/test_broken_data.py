@@ -80,7 +80,7 @@ def test_no_page_is_blanked(browser: Callable[[str], Client], sound: dict[str, i
         response = client.get((MORE_PAGES.get(page) or PAGES[page][0]).format(**sound))
         text = response.content.decode()
         outcomes[page] = response.status_code, word in text, not any(raw in text for raw in ("gone <b>", "502 <b>"))
-    assert {page: said for page, said in outcomes.items() if said != (200, True, True)} == {}
+    assert {page: outcome for page, outcome in outcomes.items() if outcome != (200, True, True)} == {}
 
 
 def test_a_damaged_plan_is_said_and_made_again(browser: Callable[[str], Client], content: dict[str, int]) -> None:

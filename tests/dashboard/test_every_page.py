@@ -218,10 +218,10 @@ def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content
         return approver.post(f"{address}/approve", sent, follow=True).content.decode()
 
     assert "1 break finding is open for orders-value in dev." in approve(), "it came after the request"
-    said = approve()
-    assert "Approved. It can be applied now." in said
-    said = approver.post(f"{address}/apply", follow=True).content.decode()
-    assert "live in the target" in said
+    approved = approve()
+    assert "Approved. It can be applied now." in approved
+    applied = approver.post(f"{address}/apply", follow=True).content.decode()
+    assert "live in the target" in applied
     assert "orders-value" in approver.get("/ui/registries/prod/subjects").content.decode()
 
 
@@ -240,7 +240,7 @@ def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: d
 
 
 @pytest.mark.parametrize(
-    ("form", "words"),
+    ("form", "sentence"),
     [
         ({"kind": "kafka", "name": "a b", "bootstrap": "localhost:9092"}, "is not a topic"),
         ({"kind": "kafka", "name": "orders", "bootstrap": "nowhere"}, "host:port"),
@@ -253,11 +253,11 @@ def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: d
     ],
 )
 def test_a_source_that_cannot_be_is_refused_with_the_reason(
-    browser: Callable[[str], Client], content: dict[str, int], form: dict[str, str], words: str
+    browser: Callable[[str], Client], content: dict[str, int], form: dict[str, str], sentence: str
 ) -> None:
     response = browser("steward").post("/ui/sources/add", {"registry": "dev", **form})
     assert response.status_code == 422
-    assert words in response.content.decode()
+    assert sentence in response.content.decode()
     assert Source.objects.count() == 1
 
 

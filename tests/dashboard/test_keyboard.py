@@ -169,7 +169,7 @@ def go_through(page: Page, address: str, name: str) -> None:
         focus, where = page.evaluate(FOUND), f"{name} at {width} px"
         assert (focus["missed"], focus["count"]) == ([], count), where
         assert (focus["backwards"], focus["unseen"], focus["forced"]) == ([], [], []), where
-        assert [each for each in hidden if each] == [], where
+        assert [name for name in hidden if name] == [], where
 
 
 def test_tab_goes_through_what_large_schemas_show(window: Callable[..., Page], large: None) -> None:

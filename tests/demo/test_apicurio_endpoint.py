@@ -69,7 +69,7 @@ def test_a_refusal_keeps_its_status_and_its_reason(ask: Ask, token: Callable[[st
 
 
 @pytest.mark.parametrize(
-    ("words", "status"),
+    ("arguments", "status"),
     [
         ({"path": f"{BASE}/groups/default/artifacts/orders"}, 404),
         ({"path": "/subjects/orders-value/versions"}, 404),
@@ -83,8 +83,8 @@ def test_a_refusal_keeps_its_status_and_its_reason(ask: Ask, token: Callable[[st
         ({"method": "DELETE"}, 501),
     ],
 )
-def test_nothing_else_is_answered(ask: Ask, words: dict[str, Any], status: int) -> None:
-    assert ask(**{"X_Registry_ArtifactId": "orders-value", **words})[0] == status
+def test_nothing_else_is_answered(ask: Ask, arguments: dict[str, Any], status: int) -> None:
+    assert ask(**{"X_Registry_ArtifactId": "orders-value", **arguments})[0] == status
 
 
 def test_a_name_cannot_leave_its_place_in_the_path(ask: Ask, token: Callable[[str], str]) -> None:

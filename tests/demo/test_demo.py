@@ -43,12 +43,12 @@ class Demo:
 
 @pytest.fixture
 def demo(live_server: Any, token: Callable[[str], str], kafka_bootstrap: str) -> Demo:
-    known = AdminClient({"bootstrap.servers": kafka_bootstrap}).list_topics(timeout=60).topics
+    existing = AdminClient({"bootstrap.servers": kafka_bootstrap}).list_topics(timeout=60).topics
     topics = sorted({phase.topic for phase in PHASES})
     before = {
         topic: {part.partition: part.high for part in ranges(kafka_bootstrap, topic)}
         for topic in topics
-        if topic in known
+        if topic in existing
     }
     auth, lines = ("steward", token("steward")), []
     result = produce(kafka_bootstrap, live_server.url, auth, lines.append)
@@ -103,10 +103,10 @@ def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo
     schemas: dict[int, str] = {}
     for subject in subjects:
         for version in demo.client.get_versions(subject):
-            found = demo.client.get_version(subject, version)
-            registered_version = RegisteredVersion(subject, version, schema_id=found.schema_id)
+            response = demo.client.get_version(subject, version)
+            registered_version = RegisteredVersion(subject, version, schema_id=response.schema_id)
             histories[subject] = (*histories.get(subject, ()), registered_version)
-            schemas[found.schema_id] = found.schema.schema_str
+            schemas[response.schema_id] = response.schema.schema_str
     registered = Registered(
         "dev",
         versions={("id", str(version.schema_id)): (version,) for history in histories.values() for version in history},
@@ -114,18 +114,18 @@ def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo
         histories=histories,
     )
     observations = run(demo.scan("orders", schemas), remote=spark_remote)
-    found = judge(observations, registered)
+    findings = judge(observations, registered)
     ids = demo.result.schema_ids
-    assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in found] == [
+    assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in findings] == [
         ("UNKNOWN_SCHEMA_ID", 1, UNKNOWN_SCHEMA_ID),
         ("ID_OF_OTHER_SUBJECT", 1, ids["customers_v2"]),
         ("UNFRAMED_DATA", 1, None),
         ("UNDECODABLE", 1, ids["orders_v2"]),
     ]
     assert (
-        sum(each.span.messages for each in observations if isinstance(each, NullMessages) and each.side == "value") == 1
+        sum(item.span.messages for item in observations if isinstance(item, NullMessages) and item.side == "value") == 1
     )
-    assert [each.messages for each in observations if isinstance(each, TopicTotals)] == [demo.result.messages["orders"]]
+    assert [item.messages for item in observations if isinstance(item, TopicTotals)] == [demo.result.messages["orders"]]
 
     observations = run(demo.scan("customers", schemas), remote=spark_remote)
     assert judge(observations, registered) == []

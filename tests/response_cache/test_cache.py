@@ -207,10 +207,10 @@ BARRED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("asked", BARRED)
-def test_what_goes_to_the_application_each_time(site: Site, asked: dict[str, Any]) -> None:
-    asked = {"body": [b""], **asked}
-    assert [site.ask(**{**asked, "body": list(asked["body"])}) for _ in range(2)] == [b"1", b"2"]
+@pytest.mark.parametrize("request_options", BARRED)
+def test_what_goes_to_the_application_each_time(site: Site, request_options: dict[str, Any]) -> None:
+    request_options = {"body": [b""], **request_options}
+    assert [site.ask(**{**request_options, "body": list(request_options["body"])}) for _ in range(2)] == [b"1", b"2"]
     assert len(site.cache.entries) == 0
 
 
@@ -289,9 +289,9 @@ def test_the_least_lately_used_go_first_and_the_bytes_are_counted(steps: list[tu
         entries.keep((number,), snapshot, made)
         model.pop(number, None)
         model[number] = made
-        while sum(each.size for each in model.values()) > 100:
+        while sum(one.size for one in model.values()) > 100:
             model.popitem(last=False)
-        assert entries.size == sum(each.size for each in model.values()) <= 100
+        assert entries.size == sum(one.size for one in model.values()) <= 100
         assert len(entries) == len(model)
 
 

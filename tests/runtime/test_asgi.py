@@ -199,8 +199,8 @@ def test_a_stream_is_sent_piece_by_piece_and_closed_in_its_own_thread() -> None:
     assert stream.closed_in.startswith("request")
 
 
-@pytest.mark.parametrize("told", ["by a message", "by an error"])
-def test_a_stream_for_a_client_that_went_away_ends_early_and_is_closed(told: str) -> None:
+@pytest.mark.parametrize("ending", ["by a message", "by an error"])
+def test_a_stream_for_a_client_that_went_away_ends_early_and_is_closed(ending: str) -> None:
     made = []
 
     def parts() -> Iterator[bytes]:
@@ -222,7 +222,7 @@ def test_a_stream_for_a_client_that_went_away_ends_early_and_is_closed(told: str
             return {"type": "http.disconnect"}
 
         async def send(message: dict[str, Any]) -> None:
-            if len(made) == 3 and told == "by an error":
+            if len(made) == 3 and ending == "by an error":
                 raise RuntimeError("transport is closed")
             if len(made) == 3:
                 gone.set()

@@ -173,7 +173,7 @@ def test_a_lock_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("proxy", "options"),
     [
         ("", []),
         ("http://proxy.example:3128", ["-Dhttps.proxyHost=proxy.example", "-Dhttps.proxyPort=3128"]),
@@ -181,8 +181,8 @@ def test_a_lock_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> 
     ],
 )
 def test_the_proxy_of_the_environment_is_told_to_java(
-    monkeypatch: pytest.MonkeyPatch, given: str, words: list[str]
+    monkeypatch: pytest.MonkeyPatch, proxy: str, options: list[str]
 ) -> None:
     monkeypatch.delenv("https_proxy", raising=False)
-    monkeypatch.setenv("HTTPS_PROXY", given)
-    assert jars._proxy() == words
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    assert jars._proxy() == options

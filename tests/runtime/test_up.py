@@ -106,13 +106,13 @@ def up(supervised: Start, folder: Path) -> Start:
 
 def left_of(folder: Path) -> list[str]:
     """The command lines of living processes that name the folder."""
-    found = [process for process in psutil.process_iter() if str(folder) in " ".join(command_line(process))]
-    return [" ".join(command_line(process)) for process in found if is_alive(process)]
+    living = [process for process in psutil.process_iter() if str(folder) in " ".join(command_line(process))]
+    return [" ".join(command_line(process)) for process in living if is_alive(process)]
 
 
 def get(address: str) -> int:
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=60) as answer:
-        return int(answer.status)
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=60) as response:
+        return int(response.status)
 
 
 @pytest.mark.slow

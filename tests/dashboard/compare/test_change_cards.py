@@ -276,7 +276,7 @@ def grown(count: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("query", "words"),
+    ("query", "expected"),
     [
         ("from=staging:1&to=5", "Promoting dev 5 over staging 1 skips versions 3, 4."),
         ("from=staging:1&to=4", "Promoting dev 4 over staging 1 skips version 3."),
@@ -288,12 +288,12 @@ def grown(count: int) -> dict[str, Any]:
         ("from=4&to=5", ""),
     ],
 )
-def test_a_comparison_names_the_versions_that_it_skips(look: Browser, cast: Cast, query: str, words: str) -> None:
+def test_a_comparison_names_the_versions_that_it_skips(look: Browser, cast: Cast, query: str, expected: str) -> None:
     for number in range(5):
         register(grown(number), cast["steward"])
     register(grown(1), cast["steward"], registry="staging")
     sentence = look("reader").get(f"{COMPARE}?{query}").context["page"].comparison.sentence
-    assert sentence.endswith(words) if words else "skip" not in sentence
+    assert sentence.endswith(expected) if expected else "skip" not in sentence
 
 
 def test_a_request_names_the_versions_that_it_skips(look: Browser, cast: Cast) -> None:

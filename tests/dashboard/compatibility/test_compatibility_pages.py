@@ -118,7 +118,7 @@ def test_a_rename_is_proposed_with_its_score_and_the_edit_that_accepts_it(reader
 
 
 @pytest.mark.parametrize(
-    ("query", "words"),
+    ("query", "sentence"),
     [
         ("from=staging:1&to=2", ["version 1 of staging and version 2 of dev", "client_name"]),
         ("from=2&to=staging:1", ["version 2 of dev and version 1 of staging"]),
@@ -130,11 +130,11 @@ def test_a_rename_is_proposed_with_its_score_and_the_edit_that_accepts_it(reader
         ("", ["Compare version 1 and version 2"]),
     ],
 )
-def test_any_two_are_compared_by_the_address(reader: Client, content: Actor, query: str, words: list[str]) -> None:
+def test_any_two_are_compared_by_the_address(reader: Client, content: Actor, query: str, sentence: list[str]) -> None:
     response = reader.get(f"{SUBJECT}compare?{query}")
     text = seen(response)
     assert response.status_code == 200
-    assert [word for word in words if word not in text] == []
+    assert [word for word in sentence if word not in text] == []
 
 
 def test_swapped_sides_of_two_subjects_lead_to_the_other_ones_page(reader: Client, content: Actor) -> None:
@@ -465,7 +465,7 @@ def test_hazards_take_no_query_for_each_version(
 
 
 @pytest.mark.parametrize(
-    ("query", "form", "words", "field"),
+    ("query", "form", "sentence", "field"),
     [
         ("writer=2&reader=1", {"datum": "{"}, "This isn’t JSON: line 1, column 2", "datum"),
         ("writer=2&reader=1", {"datum": '{"name": 1, "age": 1}'}, "Person.name", "datum"),
@@ -480,14 +480,14 @@ def test_hazards_take_no_query_for_each_version(
     ],
 )  # fmt: skip
 def test_what_cannot_be_tried_is_said_at_the_field(
-    reader: Client, content: Actor, query: str, form: dict[str, str], words: str, field: str
+    reader: Client, content: Actor, query: str, form: dict[str, str], sentence: str, field: str
 ) -> None:
     response = reader.post(f"{PEOPLE}simulate?{query}", form)
     assert response.status_code == 422
     page = response.content.decode()
     about = re.search(rf'<div id="about_{field}">(.*?)</div>', page, flags=re.DOTALL)
     assert about is not None
-    assert words in html.unescape(about[1])
+    assert sentence in html.unescape(about[1])
     assert 'id="result"' not in page
 
 

@@ -21,15 +21,15 @@ NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("before", "words"),
+    ("before", "sentence"),
     [
         (0, "just now"), (4, "just now"), (-4, "just now"), (5, "5 s ago"), (59, "59 s ago"), (60, "1 min ago"), (3599, "59 min ago"),
         (3600, "1 h ago"), (86_399, "23 h ago"), (86_400, "1 d ago"), (29 * 86_400, "29 d ago"), (30 * 86_400, "22 Oct 2026"),
         (-300, "in 5 min"), (-90_000, "in 1 d"),
     ],
 )  # fmt: skip
-def test_relative(before: int, words: str) -> None:
-    assert desk.relative(NOW - timedelta(seconds=before), NOW) == words
+def test_relative(before: int, sentence: str) -> None:
+    assert desk.relative(NOW - timedelta(seconds=before), NOW) == sentence
 
 
 def test_ago_carries_the_exact_time_in_utc() -> None:

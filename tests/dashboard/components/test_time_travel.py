@@ -157,18 +157,18 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("given", MOMENTS)
-def test_moments(given: str) -> None:
-    assert moment_of(given) == MOMENTS[given]
+@pytest.mark.parametrize("moment_text", MOMENTS)
+def test_moments(moment_text: str) -> None:
+    assert moment_of(moment_text) == MOMENTS[moment_text]
 
 
 @pytest.mark.parametrize(
-    "given", ["yesterday", "2026-13-01", "0", "<b>", "\u202e2026", "0001-01-01T00:00+14:00", "9" * 900]
+    "moment_text", ["yesterday", "2026-13-01", "0", "<b>", "\u202e2026", "0001-01-01T00:00+14:00", "9" * 900]
 )
-def test_what_is_no_moment_is_said(look: Look, registries: None, given: str) -> None:
+def test_what_is_no_moment_is_said(look: Look, registries: None, moment_text: str) -> None:
     with pytest.raises(InvalidInput):
-        moment_of(given)
-    assert "is no moment" in page(look("reader"), "/ui/environments", status=422, at=given)
+        moment_of(moment_text)
+    assert "is no moment" in page(look("reader"), "/ui/environments", status=422, at=moment_text)
 
 
 def test_the_future_is_refused(look: Look, registries: None) -> None:

@@ -194,9 +194,11 @@ def test_the_list_counts_filters_and_hides_muted_ones(
         "muted=only": "third muted", "state=resolved": "fourth done", "q=first": "first break", "registry=dev&severity=break": "first break",
     }  # fmt: skip
     for query, only in cases.items():
-        found = seen(client.get(f"/ui/findings?{query}"))
+        page_text = seen(client.get(f"/ui/findings?{query}"))
         shown = [
-            sentence for sentence in ("first break", "second risk", "third muted", "fourth done") if sentence in found
+            sentence
+            for sentence in ("first break", "second risk", "third muted", "fourth done")
+            if sentence in page_text
         ]
         assert shown == [only], query
     assert "No finding matches" in seen(client.get("/ui/findings?registry=staging"))
@@ -305,16 +307,16 @@ def test_many_are_decided_at_once_and_what_could_not_be_is_named(
 
 
 @pytest.mark.parametrize(
-    ("form", "words"),
+    ("form", "sentence"),
     [
         ({"do": "acknowledge", "reason": "x"}, "Choose findings first."),
         ({"do": "acknowledge", "reason": "x", "finding": list(range(1, 250))}, "too many at once"),
     ],
 )
 def test_a_choice_of_none_or_too_many_is_refused(
-    browser: Callable[[str], Client], source: Source, form: dict[str, Any], words: str
+    browser: Callable[[str], Client], source: Source, form: dict[str, Any], sentence: str
 ) -> None:
-    assert words in seen(browser("steward").post("/ui/findings/decide", form, follow=True))
+    assert sentence in seen(browser("steward").post("/ui/findings/decide", form, follow=True))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +349,7 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
 
 
 @pytest.mark.parametrize(
-    ("form", "words"),
+    ("form", "sentence"),
     [
         ({"reason": "x"}, "Name a rule, a subject or a place"),
         ({"rule": "X"}, "Say why"),
@@ -357,10 +359,10 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
     ],
 )
 def test_a_mute_that_cannot_be_is_refused_with_the_reason(
-    browser: Callable[[str], Client], source: Source, form: dict[str, str], words: str
+    browser: Callable[[str], Client], source: Source, form: dict[str, str], sentence: str
 ) -> None:
     response = browser("steward").post("/ui/mutes", {"registry": "dev", **form})
-    assert response.status_code == 422 and words in seen(response)
+    assert response.status_code == 422 and sentence in seen(response)
     assert Mute.objects.count() == 0
 
 

@@ -46,7 +46,7 @@ def test_what_is_there_is_said_before_anything_is_done(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "word", "said"),
+    ("state", "word", "sentence"),
     [
         ({"synced_at": True}, "Reachable", "old was read; nothing is registered there yet."),
         ({"synced_at": True, "sync_error": "no route", "failing_since": True}, "Not reachable", "old can’t be read: no route"),
@@ -54,13 +54,13 @@ def test_what_is_there_is_said_before_anything_is_done(client: Client) -> None:
     ],
 )  # fmt: skip
 def test_a_connected_registry_says_how_its_last_reading_went(
-    client: Client, state: dict[str, object], word: str, said: str
+    client: Client, state: dict[str, object], word: str, sentence: str
 ) -> None:
     then = timezone.now() - timedelta(hours=2)
     fields = {name: then if value is True else value for name, value in state.items()}
     Registry.objects.create(name="old", kind=Registry.REMOTE, url="http://old.example", every_seconds=60, **fields)
     connect = steps(client)[0]
-    assert word in connect and said in connect and "Test connection" in connect
+    assert word in connect and sentence in connect and "Test connection" in connect
     assert ("2 h ago" in connect) is bool(state)
 
 

@@ -151,7 +151,7 @@ def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, sys
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("who", "registry", "body", "status", "said"),
+    ("who", "registry", "body", "status", "sentence"),
     [
         ("steward", "staging", sent(b"x"), 403, "role admin"),
         ("admin", "staging", {}, 422, "Choose a file first."),
@@ -166,12 +166,12 @@ def test_a_file_that_isnt_taken(
     registry: str,
     body: dict[str, Any],
     status: int,
-    said: str,
+    sentence: str,
 ) -> None:
     for file in body.values():
         file.seek(0)
     response = browser(who).post(f"/ui/registries/{registry}/moving/import", body)
-    assert response.status_code == status and said in response.content.decode()
+    assert response.status_code == status and sentence in response.content.decode()
 
 
 @pytest.mark.django_db

@@ -143,7 +143,7 @@ def test_an_admin_changes_modes_and_a_steward_reads_why_they_cannot(
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "sentence"),
     [
         ({"level": "SIDEWARD"}, "Invalid compatibility level"),
         ({"normalize": "perhaps"}, "takes true or false"),
@@ -154,11 +154,11 @@ def test_an_admin_changes_modes_and_a_steward_reads_why_they_cannot(
     ],
 )
 def test_what_cannot_be_set_is_said_and_nothing_changes(
-    settings_of_all: None, look: Callable[[str], Client], form: dict[str, str], said: str
+    settings_of_all: None, look: Callable[[str], Client], form: dict[str, str], sentence: str
 ) -> None:
     before = list(Config.objects.order_by("pk").values())
     response = look("admin").post(f"{POLICY}/change", {"part": "config", "subject": "plain", **form}, follow=True)
-    assert said in text_of(response)
+    assert sentence in text_of(response)
     assert list(Config.objects.order_by("pk").values()) == before
 
 
@@ -221,8 +221,8 @@ def test_hostile_names_are_shown_harmlessly_and_can_be_changed(
     (address,) = [link for link in re.findall(r'href="([^"]*)"', page) if "change=1&amp;subject=" in link]
     form = client.get(html.unescape(address).split("#")[0]).content.decode()
     assert "<script>alert" not in form
-    (given,) = set(re.findall(r'name="subject" value="([^"]*)"', form))
-    client.post(f"{POLICY}/change", {"part": "config", "subject": html.unescape(given), "level": "FULL"})
+    (value,) = set(re.findall(r'name="subject" value="([^"]*)"', form))
+    client.post(f"{POLICY}/change", {"part": "config", "subject": html.unescape(value), "level": "FULL"})
     assert effective_config(get_registry("dev"), subject).level == "FULL"
     tried = client.get(WHAT_IF, {"level": "FULL", "subject": NASTY})
     assert tried.status_code == 200

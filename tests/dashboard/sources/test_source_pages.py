@@ -305,7 +305,7 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
 
 
 @pytest.mark.parametrize(
-    ("form", "words"),
+    ("form", "sentence"),
     [
         ({"bootstrap": "nowhere"}, "host:port"),
         ({"bootstrap": "127.0.0.1:1"}, "loopback"),
@@ -320,12 +320,12 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
 )
 @pytest.mark.parametrize("do", ["test", "keep"])
 def test_a_cluster_that_cannot_be_is_refused_with_the_reason(
-    browser: Callable[[str], Client], registries: None, form: dict[str, str], words: str, do: str
+    browser: Callable[[str], Client], registries: None, form: dict[str, str], sentence: str, do: str
 ) -> None:
     body = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", **form, "do": do}
     response = browser("steward").post("/ui/clusters/add", body)
     assert response.status_code == 422
-    assert words in seen(response)
+    assert sentence in seen(response)
     assert NASTY not in response.content.decode()
     assert Cluster.objects.count() == 0
 
@@ -403,7 +403,7 @@ def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content
 
 
 @pytest.mark.parametrize(
-    ("form", "words"),
+    ("form", "sentence"),
     [
         ({"message": ""}, "Paste a message"),
         ({"message": "z!"}, "no hexadecimal digit"),
@@ -414,11 +414,11 @@ def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content
     ],
 )
 def test_what_is_no_message_is_refused_with_the_reason(
-    browser: Callable[[str], Client], content: dict[str, Any], form: dict[str, str], words: str
+    browser: Callable[[str], Client], content: dict[str, Any], form: dict[str, str], sentence: str
 ) -> None:
     response = browser("reader").post("/ui/decode", {"registry": "dev", **form})
     assert response.status_code in (404, 422)
-    assert words in seen(response)
+    assert sentence in seen(response)
     assert NASTY not in response.content.decode()
 
 

@@ -106,7 +106,7 @@ def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Cal
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         ({}, "was changed by tests since you read it"),
         ({"state": "*", "tags": "a <b>"}, "is no tag"),
@@ -115,12 +115,12 @@ def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Cal
     ],
 )
 def test_what_is_refused_stays_in_the_form(
-    subjects: None, look: Callable[[str], Client], changes: dict[str, str], said: str
+    subjects: None, look: Callable[[str], Client], changes: dict[str, str], sentence: str
 ) -> None:
     response = describe(look("steward"), **changes)
     assert response.status_code == 422
     page = response.content.decode()
-    assert said in page
+    assert sentence in page
     assert '<details class="no-print" open>' in page
     assert f'value="{changes.get("tags", "PII sales").replace("<", "&lt;").replace(">", "&gt;")}"' in page
     assert note_of(get_registry("dev"), ORDERS).tags == ("Gold",)
@@ -348,7 +348,7 @@ def test_every_phrase_is_of_a_rule_that_there_is() -> None:
              if isinstance(table, dict) for rule in table}  # fmt: skip
     assert set(PHRASES) <= rules
     assert set(FINDINGS) <= {*avro_findings.RULES, *protobuf_findings.RULES, *json_schema_findings.RULES}
-    assert all("%(field)s" in said for said in (*PHRASES.values(), *FINDINGS.values()))
+    assert all("%(field)s" in text for text in (*PHRASES.values(), *FINDINGS.values()))
     assert phrase_of("PROPERTY_ADDED", "JSON") == "%(field)s is new"
     assert (
         phrase_of("PROPERTY_ADDED", "AVRO")

@@ -100,7 +100,7 @@ def test_each_field_says_in_how_many_messages_it_is_filled(topic: Topic, look: C
     assert f"present 99.9 %, null 0 % · last seen {before}" in rows["items"]
     assert "present 0 %, null 0 % · never seen" in rows["weight"]
     counts = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).fields
-    assert [(seen.filled, seen.messages) for seen in counts.values()] == [(999, 1_000), (0, 7)]
+    assert [(row.filled, row.messages) for row in counts.values()] == [(999, 1_000), (0, 7)]
 
 
 def test_without_a_scan_the_page_says_that_nothing_is_known(

@@ -129,7 +129,7 @@ def test_other_formats_have_lives_too(
     for text in (old, new):
         register_version(registry="dev", subject=ORDERS, text=text, schema_type=schema_type, by=system, force=True)
     history = field_history(dev, ORDERS, path)
-    assert sentence in [each for _, _, each in told(history)], (told(history), history.nearest)
+    assert sentence in [text for _, _, text in told(history)], (told(history), history.nearest)
 
 
 def test_soft_deleted_versions_are_marked(

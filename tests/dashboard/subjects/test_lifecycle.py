@@ -67,7 +67,7 @@ def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look:
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "sentence"),
     [
         ({"version": "1", "standing": "deprecated", "message": ""}, "Say why in a message"),
         ({"version": "1", "standing": "worse", "message": "x"}, "known are deprecated, retired, quarantined"),
@@ -77,12 +77,12 @@ def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look:
     ],
 )
 def test_what_cannot_be_is_said_on_the_page(
-    versions: None, look: Callable[[str], Client], form: dict[str, str], said: str
+    versions: None, look: Callable[[str], Client], form: dict[str, str], sentence: str
 ) -> None:
     client = look("steward")
     response = client.post(f"{DEV}standing", form)
     assert response.status_code == 302
-    assert said in seen(client, DEV)
+    assert sentence in seen(client, DEV)
     assert standings_of(get_registry("dev"), ORDERS) == {}
 
 

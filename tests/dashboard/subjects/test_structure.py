@@ -52,7 +52,7 @@ EVERY = ["n0", "r0", "n1", "r1", "n2", "r2", "n3", "r3", "n4", "r4", "n5", "mail
 
 
 @pytest.mark.parametrize(
-    ("query", "wanted"),
+    ("query", "expected"),
     [
         ("", CLOSED),
         ("?open=6", [*CLOSED[:6], "n3", "r3", "mail"]),  # r2 is the sixth
@@ -66,8 +66,8 @@ EVERY = ["n0", "r0", "n1", "r1", "n2", "r2", "n3", "r3", "n4", "r4", "n5", "mail
         ("?filter=nowhere", []),
     ],
 )
-def test_which_fields_are_drawn(deep: None, look: Callable[[str], Client], query: str, wanted: list[str]) -> None:
-    assert rows(look("reader"), query) == wanted
+def test_which_fields_are_drawn(deep: None, look: Callable[[str], Client], query: str, expected: list[str]) -> None:
+    assert rows(look("reader"), query) == expected
 
 
 def test_a_closed_field_says_how_much_is_in_it_and_leads_there(deep: None, look: Callable[[str], Client]) -> None:
@@ -79,9 +79,9 @@ def test_a_closed_field_says_how_much_is_in_it_and_leads_there(deep: None, look:
     fields = {field.name: field for field in opened.context["page"].selected.fields}
     assert fields["r2"].is_open
     assert rows(client, "?" + fields["r2"].toggle_url.partition("?")[2].partition("#")[0]) == CLOSED
-    found = tree(client)
-    assert found.hidden == 5
-    assert [field.name for field in client.get(found.open_all_url).context["page"].selected.fields] == EVERY
+    closed = tree(client)
+    assert closed.hidden == 5
+    assert [field.name for field in client.get(closed.open_all_url).context["page"].selected.fields] == EVERY
 
 
 def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str], Client]) -> None:

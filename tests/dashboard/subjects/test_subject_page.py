@@ -155,7 +155,7 @@ def test_the_rules_beside_the_level_count(registries: None, system: Actor) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "versions", "said"),
+    ("name", "versions", "sentence"),
     [
         ("NONE", 3, "Nothing is checked: any schema is taken."),
         ("BACKWARD", 0, "There is no version that a new schema would be held against."),
@@ -168,8 +168,8 @@ def test_the_rules_beside_the_level_count(registries: None, system: Actor) -> No
         ("FULL_TRANSITIVE", 12, "A new schema and all 12 versions must read each other’s data."),
     ],
 )  # fmt: skip
-def test_what_a_level_asks_is_said_with_the_number_of_versions(name: str, versions: int, said: str) -> None:
-    assert level_asks(EffectiveConfig(name, False, "subject"), OwnConfig(), versions) == said
+def test_what_a_level_asks_is_said_with_the_number_of_versions(name: str, versions: int, sentence: str) -> None:
+    assert level_asks(EffectiveConfig(name, False, "subject"), OwnConfig(), versions) == sentence
     assert LEVELS[name].name == name
 
 
@@ -199,7 +199,7 @@ def test_the_head_names_the_topics_and_how_they_are_known(three: None, look: Cal
     with CaptureQueriesContext(connection) as executed:
         topics = carrying_topics(dev, ORDERS)
     assert len(executed) == 1
-    assert [(each.name, each.side, each.strategies, each.is_found) for each in topics] == [
+    assert [(topic.name, topic.side, topic.strategies, topic.is_found) for topic in topics] == [
         ("bills", "value", ("RecordName",), True),
         ("orders", "value", ("TopicName",), False),
     ]

@@ -47,7 +47,7 @@ def page_of(response: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("query", "rows", "selected", "said"),
+    ("query", "rows", "selected", "sentence"),
     [
         ("", [7, 6], 7, ["2 added", "soft-deleted"]),
         ("?version=6", [7, 6], 6, ["2 added", "soft-deleted"]),
@@ -59,12 +59,12 @@ def page_of(response: Any) -> Any:
     ],
 )
 def test_versions_are_drawn_in_parts(
-    look: Look, steward: Actor, query: str, rows: list[int], selected: int, said: list[str]
+    look: Look, steward: Actor, query: str, rows: list[int], selected: int, sentence: list[str]
 ) -> None:
     page = page_of(look("reader").get(f"{PAGE}{query}"))
     assert [row.version for row in page.versions] == rows
     assert page.selected.version == selected
-    assert [row.summary for row in page.versions] == said
+    assert [row.summary for row in page.versions] == sentence
     assert page.versions_paging.total == 7
 
 
@@ -123,7 +123,7 @@ def test_two_that_are_ticked_are_compared_the_older_one_first(
 
 
 @pytest.mark.parametrize(
-    ("picks", "words"),
+    ("picks", "sentence"),
     [
         ([2], "Two versions are compared, and 1 was ticked."),
         ([2, 2], "Two versions are compared, and 1 was ticked."),
@@ -131,11 +131,11 @@ def test_two_that_are_ticked_are_compared_the_older_one_first(
     ],
 )
 def test_another_number_of_them_is_answered_with_a_sentence(
-    look: Look, steward: Actor, picks: list[int], words: str
+    look: Look, steward: Actor, picks: list[int], sentence: str
 ) -> None:
     response = look("reader").get(f"{PAGE}compare", {"pick": picks})
     assert response.status_code == 422
-    assert words in seen(response)
+    assert sentence in seen(response)
 
 
 def test_the_table_has_boxes_and_fingerprints(look: Look, steward: Actor) -> None:
