@@ -21,7 +21,7 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import whole_number
 from dashboard.components.time_travel import then_url, travels
 from dashboard.components.translation import later
-from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, Search, Section
+from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
 from dashboard.sources.labels import given_text
 from dashboard.subjects.page import DOORS
 from registry.access.permission_filters import extent_of
@@ -78,7 +78,7 @@ class AuditList:
     """The log, newest first; `exports` are all matching events, as files."""
 
     frame: Frame
-    search: Search
+    search: SearchBox
     rows: tuple[AuditRow, ...]
     paging: Paging
     exports: tuple[Link, ...] = ()
@@ -263,10 +263,10 @@ def exported_events(request: HttpRequest) -> Export:
     return export_events(AuditQuery.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
 
 
-def _search(chosen: AuditQuery, actor: Actor) -> Search:
+def _search(chosen: AuditQuery, actor: Actor) -> SearchBox:
     names = tables_of_audit() if extent_of(actor, "audit.read").is_whole else READABLE
     tables = {name: str(TABLES.get(name, name)) for name in [*names, chosen.get("table")] if name}
-    return Search(
+    return SearchBox(
         url=reverse("ui:audit"),
         query=chosen.get("q"),
         label=gettext("Search who, what or why"),

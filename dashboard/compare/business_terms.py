@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import ChangeCard, Comparison
+from dashboard.compare.comparison import ChangeCard, VersionComparison
 from dashboard.compatibility.presenters import ReportFinding
 from dashboard.components.badges import Verdict
 from dashboard.components.translation import later
@@ -153,7 +153,7 @@ class Fact:
     tags: tuple[TagChip, ...] = ()
 
 
-def in_business_words(shown: Comparison, facts: Mapping[str, Fact], schema_type: str) -> Comparison:
+def in_business_words(shown: VersionComparison, facts: Mapping[str, Fact], schema_type: str) -> VersionComparison:
     """The comparison with each card in business words too; `facts` are by path."""
     groups = tuple(
         replace(group, cards=tuple(_card(card, facts, schema_type) for card in group.cards)) for group in shown.groups

@@ -13,11 +13,11 @@ from dashboard.compare.change_details import ChangeLocation, extras_of, places_o
 from dashboard.compare.comparison import (
     ChangeCard,
     ChangeGroup,
-    Comparison,
+    ComparedSide,
     DirectionSummary,
     ExtraChange,
-    Side,
     UnchangedField,
+    VersionComparison,
 )
 from dashboard.compare.proof import (
     DIRECTIONS,
@@ -85,7 +85,7 @@ def present_comparison(
     notes: Notes = NO_NOTES,
     skipped: str = "",
     by: Actor | None = None,
-) -> Comparison:
+) -> VersionComparison:
     """A comparison for people, at most `limit` cards of it, the worst ones, and of text and renames the first.
 
     `submitted` compares the texts as they were submitted, formatting included. `notes` are what data say of findings,
@@ -110,7 +110,7 @@ def present_comparison(
     weighed, count = weighing.worst_first, weighing.count
     extras = extras_of(comparison.old, comparison.new)
     drawn = [_card(item, notes) for item in weighed[:limit]]
-    return Comparison(
+    return VersionComparison(
         old=sides[0],
         new=sides[1],
         verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
@@ -145,12 +145,14 @@ def _text(comparison: selectors.Comparison, *, submitted: bool, limit: int) -> T
     return laid_out_diff(old.schema.text, new.schema.text, lay_out, limit=limit)
 
 
-def _texts_alone(comparison: selectors.Comparison, old: Side, new: Side, texts: Sequence[str]) -> Comparison:
+def _texts_alone(
+    comparison: selectors.Comparison, old: ComparedSide, new: ComparedSide, texts: Sequence[str]
+) -> VersionComparison:
     """What is left where the formats differ or a side can't be read."""
     kinds = comparison.old.schema.schema_type, comparison.new.schema.schema_type
     problem = comparison.problem if isinstance(comparison, selectors.ProvedComparison) else ""
     differ = kinds[0] != kinds[1]
-    return Comparison(
+    return VersionComparison(
         old=old,
         new=new,
         verdict=Verdict.BREAKS if differ else Verdict.UNKNOWN,
@@ -167,8 +169,8 @@ def _texts_alone(comparison: selectors.Comparison, old: Side, new: Side, texts: 
     )
 
 
-def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named: bool) -> Side:
-    return Side(
+def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named: bool) -> ComparedSide:
+    return ComparedSide(
         environment=environment_of(registry, order, current=True),
         version=info.version,
         url=subject_url(registry, info.subject.qualified, version=info.version or None),

@@ -14,7 +14,7 @@ from dashboard.subjects.annotations import TagChip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class ComparedSide:
     """One side of a comparison; `subject` is its name where the two sides are of two subjects, else "".
 
     A text that isn't registered has the version 0 and a `label` that says what it is.
@@ -108,7 +108,7 @@ class UnchangedField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class VersionComparison:
     """What changed between two versions; used by the compare page and inside a promotion request.
 
     `sentence` is the summary in words, `headline` the verdict with roles ("Deploy consumers first", "Any order"),
@@ -120,8 +120,8 @@ class Comparison:
     the settings of the two places.
     """
 
-    old: Side
-    new: Side
+    old: ComparedSide
+    new: ComparedSide
     verdict: Verdict
     headline: str
     sentence: str
@@ -227,7 +227,7 @@ class ComparePage:
     all_url: str = ""
     words_url: str = ""
     in_business_words: bool = False
-    comparison: Comparison | None = None
+    comparison: VersionComparison | None = None
     problem: Problem | None = None
-    other_side: Side | None = None
+    other_side: ComparedSide | None = None
     other_text: str = ""

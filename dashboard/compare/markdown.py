@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dashboard.compare.comparison import ChangeCard, Comparison, Side
+from dashboard.compare.comparison import ChangeCard, ComparedSide, VersionComparison
 from dashboard.compare.proof import Proof, RenameView
 from dashboard.components.diff import TextDiff
 from registry.formats.rendering import code, fenced, plain
@@ -12,7 +12,7 @@ from registry.formats.rendering import code, fenced, plain
 _SHOWN = 300
 
 
-def comparison_markdown(subject: str, comparison: Comparison) -> str:
+def comparison_markdown(subject: str, comparison: VersionComparison) -> str:
     """The whole comparison: verdict, both directions, every change with its proof, the text."""
     parts = [
         f"# {plain(subject)}: {_side(comparison.old)} → {_side(comparison.new)}",
@@ -42,7 +42,7 @@ def comparison_markdown(subject: str, comparison: Comparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _side(side: Side) -> str:
+def _side(side: ComparedSide) -> str:
     subject = f" of {plain(side.subject)}" if side.subject else ""
     called = plain(side.label) if side.label else f"version {side.version}"
     return f"{plain(side.environment.name)} {called}{subject}"

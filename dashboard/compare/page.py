@@ -14,7 +14,14 @@ from django.utils.translation import gettext
 from dashboard.compare.business_terms import Fact, in_business_words
 from dashboard.compare.change_cards import MAX_CARDS, present_comparison
 from dashboard.compare.change_details import skipped_between
-from dashboard.compare.comparison import ComparePage, Comparison, ExtraChange, Side, TextSwitch, TextTools
+from dashboard.compare.comparison import (
+    ComparedSide,
+    ComparePage,
+    ExtraChange,
+    TextSwitch,
+    TextTools,
+    VersionComparison,
+)
 from dashboard.compare.proposed_schema import comparison_notes
 from dashboard.compare.sides import (
     Content,
@@ -213,7 +220,7 @@ def _named(sides: Sides, side: SideAddress) -> str:
 
 def _compared(
     sides: Sides, actor: Actor, presence: selectors.SubjectPresence, *, submitted: bool, is_whole: bool
-) -> tuple[Comparison | None, Problem | None]:
+) -> tuple[VersionComparison | None, Problem | None]:
     try:
         old, new = _contents(sides, actor)
         config = selectors.effective_config(sides.here, sides.subject)
@@ -263,14 +270,14 @@ def _skipped(sides: Sides, comparison: selectors.Comparison, presence: selectors
     return skipped_between(presence, (sides.old.registry, comparison.old), (sides.new.registry, comparison.new))
 
 
-def _as_called(side: Side, content: Content) -> Side:
+def _as_called(side: ComparedSide, content: Content) -> ComparedSide:
     """The side of a text with its name and its page."""
     if not content.label:
         return side
     return replace(side, label=content.label, url=content.url, registered_at=None, registered_by="")
 
 
-def _hidden_formatting(comparison: selectors.Comparison, shown: Comparison) -> int:
+def _hidden_formatting(comparison: selectors.Comparison, shown: VersionComparison) -> int:
     """How many more lines would differ if the texts were compared as they were submitted; 0 where that takes long."""
     if not shown.formatting_differs or shown.text is None:
         return 0
@@ -281,7 +288,7 @@ def _hidden_formatting(comparison: selectors.Comparison, shown: Comparison) -> i
     )
 
 
-def _tools(sides: Sides, drawn: dict[str, str | None], comparison: Comparison | None) -> TextTools | None:
+def _tools(sides: Sides, drawn: dict[str, str | None], comparison: VersionComparison | None) -> TextTools | None:
     if comparison is None:
         return None
     text = {"text": drawn["text"]}
@@ -330,14 +337,14 @@ def _facts(sides: Sides) -> dict[str, Fact]:
     return facts
 
 
-def _readable_side(sides: Sides, actor: Actor) -> tuple[Side | None, str]:
+def _readable_side(sides: Sides, actor: Actor) -> tuple[ComparedSide | None, str]:
     """The side that is there, where the other isn't: its text can be read all the same."""
     for side_address, subject in ((sides.new, sides.subject), (sides.old, sides.other)):
         try:
             content = content_of(sides.here, side_address, subject, actor)
             side, environment = content.side, environment_of(side_address.registry, list_environments(), current=True)
             if isinstance(side, selectors.Text):
-                shown = Side(
+                shown = ComparedSide(
                     environment=environment, version=0, url=content.url, format=side.schema_type, label=content.label
                 )
                 return shown, _laid_out(side.text)
@@ -345,7 +352,7 @@ def _readable_side(sides: Sides, actor: Actor) -> tuple[Side | None, str]:
         except SchemadeskError:
             continue  # this side is the one that the problem is about, or both are
         url = subject_url(side_address.registry, subject.qualified, version=info.version)
-        return Side(environment=environment, version=info.version, url=url, format=info.schema.schema_type), pretty(
-            info
-        )
+        return ComparedSide(
+            environment=environment, version=info.version, url=url, format=info.schema.schema_type
+        ), pretty(info)
     return None, ""

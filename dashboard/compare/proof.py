@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Evidence
+from dashboard.components.badges import EvidenceKind
 from dashboard.components.diff import TextDiff, laid_out, laid_out_diff
 from dashboard.components.translation import later
 from registry.access.roles import Actor, refusal
@@ -71,7 +71,7 @@ class Proof:
 class EvidenceNote:
     """What real data say of a finding (its rule and path), or of a whole report (neither)."""
 
-    weight: Evidence
+    weight: EvidenceKind
     sentence: str
     path: str = ""
     rule: str = ""

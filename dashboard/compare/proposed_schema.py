@@ -11,10 +11,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.compare.change_cards import MAX_CARDS, Notes, present_comparison
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proof import EvidenceNote
 from dashboard.compatibility.presenters import DataEvidence, ReplayResult, ReplayRow
-from dashboard.components.badges import Evidence
+from dashboard.components.badges import EvidenceKind
 from dashboard.components.frame import page_actor
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Problem
@@ -29,7 +29,7 @@ from registry.subjects.selectors import Comparison as SchemaComparison
 from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.qualified_names import SubjectName
 
-LOOKS = {look.code: look for look in Evidence}
+LOOKS = {look.code: look for look in EvidenceKind}
 
 
 def comparison_notes(
@@ -141,7 +141,7 @@ def against_latest(
     notes: Notes | None = None,
     limit: int | None = None,
     is_whole: bool = False,
-) -> Comparison | None:
+) -> VersionComparison | None:
     """What the text changes of the newest live version, under a level or ("") the one in force; None without a version.
 
     A text that can't be parsed is a comparison with a problem. `notes` are what data say, None where that isn't known

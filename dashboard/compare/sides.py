@@ -211,7 +211,7 @@ def _shape_label(registry_name: str, shape: ObservedShape) -> str:
 
 
 def _held_versions(registry: Registry, name: SubjectName, presence: selectors.SubjectPresence) -> dict[str, list[int]]:
-    """Registry → its versions, ascending, where they are seen; of `place` soft-deleted ones too.
+    """Registry → its versions, ascending, where the reader sees them; of `registry` the soft-deleted ones too.
 
     The registry itself comes first, then the environments in their order, then the others.
     """

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proof import EditView, EvidenceNote, PartingNote, Proof, RenameView
 from dashboard.components.badges import LintWeight, Verdict, Weight
 from dashboard.components.diff import lines_of
@@ -322,7 +322,7 @@ class ReportPage:
     carried: tuple[tuple[str, str], ...] = ()
     syntax: SyntaxProblem | None = None
     result: ReportResult | None = None
-    comparison: Comparison | None = None
+    comparison: VersionComparison | None = None
     evidence: DataEvidence | None = None
     problem: Problem | None = None
     propose: Action | None = None

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.compare.business_terms import findings_in_business_words, in_business_words
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proposed_schema import against_latest, by_finding, data_evidence
 from dashboard.compatibility.presenters import (
     DataEvidence,
@@ -252,7 +252,7 @@ def _against_latest(
     form: Form,
     result: ReportResult,
     evidence: DataEvidence,
-) -> Comparison | None:
+) -> VersionComparison | None:
     """The text against the newest version, without what the report says of all versions."""
     comparison = against_latest(
         registry,

@@ -210,7 +210,7 @@ class LintWeight(Shown):
     INFO = ("info", "info", "info", later("Worth a look"))
 
 
-class Evidence(Shown):
+class EvidenceKind(Shown):
     """What data say of a finding, or of a whole report."""
 
     ON_PAPER = ("on_paper", "info", "file-text", later("On paper only"))

@@ -217,7 +217,7 @@ class ActiveFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class SearchBox:
     """The search box and filters of a list. `url` is the list without any; `placeholder` is an example of a query.
 
     `fields` are filters that are written and not chosen; they are among `active` where they are in force. `rarer` are

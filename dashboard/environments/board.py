@@ -27,7 +27,7 @@ from dashboard.components.widgets import (
     Frame,
     Link,
     Paging,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.promotions.request_form import WAY
@@ -123,7 +123,7 @@ class EnvironmentBoard:
 
     frame: Frame
     rules: tuple[EnvironmentRule, ...]
-    search: Search
+    search: SearchBox
     rows: tuple[BoardRow, ...]
     paging: Paging
     ways: tuple[Choice, ...] = ()
@@ -196,13 +196,13 @@ def _preview(actor: Actor) -> Action:
     )
 
 
-def _search(base: str, query: str, show: str) -> Search:
+def _search(base: str, query: str, show: str) -> SearchBox:
     choices = (
         Choice(value="", label=gettext("All subjects"), selected=not show),
         *(Choice(value=value, label=label, selected=value == show) for value, label in _shows().items()),
     )
     without = f"{base}?{urlencode({'q': query})}" if query else base
-    return Search(
+    return SearchBox(
         url=base,
         query=query,
         label=gettext("Search subjects"),

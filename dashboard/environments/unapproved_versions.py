@@ -26,7 +26,7 @@ from dashboard.components.widgets import (
     Frame,
     Link,
     Paging,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.sources.labels import given_text
@@ -75,7 +75,7 @@ class UnapprovedVersionsPage:
     """The unapproved versions that the reader may see, newest first; `back` is where a decision redirects to."""
 
     frame: Frame
-    search: Search
+    search: SearchBox
     rows: tuple[UnapprovedVersionRow, ...]
     paging: Paging
     back: str
@@ -140,10 +140,10 @@ def _url(values: Mapping[str, str]) -> str:
     return f"{base}?{urlencode(query)}" if query else base
 
 
-def _search(chosen: Mapping[str, str], order: list[str]) -> Search:
+def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
     environments = {"": gettext("Any environment"), **{name: name for name in order}}
     filters = (("environment", gettext("Environment"), environments), ("state", gettext("Decided"), STATES))
-    return Search(
+    return SearchBox(
         url=reverse("ui:ghosts"),
         query=chosen["q"],
         label=gettext("Search subjects"),

@@ -16,7 +16,7 @@ from dashboard.components.badges import FindingState, Severity, Shown, SourceKin
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import later
-from dashboard.components.widgets import ActiveFilter, Choice, Filter, Link, Paging, Search, Section
+from dashboard.components.widgets import ActiveFilter, Choice, Filter, Link, Paging, SearchBox, Section
 from dashboard.findings.presenters import Bulk, FindingList, FindingRow
 from dashboard.sources.coverage import clean_of, coverage_of, unreadable_of
 from dashboard.sources.labels import given_text
@@ -103,7 +103,7 @@ class FindingFilters:
         return f"{base}?{urlencode(values)}" if values else base
 
 
-def finding_search(chosen: FindingFilters, counts: OpenCounts) -> Search:
+def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
     """The search box and filters; numbers beside the choices are of open findings."""
     filters = (
         _filter(chosen, "state", gettext("State"), STATES),
@@ -130,7 +130,7 @@ def finding_search(chosen: FindingFilters, counts: OpenCounts) -> Search:
         ),
         _filter(chosen, "muted", gettext("Muted"), MUTED),
     )
-    return Search(
+    return SearchBox(
         url=reverse("ui:findings"),
         query=chosen.get("q"),
         label=gettext("Search findings"),

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.components.badges import FindingState, ScanState, Severity, SourceKind
-from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
+from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, SearchBox
 from dashboard.promotions.plan import RequestRow
 from dashboard.proposals.forms import DraftRow
 from dashboard.sources.presenters import (
@@ -262,7 +262,7 @@ class FindingList:
     """
 
     frame: Frame
-    search: Search
+    search: SearchBox
     rows: tuple[FindingRow, ...]
     paging: Paging
     clean: str = ""
@@ -322,7 +322,7 @@ class FindingPage:
     reopened: int = 0
     detector: int | None = None
     clean_scans: str = ""
-    observed: Comparison | None = None
+    observed: VersionComparison | None = None
     observed_note: str = ""
     observed_all_url: str = ""
     affected: Affected | None = None

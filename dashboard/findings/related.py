@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proposed_schema import against_latest
 from dashboard.components.diff import text_diff
 from dashboard.components.links import subject_url
@@ -129,7 +129,7 @@ def _moment(hour: str) -> datetime | None:
         return None
 
 
-def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tuple[Comparison | None, str]:
+def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tuple[VersionComparison | None, str]:
     """The schema that the data have against the newest one, without the text; or why there is none, "" if it is moot."""
     subject = subject_of(info)
     if not subject or not can_propose(info) or not may(actor, "schema.read", registry=info.registry, subject=subject):

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from dashboard.components.frame import make_frame
 from dashboard.components.links import whole_number
 from dashboard.components.translation import joined, later
-from dashboard.components.widgets import Choice, Field, Frame, Problem, Search
+from dashboard.components.widgets import Choice, Field, Frame, Problem, SearchBox
 from registry.access import services
 from registry.access.permission_filters import place_words
 from registry.access.roles import ROLES, Actor
@@ -121,7 +121,7 @@ class PeoplePage:
     """The page; `made` is the name and password of a person who was just added, shown once."""
 
     frame: Frame
-    search: Search
+    search: SearchBox
     people: tuple[PersonRow, ...]
     groups: tuple[GroupRow, ...]
     owners: tuple[OwnerRow, ...]
@@ -275,7 +275,7 @@ def people_page(
     people, groups = list_people(text=query), list_groups()
     return PeoplePage(
         frame=make_frame(request, title=gettext("People and groups")),
-        search=Search(
+        search=SearchBox(
             url=reverse("ui:people"),
             query=query,
             label=gettext("Search people"),

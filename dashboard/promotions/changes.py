@@ -13,7 +13,7 @@ from dashboard.compare.business_terms import Fact
 from dashboard.compare.business_terms import in_business_words as in_business_words_of
 from dashboard.compare.change_cards import MAX_CARDS, present_comparison
 from dashboard.compare.change_details import skipped_between
-from dashboard.compare.comparison import ChangeCard, Comparison
+from dashboard.compare.comparison import ChangeCard, VersionComparison
 from dashboard.compare.proposed_schema import comparison_notes
 from dashboard.components.links import subject_url
 from dashboard.components.translation import later
@@ -50,7 +50,7 @@ class Changes:
     items: tuple[ItemLink, ...]
     hidden: int
     chosen: PlanStep | None
-    comparison: Comparison | None
+    comparison: VersionComparison | None
     note: str
     new: NewSchemaView | None = None
 
@@ -163,7 +163,7 @@ def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chos
 
 def compared(
     info: RequestInfo, actor: Actor, step: PlanStep, drawing: Drawing = Drawing()
-) -> tuple[Comparison | None, str]:
+) -> tuple[VersionComparison | None, str]:
     """The target's version when the plan was made, compared with the new one; or why they can't be compared."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
     if secret:
@@ -240,8 +240,8 @@ def _may_read(actor: Actor, registry: str, subject: str) -> bool:
 
 
 def _with_threads(
-    comparison: Comparison, threads: Sequence[ThreadInfo], subject: str, url: Callable[..., str]
-) -> Comparison:
+    comparison: VersionComparison, threads: Sequence[ThreadInfo], subject: str, url: Callable[..., str]
+) -> VersionComparison:
     """The comparison with links on each card: to start a discussion of its field, and to the existing ones."""
 
     def card_with(card: ChangeCard) -> ChangeCard:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Check, RequestState, StepState, Verdict
 from dashboard.components.translation import counted, later, listing
-from dashboard.components.widgets import Action, Environment, Field, Frame, Link, Paging, Problem, Search
+from dashboard.components.widgets import Action, Environment, Field, Frame, Link, Paging, Problem, SearchBox
 from registry.promotions.checks.consumers import CONSUMERS
 from registry.promotions.plan.types import (
     ADOPT,
@@ -71,7 +71,7 @@ class RequestList:
     """
 
     frame: Frame
-    search: Search
+    search: SearchBox
     rows: tuple[RequestRow, ...]
     paging: Paging
     request: Action | None = None

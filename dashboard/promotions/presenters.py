@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from dashboard.compare.comparison import Comparison, TextSwitch
+from dashboard.compare.comparison import TextSwitch, VersionComparison
 from dashboard.compatibility.presenters import DataEvidence
 from dashboard.components.badges import Acknowledged, RequestState, ReviewState, Verdict
 from dashboard.components.widgets import Action, Choice, Environment, Fact, Field, Frame, Link, Problem
@@ -272,7 +272,7 @@ class PromotionPage:
     items: tuple[ItemLink, ...] = ()
     items_title: str = ""
     items_hidden: int = 0
-    comparison: Comparison | None = None
+    comparison: VersionComparison | None = None
     comparison_note: str = ""
     new_schema: NewSchemaView | None = None
     source_findings: tuple[Link, ...] = ()

@@ -25,7 +25,7 @@ from dashboard.components.widgets import (
     Filter,
     Link,
     Paging,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.promotions.plan import ApprovalRow, BulkApprovalPage, ExcludedRow, RequestList, RequestRow, worst
@@ -211,7 +211,7 @@ def _filled_in(chosen: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in chosen.items() if value}
 
 
-def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
+def _search(base: str, chosen: dict[str, str], order: list[str]) -> SearchBox:
     def choices(name: str, any_word: str, values: dict[str, str]) -> tuple[Choice, ...]:
         return (
             Choice(value="", label=any_word, selected=not chosen[name]),
@@ -228,7 +228,7 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
         "who": gettext("whose"),
         "label": gettext("label"),
     }
-    return Search(
+    return SearchBox(
         url=base,
         query=chosen["q"],
         label=gettext("Search by subject"),

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proof import EditView
 from dashboard.compatibility.presenters import LevelResult, LintGroup, ReferenceField, SyntaxProblem
 from dashboard.components.badges import Verdict
@@ -300,7 +300,7 @@ class ProposalReport:
     result: ProposalResult | None = None
     levels: tuple[LevelResult, ...] = ()
     lint: tuple[LintGroup, ...] = ()
-    comparison: Comparison | None = None
+    comparison: VersionComparison | None = None
     changes: tuple[ChangeLine, ...] = ()
     fixes: tuple[Fix, ...] = ()
 

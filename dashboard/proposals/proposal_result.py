@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proof import EditView, edit_view
 from dashboard.compare.proposed_schema import against_latest
 from dashboard.compatibility.presenters import SyntaxProblem, snippet
@@ -150,7 +150,7 @@ def _edit(anchor: str, title: str, form: Form, text: str) -> EditView:
     return edit_view(anchor, title, form.text, text)
 
 
-def _changes(comparison: Comparison | None) -> tuple[ChangeLine, ...]:
+def _changes(comparison: VersionComparison | None) -> tuple[ChangeLine, ...]:
     """The first changes, one line each, worst first."""
     cards = [card for group in comparison.groups for card in group.cards] if comparison else []
     worst_first = sorted(cards, key=lambda card: _WORST_FIRST.index(card.verdict))

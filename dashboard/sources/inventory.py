@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from dashboard.components.badges import ScanState
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import counted, joined, later, listing
-from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, Search
+from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, SearchBox
 from dashboard.sources.labels import lasting, listed, patterns_of, sized
 from dashboard.sources.presenters import (
     AdviceLine,
@@ -74,7 +74,7 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
         if text
     )
     return TopicTable(
-        search=Search(
+        search=SearchBox(
             url=base,
             query=query,
             label=gettext("Search topics"),

@@ -8,7 +8,7 @@ from datetime import datetime
 from dashboard.components.badges import FindingState, ScanState, Severity, Shown
 from dashboard.components.diff import TextDiff
 from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
+from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, SearchBox
 
 
 class TableState(Shown):
@@ -109,7 +109,7 @@ class TopicSide:
 class TopicTable:
     """The topics of a source, filtered and paged; `total` counts all that the cluster has."""
 
-    search: Search
+    search: SearchBox
     rows: tuple[TopicRow, ...]
     paging: Paging
     total: int

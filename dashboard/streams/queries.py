@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.components.badges import Look
 from dashboard.components.diff import TextDiff
 from dashboard.components.frame import environment_of, make_frame, page_actor
@@ -192,7 +192,7 @@ class StateComparePage:
     compare_url: str
     compare_from: tuple[Choice, ...]
     compare_to: tuple[Choice, ...]
-    comparison: Comparison | None
+    comparison: VersionComparison | None
     text: TextDiff
     view: str
     unified_url: str

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.compare.change_cards import MAX_CARDS, present_comparison
-from dashboard.compare.comparison import Comparison
+from dashboard.compare.comparison import VersionComparison
 from dashboard.components.badges import Look
 from dashboard.components.diff import text_diff
 from dashboard.components.frame import make_frame, page_actor
@@ -358,7 +358,7 @@ def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes:
 
 def _avro(
     query: QueryInfo, variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, *, is_whole: bool
-) -> tuple[Comparison | None, Problem | None]:
+) -> tuple[VersionComparison | None, Problem | None]:
     """The comparison of the derived Avro schemas, as for a subject's versions; a problem where there is none."""
     for side in (old, new):
         if not side.avro_schema:

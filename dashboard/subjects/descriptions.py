@@ -45,7 +45,7 @@ REASON: Final = Field(name="reason", label=later("Why"), kind="textarea", rows=2
 def note_part(
     actor: Actor, registry: Registry, name: SubjectName, note: Note, tags: SchemaTags, *, refused: Note | None = None
 ) -> NotePart:
-    """What is written about a subject; `given` is what a form had that was refused, so that nothing typed is lost."""
+    """What is written about a subject; `refused` is what a refused form had, so that nothing typed is lost."""
     shown = refused or note
     reason = refusal(actor, "subject.describe", registry=registry.name, subject=name.qualified)
     return NotePart(

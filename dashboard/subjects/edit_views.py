@@ -113,7 +113,7 @@ def roll_back(request: HttpRequest, registry: str, subject: str) -> HttpResponse
 
 
 def _ask(request: HttpRequest, registry: str, subject: str, service: Callable[..., int], message: str) -> HttpResponse:
-    """Make a request about the version of the form, and lead to it; `said` names its number and the version."""
+    """Make a request about the version of the form, and lead to it; `message` names its number and the version."""
     name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
     require(actor, "promotion.request", registry=registry, subject=name.qualified)
     try:

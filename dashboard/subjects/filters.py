@@ -17,7 +17,7 @@ from dashboard.components.badges import format_name
 from dashboard.components.cache import kept
 from dashboard.components.links import subjects_url
 from dashboard.components.translation import later
-from dashboard.components.widgets import ActiveFilter, Choice, Filter, Search
+from dashboard.components.widgets import ActiveFilter, Choice, Filter, SearchBox
 from dashboard.sources.labels import given_text
 from dashboard.subjects.descriptions import owner_choices, tag_choices
 from dashboard.subjects.presenters import SubjectNumbers
@@ -201,7 +201,7 @@ def _tags(registry: Registry, *, at_once: bool) -> list[str]:
     return list(tags)
 
 
-def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> Search:
+def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> SearchBox:
     """The search box with its filters, and those in force."""
     base = subjects_url(registry.name)
     active = tuple(
@@ -212,7 +212,7 @@ def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -
         if value and name != "sort"
     )
     filters = filters_of(registry, chosen, counted)
-    return Search(
+    return SearchBox(
         url=base,
         query=chosen["q"],
         label=gettext("Search subjects"),

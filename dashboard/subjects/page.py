@@ -113,7 +113,7 @@ def _read(request: HttpRequest, registry: Registry, name: SubjectName) -> _Subje
 
 
 def subject_page(request: HttpRequest, registry: str, subject: str, *, refused_note: Note | None = None) -> SubjectPage:
-    """The page of one subject; `given` is the description that a form had which was refused.
+    """The page of one subject; `refused_note` is the description of a form that was refused.
 
     Raises SubjectNotFound, VersionNotFound, InvalidName.
     """

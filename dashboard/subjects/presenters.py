@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 from dashboard.compatibility.presenters import SnippetLine
 from dashboard.components.badges import ChangeKind, Severity, SubjectHealth, Verdict
-from dashboard.components.widgets import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, Search
+from dashboard.components.widgets import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, SearchBox
 from dashboard.registries.policy_forms import WhatIfForm, WhyNot
 from dashboard.subjects.annotations import BulkForm, NotePart, OwnerChip, TagChip
 from dashboard.subjects.lifecycle import LeastPart, LifeMark, StandingPart
@@ -100,7 +100,7 @@ class SubjectList:
 
     frame: Frame
     registry: str
-    search: Search
+    search: SearchBox
     rows: tuple[SubjectRow, ...]
     paging: Paging
     problems: tuple[Problem, ...] = ()
@@ -182,7 +182,7 @@ class LivePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VersionRow:
+class SubjectVersionRow:
     """A version in the subject's table, newest first.
 
     `verdict` is against the predecessor under the level in force, None for the first and where that level asks nothing;
@@ -419,7 +419,7 @@ class SubjectPage:
     level_origin: str
     level_asks: str
     upgrade_order: str
-    versions: tuple[VersionRow, ...]
+    versions: tuple[SubjectVersionRow, ...]
     compare_url: str
     actions: tuple[Action, ...] = ()
     more: tuple[Action, ...] = ()

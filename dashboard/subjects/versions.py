@@ -20,7 +20,7 @@ from dashboard.components.translation import later
 from dashboard.components.widgets import Paging
 from dashboard.subjects.header import DOORS
 from dashboard.subjects.lifecycle import marks_of
-from dashboard.subjects.presenters import Lane, LaneCell, LaneHead, LaneStrip, LivePlace, VersionRow
+from dashboard.subjects.presenters import Lane, LaneCell, LaneHead, LaneStrip, LivePlace, SubjectVersionRow
 from registry.errors import VersionNotFound
 from registry.promotions.selectors import VersionTimeline
 from registry.subjects.history.version_presence import FIRST_OF_GROUP, NOT_ASKED, NOT_READ
@@ -47,10 +47,10 @@ def version_rows(
     lives: Mapping[int, VersionTimeline],
     order: list[str],
     selected: int,
-) -> tuple[VersionRow, ...]:
+) -> tuple[SubjectVersionRow, ...]:
     """A row a version, in the order of `infos`."""
     return tuple(
-        VersionRow(
+        SubjectVersionRow(
             version=info.version,
             schema_id=info.schema.schema_id,
             fingerprint=info.schema.fingerprint,

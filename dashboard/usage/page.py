@@ -181,7 +181,7 @@ def usage_page(
 ) -> UsagePage:
     """The use of a subject's versions; with `ask=1` the clusters are asked, some seconds at most each.
 
-    `given` is a client that was to be declared, and `refused` why it wasn't.
+    `refused_values` is the form of a client that was refused, and `refused` says why.
 
     Raises SubjectNotFound, RegistryNotFound.
     """

@@ -15,7 +15,7 @@ from dashboard.components.widgets import (
     Frame,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.notifications.inbox import (
@@ -174,7 +174,7 @@ ADD_ROLE = ChangeForm(
     fields=(Field(name="username", label="Person", required=True), Field(name="role", label="Role", kind="select", choices=(Choice(value="reader", label="reader"),)), Field(name="subject_pattern", label="Subjects", value="*", code=True, help="A pattern like orders-*.")),
 )  # fmt: skip
 PEOPLE = PeoplePage(
-    frame=own("People and groups"), search=Search(url="/ui/people", label="Search people"),
+    frame=own("People and groups"), search=SearchBox(url="/ui/people", label="Search people"),
     people=(
         PersonRow(username="steward", email="steward@example.com", active=True, ways="password", last_sign_in=ago(hours=1), groups=("data office", ARABIC), grants=GRANTS, switch=SHUT),
         PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Open again", loses="")),

@@ -17,7 +17,7 @@ from dashboard.components.widgets import (
     Link,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.findings.presenters import (
@@ -228,7 +228,7 @@ FINDINGS = (
             source=CHECKPOINT, source_kind=SourceKind.STATE_STORE, state=FindingState.ACKNOWLEDGED),
     finding(f"A name that others chose: {HOSTILE}", Severity.NOTICE, LONG, state=FindingState.RESOLVED, count=1_204_331, environment=PROD),
 )  # fmt: skip
-FINDING_SEARCH = Search(
+FINDING_SEARCH = SearchBox(
     url="/ui/findings", label="Search findings", placeholder="orders",
     filters=(
         Filter(name="severity", label="Severity", choices=(Choice(value="", label="Any severity", selected=True), Choice(value="break", label="Break", count=2))),
@@ -250,9 +250,11 @@ FINDING_LIST = FindingList(
 )  # fmt: skip
 NONE_YET = Paging(first=0, last=0)
 FINDING_LIST_CLEAN = replace(
-    FINDING_LIST, rows=(), search=Search(url="/ui/findings"), paging=NONE_YET, clean="No drift in 5,120 messages over 12 partitions and 40 rows of 2 state variables, 2026-11-23 10:02–10:07 UTC.", clean_at=ago(minutes=2), next_scan_at=ago(minutes=-28)
+    FINDING_LIST, rows=(), search=SearchBox(url="/ui/findings"), paging=NONE_YET, clean="No drift in 5,120 messages over 12 partitions and 40 rows of 2 state variables, 2026-11-23 10:02–10:07 UTC.", clean_at=ago(minutes=2), next_scan_at=ago(minutes=-28)
 )  # fmt: skip
-FINDING_LIST_UNKNOWN = replace(FINDING_LIST, rows=(), search=Search(url="/ui/findings"), paging=NONE_YET, coverage="")
+FINDING_LIST_UNKNOWN = replace(
+    FINDING_LIST, rows=(), search=SearchBox(url="/ui/findings"), paging=NONE_YET, coverage=""
+)
 FINDING_LIST_NO_MATCH = replace(
     FINDING_LIST, rows=(), paging=NONE_YET, search=replace(FINDING_SEARCH, query="zz", active=(ActiveFilter(label="severity: break", url="?"),))
 )  # fmt: skip

@@ -15,7 +15,7 @@ from dashboard.components.widgets import (
     Link,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.findings.presenters import Bulk
@@ -54,7 +54,7 @@ MANAGE = (
     Action(label="Remove", url="/ui/sources/1/remove", icon="x", tone="danger"),
 )
 TOPICS = TopicTable(
-    search=Search(
+    search=SearchBox(
         url="/ui/sources/1", label="Search topics",
         filters=(Filter(name="show", label="Which topics", choices=(Choice(value="", label="All topics", selected=True, count=230), Choice(value="problem", label="Unreadable", count=3))),),
     ),

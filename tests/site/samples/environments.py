@@ -17,7 +17,7 @@ from dashboard.components.widgets import (
     Link,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
@@ -47,7 +47,7 @@ BOARD = EnvironmentBoard(
         EnvironmentRule(environment=STAGING, rule="Open. Requests take 1 review; the requester may approve.", url="/gallery/environment", subjects=398, level="BACKWARD", mode="READWRITE"),
         EnvironmentRule(environment=PROD, rule="Closed: it changes by releases. 1 review by somebody else.", url="/gallery/environment", subjects=377, level="FULL_TRANSITIVE", mode="READONLY", alarm="The glass is broken until 14:20, by admin."),
     ),
-    search=Search(
+    search=SearchBox(
         url="/ui/environments", placeholder="orders", label="Search subjects", active=(ActiveFilter(label="show: behind", url="/ui/environments"),),
         filters=(Filter(name="show", label="Show", choices=(Choice(value="", label="All subjects"), Choice(value="behind", label="Behind", selected=True), Choice(value="blocked", label="Blocked"), Choice(value="id differs", label="Id differs"), Choice(value="different content", label="Same number, different content"))),),
     ),
@@ -67,7 +67,7 @@ BOARD = EnvironmentBoard(
     ways=(Choice(value="dev>staging", label="from dev to staging", selected=True), Choice(value="staging>prod", label="from staging to prod")),
     preview=Action(label="Preview as one plan", url=ASK), export_url="/ui/promotions/plan.json",
 )  # fmt: skip
-BOARD_EMPTY = replace(BOARD, rows=(), search=Search(url="/ui/environments"), paging=Paging(first=0, last=0))
+BOARD_EMPTY = replace(BOARD, rows=(), search=SearchBox(url="/ui/environments"), paging=Paging(first=0, last=0))
 BOARD_NO_MATCH = replace(BOARD, rows=(), paging=Paging(first=0, last=0))
 BOARD_ALONE = replace(BOARD_EMPTY, rules=BOARD.rules[:1], ways=(), preview=None, alone=True)
 BOARD_READER = replace(

@@ -27,7 +27,7 @@ from dashboard.components.widgets import (
     Link,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
 from dashboard.promotions.plan import (
@@ -95,7 +95,7 @@ REQUESTS = (
     request(9, LONG, "version 12", RequestState.FAILED, requested_at=ago(days=40), blocked="1 of 3 steps is done: prod didn’t answer."),
     request(8, "orders-key", "version 1", RequestState.WITHDRAWN, requested_at=ago(days=41)),
 )  # fmt: skip
-SEARCH = Search(
+SEARCH = SearchBox(
     url="/ui/promotions", placeholder="orders-value", label="Search requests",
     filters=(
         Filter(name="state", label="State", choices=(Choice(value="", label="Any state", selected=True), Choice(value="open", label="Open", count=3))),
@@ -140,7 +140,7 @@ TOGETHER_ALL_LEFT = replace(TOGETHER_PAGE, rows=())
 LIST_EMPTY = replace(
     LIST,
     rows=(),
-    search=Search(url="/ui/promotions"),
+    search=SearchBox(url="/ui/promotions"),
     paging=Paging(first=0, last=0),
     request=replace(REQUEST, allowed=False, reason="Your role is reader: stewards and admins request promotions."),
 )
@@ -373,7 +373,7 @@ PROMOTION_FAILED = replace(
 )  # fmt: skip
 
 AUDIT = AuditList(
-    frame=frame("Audit", Section.AUDIT), search=Search(
+    frame=frame("Audit", Section.AUDIT), search=SearchBox(
         url="/ui/audit", placeholder="steward", label="Search the log",
         filters=(
             Filter(name="door", label="Through", choices=(Choice(value="", label="Any door", selected=True), Choice(value="ui", label="this site"))),
@@ -400,4 +400,4 @@ AUDIT = AuditList(
     ),
     paging=Paging(first=1, last=4, next_url="?before=909"),
 )  # fmt: skip
-AUDIT_EMPTY = replace(AUDIT, rows=(), search=Search(url="/ui/audit"), paging=Paging(first=0, last=0))
+AUDIT_EMPTY = replace(AUDIT, rows=(), search=SearchBox(url="/ui/audit"), paging=Paging(first=0, last=0))

@@ -27,7 +27,7 @@ from dashboard.compatibility.presenters import (
     SyntaxProblem,
     snippet,
 )
-from dashboard.components.badges import Evidence, LintWeight, Verdict, Weight
+from dashboard.components.badges import EvidenceKind, LintWeight, Verdict, Weight
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Action, Choice, Crumb, Field, Problem, Section
 from dashboard.subjects.annotations import TagChip
@@ -244,15 +244,15 @@ RESULT = ReportResult(
 EVIDENCE = DataEvidence(
     notes=(
         EvidenceNote(
-            weight=Evidence.ON_PAPER,
+            weight=EvidenceKind.ON_PAPER,
             path="Order.fax",
             sentence="Breaking on paper: Order.fax is null in all 2.1 million messages since 2026-11-01.",
         ),
         EvidenceNote(
-            weight=Evidence.CONTRADICTED,
+            weight=EvidenceKind.CONTRADICTED,
             sentence="Fine on paper: 3.3 % of the last 300 messages would fail. First: offset 0 of partition 0.",
         ),
-        EvidenceNote(weight=Evidence.PARTLY, path=HOSTILE, sentence=HOSTILE),
+        EvidenceNote(weight=EvidenceKind.PARTLY, path=HOSTILE, sentence=HOSTILE),
     ),
     replay=ReplayResult(
         topic="orders",

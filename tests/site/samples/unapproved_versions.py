@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.widgets import Action, ActiveFilter, Choice, Field, Filter, Link, Paging, Search, Section
+from dashboard.components.widgets import Action, ActiveFilter, Choice, Field, Filter, Link, Paging, SearchBox, Section
 from dashboard.environments.unapproved_versions import UnapprovedVersionRow, UnapprovedVersionsPage
 from dashboard.subjects.lifecycle import LifeMark, LifeState
 from tests.site.samples.cast import HOSTILE, LONG, PROD, STAGING, ago, frame
@@ -24,7 +24,7 @@ HELD = replace(
 )
 GHOSTS = UnapprovedVersionsPage(
     frame=frame("Ghosts", Section.PROMOTIONS),
-    search=Search(
+    search=SearchBox(
         url="/ui/ghosts", label="Search subjects", placeholder="orders",
         filters=(Filter(name="state", label="Decided", choices=(Choice(value="", label="Any"), Choice(value="undecided", label="Undecided"))),),
     ),
