@@ -40,7 +40,7 @@ django.setup()
 from django.core.management import call_command
 from django.db import connection, transaction
 from registry.access.roles import system_actor
-from registry.subjects.services.registries import delete_registry, ensure_registry
+from registry.subjects.policy.registries import delete_registry, ensure_registry
 by = system_actor("program", "command")
 def make(name):
     with transaction.atomic():

@@ -258,6 +258,8 @@ class Endless:
         print("stream closed", flush=True)
 wsgi.application = application
 sys.modules["dashboard.wsgi"] = wsgi
+import django
+django.setup()
 from dashboard.asgi import application
 """
 
@@ -272,7 +274,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]
     process = subprocess.Popen(
         [sys.executable, "-m", "granian", *options],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SECRET_KEY": "of the tests"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "SECRET_KEY": "of the tests",
+            "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+        },
         stdout=output,
         stderr=subprocess.STDOUT,
     )

@@ -16,7 +16,7 @@ _PROGRAM = """
 import asyncio, gc, sys
 from unittest import mock
 from dashboard.asgi import application
-from registry.subjects import schema_children
+from registry.subjects.engine import schema_workers
 
 async def begin():
     messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
@@ -27,7 +27,7 @@ async def begin():
     await application({"type": "lifespan"}, receive, send)
 
 assert "dashboard.page_urls" not in sys.modules
-with mock.patch.object(schema_children, "prestart"):
+with mock.patch.object(schema_workers, "prestart"):
     asyncio.run(begin())
 print(*gc.get_threshold(), gc.get_freeze_count() > 100_000, len(gc.get_objects()) < gc.get_freeze_count() // 10)
 print("dashboard.page_urls" in sys.modules)

@@ -236,7 +236,7 @@ def test_sixteen_threads_of_mixed_jobs_get_right_answers(make: Callable[..., Poo
 
 PARENT = """
 import os, sys, threading, time
-from registry.sandbox.limits import Limits
+from registry.sandbox.process import Limits
 from registry.sandbox.process import sweep_folders
 from registry.sandbox.pool import Pool
 pool = Pool(Limits(children=2, seconds=60.0), program="tests.sandbox.bombs")
