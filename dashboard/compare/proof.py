@@ -18,7 +18,7 @@ from dashboard.components.badges import EvidenceKind
 from dashboard.components.diff import TextDiff, laid_out, laid_out_diff
 from dashboard.components.translation import later
 from registry.access.roles import Actor, refusal
-from registry.formats.assessment import Parting, Rename
+from registry.formats.assessment import Parting, SuspectedRename
 from registry.formats.base import Answer, Witness
 from registry.promotions.requests.schema_changes import ACTION, decided_renames
 from registry.subjects.versions.qualified_names import SubjectName
@@ -231,7 +231,7 @@ def _laid_out(text: str) -> str:
         return text
 
 
-def rename_views(renames: Sequence[Rename], text: str, limit: int | None = None) -> tuple[RenameView, ...]:
+def rename_views(renames: Sequence[SuspectedRename], text: str, limit: int | None = None) -> tuple[RenameView, ...]:
     """Suspected renames, the likeliest first and at most `limit`; `text` is the new schema's, which their edits change."""
     ordered = sorted(renames, key=lambda item: -item.score)[:limit]
     return tuple(

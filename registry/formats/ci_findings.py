@@ -33,7 +33,7 @@ _DEPENDANT_CURE: Final = "let the other subject go on referring to an earlier ve
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CiFinding:
     """One finding: its rule with what is said of it, how heavy it is, and where. `version` is the one it is against."""
 
     rule: str
@@ -47,14 +47,14 @@ class Told:
     version: int | None = None
 
 
-def told_of(assessment: Assessment) -> tuple[Told, ...]:
+def assessment_findings(assessment: Assessment) -> tuple[CiFinding, ...]:
     """All findings of the level that counts, the clients and the subjects that would break, and advice on the schema alone."""
     report = assessment.report
     broken = [item for item in assessment.dependants if item.answer == "no"]
     return (
         *(_item(report, item) for item in report.items),
         *(
-            Told(
+            CiFinding(
                 RENAME_RULE,
                 "warning",
                 rename.message,
@@ -65,12 +65,14 @@ def told_of(assessment: Assessment) -> tuple[Told, ...]:
             for rename in assessment.renames
         ),
         *(
-            Told(CLIENT_RULE, "warning", client.sentence, why=_CLIENT_WHY, cure=_CLIENT_CURE, version=client.version)
+            CiFinding(
+                CLIENT_RULE, "warning", client.sentence, why=_CLIENT_WHY, cure=_CLIENT_CURE, version=client.version
+            )
             for client in assessment.clients
             if client.answer == "no"
         ),
         *(
-            Told(
+            CiFinding(
                 DEPENDANT_RULE,
                 "warning",
                 f"{item.subject} version {item.version} refers to it: {item.message}",
@@ -83,9 +85,9 @@ def told_of(assessment: Assessment) -> tuple[Told, ...]:
     )
 
 
-def told_of_error(error: InvalidSchema) -> Told:
+def syntax_finding(error: InvalidSchema) -> CiFinding:
     """A text that doesn't parse."""
-    return Told(
+    return CiFinding(
         SYNTAX_RULE,
         "error",
         error.message,
@@ -96,13 +98,13 @@ def told_of_error(error: InvalidSchema) -> Told:
     )
 
 
-def _item(report: Report, item: ReportItem) -> Told:
+def _item(report: Report, item: ReportItem) -> CiFinding:
     """What decides is an error; a loss that the level lets pass is a warning, the rest is a note."""
     level: Level = (
         "error" if item.severity in DECISIVE[report.profile] else "warning" if item.severity != "warning" else "note"
     )
     reading = READING[item.direction].format(item.against_version)
-    return Told(
+    return CiFinding(
         item.rule,
         level,
         f"{item.message} ({reading})",
@@ -115,8 +117,8 @@ def _item(report: Report, item: ReportItem) -> Told:
     )
 
 
-def _advice(item: LintFinding) -> Told:
-    return Told(
+def _advice(item: LintFinding) -> CiFinding:
+    return CiFinding(
         item.rule,
         "warning" if item.weight == "warning" else "note",
         f"{item.message} ({item.more} more places)" if item.more else item.message,
@@ -143,42 +145,42 @@ def assessment_sarif(assessment: Assessment, *, subject: str = "", file: str = "
         "isCompatible": report.is_compatible,
         "verdict": report.verdict,
         "versions": list(report.versions),
-        "levels": {name: found.is_compatible for name, found in assessment.strip.reports.items()},
+        "levels": {name: level_report.is_compatible for name, level_report in assessment.strip.reports.items()},
     }
-    return _sarif_document(told_of(assessment), file or _FILES[assessment.schema_type], about)
+    return _sarif_document(assessment_findings(assessment), file or _FILES[assessment.schema_type], about)
 
 
 def syntax_sarif(error: InvalidSchema, *, subject: str = "", file: str = "") -> str:
     """A text that doesn't parse: the one error, with its line and column."""
-    return _sarif_document((told_of_error(error),), file or "schema", {"subject": subject, "isCompatible": None})
+    return _sarif_document((syntax_finding(error),), file or "schema", {"subject": subject, "isCompatible": None})
 
 
-def _sarif_document(told: Sequence[Told], file: str, about: dict[str, Any]) -> str:
-    rules = {item.rule: item for item in reversed(told)}  # the first one of a rule speaks for it
+def _sarif_document(findings: Sequence[CiFinding], file: str, about: dict[str, Any]) -> str:
+    rules = {item.rule: item for item in reversed(findings)}  # the first one of a rule speaks for it
     order = {name: number for number, name in enumerate(sorted(rules))}
     driver = {"name": "Schemadesk", "version": CHECKER_VERSION, "rules": [_rule(rules[name]) for name in order]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(item, order[item.rule], file) for item in told],
+        "results": [_result(item, order[item.rule], file) for item in findings],
         "properties": about,
     }
     whole = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(whole, indent=2)  # ASCII: half a surrogate pair in a name stays an escape
 
 
-def _rule(item: Told) -> dict[str, Any]:
-    words = item.rule.replace("_", " ").lower()
+def _rule(item: CiFinding) -> dict[str, Any]:
+    text = item.rule.replace("_", " ").lower()
     return {
         "id": item.rule,
-        "shortDescription": {"text": words[:1].upper() + words[1:]},
-        "fullDescription": {"text": item.why or words},
-        "help": {"text": " ".join(filter(None, (item.why, f"Cure: {item.cure}." if item.cure else ""))) or words},
+        "shortDescription": {"text": text[:1].upper() + text[1:]},
+        "fullDescription": {"text": item.why or text},
+        "help": {"text": " ".join(filter(None, (item.why, f"Cure: {item.cure}." if item.cure else ""))) or text},
         "defaultConfiguration": {"level": item.level},
     }
 
 
-def _result(item: Told, index: int, file: str) -> dict[str, Any]:
+def _result(item: CiFinding, index: int, file: str) -> dict[str, Any]:
     return {
         "ruleId": item.rule,
         "ruleIndex": index,
@@ -189,16 +191,16 @@ def _result(item: Told, index: int, file: str) -> dict[str, Any]:
     }
 
 
-def _location(item: Told, file: str) -> dict[str, Any]:
+def _location(item: CiFinding, file: str) -> dict[str, Any]:
     # quote() takes no half of a surrogate pair
     physical: dict[str, Any] = {"artifactLocation": {"uri": quote(file.encode("utf-8", "replace"))}}
     if item.line is not None:
         physical["region"] = {"startLine": item.line} | ({"startColumn": item.column} if item.column else {})
-    found: dict[str, Any] = {"physicalLocation": physical}
+    location: dict[str, Any] = {"physicalLocation": physical}
     if item.path:
         name = item.path.rpartition(".")[2]
-        found["logicalLocations"] = [{"fullyQualifiedName": item.path, "name": name, "kind": "member"}]
-    return found
+        location["logicalLocations"] = [{"fullyQualifiedName": item.path, "name": name, "kind": "member"}]
+    return location
 
 
 #: what XML 1.0 can't hold, not even as a reference
@@ -218,16 +220,16 @@ def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "
         of_pair.setdefault((item.against_version, item.direction), []).append(item)
     for number in report.versions:
         for direction in level_named(report.level).directions:
-            found = of_pair.get((number, direction), [])
-            decisive = [item for item in found if item.severity in DECISIVE[report.profile]]
-            cases.append(_compared(number, direction, decisive, [i for i in found if i not in decisive], subject, file))
+            items = of_pair.get((number, direction), [])
+            decisive = [item for item in items if item.severity in DECISIVE[report.profile]]
+            cases.append(_compared(number, direction, decisive, [i for i in items if i not in decisive], subject, file))
     if assessment.clients:
         lines = [client.sentence for client in assessment.clients]
-        cases.append(_case("declared clients", subject, file, said="\n".join(lines)))
+        cases.append(_case("declared clients", subject, file, output="\n".join(lines)))
     if assessment.dependants:
         lines = [f"{item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
-        cases.append(_case("subjects that refer to it", subject, file, said="\n".join(lines)))
-    cases.append(_case("lint", subject, file, said="\n".join(map(lint_text, assessment.lint))))
+        cases.append(_case("subjects that refer to it", subject, file, output="\n".join(lines)))
+    cases.append(_case("lint", subject, file, output="\n".join(map(lint_text, assessment.lint))))
     return _junit_document(
         cases, subject, {"level": report.level, "profile": report.profile, "checker": CHECKER_VERSION}
     )
@@ -235,9 +237,9 @@ def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "
 
 def syntax_junit(error: InvalidSchema, *, subject: str = "", file: str = "") -> str:
     """A text that doesn't parse: one test, which ends with an error."""
-    told = told_of_error(error)
+    finding = syntax_finding(error)
     case = _case("it parses", subject, file)
-    _fault(case, "error", told.message, SYNTAX_RULE, f"{error.placed}\n{told.why}")
+    _fault(case, "error", finding.message, SYNTAX_RULE, f"{error.placed}\n{finding.why}")
     return _junit_document([case], subject, {"checker": CHECKER_VERSION})
 
 
@@ -266,7 +268,7 @@ def _compared(
     file: str,
 ) -> ElementTree.Element:
     name = READING[direction].format(number)
-    case = _case(name, subject, file, said="\n\n".join(map(item_text, others)))
+    case = _case(name, subject, file, output="\n\n".join(map(item_text, others)))
     if decisive:
         first = decisive[0]
         more = f" (and {len(decisive) - 1} more)" if len(decisive) > 1 else ""
@@ -281,11 +283,11 @@ def _rules(items: Iterable[ReportItem]) -> str:
     return " ".join(dict.fromkeys(item.rule for item in items))
 
 
-def _case(name: str, subject: str, file: str, *, said: str = "") -> ElementTree.Element:
-    held = {"name": _held(name), "classname": _held(subject, "schema"), "time": "0"}
-    case = ElementTree.Element("testcase", held | ({"file": _held(file)} if file else {}))
-    if said:
-        ElementTree.SubElement(case, "system-out").text = _held(said, longest=None)
+def _case(name: str, subject: str, file: str, *, output: str = "") -> ElementTree.Element:
+    attributes = {"name": _held(name), "classname": _held(subject, "schema"), "time": "0"}
+    case = ElementTree.Element("testcase", attributes | ({"file": _held(file)} if file else {}))
+    if output:
+        ElementTree.SubElement(case, "system-out").text = _held(output, longest=None)
     return case
 
 

@@ -46,8 +46,8 @@ def without_comments(text: str) -> str:
         return text
 
     def blank(match: re.Match[str]) -> str:
-        found = match.group()
-        return found if found[0] == '"' else _NOT_LINE_END.sub(" ", found)
+        token = match.group()
+        return token if token[0] == '"' else _NOT_LINE_END.sub(" ", token)
 
     return _COMMENT_OR_STRING.sub(blank, text)
 
@@ -169,10 +169,10 @@ class DuplicateKey(Exception):
 
 def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
     """The problem as the error that callers see, with line and column."""
-    found = position(text, problem.pointer)
-    if found is None:
+    line_and_column = position(text, problem.pointer)
+    if line_and_column is None:
         return InvalidSchema(problem.message, pointer=problem.pointer)
-    line, column = found
+    line, column = line_and_column
     return InvalidSchema(problem.message, line=line, column=column, pointer=problem.pointer)
 
 

@@ -114,7 +114,7 @@ class LintFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LintViolation:
     """Where a rule isn't followed: its path for people, its pointer, and what the sentence is about."""
 
     rule: str
@@ -123,34 +123,38 @@ class Place:
     values: Mapping[str, str] = field(default_factory=dict)
 
 
-def findings_at(places: Iterable[Place], position: Callable[[str], tuple[int, int] | None]) -> tuple[LintFinding, ...]:
+def findings_at(
+    violations: Iterable[LintViolation], position: Callable[[str], tuple[int, int] | None]
+) -> tuple[LintFinding, ...]:
     """The places as advice: warnings first, of each rule the first in the text, the last of them with how many follow."""
-    by_rule: dict[str, list[Place]] = {}
-    for place in places:
-        by_rule.setdefault(place.rule, []).append(place)
+    by_rule: dict[str, list[LintViolation]] = {}
+    for violation in violations:
+        by_rule.setdefault(violation.rule, []).append(violation)
     return tuple(
-        _finding(LINT_RULES[rule], place, position, len(by_rule[rule]) - MAX_PLACES if number == MAX_PLACES else 0)
+        _finding(LINT_RULES[rule], violation, position, len(by_rule[rule]) - MAX_PLACES if number == MAX_PLACES else 0)
         for rule in sorted(by_rule, key=_ORDER.__getitem__)
-        for number, place in enumerate(by_rule[rule][:MAX_PLACES], start=1)
+        for number, violation in enumerate(by_rule[rule][:MAX_PLACES], start=1)
     )
 
 
-def _finding(rule: LintRule, place: Place, position: Callable[[str], tuple[int, int] | None], more: int) -> LintFinding:
-    line, column = (position(place.pointer) if place.pointer is not None else None) or (None, None)
+def _finding(
+    rule: LintRule, violation: LintViolation, position: Callable[[str], tuple[int, int] | None], more: int
+) -> LintFinding:
+    line, column = (position(violation.pointer) if violation.pointer is not None else None) or (None, None)
     return LintFinding(
         rule=rule.id,
         weight=rule.weight,
-        path=place.path,
+        path=violation.path,
         line=line,
         column=column,
-        message=rule.sentence.format_map(place.values),
+        message=rule.sentence.format_map(violation.values),
         why=rule.why,
-        cure=rule.cure.format_map(place.values),
+        cure=rule.cure.format_map(violation.values),
         more=more,
     )
 
 
-def mixed_names(named: Sequence[tuple[str, str, str | None]]) -> list[Place]:
+def mixed_names(named: Sequence[tuple[str, str, str | None]]) -> list[LintViolation]:
     """Of (name, path, pointer) those whose style isn't the one that most have; none where no style has the most."""
     counts: dict[str, int] = {}
     for name, _, _ in named:
@@ -161,7 +165,7 @@ def mixed_names(named: Sequence[tuple[str, str, str | None]]) -> list[Place]:
         return []
     usual = max(counts, key=counts.__getitem__)
     return [
-        Place(
+        LintViolation(
             "NAMES_MIXED",
             path,
             pointer,

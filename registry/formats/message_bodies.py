@@ -16,7 +16,7 @@ from registry.formats.avro.datum import plain
 from registry.formats.avro.model import Record
 from registry.formats.base import ParsedSchema, Resolution, SchemaFormat
 from registry.formats.json_schema import data as json_data
-from registry.formats.json_schema.data import data_path, reader_place, refusals_of
+from registry.formats.json_schema.data import data_path, reader_location, validation_failures
 from registry.formats.json_schema.model import root_path
 from registry.formats.protobuf import decoding as protobuf
 from registry.formats.protobuf.resolution import BodyReader
@@ -39,7 +39,7 @@ class DecodedBody:
     problems: tuple[str, ...] = ()
 
 
-class Replay(Protocol):
+class BodyReplay(Protocol):
     """Reads bodies of one writer with one reader."""
 
     def __call__(self, body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
@@ -57,7 +57,7 @@ def decode_body(
     return _DECODERS[engine.name](schema, body, indexes)
 
 
-def replay_of(engine: SchemaFormat, reader: ParsedSchema, writer: ParsedSchema) -> Replay:
+def replay_of(engine: SchemaFormat, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
     """A replay for a pair of schemas of one format."""
     return _REPLAYS[engine.name](reader, writer)
 
@@ -87,9 +87,9 @@ def _decode_protobuf(schema: ParsedSchema, body: bytes, indexes: tuple[int, ...]
 def _decode_json(schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None) -> DecodedBody:
     value = json_value(body)
     validator = json_data.validator_for(schema.model)
-    found = refusals_of(validator, value)
-    problems = tuple(f"{data_path(schema.model, item.instance_path)}: {item.message}" for item in found)
-    if not found and not json_data.is_valid(validator, value):
+    failures = validation_failures(validator, value)
+    problems = tuple(f"{data_path(schema.model, item.instance_path)}: {item.message}" for item in failures)
+    if not failures and not json_data.is_valid(validator, value):
         problems = (TOO_LONG,)
     return DecodedBody(value, root_path(schema.model), (), problems[:MAX_PROBLEMS])
 
@@ -122,7 +122,7 @@ _DECODERS: Final[Mapping[str, Callable[[ParsedSchema, bytes, tuple[int, ...] | N
 # -- another reader -------------------------------------------------------------------------------------------------
 
 
-def _replay_avro(reader: ParsedSchema, writer: ParsedSchema) -> Replay:
+def _replay_avro(reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
     def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
         _check_size(body)
         return avro.resolve_body(reader.model, writer.model, body)
@@ -130,7 +130,7 @@ def _replay_avro(reader: ParsedSchema, writer: ParsedSchema) -> Replay:
     return replay
 
 
-def _replay_protobuf(reader: ParsedSchema, writer: ParsedSchema) -> Replay:
+def _replay_protobuf(reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
     bodies = BodyReader(reader.model, writer.model)
 
     def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
@@ -142,7 +142,7 @@ def _replay_protobuf(reader: ParsedSchema, writer: ParsedSchema) -> Replay:
     return replay
 
 
-def _replay_json(reader: ParsedSchema, writer: ParsedSchema) -> Replay:
+def _replay_json(reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
     """A value is read as it is or refused; the place is the schema's, as names in data are data."""
     validators = [json_data.validator_for(schema.model) for schema in (writer, reader)]
 
@@ -153,16 +153,16 @@ def _replay_json(reader: ParsedSchema, writer: ParsedSchema) -> Replay:
             raise InvalidDatum("the value isn't valid under the schema that it was written with")
         if json_data.is_valid(validators[1], value):
             return Resolution(value, "", value)
-        found = refusals_of(validators[1], value)
-        places = dict.fromkeys(
-            f"#{reader_place(reader.model, item.schema_path).pointer} ({item.keyword})" for item in found
+        failures = validation_failures(validators[1], value)
+        keywords = dict.fromkeys(
+            f"#{reader_location(reader.model, item.schema_path).pointer} ({item.keyword})" for item in failures
         )
-        return Resolution(value, "", error=f"refused by {', '.join(list(places)[:5])}" if places else TOO_LONG)
+        return Resolution(value, "", error=f"refused by {', '.join(list(keywords)[:5])}" if keywords else TOO_LONG)
 
     return replay
 
 
-_REPLAYS: Final[Mapping[str, Callable[[ParsedSchema, ParsedSchema], Replay]]] = {
+_REPLAYS: Final[Mapping[str, Callable[[ParsedSchema, ParsedSchema], BodyReplay]]] = {
     "AVRO": _replay_avro,
     "PROTOBUF": _replay_protobuf,
     "JSON": _replay_json,

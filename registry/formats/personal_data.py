@@ -90,10 +90,10 @@ class SchemaTags:
             return True
         while path not in self._known and path.endswith(("[]", "{}")):
             path = path[:-2]
-        if path in self._personal or (self.any_root and any(each.endswith(f".{path}") for each in self._personal)):
+        if path in self._personal or (self.any_root and any(field.endswith(f".{path}") for field in self._personal)):
             return True
         declared = path in self._known or path in self._maps or path in self._lists
-        inside = self.any_root and any(each.endswith(f".{path}") for each in self._known)
+        inside = self.any_root and any(field.endswith(f".{path}") for field in self._known)
         return bool(path) and not declared and not inside
 
     def masked(self, value: Any) -> Any:
@@ -131,28 +131,28 @@ def effective_tags(
 
     Fields that a pattern of the metadata's `sensitive` names are personal whatever their tags are.
     """
-    wanted, outer = {word.lower() for word in personal}, tuple(dict.fromkeys(around))
+    personal_tags, outer = {word.lower() for word in personal}, tuple(dict.fromkeys(around))
     tagging = _Patterns((metadata or {}).get("tags", {}), len(outline))
     hiding = _Patterns({name: [MASK] for name in (metadata or {}).get("sensitive", [])}, len(outline))
-    as_a_whole = any(tag.lower() in wanted for tag in outer)
+    as_a_whole = any(tag.lower() in personal_tags for tag in outer)
     has_patterns = bool(tagging or hiding)
-    found: list[FieldTags] = []
+    rows: list[FieldTags] = []
     open_rows: list[tuple[tuple[str, ...], bool]] = []  # of the rows around, by depth
     for row in outline:
-        given: tuple[str, ...] = ()
+        pattern_tags: tuple[str, ...] = ()
         is_hidden = False
         if has_patterns:
             del open_rows[row.depth :]
-            given, is_hidden = open_rows[-1] if open_rows else ((), False)
+            pattern_tags, is_hidden = open_rows[-1] if open_rows else ((), False)
             names = tuple(dict.fromkeys(_names(row)))
-            given, is_hidden = joined(given, tagging.of(names)), is_hidden or bool(hiding.of(names))
-            open_rows.append((given, is_hidden))
-        tags = joined(joined(outer, row.tags), given) if row.tags or given else outer
-        is_personal = as_a_whole or is_hidden or any(tag.lower() in wanted for tag in tags)
-        found.append(FieldTags(row.path, _data_path(row.path), tags, is_personal))
+            pattern_tags, is_hidden = joined(pattern_tags, tagging.of(names)), is_hidden or bool(hiding.of(names))
+            open_rows.append((pattern_tags, is_hidden))
+        tags = joined(joined(outer, row.tags), pattern_tags) if row.tags or pattern_tags else outer
+        is_personal = as_a_whole or is_hidden or any(tag.lower() in personal_tags for tag in tags)
+        rows.append(FieldTags(row.path, _data_path(row.path), tags, is_personal))
     # Without fields there is nothing that a pattern could name, as in a schema that is a text: then it names that.
-    bare = not outline and bool(hiding or any(tag.lower() in wanted for tag in tagging.all))
-    return SchemaTags(tuple(found), outer, as_a_whole or bare, any_root)
+    bare = not outline and bool(hiding or any(tag.lower() in personal_tags for tag in tagging.all))
+    return SchemaTags(tuple(rows), outer, as_a_whole or bare, any_root)
 
 
 def _data_path(path: str) -> str:
@@ -177,24 +177,24 @@ def _names(row: OutlineField) -> Iterator[str]:
 class _Patterns:
     """Patterns with their words: those that are names are looked up, few of the others are held against each field."""
 
-    def __init__(self, words: Mapping[str, Iterable[str]], fields: int) -> None:
-        self.all: tuple[str, ...] = tuple(dict.fromkeys(word for held in words.values() for word in held))
+    def __init__(self, patterns: Mapping[str, Iterable[str]], fields: int) -> None:
+        self.all: tuple[str, ...] = tuple(dict.fromkeys(word for tags in patterns.values() for word in tags))
         self._named: dict[str, tuple[str, ...]] = {}
         self._ends: dict[str, tuple[str, ...]] = {}
         self._wild: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         beyond: dict[str, None] = {}
         most = max(1, MAX_PAIRS // max(1, fields))
-        for pattern, held in words.items():
-            given = tuple(held)
+        for pattern, tags in patterns.items():
+            tags_given = tuple(tags)
             end = pattern.removeprefix("**.")
             if not _WILD.search(pattern):
-                self._named[pattern] = given
+                self._named[pattern] = tags_given
             elif end != pattern and not _WILD.search(end):
-                self._ends[end] = given
+                self._ends[end] = tags_given
             elif len(self._wild) < most and len(pattern) <= MAX_PATTERN:
-                self._wild.append((tuple(re.findall(r"\*\*|.", pattern, re.DOTALL)), given))
+                self._wild.append((tuple(re.findall(r"\*\*|.", pattern, re.DOTALL)), tags_given))
             else:
-                beyond |= dict.fromkeys(given)
+                beyond |= dict.fromkeys(tags_given)
         self._always = tuple(beyond)
 
     def __bool__(self) -> bool:
@@ -204,15 +204,15 @@ class _Patterns:
         """The words of all patterns that fit one of the names."""
         if not self.all:
             return ()
-        found = dict.fromkeys(self._always)
+        tags = dict.fromkeys(self._always)
         for name in names:
-            found |= dict.fromkeys(self._named.get(name, ()))
+            tags |= dict.fromkeys(self._named.get(name, ()))
             for end in _ends(name) if self._ends else ():
-                found |= dict.fromkeys(self._ends.get(end, ()))
-        for pattern, words in self._wild:
+                tags |= dict.fromkeys(self._ends.get(end, ()))
+        for pattern, pattern_tags in self._wild:
             if any(_fits(pattern, name) for name in names):
-                found |= dict.fromkeys(words)
-        return tuple(found)
+                tags |= dict.fromkeys(pattern_tags)
+        return tuple(tags)
 
 
 def _ends(name: str) -> Iterator[str]:
@@ -226,32 +226,32 @@ def _ends(name: str) -> Iterator[str]:
 
 def _fits(pattern: tuple[str, ...], name: str) -> bool:
     """Whether a name fits; each character once against each place of the pattern, whatever the pattern is."""
-    places = _opened({0}, pattern)
+    positions = _opened({0}, pattern)
     for character in name[:MAX_PATTERN]:
         after: set[int] = set()
-        for place in places:
-            if place == len(pattern):
+        for position in positions:
+            if position == len(pattern):
                 continue
-            sign = pattern[place]
+            sign = pattern[position]
             if sign == "**" or (sign == "*" and character != "."):
-                after.add(place)
+                after.add(position)
             elif sign == character or (sign == "?" and character != "."):
-                after.add(place + 1)
-        places = _opened(after, pattern)
-        if not places:
+                after.add(position + 1)
+        positions = _opened(after, pattern)
+        if not positions:
             return False
-    return len(pattern) in places or len(name) > MAX_PATTERN
+    return len(pattern) in positions or len(name) > MAX_PATTERN
 
 
-def _opened(places: set[int], pattern: tuple[str, ...]) -> set[int]:
+def _opened(positions: set[int], pattern: tuple[str, ...]) -> set[int]:
     """The places with those that are reached without a character: a star may stand for nothing."""
-    stack, found = list(places), set(places)
+    stack, opened = list(positions), set(positions)
     while stack:
-        place = stack.pop()
-        if place < len(pattern) and pattern[place] in ("*", "**") and place + 1 not in found:
-            found.add(place + 1)
-            stack.append(place + 1)
-    return found
+        position = stack.pop()
+        if position < len(pattern) and pattern[position] in ("*", "**") and position + 1 not in opened:
+            opened.add(position + 1)
+            stack.append(position + 1)
+    return opened
 
 
 @dataclass
@@ -289,7 +289,7 @@ class Placeholders:
         if below in self._paths:
             return below
         # the name of a union's branch, or the key of a map whose values are declared
-        if f"{path}{{}}" in self._paths or any(known.startswith(f"{path}{{}}.") for known in self._paths):
+        if f"{path}{{}}" in self._paths or any(declared.startswith(f"{path}{{}}.") for declared in self._paths):
             return f"{path}{{}}"
         if self._is_below_known(path):
             return path
@@ -298,7 +298,7 @@ class Placeholders:
     def _is_below_known(self, path: str) -> bool:
         """Whether the path is a declared field without declared parts: all inside of it is that field's value."""
         bare = path.removesuffix("[]")
-        return bare in self._paths and not any(known.startswith(f"{bare}.") for known in self._paths)
+        return bare in self._paths and not any(declared.startswith(f"{bare}.") for declared in self._paths)
 
 
 def _instead_of(value: Any) -> Any:

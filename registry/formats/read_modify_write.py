@@ -84,7 +84,7 @@ _MAX_READINGS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SimulationStep:
     """One step: who did what; `value` is the record as that client has it, `encoded` what is stored after the step.
 
     `fields` says what became of each field when the client read; empty in the first step. `error` is the decoder's
@@ -115,7 +115,7 @@ class Simulation:
     Where a client can't read what is stored, `steps` ends there with its error, and `resets` is empty.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[SimulationStep, ...]
     change: Change | None
     resets: tuple[FieldReset, ...] = ()
 
@@ -152,7 +152,7 @@ class Reset:
 
 
 def simulate_read_modify_write(
-    format: SchemaFormat | _Asked,
+    format: SchemaFormat | _CachedFormat,
     written_by: ParsedSchema,
     modified_by: ParsedSchema,
     read_by: ParsedSchema,
@@ -165,21 +165,23 @@ def simulate_read_modify_write(
     InvalidDatum if the datum isn't one of `written_by`, or the change leads to none of `modified_by`.
     """
     stored = format.resolve(written_by, written_by, datum)
-    first = Step("write", stored.datum, stored.encoded)
-    seen = format.resolve(modified_by, written_by, stored.datum)
-    if seen.error:
-        return Simulation((first, Step("read, modify, write back", None, stored.encoded, (), seen.error)), change)
-    modified = seen.value if change is None else apply_change(seen.value, change)
+    first = SimulationStep("write", stored.datum, stored.encoded)
+    view = format.resolve(modified_by, written_by, stored.datum)
+    if view.error:
+        return Simulation(
+            (first, SimulationStep("read, modify, write back", None, stored.encoded, (), view.error)), change
+        )
+    modified = view.value if change is None else apply_change(view.value, change)
     back = format.resolve(modified_by, modified_by, modified)
-    second = Step("read, modify, write back", back.datum, back.encoded, seen.fields)
+    second = SimulationStep("read, modify, write back", back.datum, back.encoded, view.fields)
     again = format.resolve(read_by, modified_by, back.datum)
-    third = Step("read again", again.value, back.encoded, again.fields, again.error)
+    third = SimulationStep("read again", again.value, back.encoded, again.fields, again.error)
     steps = (first, second, third)
     if again.error:
         return Simulation(steps, change)
     before = format.resolve(read_by, written_by, stored.datum)
     # What the change itself does is no reset: the same round without it is compared.
-    unchanged = again if change is None else format.resolve(read_by, modified_by, seen.value)
+    unchanged = again if change is None else format.resolve(read_by, modified_by, view.value)
     return Simulation(steps, change, tuple(_resets(before, unchanged)))
 
 
@@ -189,17 +191,17 @@ def find_resets(format: SchemaFormat, versions: Sequence[tuple[int, ParsedSchema
     `versions` are those in use at the same time, with their numbers. A pair of which one can't read the other has no
     resets: that it breaks is the compatibility check's to say. Raises InvalidInput for more than MAX_VERSIONS.
     """
-    distinct, asked = _distinct(versions), _Asked(format)
+    distinct, cached = _distinct(versions), _CachedFormat(format)
     if len(distinct) > MAX_VERSIONS:
         raise InvalidInput(
             f"{len(distinct)} different versions are too many to simulate: name the at most {MAX_VERSIONS} in use"
         )
-    found: list[Reset] = []
-    for known_in, known in distinct:
+    resets: list[Reset] = []
+    for known_in, version in distinct:
         for lost_in, other in distinct:
-            if known is not other:
-                found.extend(_pair_resets(asked, (known_in, known), (lost_in, other)))
-    return tuple(found)
+            if version is not other:
+                resets.extend(_pair_resets(cached, (known_in, version), (lost_in, other)))
+    return tuple(resets)
 
 
 def remedies(resets: Sequence[Reset]) -> tuple[Remedy, ...]:
@@ -227,7 +229,7 @@ def _distinct(versions: Sequence[tuple[int, ParsedSchema]]) -> list[tuple[int, P
     return list(by_fingerprint.values())
 
 
-class _Asked:
+class _CachedFormat:
     """A format's examples, and its last readings: a pair asks for the same one several times."""
 
     def __init__(self, format: SchemaFormat) -> None:
@@ -255,36 +257,38 @@ class _Asked:
         return self._readings[key]
 
 
-def _pair_resets(asked: _Asked, known: tuple[int, ParsedSchema], other: tuple[int, ParsedSchema]) -> Iterator[Reset]:
+def _pair_resets(
+    cached: _CachedFormat, version: tuple[int, ParsedSchema], other: tuple[int, ParsedSchema]
+) -> Iterator[Reset]:
     try:
-        datum = _telling_datum(asked, known[1], other[1])
-        if not simulate_read_modify_write(asked, known[1], other[1], known[1], datum).resets:
+        datum = _telling_datum(cached, version[1], other[1])
+        if not simulate_read_modify_write(cached, version[1], other[1], version[1], datum).resets:
             return
-        change = _some_change(asked, known[1], other[1], datum)
-        simulation = simulate_read_modify_write(asked, known[1], other[1], known[1], datum, change)
+        change = _some_change(cached, version[1], other[1], datum)
+        simulation = simulate_read_modify_write(cached, version[1], other[1], version[1], datum, change)
     except InvalidDatum:
         # The schema has no datum that can be made, or the other version can't write back what it read.
         return
-    told: set[str] = set()
+    paths: set[str] = set()
     for reset in simulation.resets:
         path = _CONCRETE.sub(lambda match: match.group()[0] + match.group()[-1], reset.path)
-        if path not in told:
-            told.add(path)
-            yield Reset(path, known[0], other[0], reset.before, reset.after, reset.is_default, simulation)
+        if path not in paths:
+            paths.add(path)
+            yield Reset(path, version[0], other[0], reset.before, reset.after, reset.is_default, simulation)
 
 
-def _telling_datum(asked: _Asked, known: ParsedSchema, other: ParsedSchema) -> Any:
+def _telling_datum(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema) -> Any:
     """A datum in which a field that is filled from its default differs from it; raises InvalidDatum if there is none.
 
     Where the example happens to hold a default, its values are varied as far as the schema takes that.
     """
-    datum = asked.example(known)
-    before, after = asked.resolve(known, known, datum), _round_trip(asked, known, other, datum)
+    datum = cached.example(schema)
+    before, after = cached.resolve(schema, schema, datum), _round_trip(cached, schema, other, datum)
     if after is None or not _hides_a_default(before, after):
         return datum
     for changes in _halved([Change(pointer, varied(value)) for pointer, value in scalar_places(datum)][:_MAX_VARIED]):
         candidate = apply_changes(datum, changes)
-        if _is_datum(asked, known, candidate):
+        if _is_datum(cached, schema, candidate):
             datum = candidate
             changes.clear()
     return datum
@@ -299,10 +303,10 @@ def _halved(changes: list[Change]) -> Iterator[list[Change]]:
             yield from _halved(half)
 
 
-def _round_trip(asked: _Asked, known: ParsedSchema, other: ParsedSchema, datum: Any) -> Resolution | None:
+def _round_trip(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema, datum: Any) -> Resolution | None:
     """What comes back from another version that writes back what it read; None if it can't read, or can't be read."""
-    seen = asked.resolve(other, known, datum)
-    again = None if seen.error else asked.resolve(known, other, seen.value)
+    view = cached.resolve(other, schema, datum)
+    again = None if view.error else cached.resolve(schema, other, view.value)
     return None if again is None or again.error else again
 
 
@@ -311,19 +315,19 @@ def _hides_a_default(before: Resolution, after: Resolution) -> bool:
     return any(item.outcome == "filled" and _same(values.get(item.path), item.read) for item in after.fields)
 
 
-def _some_change(asked: _Asked, known: ParsedSchema, other: ParsedSchema, datum: Any) -> Change | None:
+def _some_change(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema, datum: Any) -> Change | None:
     """A modification of a field that the other version has; None where none of the first ones is accepted."""
-    seen = asked.resolve(other, known, datum)
-    for pointer, value in list(scalar_places(seen.value))[:_MAX_VARIED] if not seen.error else ():
+    view = cached.resolve(other, schema, datum)
+    for pointer, value in list(scalar_places(view.value))[:_MAX_VARIED] if not view.error else ():
         change = Change(pointer, varied(value))
-        if _is_datum(asked, other, apply_change(seen.value, change)):
+        if _is_datum(cached, other, apply_change(view.value, change)):
             return change
     return None
 
 
-def _is_datum(asked: _Asked, schema: ParsedSchema, value: Any) -> bool:
+def _is_datum(cached: _CachedFormat, schema: ParsedSchema, value: Any) -> bool:
     try:
-        return not asked.resolve(schema, schema, value).error
+        return not cached.resolve(schema, schema, value).error
     except InvalidDatum:
         return False
 
@@ -334,12 +338,12 @@ def _resets(before: Resolution, after: Resolution) -> Iterator[FieldReset]:
     for item in before.fields:
         if item.outcome == "dropped":
             continue
-        found = _nearest(now, item.path)
-        if found is not None:
+        match = _nearest(now, item.path)
+        if match is not None:
             # A whole record that was filled has no row for each of its fields.
-            is_whole = found.path == item.path
-            if not is_whole or not _same(found.read, item.read):
-                yield FieldReset(item.path, item.read, found.read, found.outcome == "filled")
+            is_whole = match.path == item.path
+            if not is_whole or not _same(match.read, item.read):
+                yield FieldReset(item.path, item.read, match.read, match.outcome == "filled")
         elif not any(path.startswith(item.path) for path in now):
             yield FieldReset(item.path, item.read, None, False)
         else:

@@ -58,9 +58,9 @@ def changes_of(add: Iterable[EntityTags], remove: Iterable[EntityTags]) -> tuple
     )
 
 
-def with_any_of(found: Iterable[EntityTags], wanted: Sequence[str]) -> tuple[EntityTags, ...]:
+def with_any_of(entities: Iterable[EntityTags], tags: Sequence[str]) -> tuple[EntityTags, ...]:
     """The entities that have one of the tags at least; all of them where `*` is among these."""
-    return tuple(item for item in found if ANY in wanted or not set(wanted).isdisjoint(item.tags))
+    return tuple(item for item in entities if ANY in tags or not set(tags).isdisjoint(item.tags))
 
 
 def joined(outer: tuple[str, ...], own: Iterable[str]) -> tuple[str, ...]:
@@ -69,18 +69,18 @@ def joined(outer: tuple[str, ...], own: Iterable[str]) -> tuple[str, ...]:
 
 
 def _by_entity(items: Iterable[EntityTags]) -> dict[Entity, dict[str, None]]:
-    found: dict[Entity, dict[str, None]] = {}
+    tags: dict[Entity, dict[str, None]] = {}
     for item in items:
-        found.setdefault(item.entity, {}).update(dict.fromkeys(item.tags))
-    return found
+        tags.setdefault(item.entity, {}).update(dict.fromkeys(item.tags))
+    return tags
 
 
 def tags_in(properties: Any) -> tuple[str, ...]:
     """The tags of an object of a schema, each once; what is no text stands as JSON writes it."""
-    found = properties.get(PROPERTY) if isinstance(properties, Mapping) else None
-    if not isinstance(found, list | tuple):
+    tags = properties.get(PROPERTY) if isinstance(properties, Mapping) else None
+    if not isinstance(tags, list | tuple):
         return ()
-    return tuple(dict.fromkeys(tag if isinstance(tag, str) else json.dumps(tag, default=str) for tag in found))
+    return tuple(dict.fromkeys(tag if isinstance(tag, str) else json.dumps(tag, default=str) for tag in tags))
 
 
 def no_such_path(path: str) -> InvalidSchema:
@@ -103,7 +103,7 @@ def write_tags(text: str, tags_at: Mapping[str, Sequence[str]]) -> str:
 
 
 def _splices(document: TextEdit, pointer: str, tags: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Start, end and new text of what changes for one object: one place or none."""
+    """Start, end and new text of what changes for one object: one end or none."""
     try:
         node = document.node(pointer)
     except NoSuchPlace:
@@ -114,8 +114,8 @@ def _splices(document: TextEdit, pointer: str, tags: Sequence[str]) -> list[tupl
     if PROPERTY not in node.keys:
         if not tags:
             return []
-        place = node.ends[-1] if node.ends else node.start + 1
-        return [(place, place, f"{', ' if node.ends else ''}{json.dumps(PROPERTY)}: {source}")]
+        end = node.ends[-1] if node.ends else node.start + 1
+        return [(end, end, f"{', ' if node.ends else ''}{json.dumps(PROPERTY)}: {source}")]
     index = node.keys.index(PROPERTY)
     start, end = node.starts[index], node.ends[index]
     if tags:

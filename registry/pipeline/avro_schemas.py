@@ -56,17 +56,17 @@ def _bare(schema: Any, depth: int) -> Any:
         return [_bare(branch, depth + 1) for branch in schema]
     if not isinstance(schema, dict) or "type" not in schema:
         raise SchemaNotUsable("the registered text is no Avro schema")
-    kept = {name: schema[name] for name in _KEPT if name in schema}
+    bare = {name: schema[name] for name in _KEPT if name in schema}
     if isinstance(schema.get("logicalType"), str) and schema["logicalType"] in CALENDARS:
-        kept["calendar"] = CALENDARS[schema["logicalType"]]
-    if isinstance(kept["type"], (dict, list)):
-        return _bare(kept["type"], depth + 1)
+        bare["calendar"] = CALENDARS[schema["logicalType"]]
+    if isinstance(bare["type"], (dict, list)):
+        return _bare(bare["type"], depth + 1)
     for inner in ("items", "values"):
-        if inner in kept:
-            kept[inner] = _bare(kept[inner], depth + 1)
-    if "fields" in kept:
-        kept["fields"] = [_bare_field(field, depth) for field in kept["fields"]]
-    return kept
+        if inner in bare:
+            bare[inner] = _bare(bare[inner], depth + 1)
+    if "fields" in bare:
+        bare["fields"] = [_bare_field(field, depth) for field in bare["fields"]]
+    return bare
 
 
 def _bare_field(field: Any, depth: int) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class NotMergeable(ValueError):
 
 
 @dataclass
-class Node:
+class TypeNode:
     """A type written out: its kind (of Avro), whether it may be null, and what lies below.
 
     `branches` are those of a writer's union in their order, True for null: the bytes begin with a branch's number.
@@ -135,8 +135,8 @@ class Node:
 
     kind: str
     nullable: bool = False
-    fields: dict[str, Node] = field(default_factory=dict)
-    inner: Node | None = None
+    fields: dict[str, TypeNode] = field(default_factory=dict)
+    inner: TypeNode | None = None
     symbols: tuple[str, ...] = ()
     size: int = 0
     calendar: str | None = None
@@ -149,7 +149,7 @@ class Path:
 
     path: str
     columns: tuple[str, ...]
-    node: Node
+    node: TypeNode
 
     @property
     def accessor(self) -> str:
@@ -162,7 +162,7 @@ class Path:
         return ".".join(("d", *self.columns[:-1]))
 
 
-def tree_of(schema: Any) -> Node:
+def tree_of(schema: Any) -> TypeNode:
     """A bare schema written out; raises NotMergeable."""
     return _Tree().node(schema, "", ())
 
@@ -173,7 +173,7 @@ class _Tree:
         self.namespaces: dict[str, str] = {}
         self.count = 0
 
-    def node(self, schema: Any, namespace: str, inside: tuple[str, ...]) -> Node:
+    def node(self, schema: Any, namespace: str, inside: tuple[str, ...]) -> TypeNode:
         self.count += 1
         if self.count > MOST_NODES:
             raise NotMergeable("the schema is too wide")
@@ -183,34 +183,34 @@ class _Tree:
             return self._reference(schema, namespace, inside)
         kind = schema["type"]
         if kind in _PRIMITIVES:
-            return Node(kind, nullable=kind == "null", calendar=schema.get("calendar"))
+            return TypeNode(kind, nullable=kind == "null", calendar=schema.get("calendar"))
         if kind in ("array", "map"):
-            return Node(kind, inner=self.node(schema["items" if kind == "array" else "values"], namespace, inside))
+            return TypeNode(kind, inner=self.node(schema["items" if kind == "array" else "values"], namespace, inside))
         if kind in ("record", "error", "enum", "fixed"):
             return self._named(schema, namespace, inside)
         return self._reference(str(kind), namespace, inside)
 
-    def _union(self, branches: list[Any], namespace: str, inside: tuple[str, ...]) -> Node:
+    def _union(self, branches: list[Any], namespace: str, inside: tuple[str, ...]) -> TypeNode:
         nulls = tuple(branch in ("null", {"type": "null"}) for branch in branches)
         others = [branch for branch, is_null in zip(branches, nulls, strict=True) if not is_null]
         if len(others) > 1:
             raise NotMergeable("a union has several types besides null")
         if not others:
-            return Node("null", nullable=True, branches=nulls)
+            return TypeNode("null", nullable=True, branches=nulls)
         node = self.node(others[0], namespace, inside)
         if node.branches:
             raise NotMergeable("a union stands in a union")
         return replace(node, nullable=node.nullable or any(nulls), branches=nulls)
 
-    def _reference(self, name: str, namespace: str, inside: tuple[str, ...]) -> Node:
+    def _reference(self, name: str, namespace: str, inside: tuple[str, ...]) -> TypeNode:
         if name in _PRIMITIVES:
-            return Node(name, nullable=name == "null")
+            return TypeNode(name, nullable=name == "null")
         for full in (name if "." in name or not namespace else f"{namespace}.{name}", name):
             if full in self.named:
                 return self._named(self.named[full], self.namespaces[full], inside)
         raise NotMergeable("a type isn't defined before its use")
 
-    def _named(self, schema: dict[str, Any], outer: str, inside: tuple[str, ...]) -> Node:
+    def _named(self, schema: dict[str, Any], outer: str, inside: tuple[str, ...]) -> TypeNode:
         name = str(schema.get("name", ""))
         namespace = name.rpartition(".")[0] if "." in name else str(schema.get("namespace", outer))
         full = name if "." in name or not namespace else f"{namespace}.{name}"
@@ -222,27 +222,27 @@ class _Tree:
             symbols = tuple(schema.get("symbols", ()))
             if not symbols or not all(isinstance(symbol, str) and _NAME.fullmatch(symbol) for symbol in symbols):
                 raise NotMergeable("an enum's symbols aren't names")
-            return Node("enum", symbols=symbols)
+            return TypeNode("enum", symbols=symbols)
         if kind == "fixed":
             size = schema.get("size")
             if not isinstance(size, int) or size < 0:
                 raise NotMergeable("a fixed has no size")
-            return Node("fixed", size=size)
-        node = Node("record")
+            return TypeNode("fixed", size=size)
+        node = TypeNode("record")
         for part in schema.get("fields", ()):
             node.fields[part["name"]] = self.node(part["type"], namespace, (*inside, full))
         return node
 
 
-def merged(one: Node, other: Node) -> Node:
+def merged(one: TypeNode, other: TypeNode) -> TypeNode:
     """The type that reads what both wrote; raises NotMergeable."""
     nullable = one.nullable or other.nullable
     if "null" in (one.kind, other.kind):
-        found = one if other.kind == "null" else other
-        return Node(found.kind, True, found.fields, found.inner, found.symbols, found.size, found.calendar)
+        typed = one if other.kind == "null" else other
+        return TypeNode(typed.kind, True, typed.fields, typed.inner, typed.symbols, typed.size, typed.calendar)
     if one.kind in _NUMBERS and other.kind in _NUMBERS:
         kind = one.kind if one.kind == other.kind else "long" if {one.kind, other.kind} == {"int", "long"} else "double"
-        return Node(kind, nullable, calendar=one.calendar if one.calendar == other.calendar else None)
+        return TypeNode(kind, nullable, calendar=one.calendar if one.calendar == other.calendar else None)
     if one.kind != other.kind or one.size != other.size:
         raise NotMergeable("a path has types that have nothing in common")
     fields = dict(one.fields)
@@ -250,50 +250,50 @@ def merged(one: Node, other: Node) -> Node:
         fields[name] = merged(fields[name], node) if name in fields else node
     inner = merged(one.inner, other.inner) if one.inner is not None and other.inner is not None else None
     symbols = tuple(dict.fromkeys((*one.symbols, *other.symbols)))
-    return Node(one.kind, nullable, fields, inner, symbols, one.size)
+    return TypeNode(one.kind, nullable, fields, inner, symbols, one.size)
 
 
-def common(trees: Mapping[_Name, Node]) -> tuple[Node | None, list[_Name]]:
+def common(trees: Mapping[_Name, TypeNode]) -> tuple[TypeNode | None, list[_Name]]:
     """A type that reads as many of the trees as can be, the first ones first, and the names of those it reads."""
-    found: Node | None = None
+    reader: TypeNode | None = None
     names: list[_Name] = []
     for name, tree in trees.items():
         try:
-            found = tree if found is None else merged(found, tree)
+            reader = tree if reader is None else merged(reader, tree)
         except NotMergeable:
             continue
         names.append(name)
-    return found, names
+    return reader, names
 
 
-def paths(node: Node) -> list[Path]:
+def paths(node: TypeNode) -> list[Path]:
     """The paths of a reader, fields in their order; the insides of lists and maps have none."""
     return list(_paths(node, "", ("b",)))
 
 
-def _paths(node: Node, path: str, columns: tuple[str, ...]) -> Iterator[Path]:
+def _paths(node: TypeNode, path: str, columns: tuple[str, ...]) -> Iterator[Path]:
     yield Path(path, columns, node)
     for number, (name, inner) in enumerate(node.fields.items()):
         yield from _paths(inner, f"{path}.{name}" if path else name, (*columns, f"f{number}"))
 
 
-def kinds_below(tree: Node, path: str = "") -> dict[str, Node]:
+def kinds_below(tree: TypeNode, path: str = "") -> dict[str, TypeNode]:
     """A writer's own types by path: what it lacks isn't there."""
-    found = {path: tree}
+    nodes = {path: tree}
     for name, inner in tree.fields.items():
-        found |= kinds_below(inner, f"{path}.{name}" if path else name)
-    return found
+        nodes |= kinds_below(inner, f"{path}.{name}" if path else name)
+    return nodes
 
 
-def strings(node: Node, path: str = "") -> set[str]:
+def strings(node: TypeNode, path: str = "") -> set[str]:
     """The paths of a reader below which a text stands: strings, lists and maps of them, and maps for their keys."""
-    found = {path} if node.kind in ("string", "map") or (node.inner is not None and strings(node.inner)) else set()
+    paths = {path} if node.kind in ("string", "map") or (node.inner is not None and strings(node.inner)) else set()
     for name, inner in node.fields.items():
-        found |= strings(inner, f"{path}.{name}" if path else name)
-    return found
+        paths |= strings(inner, f"{path}.{name}" if path else name)
+    return paths
 
 
-def valid_texts(node: Node, accessor: str, depth: int = 0) -> str:
+def valid_texts(node: TypeNode, accessor: str, depth: int = 0) -> str:
     """An SQL condition that all texts of a value are UTF-8; empty where it has none. What isn't there is valid.
 
     Spark takes a string's bytes as they are; decoders of other languages refuse them.
@@ -307,12 +307,12 @@ def valid_texts(node: Node, accessor: str, depth: int = 0) -> str:
         conditions = [f"forall({values}, {item} -> {inner})"] if inner else []
         if node.kind == "map":
             conditions.append(f"forall(map_keys({accessor}), {item} -> is_valid_utf8({item}))")
-        return " AND ".join(f"coalesce({each}, true)" for each in conditions)
+        return " AND ".join(f"coalesce({condition}, true)" for condition in conditions)
     parts = [valid_texts(inner, f"{accessor}.f{number}", depth) for number, inner in enumerate(node.fields.values())]
     return " AND ".join(filter(None, parts))
 
 
-def reader_text(reader: Node, only: frozenset[str] | None = None) -> str:
+def reader_text(reader: TypeNode, only: frozenset[str] | None = None) -> str:
     """The reader schema: a record of the body `b`, and of `ok`, which is true in whatever could be decoded.
 
     With `only`, no other paths than these and those that lead to them: the rest is skipped while it is read.
@@ -324,14 +324,14 @@ def reader_text(reader: Node, only: frozenset[str] | None = None) -> str:
     return json.dumps({"type": "record", "name": "r", "fields": fields})
 
 
-def writer_text(writer: Node, reader: Node) -> str:
+def writer_text(writer: TypeNode, reader: TypeNode) -> str:
     """A writer schema with the reader's names."""
     fields = [{"name": "b", "type": _written(writer, reader, "b", "", None, writer=True)}]
     return json.dumps({"type": "record", "name": "r", "fields": fields})
 
 
 def _written(
-    node: Node, reader: Node, name: str, path: str, only: frozenset[str] | None, *, writer: bool = False
+    node: TypeNode, reader: TypeNode, name: str, path: str, only: frozenset[str] | None, *, writer: bool = False
 ) -> Any:
     """A type as Avro's JSON; `reader` is the common type at the same place, whose numbering holds for both."""
     kind: Any = node.kind
@@ -346,7 +346,7 @@ def _written(
             fields = _in_writing_order(node, fields, reader)
         kind = {"type": "record", "name": name, "fields": fields}
     elif kind in ("array", "map"):
-        inner_reader = reader.inner or Node("null", nullable=True)
+        inner_reader = reader.inner or TypeNode("null", nullable=True)
         inner = _written(node.inner or inner_reader, inner_reader, f"{name}_i", f"{path}[]", None, writer=writer)
         kind = {"type": kind, ("items" if kind == "array" else "values"): inner}
     elif kind == "enum":
@@ -359,10 +359,10 @@ def _written(
 
 
 def _leads_to(path: str, only: frozenset[str]) -> bool:
-    return any(wanted == path or wanted.startswith(f"{path}.") for wanted in only)
+    return any(target == path or target.startswith(f"{path}.") for target in only)
 
 
-def _in_writing_order(node: Node, fields: list[dict[str, Any]], reader: Node) -> list[dict[str, Any]]:
+def _in_writing_order(node: TypeNode, fields: list[dict[str, Any]], reader: TypeNode) -> list[dict[str, Any]]:
     """The bytes come in the writer's own order, not in the reader's."""
     numbers = {name: f"f{number}" for number, name in enumerate(reader.fields)}
     by_name = {part["name"]: part for part in fields}

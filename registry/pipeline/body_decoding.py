@@ -24,7 +24,7 @@ from registry.pipeline import kafka_reader, workers
 from registry.pipeline.framing import SIDES, SIZE, body, is_one_of, text, with_framing
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.session import Control
-from registry.pipeline.workers.message_reader import Plan, reading
+from registry.pipeline.workers.message_reader import DecodingPlan, reading
 
 LARGEST_BODY: Final = 4 * 1024 * 1024  # larger ones aren't decoded in Python
 PARTITIONS: Final = 8  # of small readings, so that each has few tasks
@@ -39,7 +39,7 @@ Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]  # of topics and side
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BodySelection:
     """What is to be decoded of some pieces: marks by topic and side, and JSON without a schema where `plain`."""
 
     pieces: tuple[Piece, ...]
@@ -49,11 +49,13 @@ class Wanted:
 
 
 def read_bodies(
-    session: SparkSession, connection: KafkaConnection, wanted: Sequence[Wanted], plan: Plan
+    session: SparkSession, connection: KafkaConnection, selections: Sequence[BodySelection], plan: DecodingPlan
 ) -> DataFrame | None:
     """The lines of `workers.message_reader` about all that is wanted; None when nothing is."""
     selected = [
-        _selected(kafka_reader.read_messages(session, connection, each.pieces), each) for each in wanted if each.pieces
+        _selected(kafka_reader.read_messages(session, connection, selection.pieces), selection)
+        for selection in selections
+        if selection.pieces
     ]
     if not selected:
         return None
@@ -63,9 +65,9 @@ def read_bodies(
     return messages.mapInArrow(reading(plan), "line string")
 
 
-def read_marks(session: SparkSession, connection: KafkaConnection, wanted: Wanted) -> DataFrame:
+def read_marks(session: SparkSession, connection: KafkaConnection, selection: BodySelection) -> DataFrame:
     """The wanted messages without their bodies, and without Python: where each stands, its size, class and mark."""
-    messages = _selected(kafka_reader.read_messages(session, connection, wanted.pieces), wanted)
+    messages = _selected(kafka_reader.read_messages(session, connection, selection.pieces), selection)
     return messages.drop(*(f"{side}_body" for side in SIDES))
 
 
@@ -74,40 +76,40 @@ def parsed(rows: Iterable[Any]) -> list[Any]:
     return [json.loads(row.line) for row in rows]
 
 
-def _selected(messages: DataFrame, wanted: Wanted) -> DataFrame:
+def _selected(messages: DataFrame, selection: BodySelection) -> DataFrame:
     """Columns: topic, partition, offset, time, size, newkey, oldkey, and of each side class, mark and wanted body."""
     columns = {"size": f.expr(SIZE), "time": f.expr("unix_millis(timestamp)")}
     columns |= {name: f.expr(_has_header(header)) for name, header in _HEADERS.items()}
-    kept = ("topic", "partition", "offset", "time", "size", *_HEADERS, *SIDES)
-    framed = with_framing(messages.withColumns(columns), *kept)
-    bodies = {f"{side}_body": f.expr(_body(side, wanted)) for side in SIDES}
+    columns_out = ("topic", "partition", "offset", "time", "size", *_HEADERS, *SIDES)
+    framed = with_framing(messages.withColumns(columns), *columns_out)
+    bodies = {f"{side}_body": f.expr(_body(side, selection)) for side in SIDES}
     chosen = framed.withColumns(bodies).where("key_body IS NOT NULL OR value_body IS NOT NULL")
     parts = [f"{side}_{part}" for side in SIDES for part in ("class", "mark", "body")]
-    return chosen.select(*kept[:-2], *parts)
+    return chosen.select(*columns_out[:-2], *parts)
 
 
 def _has_header(name: str) -> str:
     return f"headers IS NOT NULL AND array_contains(headers.key, '{name}')"
 
 
-def _body(side: Side, wanted: Wanted) -> str:
+def _body(side: Side, selection: BodySelection) -> str:
     conditions = [
         f"(topic = {text(topic)} AND {is_one_of(side, marks)})"
-        for (topic, of), marks in wanted.marks.items()
+        for (topic, of), marks in selection.marks.items()
         if of == side and any(marks.values())
     ]
-    plain = [text(topic) for topic, of in sorted(wanted.plain) if of == side]
+    plain = [text(topic) for topic, of in sorted(selection.plain) if of == side]
     if plain:
         classes = ", ".join(repr(name) for name in JSON_CLASSES)
         conditions.append(f"(topic IN ({', '.join(plain)}) AND {side}_class IN ({classes}))")
     if not conditions:
         return "CAST(NULL AS BINARY)"
-    found = body(side)
-    if wanted.indexed.get("guid"):
-        indexed = is_one_of(side, {"guid": wanted.indexed["guid"]})
-        found = f"CASE WHEN {indexed} THEN concat({side}_indexes, {side}) ELSE {found} END"
+    expression = body(side)
+    if selection.indexed.get("guid"):
+        indexed = is_one_of(side, {"guid": selection.indexed["guid"]})
+        expression = f"CASE WHEN {indexed} THEN concat({side}_indexes, {side}) ELSE {expression} END"
     small = f"length({side}) <= {LARGEST_BODY}"
-    return f"CASE WHEN {small} AND ({' OR '.join(conditions)}) THEN {found} END"
+    return f"CASE WHEN {small} AND ({' OR '.join(conditions)}) THEN {expression} END"
 
 
 logger = logging.getLogger(__name__)
@@ -135,9 +137,9 @@ class Decoding:
         self._session, self._spec, self._control, self._writers = session, spec, control, writers
         self._deaths: Counter[_Group] = Counter()
 
-    def lines(self, wanted: Sequence[Wanted]) -> list[Any]:
+    def lines(self, selections: Sequence[BodySelection]) -> list[Any]:
         """The lines of `workers.message_reader` about all that is wanted, with those of messages that ended a process."""
-        left = [part for each in wanted if (part := self._without_deadly(each)).pieces]
+        left = [part for selection in selections if (part := self._without_deadly(selection)).pieces]
         try:
             return self._decode(left)
         except PySparkException as error:
@@ -149,40 +151,40 @@ class Decoding:
             return self._blame(left)
         return [line for half in halves for line in self.lines(half)]
 
-    def _decode(self, wanted: Sequence[Wanted]) -> list[Any]:
-        messages = read_bodies(self._session, self._spec.connection, wanted, self._plan(wanted))
+    def _decode(self, selections: Sequence[BodySelection]) -> list[Any]:
+        messages = read_bodies(self._session, self._spec.connection, selections, self._plan(selections))
         return parsed(self._control.run("decoding messages", messages.collect)) if messages is not None else []
 
-    def _plan(self, wanted: Sequence[Wanted]) -> Plan:
+    def _plan(self, selections: Sequence[BodySelection]) -> DecodingPlan:
         profile = self._spec.profile
         keys = {
             (framing, raw)
-            for each in wanted
-            for marks in each.marks.values()
+            for selection in selections
+            for marks in selection.marks.values()
             for framing, raws in marks.items()
             for raw in raws
         }
         writers: dict[tuple[str, bytes], tuple[str, str]] = {key: self._writers[key] for key in keys}
-        return Plan(writers, profile.fields, profile.changes, profile.samples, profile.reveal)
+        return DecodingPlan(writers, profile.fields, profile.changes, profile.samples, profile.reveal)
 
-    def _blame(self, wanted: Sequence[Wanted]) -> list[Any]:
+    def _blame(self, selections: Sequence[BodySelection]) -> list[Any]:
         """The lines of a single message that ended the process: of the side that did it, and of the other one."""
-        found: list[Any] = []
-        for each in wanted:
+        lines: list[Any] = []
+        for selection in selections:
             for side in SIDES:
-                alone = _of_side(each, side)
+                alone = _of_side(selection, side)
                 if not alone.marks and not alone.plain:
                     continue
                 try:
-                    found += self._decode([alone])
+                    lines += self._decode([alone])
                 except PySparkException as error:
                     if not any(mark in str(error) for mark in _DIED):
                         raise
-                    found += self._blamed(alone, side)
-        return found
+                    lines += self._blamed(alone, side)
+        return lines
 
-    def _blamed(self, wanted: Wanted, side: Side) -> Iterator[Any]:
-        query = read_marks(self._session, self._spec.connection, wanted)
+    def _blamed(self, selection: BodySelection, side: Side) -> Iterator[Any]:
+        query = read_marks(self._session, self._spec.connection, selection)
         for row in self._control.run("looking for what ended a process", query.collect):
             raw = row[f"{side}_mark"]
             framing = row[f"{side}_class"] if raw is not None else ""
@@ -199,42 +201,46 @@ class Decoding:
                     yield ["unusable", [framing, group[3].hex()], GIVEN_UP]
                 logger.warning("%s: %s", group[:3], GIVEN_UP)
 
-    def _without_deadly(self, wanted: Wanted) -> Wanted:
+    def _without_deadly(self, selection: BodySelection) -> BodySelection:
         """What is wanted but for the schemas of which too many messages ended the process."""
         deadly = {group for group, deaths in self._deaths.items() if deaths >= MOST_DEATHS}
         if not deadly:
-            return wanted
+            return selection
         marks: Marks = {
             (topic, side): {
                 framing: [raw for raw in raws if (topic, side, framing, raw) not in deadly]
                 for framing, raws in by_framing.items()
             }
-            for (topic, side), by_framing in wanted.marks.items()
+            for (topic, side), by_framing in selection.marks.items()
         }
-        plain = frozenset((topic, side) for topic, side in wanted.plain if (topic, side, "", b"") not in deadly)
-        return replace(wanted, marks=marks, plain=plain)
+        plain = frozenset((topic, side) for topic, side in selection.plain if (topic, side, "", b"") not in deadly)
+        return replace(selection, marks=marks, plain=plain)
 
 
-def _size(wanted: Sequence[Wanted]) -> int:
-    return sum(piece.size for each in wanted for piece in each.pieces)
+def _size(selections: Sequence[BodySelection]) -> int:
+    return sum(piece.size for selection in selections for piece in selection.pieces)
 
 
-def _of_side(wanted: Wanted, side: Side) -> Wanted:
-    marks = {place: some for place, some in wanted.marks.items() if place[1] == side and any(some.values())}
-    return replace(wanted, marks=marks, plain=frozenset(place for place in wanted.plain if place[1] == side))
+def _of_side(selection: BodySelection, side: Side) -> BodySelection:
+    marks = {
+        topic_side: some for topic_side, some in selection.marks.items() if topic_side[1] == side and any(some.values())
+    }
+    return replace(
+        selection, marks=marks, plain=frozenset(topic_side for topic_side in selection.plain if topic_side[1] == side)
+    )
 
 
-def _halves(wanted: Sequence[Wanted]) -> tuple[list[Wanted], list[Wanted]] | None:
+def _halves(selections: Sequence[BodySelection]) -> tuple[list[BodySelection], list[BodySelection]] | None:
     """The messages in two halves; None for a single one."""
-    total = _size(wanted)
+    total = _size(selections)
     if total < 2:
         return None
-    first: list[Wanted] = []
-    second: list[Wanted] = []
+    first: list[BodySelection] = []
+    second: list[BodySelection] = []
     room = total // 2
-    for each in wanted:
+    for selection in selections:
         before, after = [], []
-        for piece in each.pieces:
+        for piece in selection.pieces:
             taken = min(piece.size, room)
             room -= taken
             middle = piece.range.start + taken
@@ -244,5 +250,5 @@ def _halves(wanted: Sequence[Wanted]) -> tuple[list[Wanted], list[Wanted]] | Non
                 after.append(replace(piece, range=replace(piece.range, start=middle)))
         for half, pieces in ((first, before), (second, after)):
             if pieces:
-                half.append(replace(each, pieces=tuple(pieces)))
+                half.append(replace(selection, pieces=tuple(pieces)))
     return first, second

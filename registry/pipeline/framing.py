@@ -61,7 +61,7 @@ _MARKS: Final = {
 }
 
 
-def with_framing(messages: DataFrame, *kept: str) -> DataFrame:
+def with_framing(messages: DataFrame, *columns: str) -> DataFrame:
     """The columns `kept` of messages with headers, and of each side its class (a name of CLASSES), its raw mark,
     and what follows a GUID in its header: the indexes of a Protobuf message.
     """
@@ -69,12 +69,12 @@ def with_framing(messages: DataFrame, *kept: str) -> DataFrame:
         **{f"{side}_header": _header(f"__{side}_schema_id") for side in SIDES},
         "content_type_header": _header("contentType", "content-type"),
     }
-    found = {f"{side}_guid": f.expr(_guid(f"{side}_header")) for side in SIDES}
-    found["value_content_type"] = f.expr(
+    markers = {f"{side}_guid": f.expr(_guid(f"{side}_header")) for side in SIDES}
+    markers["value_content_type"] = f.expr(
         "nullif(CASE WHEN content_type_header IS NOT NULL THEN "
         f"regexp_extract(CAST(content_type_header AS STRING), '{_CONTENT_TYPE}', 1) END, '')"
     )
-    found["key_content_type"] = f.lit(None).cast("string")
+    markers["key_content_type"] = f.lit(None).cast("string")
     sides = {
         name: column
         for side in SIDES
@@ -84,7 +84,7 @@ def with_framing(messages: DataFrame, *kept: str) -> DataFrame:
             (f"{side}_indexes", f.expr(f"substring({side}_guid, 18)")),
         )
     }
-    return messages.withColumns(headers).withColumns(found).withColumns(sides).select(*kept, *sides)
+    return messages.withColumns(headers).withColumns(markers).withColumns(sides).select(*columns, *sides)
 
 
 def body(side: Side) -> str:
@@ -136,8 +136,8 @@ def as_framing(name: str) -> Framing | None:
 
 def _header(*names: str) -> Column:
     """The first header of one of these names; null where there is none."""
-    found = ", ".join(_HEADER.format(name) for name in names)
-    return f.expr(f"CASE WHEN headers IS NOT NULL THEN coalesce({found}) END")
+    candidates = ", ".join(_HEADER.format(name) for name in names)
+    return f.expr(f"CASE WHEN headers IS NOT NULL THEN coalesce({candidates}) END")
 
 
 def _guid(header: str) -> str:
@@ -172,13 +172,13 @@ def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_gro
     partition become one row with `folded`, so that foreign bytes that look like ids can't make millions of rows.
     """
     marks = marks_of(writers)
-    kept = ("topic", "partition", "offset", "timestamp", "size", *SIDES)
-    framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *kept)
+    columns = ("topic", "partition", "offset", "timestamp", "size", *SIDES)
+    framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *columns)
     inner = {f"{side}_inner": f.expr(_inner(side, marks.get("id", []))) for side in SIDES}
     framed = framed.withColumns(inner).select(*GROUPED, "offset", "timestamp", "size")
     groups = _with_hours(framed)
-    known = " AND ".join(_known(side, marks) for side in SIDES)
-    order = f"ORDER BY ({known}) DESC, messages DESC"
+    is_known = " AND ".join(_known(side, marks) for side in SIDES)
+    order = f"ORDER BY ({is_known}) DESC, messages DESC"
     ranked = groups.withColumn("folded", f.expr(f"row_number() OVER ({order}) > {int(max_groups)}"))
     whole = [f.expr(f"CASE WHEN NOT folded THEN {name} END").alias(name) for name in GROUPED[2:]]
     return ranked.groupBy("topic", "partition", "folded", *whole).agg(
@@ -263,20 +263,20 @@ class Tally:
 
     def add(self, row: Any) -> None:
         """Count one row of the grouping: for its partition, and for both of its sides."""
-        place, span = (row.topic, row.partition), span_of(row)
-        self.partitions[place] = self.partitions.get(place, 0) + span.messages
+        partition, span = (row.topic, row.partition), span_of(row)
+        self.partitions[partition] = self.partitions.get(partition, 0) + span.messages
         self.messages[row.topic] = self.messages.get(row.topic, 0) + span.messages
         self.bytes[row.topic] = self.bytes.get(row.topic, 0) + span.bytes
         if row.folded:
-            groups, before = self.folded.get(place, (0, None))
-            self.folded[place] = (groups + row.groups, joined(before, span))
+            groups, before = self.folded.get(partition, (0, None))
+            self.folded[partition] = (groups + row.groups, joined(before, span))
             return
         for key in keys_of(row):
             self.groups[key] = joined(self.groups.get(key), span)
             self.hours[key] = newest_hours(self.hours.get(key, {}), row.hours or ())
             inner = row[f"{key[2]}_inner"]
             if inner is not None:
-                twice = (*place, key[2], key[4], int.from_bytes(inner, "big"))
+                twice = (*partition, key[2], key[4], int.from_bytes(inner, "big"))
                 self.twice[twice] = joined(self.twice.get(twice), span)
 
     def forget(self, topic: str) -> None:
@@ -284,21 +284,21 @@ class Tally:
         self.groups = {key: span for key, span in self.groups.items() if key[0] != topic}
         self.hours = {key: hours for key, hours in self.hours.items() if key[0] != topic}
         self.twice = {key: span for key, span in self.twice.items() if key[0] != topic}
-        self.folded = {place: some for place, some in self.folded.items() if place[0] != topic}
-        self.partitions = {place: count for place, count in self.partitions.items() if place[0] != topic}
+        self.folded = {partition: some for partition, some in self.folded.items() if partition[0] != topic}
+        self.partitions = {partition: count for partition, count in self.partitions.items() if partition[0] != topic}
         self.messages.pop(topic, None)
         self.bytes.pop(topic, None)
 
-    def fold_beyond(self, most: int, known: frozenset[tuple[str, str]]) -> None:
+    def fold_beyond(self, most: int, marks: frozenset[tuple[str, str]]) -> None:
         """Keep `most` groups, those with a known mark and the largest first.
 
         What slices found apart may be more together than each was allowed.
         """
-        ranked = sorted(self.groups.items(), key=lambda item: (_is_foreign(item[0], known), -item[1].messages))
+        ranked = sorted(self.groups.items(), key=lambda item: (_is_foreign(item[0], marks), -item[1].messages))
         for key, span in ranked[most:]:
-            place = key[:2]
-            groups, before = self.folded.get(place, (0, None))
-            self.folded[place] = (groups + 1, joined(before, span))
+            partition = key[:2]
+            groups, before = self.folded.get(partition, (0, None))
+            self.folded[partition] = (groups + 1, joined(before, span))
             del self.groups[key]
             self.hours.pop(key, None)
 
@@ -334,10 +334,10 @@ def newest_hours(before: Mapping[int, int], more: Iterable[Any]) -> dict[int, in
 
     An hour that a row left out has as many newer ones there: it is left out here too, and what stays is counted whole.
     """
-    found = dict(before)
-    for each in more:
-        found[each.hour] = found.get(each.hour, 0) + each.messages
-    return dict(sorted(found.items(), reverse=True)[:MOST_HOURS])
+    hours = dict(before)
+    for row in more:
+        hours[row.hour] = hours.get(row.hour, 0) + row.messages
+    return dict(sorted(hours.items(), reverse=True)[:MOST_HOURS])
 
 
 def span_of(row: Any) -> Span:
@@ -359,5 +359,5 @@ def joined(one: Span | None, other: Span) -> Span:
     )
 
 
-def _is_foreign(key: GroupKey, known: frozenset[tuple[str, str]]) -> bool:
-    return as_framing(key[3]) is not None and (key[3], key[4]) not in known
+def _is_foreign(key: GroupKey, marks: frozenset[tuple[str, str]]) -> bool:
+    return as_framing(key[3]) is not None and (key[3], key[4]) not in marks

@@ -51,9 +51,9 @@ def clamp(ranges: Iterable[PartitionRange]) -> list[PartitionRange]:
     return clamped
 
 
-def left(asked: Iterable[Piece]) -> int:
+def left(pieces: Iterable[Piece]) -> int:
     """How many offsets the pieces span."""
-    return sum(piece.size for piece in asked)
+    return sum(piece.size for piece in pieces)
 
 
 def next_size(read: int, read_bytes: int, bounds: Bounds) -> int:
@@ -67,11 +67,11 @@ def next_size(read: int, read_bytes: int, bounds: Bounds) -> int:
     return max(1, min(LARGEST_SLICE, max_messages - read, int((max_bytes - read_bytes) / average) + 1))
 
 
-def cut(asked: list[Piece], size: int) -> tuple[list[Piece], list[Piece]]:
+def cut(pieces: list[Piece], size: int) -> tuple[list[Piece], list[Piece]]:
     """A slice of at most `size` offsets, taken evenly from the front of every piece, and what is left after it."""
     slice_, rest = [], []
-    total, room = left(asked), size
-    for piece in asked:
+    total, room = left(pieces), size
+    for piece in pieces:
         part = piece.range
         take = piece.size if size >= total else min(piece.size, room, -(-size * piece.size // total))
         room -= take

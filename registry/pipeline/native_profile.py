@@ -17,7 +17,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from registry.observations import Framing, KafkaConnection, Side, Span
 from registry.pipeline import avro_schemas, kafka_reader
-from registry.pipeline.avro_schemas import MOST_SYMBOLS, Node, Path
+from registry.pipeline.avro_schemas import MOST_SYMBOLS, Path, TypeNode
 from registry.pipeline.framing import SIZE, body, is_one_of, text, with_framing
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.workers.fields import SECONDS, SHOWN, YEAR, shown_magnitude
@@ -31,45 +31,49 @@ Mark = tuple[Framing, str]
 
 
 @dataclass(frozen=True)
-class Group:
+class ProfileGroup:
     """The plain schemas of one side of a topic, and what they have in common."""
 
     topic: str
     side: Side
-    reader: Node
-    trees: Mapping[Mark, Node]
+    reader: TypeNode
+    trees: Mapping[Mark, TypeNode]
     raws: Mapping[Mark, bytes]
 
     def chunks(self) -> list[list[Path]]:
         """The paths in groups of at most CHUNK; no group ends with a record whose fields are in the next one."""
-        left, found = avro_schemas.paths(self.reader)[:MOST_PATHS], []
+        left, path_groups = avro_schemas.paths(self.reader)[:MOST_PATHS], []
         while left:
             end = min(CHUNK, len(left))
             while end < len(left) and end > 1 and left[end - 1].node.kind == "record":
                 end -= 1
-            found.append(left[:end])
+            path_groups.append(left[:end])
             left = left[end:]
-        return found
+        return path_groups
 
 
 def profile_query(
-    session: SparkSession, connection: KafkaConnection, groups: Sequence[Group], pieces: Sequence[Piece], reveal: bool
+    session: SparkSession,
+    connection: KafkaConnection,
+    groups: Sequence[ProfileGroup],
+    pieces: Sequence[Piece],
+    reveal: bool,
 ) -> DataFrame | None:
     """One query over all groups; its rows are for `counted`. None when there is nothing to decode."""
-    found: DataFrame | None = None
+    query: DataFrame | None = None
     for number, group in enumerate(groups):
         own = [piece for piece in pieces if piece.topic == group.topic]
         for chunk, paths in enumerate(group.chunks() if own else ()):
             part = _chunk(kafka_reader.read_messages(session, connection, own), group, paths, reveal, first=chunk == 0)
             part = part.select(f.lit(number).alias("group"), f.lit(chunk).alias("chunk"), "*")
-            found = part if found is None else found.unionAll(part)
-    return found
+            query = part if query is None else query.unionAll(part)
+    return query
 
 
-def _chunk(messages: DataFrame, group: Group, paths: Sequence[Path], reveal: bool, *, first: bool) -> DataFrame:
+def _chunk(messages: DataFrame, group: ProfileGroup, paths: Sequence[Path], reveal: bool, *, first: bool) -> DataFrame:
     side = group.side
-    kept = ("partition", "offset", "timestamp", "size", side)
-    framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *kept)
+    columns = ("partition", "offset", "timestamp", "size", side)
+    framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *columns)
     own: dict[Framing, list[bytes]] = {}
     for (framing, _), raw in {mark: group.raws[mark] for mark in group.trees}.items():
         own.setdefault(framing, []).append(raw)
@@ -103,21 +107,21 @@ def _chunk(messages: DataFrame, group: Group, paths: Sequence[Path], reveal: boo
     )
 
 
-def _decoded(group: Group, paths: frozenset[str]) -> Column:
+def _decoded(group: ProfileGroup, paths: frozenset[str]) -> Column:
     """The body read by the reader of these paths, whichever schema wrote it; `ok` isn't true where it couldn't be."""
     reader = avro_schemas.reader_text(group.reader, paths)
     by_text: dict[str, dict[Framing, list[bytes]]] = {}
     for (framing, mark), tree in group.trees.items():
         marks = by_text.setdefault(avro_schemas.writer_text(tree, group.reader), {})
         marks.setdefault(framing, []).append(group.raws[framing, mark])
-    answer: Column | None = None
+    body_column: Column | None = None
     for writer, marks in by_text.items():
         read = from_avro(f.expr(body(group.side)), writer, {"mode": "PERMISSIVE", "avroSchema": reader})
         condition = f.expr(is_one_of(group.side, marks))
-        answer = f.when(condition, read) if answer is None else answer.when(condition, read)
-    if answer is None:
+        body_column = f.when(condition, read) if body_column is None else body_column.when(condition, read)
+    if body_column is None:
         raise ValueError("a group has a schema")
-    return answer
+    return body_column
 
 
 def _badness(first: bool) -> Iterator[Column]:
@@ -136,7 +140,7 @@ def _badness(first: bool) -> Iterator[Column]:
         yield f.expr(expression).alias(name)
 
 
-def _symbols(node: Node) -> tuple[str, ...]:
+def _symbols(node: TypeNode) -> tuple[str, ...]:
     """What a path's values are counted apart by."""
     if node.kind == "boolean":
         return ("true", "false")
@@ -243,7 +247,7 @@ class CountedBad:
     offsets: tuple[int, ...]
 
 
-def counted(group: Group, rows: Sequence[Any], reveal: bool) -> Iterator[CountedField | CountedBad]:
+def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[CountedField | CountedBad]:
     """What the query's rows of one group say, by schema."""
     chunks = group.chunks()
     by_raw = {(framing, bytes(group.raws[framing, mark])): (framing, mark) for framing, mark in group.trees}
@@ -251,9 +255,9 @@ def counted(group: Group, rows: Sequence[Any], reveal: bool) -> Iterator[Counted
         own = {row["chunk"]: row for row in rows if (row["class"], bytes(row["mark"])) == raw}
         mark = by_raw[raw]
         bad = 0
-        for each in own[0]["bad"] if 0 in own else ():
-            bad += each["bad"]
-            yield CountedBad(mark, each["partition"], _bad_span(each), tuple(each["offsets"]))
+        for bad_row in own[0]["bad"] if 0 in own else ():
+            bad += bad_row["bad"]
+            yield CountedBad(mark, bad_row["partition"], _bad_span(bad_row), tuple(bad_row["offsets"]))
         decoded = own[0]["messages"] - bad if 0 in own else 0
         stats = {
             path.path: (path, stat)
@@ -264,13 +268,13 @@ def counted(group: Group, rows: Sequence[Any], reveal: bool) -> Iterator[Counted
         yield from _fields(mark, group.trees[mark], stats, decoded, reveal)
 
 
-def _bad_span(each: Any) -> Span:
+def _bad_span(bad_row: Any) -> Span:
     names = ("bad", "bad_bytes", "first_offset", "last_offset", "first_time", "last_time")
-    return Span(*(each[name] for name in names))
+    return Span(*(bad_row[name] for name in names))
 
 
 def _fields(
-    mark: Mark, tree: Node, stats: Mapping[str, tuple[Path, Any]], decoded: int, reveal: bool
+    mark: Mark, tree: TypeNode, stats: Mapping[str, tuple[Path, Any]], decoded: int, reveal: bool
 ) -> Iterator[CountedField]:
     for path, own in avro_schemas.kinds_below(tree).items():
         if path not in stats:
@@ -292,7 +296,7 @@ def _fields(
         yield CountedField(mark, path, row)
 
 
-def _shown(node: Node, rank: float | None, text: str | None, reveal: bool) -> list[Any] | None:
+def _shown(node: TypeNode, rank: float | None, text: str | None, reveal: bool) -> list[Any] | None:
     """The rank and the text for people, as `workers.fields` has them."""
     if text is not None:
         return [text if rank is None else rank, text]

@@ -109,12 +109,12 @@ class Profiles:
 
     def forget(self, topic: str) -> None:
         """Drop what is known of a topic."""
-        self.fields = {key: each for key, each in self.fields.items() if key[0][0] != topic}
-        self.bad = {key: each for key, each in self.bad.items() if key[0][0] != topic}
-        self.indexes = {key: each for key, each in self.indexes.items() if key[0][0] != topic}
-        self.changes = {key: each for key, each in self.changes.items() if key[0] != topic}
-        self.shapes = {key: each for key, each in self.shapes.items() if key[0] != topic}
-        self.samples = {key: each for key, each in self.samples.items() if key[0] != topic}
+        self.fields = {key: value for key, value in self.fields.items() if key[0][0] != topic}
+        self.bad = {key: value for key, value in self.bad.items() if key[0][0] != topic}
+        self.indexes = {key: value for key, value in self.indexes.items() if key[0][0] != topic}
+        self.changes = {key: value for key, value in self.changes.items() if key[0] != topic}
+        self.shapes = {key: value for key, value in self.shapes.items() if key[0] != topic}
+        self.samples = {key: value for key, value in self.samples.items() if key[0] != topic}
 
     def add_field(self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool) -> None:
         """Count what was found at a path. What the workers found is of as many messages as their root of this owner.
@@ -128,13 +128,13 @@ class Profiles:
             return
         if not path:
             self.messages[owner] = self.messages.get(owner, 0) + row["messages"]
-        known = self.fields.setdefault((owner, path), FieldSum())
-        if known.messages is None:
-            known.add(row)
+        total = self.fields.setdefault((owner, path), FieldSum())
+        if total.messages is None:
+            total.add(row)
 
     def sketches(self) -> dict[tuple[Owner, str], list[bytes]]:
         """Spark's sketches that are to be merged, by owner and path."""
-        return {key: each.sketches for key, each in self.fields.items() if each.sketches}
+        return {key: field.sketches for key, field in self.fields.items() if field.sketches}
 
     def observations(self, samples: int, estimates: Estimates) -> Iterator[Observation]:
         """All of it, sorted; `estimates` are the merged sketches' numbers of distinct values."""
@@ -154,8 +154,8 @@ class Profiles:
             yield ChangeEvents(topic, partition, op, database, schema, table, span, *marks)
         for (topic, side, partition, digest), span in sorted(self.shapes.items())[:MOST_SHAPES]:
             yield ChangeShape(topic, side, digest, self.texts.get(digest, ""), span, partition)
-        for _, kept in sorted(self.samples.items(), key=_by_text):
-            yield from sorted(kept, key=lambda each: (each.partition, each.offset))[:samples]
+        for _, of_owner in sorted(self.samples.items(), key=_by_text):
+            yield from sorted(of_owner, key=lambda sample: (sample.partition, sample.offset))[:samples]
         for (framing, mark), reason in sorted(self.unusable.items()):
             yield SchemaNotUsed(framing, mark, reason)
 
@@ -187,8 +187,8 @@ def short_path(path: str) -> str:
 
 def owner_of(topic: str, side: Side, framing: str, raw: str) -> Owner:
     """The owner that a worker's line names: its framing may be empty, its mark is in hexadecimal."""
-    known = as_framing(framing)
-    return topic, side, known, mark_of(known, bytes.fromhex(raw)) if known is not None else ""
+    name = as_framing(framing)
+    return topic, side, name, mark_of(name, bytes.fromhex(raw)) if name is not None else ""
 
 
 def _by_text(item: tuple[Any, Any]) -> str:

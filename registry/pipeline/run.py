@@ -34,7 +34,7 @@ CLOSING_SECONDS: Final = 30.0  # what slices found is put together though the de
 
 
 @dataclass
-class _Reading:
+class _ScanProgress:
     """How far a scan has come: what is left, what was lost, and the bound that ended it.
 
     `kept_away` is what isn't read of the topics whose broker is away; `tries` counts how often a slice failed.
@@ -53,14 +53,14 @@ class _Reading:
         """Keep which offsets at the beginning of each part of a slice have no message."""
         first: dict[tuple[str, int], int] = {}
         for row in rows:
-            place = (row.topic, row.partition)
-            first[place] = min(row.first_offset, first.get(place, row.first_offset))
+            partition = (row.topic, row.partition)
+            first[partition] = min(row.first_offset, first.get(partition, row.first_offset))
         for part in piece:
-            place = (part.topic, part.range.partition)
-            end = min(first.get(place, part.range.end), part.range.end)
-            known = self.gaps.setdefault(place, [])
-            if end > part.range.start and len(known) < MOST_GAPS:
-                known.append((part.range.start, end))
+            partition = (part.topic, part.range.partition)
+            end = min(first.get(partition, part.range.end), part.range.end)
+            gaps = self.gaps.setdefault(partition, [])
+            if end > part.range.start and len(gaps) < MOST_GAPS:
+                gaps.append((part.range.start, end))
 
     def lose(self, lost: dict[str, Loss]) -> None:
         """Read nothing more of these topics."""
@@ -79,14 +79,14 @@ def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Ite
     """
     started = time.monotonic()
     kafka_reader.check_topics(spec.topics)
-    asked = kafka_reader.pieces(spec.topics)
+    pieces = kafka_reader.pieces(spec.topics)
     tally, profiler = Tally(), Profiler(session, spec, control)
-    reading = _Reading([piece for piece in asked if piece.size])
+    reading = _ScanProgress([piece for piece in pieces if piece.size])
     _read_slices(session, spec, control, reading=reading, tally=tally, profiler=profiler)
-    known = frozenset((writer.framing, writer.mark) for writer in spec.writers)
-    tally.fold_beyond(spec.bounds.max_groups, known)
+    marks = frozenset((writer.framing, writer.mark) for writer in spec.writers)
+    tally.fold_beyond(spec.bounds.max_groups, marks)
     control.allow(CLOSING_SECONDS)
-    yield from _read_so_far(asked, reading, tally)
+    yield from _read_so_far(pieces, reading, tally)
     yield from tally.observations()
     yield from profiler.observations()
     yield from _totals(spec, reading, tally, round(time.monotonic() - started, 3))
@@ -94,12 +94,18 @@ def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Ite
 
 def nothing_to_read(spec: TopicScan) -> list[Observation]:
     """The observations of a scan whose ranges are all empty."""
-    asked = kafka_reader.pieces(spec.topics)
-    return [*_read_so_far(asked, _Reading([]), Tally()), *_totals(spec, _Reading([]), Tally(), 0.0)]
+    pieces = kafka_reader.pieces(spec.topics)
+    return [*_read_so_far(pieces, _ScanProgress([]), Tally()), *_totals(spec, _ScanProgress([]), Tally(), 0.0)]
 
 
 def _read_slices(
-    session: SparkSession, spec: TopicScan, control: Control, *, reading: _Reading, tally: Tally, profiler: Profiler
+    session: SparkSession,
+    spec: TopicScan,
+    control: Control,
+    *,
+    reading: _ScanProgress,
+    tally: Tally,
+    profiler: Profiler,
 ) -> None:
     """Read slice after slice into `tally` and `profiler`; what is left unread stays in `reading`, with its bound."""
     bounds, total = spec.bounds, kafka_reader.left(reading.rest)
@@ -128,7 +134,7 @@ def _read_slices(
             except BrokerUnavailable as away:
                 if not reading.done:
                     raise
-                lost = {each.topic: Loss(away.message, may_pass=True) for each in reading.rest}
+                lost = {unread.topic: Loss(away.message, may_pass=True) for unread in reading.rest}
             except ScanInterrupted as late:
                 if late.details.get("reason") != "deadline" or not reading.done:
                     raise
@@ -174,7 +180,7 @@ def _blamed(
     control: Control,
     piece: Sequence[Piece],
     error: PySparkException,
-    reading: _Reading,
+    reading: _ScanProgress,
 ) -> dict[str, Loss]:
     """The topics that made the slice fail, none where it is to be read again.
 
@@ -204,25 +210,25 @@ def _blamed(
     return lost or {part.topic: loss._replace(may_pass=True) for part in piece}
 
 
-def _read_so_far(asked: Sequence[Piece], reading: _Reading, tally: Tally) -> Iterator[Observation]:
+def _read_so_far(pieces: Sequence[Piece], reading: _ScanProgress, tally: Tally) -> Iterator[Observation]:
     """How far each partition was read; nothing is said of topics that were lost."""
     stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in (*reading.rest, *reading.kept_away)}
-    for piece in asked:
-        part, place = piece.range, (piece.topic, piece.range.partition)
-        count = tally.partitions.get(place, 0)
+    for piece in pieces:
+        part, partition = piece.range, (piece.topic, piece.range.partition)
+        count = tally.partitions.get(partition, 0)
         if piece.topic in reading.lost and not _counts(piece.topic, reading, tally):
             continue
-        end = stopped.get(place, part.end)
-        gaps = tuple(reading.gaps.get(place, ()))
+        end = stopped.get(partition, part.end)
+        gaps = tuple(reading.gaps.get(partition, ()))
         yield PartitionRead(piece.topic, part.partition, part.start, end, part.low, part.high, count, gaps)
 
 
-def _counts(topic: str, reading: _Reading, tally: Tally) -> bool:
+def _counts(topic: str, reading: _ScanProgress, tally: Tally) -> bool:
     """Whether something was read of a lost topic that counts."""
     return reading.lost[topic].may_pass and tally.messages.get(topic, 0) > 0
 
 
-def _totals(spec: TopicScan, reading: _Reading, tally: Tally, seconds: float) -> Iterator[Observation]:
+def _totals(spec: TopicScan, reading: _ScanProgress, tally: Tally, seconds: float) -> Iterator[Observation]:
     unread = {piece.topic for piece in reading.rest}
     folded = {topic for topic, _ in tally.folded}
     reached: Bound | None = reading.bound or ("groups" if folded else None)

@@ -120,13 +120,13 @@ def expiry_column(schema: StructType) -> Column | None:
 
 def counted_fields(schema: StructType) -> list[CountedField]:
     """The fields of a state's rows, nested structs followed, in the order of the schema."""
-    found = [
+    fields = [
         field
         for part in schema.fields
         if part.name in PARTS
         for field in _below(PARTS[part.name], *_unwrapped(part.dataType, f.col(_quoted(part.name))))
     ]
-    return found[:MAX_FIELDS]
+    return fields[:MAX_FIELDS]
 
 
 def _unwrapped(kind: DataType, column: Column) -> tuple[DataType, Column]:
@@ -191,7 +191,7 @@ class _Measure(NamedTuple):
 
     low: Column
     high: Column
-    words: str
+    label: str
 
 
 def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
@@ -199,32 +199,32 @@ def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
     rows = with_distinct_names(rows)
     fields = counted_fields(rows.schema)
     expiry = expiry_column(rows.schema)
-    asked: list[Column] = [f.count("*").alias("rows")]
+    aggregates: list[Column] = [f.count("*").alias("rows")]
     counts_keys = read.kind in ("list", "map") and "key" in rows.columns
     if counts_keys:
         # Not approx_count_distinct: its hundreds of columns cost more than to read the rows.
         sketch = f.hll_sketch_agg(f.xxhash64(f.col("key")), f.lit(KEYS_SKETCH))
-        asked.append(f.hll_sketch_estimate(sketch).alias("keys"))
+        aggregates.append(f.hll_sketch_estimate(sketch).alias("keys"))
     if expiry is not None:
-        known = f.when(expiry > 0, expiry)
-        asked += [f.count(known).alias("x"), f.min(known).alias("x_first"), f.max(known).alias("x_last")]
+        expiring = f.when(expiry > 0, expiry)
+        aggregates += [f.count(expiring).alias("x"), f.min(expiring).alias("x_first"), f.max(expiring).alias("x_last")]
     for index, field in enumerate(fields):
-        asked += _asked(index, field, with_range=index < MAX_RANGES)
-    found: Any = rows.agg(*asked).collect()[0]
+        aggregates += _aggregates(index, field, with_range=index < MAX_RANGES)
+    totals: Any = rows.agg(*aggregates).collect()[0]
     batch = read.batch if read.batch is not None else -1
-    return _observations(found.asDict(), fields, read, batch, counts_keys=counts_keys, expires=expiry is not None)
+    return _observations(totals.asDict(), fields, read, batch, counts_keys=counts_keys, expires=expiry is not None)
 
 
-def _asked(index: int, field: CountedField, *, with_range: bool) -> list[Column]:
-    asked = [f.count(field.column).alias(f"n{index}")]
+def _aggregates(index: int, field: CountedField, *, with_range: bool) -> list[Column]:
+    aggregates = [f.count(field.column).alias(f"n{index}")]
     if not with_range:
-        return asked
+        return aggregates
     measure = _measure(field)
     if measure is not None:
-        asked += [_masked(measure.low, field).alias(f"l{index}"), _masked(measure.high, field).alias(f"h{index}")]
+        aggregates += [_masked(measure.low, field).alias(f"l{index}"), _masked(measure.high, field).alias(f"h{index}")]
     if isinstance(field.type, StringType | BinaryType):
-        asked.append(f.sum(f.octet_length(field.column)).alias(f"b{index}"))
-    return asked
+        aggregates.append(f.sum(f.octet_length(field.column)).alias(f"b{index}"))
+    return aggregates
 
 
 def _measure(field: CountedField) -> _Measure | None:
@@ -243,8 +243,8 @@ def _measure(field: CountedField) -> _Measure | None:
     return None
 
 
-def _ends(number: Column, words: str) -> _Measure:
-    return _Measure(f.min(number), f.max(number), words)
+def _ends(number: Column, label: str) -> _Measure:
+    return _Measure(f.min(number), f.max(number), label)
 
 
 def _masked(number: Column, field: CountedField) -> Column:
@@ -257,7 +257,7 @@ def _masked(number: Column, field: CountedField) -> Column:
 
 
 def _observations(
-    found: dict[str, Any],
+    totals: dict[str, Any],
     fields: Sequence[CountedField],
     read: StateVariableRead,
     batch: int,
@@ -265,26 +265,26 @@ def _observations(
     counts_keys: bool,
     expires: bool,
 ) -> list[Observation]:
-    rows = int(found["rows"])
+    rows = int(totals["rows"])
     where = (read.operator, read.variable, batch)
-    sizes = [_size(found, index, field) for index, field in enumerate(fields)]
-    size = sum(each or 0 for each in sizes) if all(each is not None for each in sizes) else None
+    sizes = [_size(totals, index, field) for index, field in enumerate(fields)]
+    size = sum(width or 0 for width in sizes) if all(width is not None for width in sizes) else None
     observed: list[Observation] = [StateRows(*where, rows)]
-    observed.append(StateKeys(*where, min(rows, int(found["keys"])) if counts_keys else rows, size))
+    observed.append(StateKeys(*where, min(rows, int(totals["keys"])) if counts_keys else rows, size))
     for index, field in enumerate(fields):
-        observed.append(StateFieldNulls(*where, field.path, rows, rows - int(found[f"n{index}"])))
-        low, high = (_shown(found.get(f"{end}{index}"), field) for end in "lh")
+        observed.append(StateFieldNulls(*where, field.path, rows, rows - int(totals[f"n{index}"])))
+        low, high = (_shown(totals.get(f"{end}{index}"), field) for end in "lh")
         observed.append(StateFieldRange(*where, field.path, field.type.simpleString()[:200], low, high, sizes[index]))
     if expires:
-        observed.append(StateExpiry(*where, rows - int(found["x"]), found["x_first"], found["x_last"]))
+        observed.append(StateExpiry(*where, rows - int(totals["x"]), totals["x_first"], totals["x_last"]))
     return observed
 
 
-def _size(found: dict[str, Any], index: int, field: CountedField) -> int | None:
+def _size(totals: dict[str, Any], index: int, field: CountedField) -> int | None:
     if isinstance(field.type, StringType | BinaryType):
-        return int(found[f"b{index}"] or 0) if f"b{index}" in found else None
+        return int(totals[f"b{index}"] or 0) if f"b{index}" in totals else None
     width = _WIDTHS.get(type(field.type))
-    return None if width is None else width * int(found[f"n{index}"])
+    return None if width is None else width * int(totals[f"n{index}"])
 
 
 def _shown(number: float | None, field: CountedField) -> str | None:
@@ -294,7 +294,7 @@ def _shown(number: float | None, field: CountedField) -> str | None:
         return None
     if isinstance(field.type, _NUMBERS):
         return shown_magnitude(int(number))
-    return str(int(number)) if measure.words == "year" else f"{int(number):,} {measure.words}"
+    return str(int(number)) if measure.label == "year" else f"{int(number):,} {measure.label}"
 
 
 TIMERS = "timers"
@@ -330,15 +330,15 @@ def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iter
                 yield StateUnreadable(read.operator, read.variable, read.batch, why_unreadable(error))
             continue
         variables += read.kind != TIMERS
-        rows += sum(seen.rows for seen in observed if isinstance(seen, StateRows))
+        rows += sum(observation.rows for observation in observed if isinstance(observation, StateRows))
         yield from observed
     yield StateTotals(spec.path, variables, rows, bound, round(time.monotonic() - started, 3))
 
 
 def why_unreadable(error: PySparkException) -> str:
     """What Spark says, and what it lacks where it can't open such addresses at all."""
-    said = first_line(error)
-    return f"{CLIENT_NEEDED} ({said})" if any(words in str(error) for words in NO_CLIENT) else said
+    message = first_line(error)
+    return f"{CLIENT_NEEDED} ({message})" if any(mark in str(error) for mark in NO_CLIENT) else message
 
 
 def _prepare(session: SparkSession) -> None:
@@ -356,5 +356,5 @@ def _observe(session: SparkSession, path: str, read: StateVariableRead) -> list[
 def _timers(session: SparkSession, path: str, read: StateVariableRead) -> StateTimers:
     due = f.col("expiration_timestamp_ms")
     timers = read_timers(session, path, read.operator, read.batch)
-    found: Any = timers.agg(f.count("*").alias("n"), f.min(due).alias("first"), f.max(due).alias("last")).collect()[0]
-    return StateTimers(read.operator, read.batch if read.batch is not None else -1, found.n, found.first, found.last)
+    totals: Any = timers.agg(f.count("*").alias("n"), f.min(due).alias("first"), f.max(due).alias("last")).collect()[0]
+    return StateTimers(read.operator, read.batch if read.batch is not None else -1, totals.n, totals.first, totals.last)

@@ -115,9 +115,9 @@ def cases_of(text: str) -> list[ElementTree.Element]:
     suite = whole.find("testsuite")
     assert suite is not None
     cases = suite.findall("testcase")
-    told = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors")}
+    totals = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors")}
     faults = {f"{tag}s": sum(case.find(tag) is not None for case in cases) for tag in ("failure", "error")}
-    assert told == {"tests": len(cases), **faults}
+    assert totals == {"tests": len(cases), **faults}
     assert all(case.get("name") and case.get("classname") for case in cases)
     return cases
 
@@ -129,9 +129,9 @@ def test_sarif_has_a_rule_with_help_and_a_place_for_each_finding() -> None:
     assert {item["level"] for item in advice} == {"warning", "note"}
     assert (changed["ruleId"], changed["level"]) == ("TYPE_CHANGED", "error")
     assert missing["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == "Order.note"
-    place = missing["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "schemas/my%20order.avsc"
-    assert place["region"]["startLine"] == 1
+    location = missing["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"]["uri"] == "schemas/my%20order.avsc"
+    assert location["region"]["startLine"] == 1
     helps = {rule["id"]: rule["help"]["text"] for rule in run["tool"]["driver"]["rules"]}
     assert "Cure: give" in helps["FIELD_WITHOUT_DEFAULT"]
     assert run["properties"]["isCompatible"] is False
@@ -139,8 +139,8 @@ def test_sarif_has_a_rule_with_help_and_a_place_for_each_finding() -> None:
 
 @pytest.mark.requirement("CARD-2", "CARD-4")
 def test_junit_has_a_test_for_each_version_and_direction_that_the_level_asks() -> None:
-    found = assessed(BREAKING, record(ID), BREAKING, level="FULL_TRANSITIVE")
-    cases = cases_of(assessment_junit(found, subject="orders", file="order.avsc"))
+    report = assessed(BREAKING, record(ID), BREAKING, level="FULL_TRANSITIVE")
+    cases = cases_of(assessment_junit(report, subject="orders", file="order.avsc"))
     failed = {case.get("name"): case.find("failure") is not None for case in cases}
     assert failed == {
         "it parses": False,
@@ -171,18 +171,18 @@ def test_a_text_that_does_not_parse_is_a_finding_with_its_place(broken: str) -> 
 
 
 def test_hostile_names_are_held_by_both() -> None:
-    found = assessed(BREAKING, record(ID))
+    report = assessed(BREAKING, record(ID))
     dependants = (Dependant(HOSTILE, 3, "no", HOSTILE),)
-    clients = tuple(ClientAnswer(HOSTILE, "reads", 1, HOSTILE, answer, HOSTILE) for answer in ("no", "unknown"))
+    clients = tuple(ClientAnswer(HOSTILE, "reads", 1, HOSTILE, verdict, HOSTILE) for verdict in ("no", "unknown"))
     others = {"dependants": dependants, "clients": clients}
-    found = type(found)(**{name: getattr(found, name) for name in found.__slots__} | others)
-    run = run_of(assessment_sarif(found, subject=HOSTILE, file=HOSTILE))
-    [told] = [item for item in run["results"] if item["ruleId"] == "DEPENDANT_BREAKS"]
+    report = type(report)(**{name: getattr(report, name) for name in report.__slots__} | others)
+    run = run_of(assessment_sarif(report, subject=HOSTILE, file=HOSTILE))
+    [result] = [item for item in run["results"] if item["ruleId"] == "DEPENDANT_BREAKS"]
     [hurt] = [item for item in run["results"] if item["ruleId"] == "CLIENT_BREAKS"]
-    assert told["level"] == hurt["level"] == "warning"
-    assert told["message"]["text"].startswith('a<b>&"]]>')
-    cases = cases_of(assessment_junit(found, subject=HOSTILE, file=HOSTILE))
+    assert result["level"] == hurt["level"] == "warning"
+    assert result["message"]["text"].startswith('a<b>&"]]>')
+    cases = cases_of(assessment_junit(report, subject=HOSTILE, file=HOSTILE))
     assert cases[-3].get("name") == "declared clients" and len(cases[-3].findall("failure")) == 0
-    said = cases[-2].findtext("system-out") or ""
-    assert said.startswith('a<b>&"]]>\ufffd\ufffd\ufffd\ufffd')
+    output = cases[-2].findtext("system-out") or ""
+    assert output.startswith('a<b>&"]]>\ufffd\ufffd\ufffd\ufffd')
     assert len(cases[-1].get("classname", "")) < 1100

@@ -162,18 +162,20 @@ PERSONAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("engine", "text", "wanted", "count", "is_valid"), PERSONAL, ids=["avro", "protobuf", "json"])
+@pytest.mark.parametrize(
+    ("engine", "text", "expected", "count", "is_valid"), PERSONAL, ids=["avro", "protobuf", "json"]
+)
 def test_personal_fields_hold_placeholders(
-    engine: SchemaFormat, text: Any, wanted: Any, count: int, is_valid: bool
+    engine: SchemaFormat, text: Any, expected: Any, count: int, is_valid: bool
 ) -> None:
     parsed = engine.parse(text if isinstance(text, str) else json.dumps(text))
     tags = effective_tags(engine.outline(parsed), any_root=engine is PROTOBUF)
     placeholders = Placeholders(tags, is_union_wrapped=engine is AVRO)
-    found = placeholders.of(engine.example(parsed))
-    assert found == wanted
+    example = placeholders.of(engine.example(parsed))
+    assert example == expected
     assert placeholders.put == count
     try:
-        valid = engine.resolve(parsed, parsed, found).error == ""
+        valid = engine.resolve(parsed, parsed, example).error == ""
     except InvalidDatum:
         valid = False
     assert valid is is_valid

@@ -14,7 +14,7 @@ TEXT = """{ // {"no": 1}
 
 
 @pytest.mark.parametrize(
-    ("pointer", "place"),
+    ("pointer", "expected"),
     [
         ("", (1, 1)),
         ("/a~1b", (2, 10)),
@@ -29,8 +29,8 @@ TEXT = """{ // {"no": 1}
         ("/nowhere", (1, 1)),
     ],
 )
-def test_places(pointer: str, place: tuple[int, int]) -> None:
-    assert position(TEXT, pointer) == place
+def test_places(pointer: str, expected: tuple[int, int]) -> None:
+    assert position(TEXT, pointer) == expected
 
 
 def test_no_pointer_has_no_place() -> None:

@@ -55,9 +55,9 @@ def test_what_a_codec_encodes_is_decoded_and_so_do_other_decoders(seed: int) -> 
     except (InvalidSchema, Endless):
         return
     encoded = codec(schema.model).encode(datum)
-    found = decode_avro_body(schema.model, encoded)
-    assert codec(schema.model).encode(found) == encoded
-    assert repr(plain(found)) == repr(plain(_by_fastavro(schema, encoded)))
+    body = decode_avro_body(schema.model, encoded)
+    assert codec(schema.model).encode(body) == encoded
+    assert repr(plain(body)) == repr(plain(_by_fastavro(schema, encoded)))
 
 
 def _by_fastavro(schema: object, encoded: bytes) -> object:
@@ -135,8 +135,8 @@ def test_message_indexes_that_are_none(body: str) -> None:
 
 
 def test_a_nested_message_is_found_by_its_indexes() -> None:
-    found = decode_any(PROTOBUF, SHOP, bytes.fromhex("06020000") + b"\x0a\x02hi")
-    assert (found.type_name, found.value, found.indexes) == ("shop.B.C.D", {"s": "hi"}, (1, 0, 0))
+    body = decode_any(PROTOBUF, SHOP, bytes.fromhex("06020000") + b"\x0a\x02hi")
+    assert (body.type_name, body.value, body.indexes) == ("shop.B.C.D", {"s": "hi"}, (1, 0, 0))
     inside = decode_any(PROTOBUF, SHOP, b"\x08\x05", (0,))
     assert (inside.type_name, inside.value) == ("shop.A", {"n": 5})
     with pytest.raises(InvalidDatum, match=r"message index 3 of \[1, 3\] leads nowhere: shop.B has 1 messages there"):
@@ -156,19 +156,19 @@ def test_a_hostile_body_ends_no_process(name: str) -> None:
     child.start()
     there.close()
     try:
-        told = here.recv() if here.poll(SECONDS) else "it takes too long"
+        outcome = here.recv() if here.poll(SECONDS) else "it takes too long"
     except EOFError:
-        told = "the process ended"
+        outcome = "the process ended"
     child.kill()
     child.join()
-    assert told in ("read", "refused"), told
+    assert outcome in ("read", "refused"), outcome
 
 
-def _decode(case: Hostile, answer: Connection) -> None:
+def _decode(case: Hostile, sender: Connection) -> None:
     kind = case.kind or "JSON"
     engine = FORMATS[kind]
     schema = engine.parse(PROTO if kind == "PROTOBUF" else case.schema or ANY)
-    told = []
+    outcomes = []
     for read in (
         lambda: decode_body(engine, schema, case.body),
         lambda: replay_of(engine, schema, schema)(case.body, None),
@@ -176,9 +176,9 @@ def _decode(case: Hostile, answer: Connection) -> None:
     ):
         try:
             read()
-            told.append("read")
+            outcomes.append("read")
         except InvalidDatum as error:
-            told.append("refused" if error.message else "without a word")
+            outcomes.append("refused" if error.message else "without a word")
         except Exception as error:  # noqa: BLE001  told to the test, which fails
-            told.append(repr(error)[:300])
-    answer.send(next((each for each in told if each not in ("read", "refused")), told[0]))
+            outcomes.append(repr(error)[:300])
+    sender.send(next((outcome for outcome in outcomes if outcome not in ("read", "refused")), outcomes[0]))

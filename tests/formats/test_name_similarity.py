@@ -40,8 +40,8 @@ def test_a_suspicion_is_the_same_however_little_was_compared(
     if whole >= SUSPICION:
         assert score == whole
         alike = _every_letter(old, new)
-        said = (f"alike names ({round(alike * 100)} %)",) if alike >= 0.5 else ()
+        name_reason = (f"alike names ({round(alike * 100)} %)",) if alike >= 0.5 else ()
         first, *others = (reason for _, reason in clues)
-        assert reasons == (first, *said, *others)
+        assert reasons == (first, *name_reason, *others)
     else:
         assert score <= whole

@@ -128,28 +128,28 @@ def test_every_field_of_every_pair_of_versions_is_found() -> None:
     one = record(field("a"), field("x", default=1))
     two = record(field("a"), field("x", default=1), field("y", "string", default="text"))
     three = record(field("a"), field("y", "string", default="text"))
-    found = find_resets(AVRO, [(1, one), (2, two), (3, three)])
-    assert {(item.field, item.known_in, item.lost_in) for item in found} == {
+    resets = find_resets(AVRO, [(1, one), (2, two), (3, three)])
+    assert {(item.field, item.known_in, item.lost_in) for item in resets} == {
         ("y", 2, 1),
         ("x", 2, 3),
         ("x", 1, 3),
         ("y", 3, 1),
     }
-    assert all(item.is_default and item.before != item.after for item in found)
+    assert all(item.is_default and item.before != item.after for item in resets)
 
 
 def test_fields_inside_of_arrays_maps_and_records_are_found() -> None:
     def versions(*more: dict[str, Any]) -> ParsedSchema:
         item = {"type": "record", "name": "Item", "fields": [field("price"), *more]}
-        place = {"type": "record", "name": "Place", "fields": [field("zip", "string")]}
+        address = {"type": "record", "name": "Place", "fields": [field("zip", "string")]}
         return record(
             field("items", {"type": "array", "items": item}),
             field("by", {"type": "map", "values": "Item"}),
-            *([field("home", place, default={"zip": "-"})] if more else []),
+            *([field("home", address, default={"zip": "-"})] if more else []),
         )
 
-    found = find_resets(AVRO, [(1, versions()), (2, versions(field("tax", default=0)))])
-    assert [(item.path, item.before, item.after) for item in found] == [
+    resets = find_resets(AVRO, [(1, versions()), (2, versions(field("tax", default=0)))])
+    assert [(item.path, item.before, item.after) for item in resets] == [
         ("R.items[].tax", 1, 0),
         ("R.by{}.tax", 1, 0),
         ("R.home.zip", "text", {"zip": "-"}),
@@ -158,9 +158,9 @@ def test_fields_inside_of_arrays_maps_and_records_are_found() -> None:
 
 def test_a_value_that_another_version_cannot_hold_is_found() -> None:
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"], "default": "A"}
-    known = record(field("e", enum, default="A"))
+    writer = record(field("e", enum, default="A"))
     other = record(field("e", {**enum, "symbols": ["A"]}, default="A"))
-    (reset,) = find_resets(AVRO, [(1, known), (2, other)])
+    (reset,) = find_resets(AVRO, [(1, writer), (2, other)])
     assert (reset.path, reset.before, reset.after, reset.is_default) == ("R.e", "B", "A", False)
     assert "all" not in remedies([reset])[0].id
     assert "can't hold" in remedies([reset])[0].text
@@ -169,9 +169,9 @@ def test_a_value_that_another_version_cannot_hold_is_found() -> None:
 def test_values_are_varied_though_one_beside_them_has_no_other() -> None:
     only = {"type": "enum", "name": "Only", "symbols": ["A"]}
     fields = [field(f"f{number}", default=0) for number in range(5)]
-    known, other = record(field("e", only, default="A"), *fields, field("a")), record(field("a"))
-    found = find_resets(AVRO, [(1, known), (2, other)])
-    assert [(item.path, item.before, item.after) for item in found] == [(f"R.f{number}", 2, 0) for number in range(5)]
+    writer, other = record(field("e", only, default="A"), *fields, field("a")), record(field("a"))
+    resets = find_resets(AVRO, [(1, writer), (2, other)])
+    assert [(item.path, item.before, item.after) for item in resets] == [(f"R.f{number}", 2, 0) for number in range(5)]
 
 
 def test_a_version_that_cannot_read_the_other_is_told_and_resets_nothing() -> None:
@@ -221,6 +221,6 @@ def test_changes_of_json(pointer: str, value: Any, expected: Any) -> None:
 
 def test_places_and_variations_of_json() -> None:
     value = {"a": "x", "b~/": [1, {"c": True}, None, 0.5]}
-    places = dict(scalar_places(value))
-    assert places == {"/a": "x", "/b~0~1/0": 1, "/b~0~1/1/c": True, "/b~0~1/2": None, "/b~0~1/3": 0.5}
-    assert [varied(item) for item in places.values()] == ["x changed", 2, False, None, 2.0]
+    scalars = dict(scalar_places(value))
+    assert scalars == {"/a": "x", "/b~0~1/0": 1, "/b~0~1/1/c": True, "/b~0~1/2": None, "/b~0~1/3": 0.5}
+    assert [varied(item) for item in scalars.values()] == ["x changed", 2, False, None, 2.0]

@@ -93,8 +93,12 @@ def order(number: int, **changes: Any) -> dict[str, Any]:
     return value | changes
 
 
-def fields(seen: list[Observation], mark: str = "1", side: str = "value") -> dict[str, FieldProfile]:
-    return {each.path: each for each in only(FieldProfile, seen) if each.mark == mark and each.side == side}
+def fields(observations: list[Observation], mark: str = "1", side: str = "value") -> dict[str, FieldProfile]:
+    return {
+        observation.path: observation
+        for observation in only(FieldProfile, observations)
+        if observation.mark == mark and observation.side == side
+    }
 
 
 def counts(profile: FieldProfile) -> tuple[int, int, int]:
@@ -110,8 +114,8 @@ def test_fields_of_avro_by_schema(kafka_bootstrap: str, spark_remote: str) -> No
     messages.append((1, None, framed(1, avro(V1, order(1))[:-3])))
     topic = make_topic(kafka_bootstrap, messages, partitions=3)
     schemas = {1: json.dumps(V1), 2: json.dumps(V2)}
-    seen = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
-    one, two = fields(seen, "1"), fields(seen, "2")
+    observations = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
+    one, two = fields(observations, "1"), fields(observations, "2")
     assert {path: counts(profile) for path, profile in one.items()} == {
         "id": (1_000, 1_000, 0),
         "state": (1_000, 1_000, 0),
@@ -140,10 +144,10 @@ def test_fields_of_avro_by_schema(kafka_bootstrap: str, spark_remote: str) -> No
     assert (one["day"].minimum, one["day"].maximum) == ("2022", "2022")
     assert (one["items"].minimum, one["items"].maximum) == ("0 items", "2 items")
     assert (one["items[].sku"].distinct, one["items[].sku"].kinds) == (7, {"string": 999})
-    (bad,) = only(UndecodableMessages, seen)
+    (bad,) = only(UndecodableMessages, observations)
     assert (bad.partition, bad.mark, bad.span.messages, bad.offsets) == (1, "1", 1, (bad.span.first_offset,))
     assert bad.reason == "the body ends before its schema does"
-    assert only(SchemaNotUsed, seen) == []
+    assert only(SchemaNotUsed, observations) == []
 
 
 TEXTS: dict[str, Any] = {
@@ -165,10 +169,10 @@ GOOD_TEXTS: dict[str, Any] = {
 
 def broken_texts(schema: Any, value: Any) -> list[bytes]:
     """The body once for each `ä` in it, with that one's bytes as no UTF-8 has them."""
-    whole, places = avro(schema, value), []
-    while (at := whole.find("ä".encode(), places[-1] + 1 if places else 0)) >= 0:
-        places.append(at)
-    return [whole[:at] + b"\xff\xfe" + whole[at + 2 :] for at in places]
+    whole, paths = avro(schema, value), []
+    while (at := whole.find("ä".encode(), paths[-1] + 1 if paths else 0)) >= 0:
+        paths.append(at)
+    return [whole[:at] + b"\xff\xfe" + whole[at + 2 :] for at in paths]
 
 
 def test_a_string_that_is_not_utf8_is_undecodable_wherever_it_stands(kafka_bootstrap: str, spark_remote: str) -> None:
@@ -178,13 +182,13 @@ def test_a_string_that_is_not_utf8_is_undecodable_wherever_it_stands(kafka_boots
     fine = [avro(TEXTS, GOOD_TEXTS), avro(TEXTS, nulls)]
     bodies: list[Message] = [(0, None, framed(1, body)) for body in (*fine, *broken)]
     topic = make_topic(kafka_bootstrap, bodies, partitions=1)
-    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(TEXTS)}), remote=spark_remote)
-    (bad,) = only(UndecodableMessages, seen)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(TEXTS)}), remote=spark_remote)
+    (bad,) = only(UndecodableMessages, observations)
     assert (bad.span.messages, bad.span.first_offset, bad.span.last_offset) == (7, 2, 8)
     assert bad.offsets == (2, 3, 4, 5, 6)
     assert bad.reason == "a string in the body isn't UTF-8, which some clients replace and others refuse"
-    assert counts(fields(seen)["plain"]) == (2, 2, 0)
-    assert counts(fields(seen)["perhaps"]) == (2, 2, 1)
+    assert counts(fields(observations)["plain"]) == (2, 2, 0)
+    assert counts(fields(observations)["perhaps"]) == (2, 2, 1)
 
 
 def test_a_string_that_is_not_utf8_is_found_among_many_fields(kafka_bootstrap: str, spark_remote: str) -> None:
@@ -193,11 +197,11 @@ def test_a_string_that_is_not_utf8_is_found_among_many_fields(kafka_bootstrap: s
     value = {f"n{number}": number for number in range(70)} | {"last": "ä"}
     bodies = [avro(wide, value), *broken_texts(wide, value)]
     topic = make_topic(kafka_bootstrap, [(0, None, framed(1, body)) for body in bodies], partitions=1)
-    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(wide)}), remote=spark_remote)
-    (bad,) = only(UndecodableMessages, seen)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(wide)}), remote=spark_remote)
+    (bad,) = only(UndecodableMessages, observations)
     assert (bad.span.messages, bad.offsets) == (1, (1,))
-    found = fields(seen)
-    assert {counts(found[name]) for name in ("n0", "n69", "last")} == {(1, 1, 0)}
+    profiles = fields(observations)
+    assert {counts(profiles[name]) for name in ("n0", "n69", "last")} == {(1, 1, 0)}
 
 
 def test_avro_without_a_common_reader_is_counted_too(kafka_bootstrap: str, spark_remote: str) -> None:
@@ -216,14 +220,14 @@ def test_avro_without_a_common_reader_is_counted_too(kafka_bootstrap: str, spark
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
     text_too = json.dumps({"type": "record", "name": "User", "fields": [{"name": "name", "type": "int"}]})
     schemas = {1: json.dumps(ODD), 2: USER, 3: text_too}
-    seen = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
-    odd = fields(seen)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
+    odd = fields(observations)
     assert (counts(odd["either"]), odd["either"].kinds) == ((2, 2, 0), {"string": 1, "long": 1})
     assert counts(odd["next.next.either"]) == (2, 1, 0)
     assert len(odd) <= 42
-    assert fields(seen, "2")["name"].kinds == {"string": 2}
-    assert fields(seen, "3")["name"].kinds == {"int": 1}
-    bad = {each.mark: each for each in only(UndecodableMessages, seen)}
+    assert fields(observations, "2")["name"].kinds == {"string": 2}
+    assert fields(observations, "3")["name"].kinds == {"int": 1}
+    bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
     assert (bad["2"].offsets, bad["2"].reason) == ((3,), "4 bytes are left over after decoding")
     too_deep = (bad["1"].offsets, bad["1"].problem, bad["1"].reason)
     assert too_deep == ((2,), "not_read", "it is nested deeper than 500 levels")
@@ -237,18 +241,21 @@ def test_json_without_a_schema_and_with_one(kafka_bootstrap: str, spark_remote: 
     messages += [(0, None, framed(9, b'{"s": 1.5}')), (0, None, framed(9, b"oops"))]
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
     schema = writers({9: '{"type": "object"}'}, "JSON")
-    seen = run(scan_of(kafka_bootstrap, topic, more=schema), remote=spark_remote)
-    found = fields(seen, "")
-    assert (counts(found["a"]), found["a"].kinds) == ((11, 11, 0), {"integer": 10, "string": 1})
-    assert (counts(found["b.c[]"]), found["b.c[]"].kinds) == (
+    observations = run(scan_of(kafka_bootstrap, topic, more=schema), remote=spark_remote)
+    profiles = fields(observations, "")
+    assert (counts(profiles["a"]), profiles["a"].kinds) == ((11, 11, 0), {"integer": 10, "string": 1})
+    assert (counts(profiles["b.c[]"]), profiles["b.c[]"].kinds) == (
         (11, 10, 10),
         {"integer": 10, "string": 10, "null": 10},
     )
-    assert found["d"].values == {"true": 10}
-    assert found["{}"].kinds == {"integer": 2}
-    assert fields(seen, "", "key")["k"].present == 1
-    assert fields(seen, "9")["s"].kinds == {"number": 1}
-    bad = {(each.framing, each.problem): each for each in only(UndecodableMessages, seen)}
+    assert profiles["d"].values == {"true": 10}
+    assert profiles["{}"].kinds == {"integer": 2}
+    assert fields(observations, "", "key")["k"].present == 1
+    assert fields(observations, "9")["s"].kinds == {"number": 1}
+    bad = {
+        (observation.framing, observation.problem): observation
+        for observation in only(UndecodableMessages, observations)
+    }
     no_json, too_deep = bad[None, "malformed"], bad[None, "not_read"]
     assert (no_json.span.messages, no_json.offsets, no_json.reason) == (2, (11, 12), "the text isn't JSON")
     assert (too_deep.span.messages, too_deep.offsets) == (1, (13,))
@@ -273,19 +280,19 @@ def test_json_is_held_against_its_schema(kafka_bootstrap: str, spark_remote: str
     messages.append((0, None, framed(8, b'{"any": 1}')))
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
     texts = {9: json.dumps(schema), 8: '{"type": "object", "pattern": "("}'}
-    seen = run(scan_of(kafka_bootstrap, topic, more=writers(texts, "JSON")), remote=spark_remote)
-    bad = {each.mark: each for each in only(UndecodableMessages, seen)}
+    observations = run(scan_of(kafka_bootstrap, topic, more=writers(texts, "JSON")), remote=spark_remote)
+    bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
     assert (bad["9"].offsets, bad["9"].reason, bad["9"].problem) == (
         (2, 3),
         "the value isn't valid by its schema, at properties/id/type",
         "violates",
     )
-    assert "ada" not in str(seen)
-    assert "LOST" not in str(seen)
-    found = fields(seen, "9")
-    assert found["state"].values == {"OPEN": 1, "(not declared)": 1}
-    assert found["id"].kinds == {"integer": 3, "string": 1}
-    assert [(each.mark, each.reason) for each in only(SchemaNotUsed, seen)] == [
+    assert "ada" not in str(observations)
+    assert "LOST" not in str(observations)
+    profiles = fields(observations, "9")
+    assert profiles["state"].values == {"OPEN": 1, "(not declared)": 1}
+    assert profiles["id"].kinds == {"integer": 3, "string": 1}
+    assert [(observation.mark, observation.reason) for observation in only(SchemaNotUsed, observations)] == [
         ("8", "jsonschema_rs doesn't take the schema")
     ]
 
@@ -337,18 +344,21 @@ def test_protobuf_with_message_indexes(kafka_bootstrap: str, spark_remote: str) 
         *writers({5: text, 6: "bm8="}, "PROTOBUF"),
         WriterSchema("guid", str(__import__("uuid").UUID(int=0)), "PROTOBUF", text),
     )
-    seen = run(scan_of(kafka_bootstrap, topic, more=more), remote=spark_remote)
-    indexes = {(each.framing, each.indexes): each.span.messages for each in only(MessageIndexes, seen)}
+    observations = run(scan_of(kafka_bootstrap, topic, more=more), remote=spark_remote)
+    indexes = {
+        (observation.framing, observation.indexes): observation.span.messages
+        for observation in only(MessageIndexes, observations)
+    }
     assert indexes == {("id", "1"): 2, ("id", "1.0"): 1, ("id", "0"): 1, ("guid", "1"): 1}
-    found = fields(seen, "5")
-    assert (found["items[].sku"].present, found["items[].sku"].kinds) == (2, {"string": 4})
-    assert found["state"].values == {"PAID": 2}
-    assert found["tags{}"].kinds == {"int64": 2}
-    assert found["#10"].kinds == {"unknown": 1}
-    bad = {each.mark: each for each in only(UndecodableMessages, seen)}
+    profiles = fields(observations, "5")
+    assert (profiles["items[].sku"].present, profiles["items[].sku"].kinds) == (2, {"string": 4})
+    assert profiles["state"].values == {"PAID": 2}
+    assert profiles["tags{}"].kinds == {"int64": 2}
+    assert profiles["#10"].kinds == {"unknown": 1}
+    bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
     assert bad["5"].offsets == (4, 5, 6)
     assert bad["5"].reason == "the message's indexes name a type that the schema doesn't have"
-    assert [each.mark for each in only(SchemaNotUsed, seen)] == ["6"]
+    assert [observation.mark for observation in only(SchemaNotUsed, observations)] == ["6"]
 
 
 CONNECT = {
@@ -385,19 +395,26 @@ def test_debezium_in_json_and_its_schemas(kafka_bootstrap: str, spark_remote: st
         (0, None, json.dumps(event, separators=(",", ":")).encode(), headers) for event, headers in events
     ]
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
-    seen = run(scan_of(kafka_bootstrap, topic, profile=Profile(changes=True)), remote=spark_remote)
-    found = {each.op: each for each in only(ChangeEvents, seen)}
-    assert {op: each.span.messages for op, each in found.items()} == {"c": 3, "d": 1, "u": 1, "r": 1, "m": 1, "t": 1}
-    assert (found["c"].database, found["c"].schema, found["c"].table) == ("shop", "public", "customers")
-    assert (found["d"].with_before, found["d"].newkey, found["c"].oldkey) == (1, 1, 1)
-    assert (found["r"].snapshot, found["c"].snapshot) == (1, 0)
-    assert (found["u"].unavailable, found["u"].in_transaction, found["m"].in_transaction) == (1, 1, 1)
-    assert found["m"].table == ""
-    (shape,) = only(ChangeShape, seen)
+    observations = run(scan_of(kafka_bootstrap, topic, profile=Profile(changes=True)), remote=spark_remote)
+    changes = {observation.op: observation for observation in only(ChangeEvents, observations)}
+    assert {op: observation.span.messages for op, observation in changes.items()} == {
+        "c": 3,
+        "d": 1,
+        "u": 1,
+        "r": 1,
+        "m": 1,
+        "t": 1,
+    }
+    assert (changes["c"].database, changes["c"].schema, changes["c"].table) == ("shop", "public", "customers")
+    assert (changes["d"].with_before, changes["d"].newkey, changes["c"].oldkey) == (1, 1, 1)
+    assert (changes["r"].snapshot, changes["c"].snapshot) == (1, 0)
+    assert (changes["u"].unavailable, changes["u"].in_transaction, changes["m"].in_transaction) == (1, 1, 1)
+    assert changes["m"].table == ""
+    (shape,) = only(ChangeShape, observations)
     assert shape.span.messages == 3
     assert json.loads(shape.text)["name"] == "s.public.customers.Envelope"
     assert "secret" not in shape.text
-    assert fields(seen, "")["op"].present == 9  # the payload's fields, not `payload.op`
+    assert fields(observations, "")["op"].present == 9  # the payload's fields, not `payload.op`
 
 
 SECRET = "Sn0wd3n-geheim-4711"
@@ -431,25 +448,25 @@ def test_no_secret_leaves_spark_unless_it_is_to_be_revealed(kafka_bootstrap: str
     messages, more = secretive()
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
     masked = Profile(changes=True, samples=50)
-    seen = run(scan_of(kafka_bootstrap, topic, more=more, profile=masked), remote=spark_remote)
-    text = encode_observations(seen)
+    observations = run(scan_of(kafka_bootstrap, topic, more=more, profile=masked), remote=spark_remote)
+    text = encode_observations(observations)
     assert SECRET not in text
     assert "4711" not in text
-    assert len(only(Sample, seen)) == 5  # what can be decoded: two of Avro, one of Protobuf, two of JSON
-    assert all(not each.revealed for each in only(Sample, seen))
-    assert '"a": "Aa9aa9a-aaaaaa-9999 (19)"' in "".join(each.text for each in only(Sample, seen))
+    assert len(only(Sample, observations)) == 5  # what can be decoded: two of Avro, one of Protobuf, two of JSON
+    assert all(not observation.revealed for observation in only(Sample, observations))
+    assert '"a": "Aa9aa9a-aaaaaa-9999 (19)"' in "".join(observation.text for observation in only(Sample, observations))
     open_ = Profile(samples=1, reveal=True)
     revealed = run(scan_of(kafka_bootstrap, topic, more=more, profile=open_), remote=spark_remote)
     samples = only(Sample, revealed)
     # One of each schema, and one of JSON without any: a rare one isn't crowded out by those before it.
-    assert sorted((each.framing or "", each.mark) for each in samples) == [
+    assert sorted((observation.framing or "", observation.mark) for observation in samples) == [
         ("", ""),
         ("id", "1"),
         ("id", "3"),
         ("id", "5"),
     ]
-    assert all(each.revealed for each in samples)
-    assert all(SECRET in each.text for each in samples)
+    assert all(observation.revealed for observation in samples)
+    assert all(SECRET in observation.text for observation in samples)
     assert fields(revealed)["note"].maximum == SECRET
 
 
@@ -466,9 +483,9 @@ def cluster_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield remote
 
 
-def told(seen: list[Observation]) -> list[Observation]:
+def told(observations: list[Observation]) -> list[Observation]:
     """What two scans of the same messages say alike: all but their duration."""
-    return [each for each in seen if not isinstance(each, ScanTotals)]
+    return [observation for observation in observations if not isinstance(observation, ScanTotals)]
 
 
 def test_a_cluster_says_the_same_as_the_embedded_server(
@@ -477,7 +494,7 @@ def test_a_cluster_says_the_same_as_the_embedded_server(
     messages, more = secretive()
     topic = make_topic(kafka_bootstrap, messages * 200, partitions=1)
     spec = scan_of(kafka_bootstrap, topic, more=more)
-    seen = run(spec, remote=cluster_remote)
-    assert only(SchemaNotUsed, seen) == []
-    assert len(only(FieldProfile, seen)) > 10  # also those that the workers' Python counts
-    assert told(seen) == told(run(spec, remote=spark_remote))
+    observations = run(spec, remote=cluster_remote)
+    assert only(SchemaNotUsed, observations) == []
+    assert len(only(FieldProfile, observations)) > 10  # also those that the workers' Python counts
+    assert told(observations) == told(run(spec, remote=spark_remote))

@@ -106,7 +106,7 @@ def test_a_server_that_does_not_heed_the_interrupt_is_given_up(
 
 
 def test_a_wrong_token_is_refused_with_words_and_without_the_token(spark_remote: str) -> None:
-    wrong = parse_remote(spark_remote).url(token="wrong-and-secret")
+    url = parse_remote(spark_remote).url(token="wrong-and-secret")
     with pytest.raises(SparkUnavailable, match="refused the session") as caught:
-        open_session(wrong)
+        open_session(url)
     assert "wrong-and-secret" not in caught.value.message

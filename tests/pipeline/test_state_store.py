@@ -28,33 +28,33 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def test_rows_and_nulls_of_every_kind_of_variable(spark_remote: str, tmp_path: Path) -> None:
     path = make_fixtures.run(spark_remote, "timers_and_ttl", tmp_path)
     checkpoint = read_checkpoint(str(path), [tmp_path])
-    before = sorted(str(each) for each in path.rglob("*"))
-    seen = run(StateScan(str(path), rows_to_read(checkpoint)), remote=spark_remote)
-    rows = {each.variable: each.rows for each in seen if isinstance(each, StateRows)}
+    before = sorted(str(entry) for entry in path.rglob("*"))
+    observations = run(StateScan(str(path), rows_to_read(checkpoint)), remote=spark_remote)
+    rows = {row.variable: row.rows for row in observations if isinstance(row, StateRows)}
     assert rows == {"counts": 7, "last_visit": 7, "pages": 7}
-    nulls = {(each.variable, each.path): each.nulls for each in seen if isinstance(each, StateFieldNulls)}
+    nulls = {(row.variable, row.path): row.nulls for row in observations if isinstance(row, StateFieldNulls)}
     assert set(nulls) >= {("last_visit", "value.visits"), ("pages", "value.page"), ("counts", "map_key.page")}
     assert set(nulls.values()) == {0}
-    assert isinstance(seen[-1], StateTotals)
-    assert (seen[-1].variables, seen[-1].rows) == (3, 21)
-    assert sorted(str(each) for each in path.rglob("*")) == before
+    assert isinstance(observations[-1], StateTotals)
+    assert (observations[-1].variables, observations[-1].rows) == (3, 21)
+    assert sorted(str(entry) for entry in path.rglob("*")) == before
 
 
 @pytest.mark.parametrize(("name", "rows"), [("aggregation_hdfs", 7), ("dedup_rocksdb", 7), ("join_rocksdb", 80)])
 def test_built_in_operators_have_rows_too(spark_remote: str, tmp_path: Path, name: str, rows: int) -> None:
     path = make_fixtures.run(spark_remote, name, tmp_path)
     reads = rows_to_read(read_checkpoint(str(path), [tmp_path]))
-    seen = run(StateScan(str(path), reads), remote=spark_remote)
-    assert [each for each in seen if isinstance(each, StateUnreadable)] == []
-    assert sum(each.rows for each in seen if isinstance(each, StateRows)) == rows
+    observations = run(StateScan(str(path), reads), remote=spark_remote)
+    assert [row for row in observations if isinstance(row, StateUnreadable)] == []
+    assert sum(row.rows for row in observations if isinstance(row, StateRows)) == rows
 
 
 def test_what_cannot_be_read_is_said_and_hides_nothing_else(spark_remote: str, tmp_path: Path) -> None:
     path = make_fixtures.run(spark_remote, "dedup_rocksdb", tmp_path)
     reads = (StateVariableRead(0, "no_such_variable", "value", 0), StateVariableRead(0, None, "operator", 99))
-    seen = run(StateScan(str(path), (*reads, StateVariableRead(0, None, "operator", 0))), remote=spark_remote)
+    observations = run(StateScan(str(path), (*reads, StateVariableRead(0, None, "operator", 0))), remote=spark_remote)
     ends = (StateUnreadable, StateRows, StateTotals)
-    assert [type(each) for each in seen if isinstance(each, ends)] == [StateUnreadable, *ends]
+    assert [type(row) for row in observations if isinstance(row, ends)] == [StateUnreadable, *ends]
 
 
 @pytest.mark.requirement("DBX-1", "CARD-3")
@@ -62,13 +62,13 @@ def test_keys_masked_ranges_expiry_and_timers(spark_remote: str, tmp_path: Path)
     path = make_fixtures.run(spark_remote, "timers_and_ttl", tmp_path)
     checkpoint = read_checkpoint(str(path), [tmp_path])
     reads = (*rows_to_read(checkpoint), *timers_to_read(checkpoint))
-    assert [each.kind for each in reads] == ["map", "value", "list", "timers"]
-    seen = run(StateScan(str(path), reads), remote=spark_remote)
-    assert [each for each in seen if isinstance(each, StateUnreadable)] == []
-    rows = rows_by_variable(checkpoint, seen)
+    assert [row.kind for row in reads] == ["map", "value", "list", "timers"]
+    observations = run(StateScan(str(path), reads), remote=spark_remote)
+    assert [row for row in observations if isinstance(row, StateUnreadable)] == []
+    rows = rows_by_variable(checkpoint, observations)
     last, pages, counts = (rows[0, name] for name in ("last_visit", "pages", "counts"))
     assert (last.rows, last.keys, pages.keys, counts.keys) == (7, 7, 7, 7)
-    fields = {(name, each["path"]): each for (_, name), found in rows.items() for each in found.fields}
+    fields = {(name, row["path"]): row for (_, name), state_fields in rows.items() for row in state_fields.fields}
     visits, page = fields["last_visit", "value.visits"], fields["last_visit", "value.page"]
     # 40 rows on 7 keys are 5 or 6 visits each, which may be told as their magnitude alone; "home" as its length.
     assert (visits["minimum"], visits["maximum"], visits["type"], visits["bytes"]) == ("1e0", "1e0", "int", 28)
@@ -79,7 +79,7 @@ def test_keys_masked_ranges_expiry_and_timers(spark_remote: str, tmp_path: Path)
     assert last.expiry["without"] == counts.expiry["without"] == 0
     assert pages.expiry == {}
     assert last.expiry["earliest"] - counts.expiry["latest"] == pytest.approx(day - hour, abs=600_000)
-    timers = timers_by_operator(seen)[0]
+    timers = timers_by_operator(observations)[0]
     assert timers["timers"] == 7
     assert timers["earliest"] == pytest.approx(counts.expiry["earliest"], abs=600_000)
 
@@ -87,6 +87,6 @@ def test_keys_masked_ranges_expiry_and_timers(spark_remote: str, tmp_path: Path)
 @pytest.mark.requirement("CARD-3")
 def test_a_server_without_a_client_for_an_address_says_what_it_lacks(spark_remote: str) -> None:
     reads = (StateVariableRead(0, None, "operator", 0),)
-    seen = run(StateScan("s3a://lake/checkpoints/totals", reads), remote=spark_remote)
-    (unreadable,) = [each for each in seen if isinstance(each, StateUnreadable)]
+    observations = run(StateScan("s3a://lake/checkpoints/totals", reads), remote=spark_remote)
+    (unreadable,) = [row for row in observations if isinstance(row, StateUnreadable)]
     assert unreadable.reason.startswith(CLIENT_NEEDED)

@@ -44,19 +44,21 @@ def pieces(*spans: tuple[int, int]) -> list[kafka_reader.Piece]:
 
 
 def places(some: list[kafka_reader.Piece]) -> list[tuple[str, int, int]]:
-    return [(each.topic, each.range.partition, o) for each in some for o in range(each.range.start, each.range.end)]
+    return [
+        (piece.topic, piece.range.partition, o) for piece in some for o in range(piece.range.start, piece.range.end)
+    ]
 
 
 def test_slices_cover_everything_once_whatever_their_size() -> None:
-    asked = pieces((0, 7), (100, 100), (5, 1_000), (0, 1))
+    all_pieces = pieces((0, 7), (100, 100), (5, 1_000), (0, 1))
     for size in (1, 2, 3, 10, 500, 5_000):
-        rest, read, rounds = [part for part in asked if part.size], [], 0
+        rest, read, rounds = [part for part in all_pieces if part.size], [], 0
         while rest:
             piece, rest = kafka_reader.cut(rest, size)
             assert 0 < kafka_reader.left(piece) <= size
             read += places(piece)
             rounds += 1
-        assert sorted(read) == sorted(places(asked))
+        assert sorted(read) == sorted(places(all_pieces))
         assert rounds == -(-1_003 // size)
 
 
@@ -71,8 +73,8 @@ def test_slices_stay_within_both_bounds() -> None:
 
 
 def test_ranges_are_clamped_to_the_watermarks() -> None:
-    given = [PartitionRange(0, 0, 50, 10, 40), PartitionRange(1, 60, 90, 0, 40), PartitionRange(2, 5, 5, 0, 9)]
-    assert [(part.start, part.end) for part in kafka_reader.clamp(given)] == [(10, 40), (40, 40), (5, 5)]
+    ranges = [PartitionRange(0, 0, 50, 10, 40), PartitionRange(1, 60, 90, 0, 40), PartitionRange(2, 5, 5, 0, 9)]
+    assert [(part.start, part.end) for part in kafka_reader.clamp(ranges)] == [(10, 40), (40, 40), (5, 5)]
 
 
 def test_a_scan_of_nothing_needs_no_spark() -> None:
@@ -257,19 +259,19 @@ class Counted:
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=300), st.integers(1, 40))
 def test_the_newest_hours_are_counted_whole(messages: list[tuple[int, int]], size: int) -> None:
     """However the messages are cut into slices, each with its newest hours alone."""
-    found: dict[int, int] = {}
+    hours: dict[int, int] = {}
     for start in range(0, len(messages), size):
-        slice_ = newest_hours({}, [Counted(*each) for each in messages[start : start + size]])
-        found = newest_hours(found, [Counted(*each) for each in slice_.items()])
+        slice_ = newest_hours({}, [Counted(*message) for message in messages[start : start + size]])
+        hours = newest_hours(hours, [Counted(*message) for message in slice_.items()])
     whole: dict[int, int] = {}
     for hour, number in messages:
         whole[hour] = whole.get(hour, 0) + number
-    assert found == dict(sorted(whole.items(), reverse=True)[:MOST_HOURS])
+    assert hours == dict(sorted(whole.items(), reverse=True)[:MOST_HOURS])
 
 
 @pytest.mark.requirement("CARD-3")
 @pytest.mark.parametrize(
-    ("said", "lacks_client"),
+    ("message", "lacks_client"),
     [
         (
             "(java.lang.RuntimeException) java.lang.ClassNotFoundException: Class "
@@ -280,6 +282,6 @@ def test_the_newest_hours_are_counted_whole(messages: list[tuple[int, int]], siz
         ("[STDS_COMMITTED_BATCH_UNAVAILABLE] No committed batch found", False),
     ],
 )
-def test_a_spark_without_a_client_for_the_address_is_said_to_lack_it(said: str, lacks_client: bool) -> None:
-    reason = why_unreadable(PySparkException(said))
-    assert reason == (f"{CLIENT_NEEDED} ({said})" if lacks_client else said)
+def test_a_spark_without_a_client_for_the_address_is_said_to_lack_it(message: str, lacks_client: bool) -> None:
+    reason = why_unreadable(PySparkException(message))
+    assert reason == (f"{CLIENT_NEEDED} ({message})" if lacks_client else message)

@@ -15,7 +15,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from registry.pipeline.workers.bodies import ProtobufBodies
-from registry.pipeline.workers.message_reader import Plan, reading
+from registry.pipeline.workers.message_reader import DecodingPlan, reading
 from registry.pipeline.workers.schema_shapes import Malformed
 from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
 
@@ -43,20 +43,20 @@ def told(bodies: Iterable[Hostile], *, reveal: bool = False) -> list[Any]:
     return lines
 
 
-def _task(bodies: list[Hostile], reveal: bool, answer: Connection) -> None:
+def _task(bodies: list[Hostile], reveal: bool, sender: Connection) -> None:
     rows: list[dict[str, Any]] = []
     writers: dict[tuple[str, bytes], tuple[str, str]] = {}
-    for offset, each in enumerate(bodies):
-        raw = offset.to_bytes(4, "big") if each.kind else None
-        if raw is not None and each.kind:
-            writers["id", raw] = (each.kind, writer_text(each))
-        side = ("id" if raw is not None else "json_object", raw, each.body)
+    for offset, body in enumerate(bodies):
+        raw = offset.to_bytes(4, "big") if body.kind else None
+        if raw is not None and body.kind:
+            writers["id", raw] = (body.kind, writer_text(body))
+        side = ("id" if raw is not None else "json_object", raw, body.body)
         rows.append(_row(offset, side, side))
     rows.append(_row(len(bodies), ("null", None, None), ("json_object", None, FINE)) | {"topic": "another"})
     batch = pyarrow.RecordBatch.from_pylist(rows, schema=_SCHEMA)
-    plan = Plan(writers, fields=True, changes=True, samples=3, reveal=reveal)
-    (found,) = reading(plan)(iter([batch]))
-    answer.send([json.loads(line) for line in found.column(0).to_pylist()])
+    plan = DecodingPlan(writers, fields=True, changes=True, samples=3, reveal=reveal)
+    (lines,) = reading(plan)(iter([batch]))
+    sender.send([json.loads(line) for line in lines.column(0).to_pylist()])
 
 
 def _row(offset: int, key: tuple[Any, ...], value: tuple[Any, ...]) -> dict[str, Any]:
@@ -129,17 +129,17 @@ def test_texts_of_protobuf_that_are_not_utf8_have_a_reason_of_their_own(syntax: 
     bodies = ProtobufBodies(base64.b64encode(files).decode())
     try:
         bodies.decode(b"\x00" + body)
-        said = ""
+        message = ""
     except Malformed as error:
-        said = str(error)
-    assert said == reason
+        message = str(error)
+    assert message == reason
 
 
 def test_numbers_that_are_whole_are_counted_as_such_however_they_are_written() -> None:
     bodies = [HOSTILE[f"{number} as a whole number"] for number in ("7.0", "1e3", "1e400", "7.5")]
     lines = told(bodies)
     kinds = {
-        (key[1], int(key[3], 16)): row["kinds"] for name, key, row in (each for each in lines if each[0] == "field")
+        (key[1], int(key[3], 16)): row["kinds"] for name, key, row in (line for line in lines if line[0] == "field")
         if row["path"] == "qty"
     }  # fmt: skip
     expected = {0: "integer", 1: "integer", 2: "integer", 3: "number"}

@@ -11,7 +11,7 @@ from registry.formats.avro.diff import diff_types
 from registry.formats.avro.model import Schema
 from registry.formats.avro.parser import parse_schema
 from registry.formats.avro.repair import accept_rename, repair
-from registry.formats.avro.schema_outline import lint_places, outline
+from registry.formats.avro.schema_outline import lint_violations, outline
 from registry.formats.avro.witness import any_witness, truth_of, witness_of
 from registry.formats.base import (
     Difference,
@@ -101,10 +101,10 @@ class AvroFormat:
         """What the covering data of the writer say, decoded with the reader by fastavro and as Java's decoder does it."""
         return truth_of(_model(reader), _model(writer))
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
         """Data that show one finding, or (None) any data of the writer that the reader can't decode."""
-        if found is not None:
-            return witness_of(_model(reader), _model(writer), found)
+        if finding is not None:
+            return witness_of(_model(reader), _model(writer), finding)
         witness = any_witness(_model(reader), _model(writer))
         breaks = () if witness.found else self.incompatibilities(reader, writer)
         if breaks:
@@ -121,10 +121,10 @@ class AvroFormat:
         return decoding.resolve(_model(reader), _model(writer), datum)
 
     def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
         """The smallest edit of `schema` that removes the finding against `other`; None where there is none."""
-        return repair(schema, other, found, is_reader=is_reader)
+        return repair(schema, other, finding, is_reader=is_reader)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The edit of `new` that adds the old name as an alias; None where the difference is no rename."""
@@ -132,7 +132,7 @@ class AvroFormat:
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Advice on the schema alone, warnings first; none of it decides anything."""
-        return findings_at(lint_places(_model(parsed)), lambda pointer: self.position(parsed, pointer))
+        return findings_at(lint_violations(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to, None where there is no such place."""

@@ -10,7 +10,7 @@ from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Map, Named, Record, Schema, Union, type_label
 from registry.formats.base import OutlineField
 from registry.formats.lint import (
-    Place,
+    LintViolation,
     in_style,
     is_pascal,
     looks_like_money,
@@ -168,11 +168,11 @@ def _nested_types(found: AvroType) -> Sequence[AvroType]:
 _Spot = tuple[AvroType, str, bool]
 
 
-def lint_places(schema: Schema) -> Iterator[Place]:
+def lint_violations(schema: Schema) -> Iterator[LintViolation]:
     """Where the rules aren't followed, in the order of the text."""
     root, seen = schema.root, set[str]()
     if isinstance(root, Named) and not root.namespace and root.source is None:
-        yield Place("NO_NAMESPACE", root.simple, root.pointer, {"name": root.simple})
+        yield LintViolation("NO_NAMESPACE", root.simple, root.pointer, {"name": root.simple})
     named: list[tuple[str, str, str | None]] = []
     stack: list[_Spot] = [(root, root_path(root), False)]
     while stack:
@@ -201,15 +201,15 @@ def _nested_spots(found: AvroType, path: str, tagged: bool) -> Sequence[_Spot]:
     return [(found.values, f"{path}{{}}", tagged)] if isinstance(found, Map) else []
 
 
-def _type(found: Named, path: str) -> Iterator[Place]:
+def _type(found: Named, path: str) -> Iterator[LintViolation]:
     if not is_pascal(found.simple):
         values = {"name": found.simple, "better": in_style(found.simple, "PascalCase")}
-        yield Place("TYPE_NAME_STYLE", path, found.pointer, values)
+        yield LintViolation("TYPE_NAME_STYLE", path, found.pointer, values)
     if isinstance(found, Enum) and found.default is None:
-        yield Place("ENUM_WITHOUT_DEFAULT", path, found.pointer, {"name": found.simple})
+        yield LintViolation("ENUM_WITHOUT_DEFAULT", path, found.pointer, {"name": found.simple})
 
 
-def _field_lint(field: Field, path: str, tagged: bool) -> Iterator[Place]:
+def _field_lint(field: Field, path: str, tagged: bool) -> Iterator[LintViolation]:
     kinds = {branch.kind for branch in field.type.branches} if isinstance(field.type, Union) else {field.type.kind}
     bare = [
         branch
@@ -217,8 +217,8 @@ def _field_lint(field: Field, path: str, tagged: bool) -> Iterator[Place]:
         if branch.logical is None
     ]
 
-    def place(rule: str) -> Place:
-        return Place(rule, path, field.pointer, {"name": field.name})
+    def place(rule: str) -> LintViolation:
+        return LintViolation(rule, path, field.pointer, {"name": field.name})
 
     if not field.has_default:
         yield place("OPTIONAL_WITHOUT_DEFAULT" if "null" in kinds and len(kinds) > 1 else "FIELD_HAS_NO_DEFAULT")

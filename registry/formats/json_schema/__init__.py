@@ -22,7 +22,7 @@ from registry.formats.json_schema import data, empirical_check, findings, repair
 from registry.formats.json_schema.diff import diff_models
 from registry.formats.json_schema.model import Model
 from registry.formats.json_schema.parser import fingerprint, parse_schema, self_contained_text
-from registry.formats.json_schema.schema_outline import lint_places
+from registry.formats.json_schema.schema_outline import lint_violations
 from registry.formats.json_schema.text import compact, normalized
 from registry.formats.json_schema.value_facts import DEFAULT_COST_LIMIT
 from registry.formats.lint import LintFinding, findings_at
@@ -94,9 +94,9 @@ class JsonSchemaFormat:
         """
         return empirical_check.truth_of(model_of(reader), model_of(writer), cost_limit)
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
         """An instance of the writer that the reader refuses, at the place of a finding if one is given."""
-        return empirical_check.find_witness(model_of(reader), model_of(writer), found)
+        return empirical_check.find_witness(model_of(reader), model_of(writer), finding)
 
     def example(self, parsed: ParsedSchema) -> object:
         """A valid instance; raises InvalidDatum where none is found."""
@@ -107,11 +107,11 @@ class JsonSchemaFormat:
         return data.resolve_datum(model_of(reader), model_of(writer), datum)
 
     def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
         """The smallest known edit of `schema` that removes the finding against `other`; None where there is none."""
         own, theirs = model_of(schema), model_of(other)
-        return repair.repair(schema, own, theirs, found, is_reader=is_reader, policy=self.policy)
+        return repair.repair(schema, own, theirs, finding, is_reader=is_reader, policy=self.policy)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The new schema with the old property as deprecated beside the new one: JSON Schema has no aliases."""
@@ -119,7 +119,7 @@ class JsonSchemaFormat:
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Advice on the schema alone, warnings first; none of it decides anything."""
-        return findings_at(lint_places(model_of(parsed)), lambda pointer: self.position(parsed, pointer))
+        return findings_at(lint_violations(model_of(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to."""

@@ -28,7 +28,7 @@ _NOTES: Final = ("title", "description", "default", "examples", "$comment")
 
 
 @dataclass(frozen=True, slots=True)
-class Rename:
+class PropertyRename:
     """A suspected rename; `score` from 0 to 1."""
 
     old: str
@@ -37,16 +37,16 @@ class Rename:
     reasons: tuple[str, ...]
 
 
-def suspected_renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Rename]:
+def suspected_renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[PropertyRename]:
     """The most likely renames between the properties that only one side has, each in at most one, best first."""
     removed, added = [name for name in old if name not in new], [name for name in new if name not in old]
     places_old, places_new = {name: at for at, name in enumerate(old)}, {name: at for at, name in enumerate(new)}
-    wanted = max(1, _MAX_COMPARISONS // max(1, len(removed)))
+    window = max(1, _MAX_COMPARISONS // max(1, len(removed)))
     scored = []
     for name in removed[:_MAX_COMPARISONS]:
-        begin = bisect_left(added, places_old[name], key=lambda other: places_new[other]) - wanted // 2
-        begin = max(0, min(begin, len(added) - wanted))
-        near = added[begin : begin + wanted]
+        begin = bisect_left(added, places_old[name], key=lambda other: places_new[other]) - window // 2
+        begin = max(0, min(begin, len(added) - window))
+        near = added[begin : begin + window]
         for other in near:
             is_same_place = places_old[name] == places_new[other]
             rename = _compare(name, old[name], other, new[other], is_same_place=is_same_place)
@@ -56,7 +56,7 @@ def suspected_renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Re
     return _each_once(scored)
 
 
-def _each_once(scored: list[Rename]) -> list[Rename]:
+def _each_once(scored: list[PropertyRename]) -> list[PropertyRename]:
     taken_old: set[str] = set()
     taken_new: set[str] = set()
     chosen = []
@@ -68,9 +68,9 @@ def _each_once(scored: list[Rename]) -> list[Rename]:
     return chosen
 
 
-def _compare(old: str, before: Any, new: str, after: Any, *, is_same_place: bool) -> Rename:
+def _compare(old: str, before: Any, new: str, after: Any, *, is_same_place: bool) -> PropertyRename:
     if type_words(before) != type_words(after):
-        return Rename(old, new, 0.0, ())
+        return PropertyRename(old, new, 0.0, ())
     is_equal = json_equal(_bare(before), _bare(after))
     clues = [(0.3, "the same schema") if is_equal else (0.2, "the same type")]
     if is_same_place:
@@ -78,7 +78,7 @@ def _compare(old: str, before: Any, new: str, after: Any, *, is_same_place: bool
     description = before.get("description") if isinstance(before, dict) else None
     if description and isinstance(after, dict) and after.get("description") == description:
         clues.append((0.25, "the same description"))
-    return Rename(old, new, *rename_score(old[:200], new[:200], 0.45, clues))
+    return PropertyRename(old, new, *rename_score(old[:200], new[:200], 0.45, clues))
 
 
 def _bare(schema: Any) -> Any:
@@ -91,17 +91,17 @@ Work = Difference | tuple[Any, Any, Sides]
 
 def diff_models(old: Model, new: Model) -> tuple[Difference, ...]:
     """All differences between two schemas."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     root = Sides(root_path(new), "", "")
     stack: list[Work] = [*_references(old, new, root), (old.root, new.root, root), *_draft(old, new, root)]
-    while stack and len(found) < MAX_DIFFERENCES:
+    while stack and len(differences) < MAX_DIFFERENCES:
         work = stack.pop()
         if isinstance(work, Difference):
-            found.append(work)
+            differences.append(work)
             continue
         before, after, sides = work
         stack.extend(reversed(list(_between(before, after, sides))))
-    return tuple(found)
+    return tuple(differences)
 
 
 def _draft(old: Model, new: Model, root: Sides) -> Iterator[Difference]:

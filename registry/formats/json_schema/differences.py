@@ -21,7 +21,7 @@ class Attribute:
 
     keyword: str
     prefix: str
-    words: str
+    label: str
     category: Category = "value"
 
 
@@ -60,14 +60,14 @@ ATTRIBUTES: Final = (
 
 
 def _attribute_rows(attribute: Attribute) -> tuple[DifferenceRule, ...]:
-    prefix, words = attribute.prefix, attribute.words
-    added = DifferenceRule(f"{prefix}_ADDED", "added", f"{words} {{after}} is added")
-    removed = DifferenceRule(f"{prefix}_REMOVED", "removed", f"{words} {{before}} is removed")
-    changed = DifferenceRule(f"{prefix}_CHANGED", "changed", f"{words} changes from {{before}} to {{after}}")
+    prefix, label = attribute.prefix, attribute.label
+    added = DifferenceRule(f"{prefix}_ADDED", "added", f"{label} {{after}} is added")
+    removed = DifferenceRule(f"{prefix}_REMOVED", "removed", f"{label} {{before}} is removed")
+    changed = DifferenceRule(f"{prefix}_CHANGED", "changed", f"{label} changes from {{before}} to {{after}}")
     if attribute.category == "value":
         return added, removed, changed
-    raised = DifferenceRule(f"{prefix}_RAISED", "changed", f"{words} is raised from {{before}} to {{after}}")
-    lowered = DifferenceRule(f"{prefix}_LOWERED", "changed", f"{words} is lowered from {{before}} to {{after}}")
+    raised = DifferenceRule(f"{prefix}_RAISED", "changed", f"{label} is raised from {{before}} to {{after}}")
+    lowered = DifferenceRule(f"{prefix}_LOWERED", "changed", f"{label} is lowered from {{before}} to {{after}}")
     # Draft 4 has exclusive bounds that are true or false.
     return (added, removed, raised, lowered, *((changed,) if prefix.startswith("EXCLUSIVE") else ()))
 
@@ -261,14 +261,14 @@ def enum_differences(keyword: str, old: Schema, new: Schema, sides: Sides) -> It
         yield difference("REORDERED", there, before, after, name="the values of the enum")
 
 
-def order_differences(words: str, old: list[Any], new: list[Any], sides: Sides) -> Iterator[Difference]:
+def order_differences(label: str, old: list[Any], new: list[Any], sides: Sides) -> Iterator[Difference]:
     """What both sides have stands in another order."""
     if old == new:
         return
     known_old, known_new = set(old), set(new)
     kept_old, kept_new = [key for key in old if key in known_new], [key for key in new if key in known_old]
     if kept_old != kept_new:
-        yield difference("REORDERED", sides, kept_old, kept_new, name=words)
+        yield difference("REORDERED", sides, kept_old, kept_new, name=label)
 
 
 def _types(named: Any) -> frozenset[str]:

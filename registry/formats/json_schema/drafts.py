@@ -161,9 +161,9 @@ def draft_of(value: Any, default: Draft = DEFAULT_DRAFT) -> Draft:
     try:
         return _BY_URI[_plain(named)]
     except KeyError:
-        known = ", ".join(draft.uri for draft in _ROWS)
+        supported = ", ".join(draft.uri for draft in _ROWS)
         raise SchemaProblem(
-            f'"$schema" names no draft that is known here ({named[:120]}): use one of {known}', "/$schema"
+            f'"$schema" names no draft that is known here ({named[:120]}): use one of {supported}', "/$schema"
         ) from None
 
 
@@ -176,31 +176,31 @@ def subschemas(value: Any, number: int) -> Iterator[tuple[str, Any]]:
     """The schemas directly inside a schema, as (pointer below it, schema), by the keywords of a draft."""
     if not isinstance(value, dict):
         return
-    known = APPLICATORS[number]
-    for name, held in value.items():
-        keyword = known.get(name)
+    keywords = APPLICATORS[number]
+    for name, content in value.items():
+        keyword = keywords.get(name)
         if keyword is None:
             continue
         at = f"/{escape(name)}"
-        if isinstance(held, dict) and keyword.holds.startswith("map"):
-            yield from ((f"{at}/{escape(key)}", item) for key, item in held.items() if is_schema(item))
-        elif isinstance(held, list) and keyword.holds in ("list", "schema or list"):
-            yield from ((f"{at}/{index}", item) for index, item in enumerate(held) if is_schema(item))
-        elif is_schema(held) and keyword.holds in ("schema", "schema or list"):
-            yield at, held
+        if isinstance(content, dict) and keyword.holds.startswith("map"):
+            yield from ((f"{at}/{escape(key)}", item) for key, item in content.items() if is_schema(item))
+        elif isinstance(content, list) and keyword.holds in ("list", "schema or list"):
+            yield from ((f"{at}/{index}", item) for index, item in enumerate(content) if is_schema(item))
+        elif is_schema(content) and keyword.holds in ("schema", "schema or list"):
+            yield at, content
 
 
 def modernized(schema: dict[str, Any], draft: Draft) -> dict[str, Any]:
     """The schema (whose inner schemas are modern already) with the keywords of draft 2020-12."""
-    found = dict(schema)
+    modern = dict(schema)
     if draft.number <= 2019:
-        _tuples(found)
-    if "dependencies" in found:
-        _dependencies(found)
+        _tuples(modern)
+    if "dependencies" in modern:
+        _dependencies(modern)
     if draft.number == 4:
         for limit in ("maximum", "minimum"):
-            _limit(found, limit, f"exclusive{limit.capitalize()}")
-    return found
+            _limit(modern, limit, f"exclusive{limit.capitalize()}")
+    return modern
 
 
 def inexact_in_modern(schema: dict[str, Any], draft: Draft) -> str:
@@ -225,13 +225,15 @@ def _tuples(schema: dict[str, Any]) -> None:
 
 
 def _dependencies(schema: dict[str, Any]) -> None:
-    held = schema.pop("dependencies")
-    if not isinstance(held, dict):
+    dependencies = schema.pop("dependencies")
+    if not isinstance(dependencies, dict):
         return
     names = {
-        key: [item] if isinstance(item, str) else item for key, item in held.items() if isinstance(item, (list, str))
+        key: [item] if isinstance(item, str) else item
+        for key, item in dependencies.items()
+        if isinstance(item, (list, str))
     }
-    schemas = {key: item for key, item in held.items() if isinstance(item, (dict, bool))}
+    schemas = {key: item for key, item in dependencies.items() if isinstance(item, (dict, bool))}
     if names:
         schema["dependentRequired"] = {**names, **schema.get("dependentRequired", {})}
     if schemas:

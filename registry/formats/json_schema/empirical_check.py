@@ -18,7 +18,7 @@ import jsonschema_rs
 from jsonschema_rs import canonical as canonical_module
 
 from registry.formats.base import Incompatibility, Truth, Witness
-from registry.formats.json_schema.data import distinct, finding_of, refusals_of, witness_of
+from registry.formats.json_schema.data import distinct, finding_of, validation_failures, witness_of
 from registry.formats.json_schema.drafts import ASSERTIONS, NEWEST_DRAFT
 from registry.formats.json_schema.instances import Instances
 from registry.formats.json_schema.model import Bundle, Model
@@ -44,8 +44,8 @@ def cost(model: Model) -> int:
     """The static estimate of what comparing a schema may cost; see `cost`."""
     if "cost" not in model.cache:
         model.cache["cost"] = cost_of(modern_bundle(model).value)
-    found: int = model.cache["cost"]
-    return found
+    estimate: int = model.cache["cost"]
+    return estimate
 
 
 def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT) -> Truth:
@@ -55,13 +55,13 @@ def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT)
         return Truth("unknown", how=pair.hindrance)
     if pair.is_proved():
         return Truth("yes", how="proved keyword by keyword: whatever the writer's schema allows, the reader's does")
-    found = distinct(found for search in pair.searches() for found in search)
-    if found:
-        return _no(found)
+    findings = distinct(findings for search in pair.searches() for findings in search)
+    if findings:
+        return _no(findings)
     return pair.contained(cost_limit)
 
 
-def find_witness(reader: Model, writer: Model, wanted: Incompatibility | None = None) -> Witness:
+def find_witness(reader: Model, writer: Model, target: Incompatibility | None = None) -> Witness:
     """A datum that is valid under the writer and not under the reader, or why there is none.
 
     With a finding, only one that the reader refuses at the finding's place counts.
@@ -72,12 +72,12 @@ def find_witness(reader: Model, writer: Model, wanted: Incompatibility | None = 
     if pair.is_proved():
         return Witness(False, reason="every datum of the writer is proved to be valid under the reader")
     others = 0
-    for found in chain.from_iterable(pair.searches()):
-        if found.witness is not None and (wanted is None or _is_meant(found, wanted)):
-            return found.witness
+    for finding in chain.from_iterable(pair.searches()):
+        if finding.witness is not None and (target is None or _is_meant(finding, target)):
+            return finding.witness
         others += 1
     if others:
-        reason = f"no datum was found that breaks at {wanted.path if wanted else ''}; {others} break elsewhere"
+        reason = f"no datum was found that breaks at {target.path if target else ''}; {others} break elsewhere"
         return Witness(False, reason=reason)
     limited = pair.contained(DEFAULT_COST_LIMIT)
     if limited.findings and limited.findings[0].witness is not None:
@@ -85,16 +85,16 @@ def find_witness(reader: Model, writer: Model, wanted: Incompatibility | None = 
     return Witness(False, reason=limited.how)
 
 
-def _is_meant(found: Incompatibility, wanted: Incompatibility) -> bool:
+def _is_meant(finding: Incompatibility, target: Incompatibility) -> bool:
     """Whether a datum broke what a finding says: the same place in the data, and the same keyword if it names one."""
-    ours, theirs = _plain_path(found.path), _plain_path(wanted.path)
+    ours, theirs = _plain_path(finding.path), _plain_path(target.path)
     holder, _, name = theirs.rpartition(".")
-    if found.detail in _OF_PARENT:
-        return ours == holder and (f'"{name}"' in found.message or f"'{name}'" in found.message)
+    if finding.detail in _OF_PARENT:
+        return ours == holder and (f'"{name}"' in finding.message or f"'{name}'" in finding.message)
     if ours != theirs and not ours.startswith((f"{theirs}.", f"{theirs}[")):
         return False
-    keyword = "type" if wanted.kind == "TYPE_NARROWED" else wanted.location.rpartition("/")[2]
-    return found.detail == keyword or keyword not in ASSERTIONS[NEWEST_DRAFT.number]
+    keyword = "type" if target.kind == "TYPE_NARROWED" else target.location.rpartition("/")[2]
+    return finding.detail == keyword or keyword not in ASSERTIONS[NEWEST_DRAFT.number]
 
 
 def _plain_path(path: str) -> str:
@@ -108,8 +108,8 @@ _OF_PARENT: Final = frozenset({"required", "additionalProperties", "unevaluatedP
 _NO_FORMAT: Final = "a text of it isn't of its format, which is an annotation unless a validator is set to check it"
 
 
-def _no(found: tuple[Incompatibility, ...]) -> Truth:
-    return Truth("no", found, "witnesses were found: valid under the writer, invalid under the reader")
+def _no(findings: tuple[Incompatibility, ...]) -> Truth:
+    return Truth("no", findings, "witnesses were found: valid under the writer, invalid under the reader")
 
 
 @dataclass(slots=True)
@@ -153,10 +153,10 @@ class _Pair:
 
     def searches(self) -> Iterator[Iterator[Incompatibility]]:
         """Searches for data that break: among those of their formats first, then, where that matters, among others."""
-        seen: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
         if self._has_formats:
-            yield self.findings(self.candidates(with_formats=True), seen)
-        yield self.findings(self.candidates(), seen)
+            yield self.findings(self.candidates(with_formats=True), reported)
+        yield self.findings(self.candidates(), reported)
 
     def candidates(self, schema: Schema | None = None, *, with_formats: bool = False) -> Iterator[Any]:
         """Instances to try, of the writer's schema or of a given one; `with_formats` those alone that keep its formats."""
@@ -165,18 +165,18 @@ class _Pair:
             start = bundle_with_formats(self.writer).value
         gives = self._part_gives_with_formats if with_formats else self._part_gives
         instances = Instances(start, self._reader_modern.value, gives, self._part_refuses)
-        found = islice(instances.candidates(), MAX_CANDIDATES)
-        return (value for value in found if keeps_formats(self.writer, value)) if with_formats else found
+        values = islice(instances.candidates(), MAX_CANDIDATES)
+        return (value for value in values if keeps_formats(self.writer, value)) if with_formats else values
 
     @property
     def _has_formats(self) -> bool:
         return "'format'" in str(bundle_with_formats(self.writer).value)
 
     def findings(
-        self, candidates: Iterable[Any], seen: set[tuple[str, str]] | None = None
+        self, candidates: Iterable[Any], reported: set[tuple[str, str]] | None = None
     ) -> Iterator[Incompatibility]:
         """One finding for each place of the reader that refuses a datum of the writer, but for those seen before."""
-        seen = set() if seen is None else seen
+        reported = set() if reported is None else reported
         left = MAX_CANDIDATES
         for value in candidates:
             left -= 1
@@ -185,16 +185,16 @@ class _Pair:
             try:
                 if self._takes.is_valid(value) or not self._gives.is_valid(value):
                     continue
-                refusals = refusals_of(self._takes, value)
+                failures = validation_failures(self._takes, value)
             except (ValueError, RecursionError):
                 continue
-            for refusal in refusals:
-                if refusal.key not in seen:
-                    seen.add(refusal.key)
+            for failure in failures:
+                if failure.key not in reported:
+                    reported.add(failure.key)
                     left = min(left, _CANDIDATES_AFTER)
                     reason = _NO_FORMAT if self._has_formats and not keeps_formats(self.writer, value) else ""
-                    yield finding_of(refusal, self.reader, self.writer, witness_of(value, refusal.message, reason))
-            if len(seen) >= MAX_FINDINGS:
+                    yield finding_of(failure, self.reader, self.writer, witness_of(value, failure.message, reason))
+            if len(reported) >= MAX_FINDINGS:
                 return
 
     def contained(self, cost_limit: int) -> Truth:
@@ -205,8 +205,8 @@ class _Pair:
         reader, writer = self._comparable()
         try:
             ours, theirs = canonicalized(writer), canonicalized(reader)
-            answer = theirs.covers(ours)
-            if answer == canonical_module.Containment.YES:
+            containment = theirs.covers(ours)
+            if containment == canonical_module.Containment.YES:
                 return Truth(
                     "yes", how="proved by containment: nothing of the writer's schema lies outside the reader's"
                 )
@@ -215,11 +215,11 @@ class _Pair:
             return Truth(
                 "unknown", how=f"no proof and no witness was found, and containment isn't decided: {plain(error)}"
             )
-        found = distinct(self.findings(self.candidates(rest))) if writer.draft is NEWEST_DRAFT else ()
-        if found:
-            return _no(found)
-        said = "says that some data break" if answer == canonical_module.Containment.NO else "doesn't decide it"
-        return Truth("unknown", how=f"no proof and no witness was found, and containment {said}; {self._guess()}")
+        findings = distinct(self.findings(self.candidates(rest))) if writer.draft is NEWEST_DRAFT else ()
+        if findings:
+            return _no(findings)
+        verdict = "says that some data break" if containment == canonical_module.Containment.NO else "doesn't decide it"
+        return Truth("unknown", how=f"no proof and no witness was found, and containment {verdict}; {self._guess()}")
 
     def _comparable(self) -> tuple[Bundle, Bundle]:
         """Both in the newest draft, which the generator reads; in their own where that isn't exact."""
@@ -241,8 +241,8 @@ class _Pair:
         """What makes the question hard, as far as the schemas show it."""
         text = str(self._reader_modern.value)
         reasons = [
-            words
-            for mark, words in (("'$ref'", "recursion or references"), ("'pattern", "patterns"), ("'not'", "negations"),
+            feature
+            for mark, feature in (("'$ref'", "recursion or references"), ("'pattern", "patterns"), ("'not'", "negations"),
                                 ("'if'", "conditions"), ("unevaluated", "unevaluated keywords"), ("'oneOf'", "oneOf"))
             if mark in text
         ]  # fmt: skip

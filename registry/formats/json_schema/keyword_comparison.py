@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from registry.formats.json_schema.drafts import is_schema
-from registry.formats.json_schema.pairs import Choice, Pair, change
+from registry.formats.json_schema.pairs import Choice, ShapePair, change
 from registry.formats.json_schema.shapes import Shape
 from registry.formats.json_schema.text import Interning, compact, json_equal
 from registry.formats.json_schema.value_facts import (
@@ -23,10 +23,10 @@ from registry.formats.json_schema.value_facts import (
 )
 
 if TYPE_CHECKING:
-    from registry.formats.json_schema.comparison import Comparison
+    from registry.formats.json_schema.comparison import SchemaComparison
 
 
-def compare_strings(comparison: Comparison, pair: Pair) -> None:
+def compare_strings(comparison: SchemaComparison, pair: ShapePair) -> None:
     """Lengths and the pattern; formats are not compared."""
     limit(comparison, pair, "maxLength", "MAX_LENGTH", is_upper=True)
     limit(comparison, pair, "minLength", "MIN_LENGTH", is_upper=False)
@@ -36,7 +36,7 @@ def compare_strings(comparison: Comparison, pair: Pair) -> None:
         comparison.note(pair, kind, "pattern", before=before, after=after)
 
 
-def compare_numbers(comparison: Comparison, pair: Pair) -> None:
+def compare_numbers(comparison: SchemaComparison, pair: ShapePair) -> None:
     """Bounds, multipleOf, and integer against number; draft 4's boolean exclusive bounds are not compared."""
     limit(comparison, pair, "maximum", "MAXIMUM", is_upper=True)
     limit(comparison, pair, "minimum", "MINIMUM", is_upper=False)
@@ -47,7 +47,7 @@ def compare_numbers(comparison: Comparison, pair: Pair) -> None:
         comparison.note(pair, "TYPE_NARROWED", before=pair.writer.label, after=pair.reader.label)
 
 
-def compare_enums(comparison: Comparison, pair: Pair) -> None:
+def compare_enums(comparison: SchemaComparison, pair: ShapePair) -> None:
     """The values of two enums, as sets."""
     before, after = pair.writer.schema.get("enum"), pair.reader.schema.get("enum")
     if not isinstance(before, list) or not isinstance(after, list):
@@ -61,22 +61,22 @@ def compare_enums(comparison: Comparison, pair: Pair) -> None:
     comparison.note(pair, kind, "enum", before=before, after=after, name=_listed(missing))
 
 
-def compare_const(comparison: Comparison, pair: Pair) -> None:
+def compare_const(comparison: SchemaComparison, pair: ShapePair) -> None:
     """Two constants; a change is told as a change of an enum."""
     before, after = pair.writer.schema["const"], pair.reader.schema["const"]
     if not json_equal(before, after):
         comparison.note(pair, "ENUM_ARRAY_CHANGED", "const", before=before, after=after, name=_listed([before]))
 
 
-def compare_nots(comparison: Comparison, pair: Pair) -> None:
+def compare_nots(comparison: SchemaComparison, pair: ShapePair) -> None:
     """Two negations: what the reader forbids must be forbidden by the writer."""
     inner = comparison.pair(pair.reader.inner("not"), pair.writer.inner("not"))
     pair.choices.append(Choice("not", [inner], change(pair, "NOT_TYPE_EXTENDED", "not")))
 
 
 def limit(
-    comparison: Comparison,
-    pair: Pair,
+    comparison: SchemaComparison,
+    pair: ShapePair,
     keyword: str,
     kind: str,
     *,
@@ -102,7 +102,7 @@ def number_of(schema: Any, keyword: str) -> Any:
     return value if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
 
-def _multiples(comparison: Comparison, pair: Pair) -> None:
+def _multiples(comparison: SchemaComparison, pair: ShapePair) -> None:
     before, after = number_of(pair.writer.schema, "multipleOf"), number_of(pair.reader.schema, "multipleOf")
     if after is None or before == after:
         return
@@ -133,7 +133,7 @@ def _listed(values: list[Any]) -> str:
 _REFERRING: Final = ("$ref", "$recursiveRef", "$dynamicRef")
 
 
-def compare_objects(comparison: Comparison, pair: Pair) -> None:
+def compare_objects(comparison: SchemaComparison, pair: ShapePair) -> None:
     """Required properties, properties and content models, dependencies, and how many properties there may be."""
     _required(comparison, pair)
     _properties(comparison, pair)
@@ -144,7 +144,7 @@ def compare_objects(comparison: Comparison, pair: Pair) -> None:
     limit(comparison, pair, "minProperties", "MIN_PROPERTIES", is_upper=False)
 
 
-def compare_arrays(comparison: Comparison, pair: Pair) -> None:
+def compare_arrays(comparison: SchemaComparison, pair: ShapePair) -> None:
     """Items, tuples and content models, how many items there may be, and whether they must differ."""
     writer, reader = all_items(pair.writer), all_items(pair.reader)
     if writer is not None and reader is not None:
@@ -165,14 +165,14 @@ def compare_arrays(comparison: Comparison, pair: Pair) -> None:
 
 def properties_of(shape: Shape) -> Mapping[str, Any]:
     """The declared properties of an object."""
-    held = shape.schema.get("properties")
-    return held if isinstance(held, dict) else {}
+    properties = shape.schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def required_of(shape: Shape) -> frozenset[str]:
     """The names that an object requires."""
-    held = shape.schema.get("required")
-    return frozenset(name for name in held if isinstance(name, str)) if isinstance(held, list) else frozenset()
+    names = shape.schema.get("required")
+    return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
 
 def has_default(schema: Any) -> bool:
@@ -180,7 +180,7 @@ def has_default(schema: Any) -> bool:
     return isinstance(schema, dict) and "default" in schema
 
 
-def _required(comparison: Comparison, pair: Pair) -> None:
+def _required(comparison: SchemaComparison, pair: ShapePair) -> None:
     ours, theirs = required_of(pair.writer), required_of(pair.reader)
     declared = properties_of(pair.reader)
     for name in properties_of(pair.writer):
@@ -197,7 +197,7 @@ def _required(comparison: Comparison, pair: Pair) -> None:
             )
 
 
-def _properties(comparison: Comparison, pair: Pair) -> None:
+def _properties(comparison: SchemaComparison, pair: ShapePair) -> None:
     ours, theirs = properties_of(pair.writer), properties_of(pair.reader)
     is_one_draft = pair.writer.draft.number == pair.reader.draft.number
     for name in ours:
@@ -226,7 +226,7 @@ def _is_unchanged(writer: Any, reader: Any) -> bool:
     return text == repr(reader) and not any(word in text for word in _REFERRING)
 
 
-def _removed_property(comparison: Comparison, pair: Pair, name: str) -> None:
+def _removed_property(comparison: SchemaComparison, pair: ShapePair, name: str) -> None:
     """A property that the reader doesn't list: its content model must take it."""
     if is_open(pair.reader):
         return
@@ -241,7 +241,7 @@ def _removed_property(comparison: Comparison, pair: Pair, name: str) -> None:
         )  # fmt: skip
 
 
-def _added_property(comparison: Comparison, pair: Pair, name: str, *, is_required: bool) -> None:
+def _added_property(comparison: SchemaComparison, pair: ShapePair, name: str, *, is_required: bool) -> None:
     """A property that the writer doesn't list: what its content model lets through must fit."""
     reader = pair.reader.inner("properties", name)
     is_filled = has_default(properties_of(pair.reader)[name])
@@ -268,19 +268,28 @@ def _added_property(comparison: Comparison, pair: Pair, name: str, *, is_require
 
 def _is_reference(shape: Shape, name: str) -> bool:
     """Whether a property is a plain reference: the established check doesn't look behind it here."""
-    held = properties_of(shape)[name]
-    return isinstance(held, dict) and "$ref" in held
+    schema = properties_of(shape)[name]
+    return isinstance(schema, dict) and "$ref" in schema
 
 
 def _cover(
-    comparison: Comparison, pair: Pair, writer: Shape, reader: Shape, kind: str, *at: str, step: str, name: str
+    comparison: SchemaComparison,
+    pair: ShapePair,
+    writer: Shape,
+    reader: Shape,
+    kind: str,
+    *at: str,
+    step: str,
+    name: str,
 ) -> None:
     """Notes that what isn't listed on one side must fit what is listed on the other."""
-    told = change(pair, kind, *at, before=writer.label, after=reader.label, name=name, step=step)
-    pair.choices.append(Choice("covered", [comparison.pair(writer, reader)], told, is_told=kind in comparison.breaking))
+    mismatch = change(pair, kind, *at, before=writer.label, after=reader.label, name=name, step=step)
+    pair.choices.append(
+        Choice("covered", [comparison.pair(writer, reader)], mismatch, is_told=kind in comparison.breaking)
+    )
 
 
-def _dependencies(comparison: Comparison, pair: Pair) -> None:
+def _dependencies(comparison: SchemaComparison, pair: ShapePair) -> None:
     ours, theirs = _name_dependencies(pair.writer), _name_dependencies(pair.reader)
     for name, needed in theirs.items():
         before, after = ours.get(name), set(needed)
@@ -306,21 +315,21 @@ def _dependency_keywords(shape: Shape) -> tuple[str, str]:
 
 
 def _name_dependencies(shape: Shape) -> dict[str, list[str]]:
-    held = shape.schema.get(_dependency_keywords(shape)[0])
-    if not isinstance(held, dict):
+    dependencies = shape.schema.get(_dependency_keywords(shape)[0])
+    if not isinstance(dependencies, dict):
         return {}
-    return {name: item for name, item in held.items() if isinstance(item, list) and item}
+    return {name: item for name, item in dependencies.items() if isinstance(item, list) and item}
 
 
 def _schema_dependencies(shape: Shape) -> dict[str, Shape]:
     keyword = _dependency_keywords(shape)[1]
-    held = shape.schema.get(keyword)
-    if not isinstance(held, dict):
+    dependencies = shape.schema.get(keyword)
+    if not isinstance(dependencies, dict):
         return {}
-    return {name: shape.inner(keyword, name) for name, item in held.items() if is_schema(item)}
+    return {name: shape.inner(keyword, name) for name, item in dependencies.items() if is_schema(item)}
 
 
-def _rest(comparison: Comparison, pair: Pair, at: str, kind: str, step: str) -> None:
+def _rest(comparison: SchemaComparison, pair: ShapePair, at: str, kind: str, step: str) -> None:
     """What is taken beyond what is listed."""
     ours, theirs = permits_rest(pair.writer), permits_rest(pair.reader)
     before, after = pair.writer.schema.get(rest_keyword(pair.writer)), pair.reader.schema.get(rest_keyword(pair.reader))
@@ -335,7 +344,7 @@ def _rest(comparison: Comparison, pair: Pair, at: str, kind: str, step: str) -> 
         comparison.need(pair, writer, reader, at, step=step)
 
 
-def _unevaluated(comparison: Comparison, pair: Pair, at: str, kind: str) -> None:
+def _unevaluated(comparison: SchemaComparison, pair: ShapePair, at: str, kind: str) -> None:
     """What is taken of that which no other keyword has looked at."""
     writer, reader = unevaluated(pair.writer), unevaluated(pair.reader)
     if reader is None:
@@ -354,7 +363,7 @@ def _unevaluated(comparison: Comparison, pair: Pair, at: str, kind: str) -> None
         comparison.need(pair, writer, reader, at)
 
 
-def _tuple(comparison: Comparison, pair: Pair) -> None:
+def _tuple(comparison: SchemaComparison, pair: ShapePair) -> None:
     ours, theirs = prefix(pair.writer), prefix(pair.reader)
     for index in range(max(len(ours), len(theirs))):
         at, step = ("items", str(index)), f"[{index}]"
@@ -368,7 +377,7 @@ def _tuple(comparison: Comparison, pair: Pair) -> None:
             _added_item(comparison, pair, reader, at, step)
 
 
-def _removed_item(comparison: Comparison, pair: Pair, writer: Shape, at: tuple[str, str], step: str) -> None:
+def _removed_item(comparison: SchemaComparison, pair: ShapePair, writer: Shape, at: tuple[str, str], step: str) -> None:
     if is_open(pair.reader):
         return
     reader = covering(pair.reader)
@@ -379,7 +388,7 @@ def _removed_item(comparison: Comparison, pair: Pair, writer: Shape, at: tuple[s
         comparison.note(pair, "ITEM_REMOVED_FROM_CLOSED_CONTENT_MODEL", *at, before=writer.label, name=at[1], step=step)
 
 
-def _added_item(comparison: Comparison, pair: Pair, reader: Shape, at: tuple[str, str], step: str) -> None:
+def _added_item(comparison: SchemaComparison, pair: ShapePair, reader: Shape, at: tuple[str, str], step: str) -> None:
     if is_open(pair.writer):
         if reader.kind not in ("empty", "true"):
             comparison.note(pair, "ITEM_ADDED_TO_OPEN_CONTENT_MODEL", *at, after=reader.label, name=at[1], step=step)
@@ -394,8 +403,8 @@ def _contains_limit(schema: Any, keyword: str) -> Any:
     """How often `contains` must or may hold; at least once where nothing is said."""
     if "contains" not in schema:
         return None
-    found = number_of(schema, keyword)
-    return 1 if found is None and keyword == "minContains" else found
+    limit = number_of(schema, keyword)
+    return 1 if limit is None and keyword == "minContains" else limit
 
 
 def _step(name: str) -> str:

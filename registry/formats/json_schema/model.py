@@ -14,14 +14,14 @@ from registry.formats.json_pointer import join, unescape
 from registry.formats.json_schema.drafts import DRAFTS, Draft, is_schema, subschemas
 
 
-class Place(NamedTuple):
+class SchemaLocation(NamedTuple):
     """Where a schema stands: the number of its document (0 is the text itself) and its JSON Pointer."""
 
     document: int
     pointer: str
 
 
-ROOT = Place(0, "")
+ROOT = SchemaLocation(0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Bundle:
 
     value: Any
     draft: Draft
-    origins: Mapping[str, Place]
+    origins: Mapping[str, SchemaLocation]
     inexact: str = ""
 
 
@@ -55,8 +55,8 @@ class Model:
     or to the address of a draft's meta-schema."""
 
     documents: tuple[Document, ...]
-    targets: Mapping[Place, Place | str]
-    dynamic: Mapping[str, tuple[Place, ...]]
+    targets: Mapping[SchemaLocation, SchemaLocation | str]
+    dynamic: Mapping[str, tuple[SchemaLocation, ...]]
     bundle: Bundle
     cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -70,16 +70,16 @@ class Model:
         """The schema itself, as JSON."""
         return self.documents[0].value
 
-    def at(self, place: Place) -> Any:
+    def at(self, location: SchemaLocation) -> Any:
         """The schema at a place, as JSON."""
-        value = self.documents[place.document].value
-        for token in place.pointer.split("/")[1:]:
+        value = self.documents[location.document].value
+        for token in location.pointer.split("/")[1:]:
             value = value[int(token)] if isinstance(value, list) else value[unescape(token)]
         return value
 
-    def source(self, place: Place) -> str | None:
+    def source(self, location: SchemaLocation) -> str | None:
         """The name of the reference that a place is in, None for the schema's own text."""
-        reference = self.documents[place.document].reference
+        reference = self.documents[location.document].reference
         return None if reference is None else reference.name
 
 
@@ -94,22 +94,22 @@ class Resources:
     """The addresses of all documents; `bases` has the base address of every schema that was walked."""
 
     documents: list[Document]
-    addresses: dict[str, Place] = field(default_factory=dict)
-    anchors: dict[tuple[str, str], Place] = field(default_factory=dict)
-    bases: dict[Place, str] = field(default_factory=dict)
-    dynamic: dict[str, list[Place]] = field(default_factory=dict)
+    addresses: dict[str, SchemaLocation] = field(default_factory=dict)
+    anchors: dict[tuple[str, str], SchemaLocation] = field(default_factory=dict)
+    bases: dict[SchemaLocation, str] = field(default_factory=dict)
+    dynamic: dict[str, list[SchemaLocation]] = field(default_factory=dict)
 
     def add_document(self, number: int) -> None:
         """Walks a document and notes its addresses and anchors."""
         document = self.documents[number]
-        self.addresses.setdefault(document.base, Place(number, ""))
-        for _ in self.walk(Place(number, ""), document.value, document.base):
+        self.addresses.setdefault(document.base, SchemaLocation(number, ""))
+        for _ in self.walk(SchemaLocation(number, ""), document.value, document.base):
             pass
 
-    def walk(self, place: Place, value: Any, base: str) -> Iterator[tuple[Place, Any]]:
+    def walk(self, location: SchemaLocation, value: Any, base: str) -> Iterator[tuple[SchemaLocation, Any]]:
         """Every schema in a schema that wasn't walked before; notes what each is called."""
-        number = self.documents[place.document].draft.number
-        stack = [(place, value, base)]
+        number = self.documents[location.document].draft.number
+        stack = [(location, value, base)]
         while stack:
             here, schema, outer = stack.pop()
             if here in self.bases:
@@ -121,42 +121,43 @@ class Resources:
                 )
             yield here, schema
             children = [
-                (Place(here.document, here.pointer + at), child, inner) for at, child in subschemas(schema, number)
+                (SchemaLocation(here.document, here.pointer + at), child, inner)
+                for at, child in subschemas(schema, number)
             ]
             stack.extend(reversed(children))
 
-    def _note(self, place: Place, schema: Any, outer: str) -> str:
+    def _note(self, location: SchemaLocation, schema: Any, outer: str) -> str:
         """The base address inside of a schema; notes its own address and anchors."""
-        self.bases[place] = outer
+        self.bases[location] = outer
         if not isinstance(schema, dict):
             return outer
-        draft = self.documents[place.document].draft
+        draft = self.documents[location.document].draft
         named = schema.get(draft.id_keyword)
         base = outer
-        if isinstance(named, str) and not (draft.ref_hides_siblings and "$ref" in schema and place.pointer):
+        if isinstance(named, str) and not (draft.ref_hides_siblings and "$ref" in schema and location.pointer):
             address, fragment = urldefrag(_joined(outer, named))
             if fragment and named.startswith("#"):
-                self.anchors.setdefault((outer, fragment), place)
+                self.anchors.setdefault((outer, fragment), location)
             else:
                 base = address
-                self.addresses.setdefault(base, place)
-                self.bases[place] = base
+                self.addresses.setdefault(base, location)
+                self.bases[location] = base
         for keyword in _ANCHORS:
             anchor = schema.get(keyword)
             if isinstance(anchor, str):
-                self.anchors.setdefault((base, anchor), place)
+                self.anchors.setdefault((base, anchor), location)
         if isinstance(schema.get("$dynamicAnchor"), str):
-            self.dynamic.setdefault(schema["$dynamicAnchor"], []).append(place)
+            self.dynamic.setdefault(schema["$dynamicAnchor"], []).append(location)
         if schema.get("$recursiveAnchor") is True:
-            self.dynamic.setdefault("", []).append(place)
+            self.dynamic.setdefault("", []).append(location)
         return base
 
-    def resolve(self, place: Place, reference: str) -> Place | str | None:
+    def resolve(self, location: SchemaLocation, reference: str) -> SchemaLocation | str | None:
         """Where a reference leads from a place: a place, the address of a meta-schema, or None."""
-        base = self.bases[place]
+        base = self.bases[location]
         address, fragment = urldefrag(reference)
         absolute = urldefrag(_joined(base, address))[0] if address else base
-        start = self._document(place, address, absolute)
+        start = self._document(location, address, absolute)
         if start is None:
             meta = _META_SCHEMAS.get(
                 absolute.replace("https://json-schema.org/draft-", "http://json-schema.org/draft-")
@@ -164,27 +165,27 @@ class Resources:
             return meta if meta is not None and not fragment else None
         return self._inside(start, absolute, unquote(fragment))
 
-    def _document(self, place: Place, address: str, absolute: str) -> Place | None:
+    def _document(self, location: SchemaLocation, address: str, absolute: str) -> SchemaLocation | None:
         if not address:
-            return self._resource_root(place)
-        names = self.documents[place.document].names
+            return self._resource_root(location)
+        names = self.documents[location.document].names
         for name in (address, absolute, address.removeprefix("./")):
             if name in names:
-                return Place(names[name], "")
+                return SchemaLocation(names[name], "")
         for name in (absolute, address, address.removeprefix("./")):
             if name in self.addresses:
                 return self.addresses[name]
         return None
 
-    def _resource_root(self, place: Place) -> Place:
+    def _resource_root(self, location: SchemaLocation) -> SchemaLocation:
         """The schema that a bare fragment is counted from: the nearest one around with an address of its own."""
-        base = self.bases[place]
+        base = self.bases[location]
         root = self.addresses.get(base)
-        if root is not None and root.document == place.document and place.pointer.startswith(root.pointer):
+        if root is not None and root.document == location.document and location.pointer.startswith(root.pointer):
             return root
-        return Place(place.document, "")
+        return SchemaLocation(location.document, "")
 
-    def _inside(self, start: Place, absolute: str, fragment: str) -> Place | None:
+    def _inside(self, start: SchemaLocation, absolute: str, fragment: str) -> SchemaLocation | None:
         if not fragment:
             return start
         if fragment.startswith("/"):
@@ -192,9 +193,9 @@ class Resources:
         base = self.bases.get(start, absolute)
         return self.anchors.get((base, fragment)) or self.anchors.get((absolute, fragment))
 
-    def _by_pointer(self, start: Place, fragment: str) -> Place | None:
+    def _by_pointer(self, start: SchemaLocation, fragment: str) -> SchemaLocation | None:
         for candidate in _candidates(fragment):
-            target = Place(start.document, _canonical(start.pointer, candidate))
+            target = SchemaLocation(start.document, _canonical(start.pointer, candidate))
             value = value_at(self.documents[start.document].value, target.pointer)
             if value is not MISSING and is_schema(value):
                 return target

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from registry.errors import SchemaTooCostly
-from registry.formats.json_schema.model import Place
+from registry.formats.json_schema.model import SchemaLocation
 from registry.formats.json_schema.shapes import Shape
 
 
@@ -60,7 +60,7 @@ ChoiceKind = Literal["any", "matching", "covered", "not"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class KeywordChange:
     """One difference: `kind` as the established registry names it, `at` the location below the pair.
 
     `before` is of the writer, `after` of the reader; the places are the nearest that each side has.
@@ -68,8 +68,8 @@ class Change:
 
     kind: str
     at: tuple[str, ...]
-    writer: Place
-    reader: Place
+    writer: SchemaLocation
+    reader: SchemaLocation
     before: Any = None
     after: Any = None
     name: str = ""
@@ -85,26 +85,26 @@ class Choice:
     """
 
     kind: ChoiceKind
-    pairs: Sequence[Pair]
-    change: Change
+    pairs: Sequence[ShapePair]
+    change: KeywordChange
     needed: int = 0
     cells: Sequence[tuple[int, int]] = ()
     is_told: bool = True
-    held: tuple[Pair, ...] = ()
+    matched: tuple[ShapePair, ...] = ()
 
     def is_broken(self) -> bool:
         """Whether no way out is left, going by which pairs are broken so far."""
         if self.kind == "any":
             return all(pair.is_broken for pair in self.pairs)
         if self.kind == "matching":
-            if self.held and not any(pair.is_broken for pair in self.held):
+            if self.matched and not any(pair.is_broken for pair in self.matched):
                 return False
             open_cells = [cell for cell, pair in zip(self.cells, self.pairs, strict=True) if not pair.is_broken]
-            found = maximum_matching(open_cells)
-            if len(found) < self.needed:
+            matching = maximum_matching(open_cells)
+            if len(matching) < self.needed:
                 return True
             by_cell = dict(zip(self.cells, self.pairs, strict=True))
-            self.held = tuple(by_cell[cell] for cell in found.items())
+            self.matched = tuple(by_cell[cell] for cell in matching.items())
             return False
         return self.pairs[0].is_broken
 
@@ -115,22 +115,22 @@ class Edge:
 
     at: tuple[str, ...]
     step: str
-    pair: Pair
+    pair: ShapePair
 
 
 @dataclass(slots=True, eq=False)
-class Pair:
+class ShapePair:
     """A writer's and a reader's shape in the same place."""
 
     writer: Shape
     reader: Shape
-    changes: list[Change] = field(default_factory=list)
+    changes: list[KeywordChange] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
-    parents: list[Pair] = field(default_factory=list)
+    parents: list[ShapePair] = field(default_factory=list)
     is_broken: bool = False
 
-    def children(self) -> Iterator[Pair]:
+    def children(self) -> Iterator[ShapePair]:
         """The pairs that this one depends on."""
         for edge in self.edges:
             yield edge.pair
@@ -144,14 +144,14 @@ class Pair:
         return any(choice.is_broken() for choice in self.choices)
 
 
-def settle(pairs: Sequence[Pair]) -> None:
+def settle(pairs: Sequence[ShapePair]) -> None:
     """Marks every pair that breaks. `pairs` are in the order in which they were met; raises SchemaTooCostly."""
     for pair in pairs:
         for child in pair.children():
             child.parents.append(pair)
     left = MAX_EVALUATIONS
-    waiting: dict[int, Pair] = {id(pair): pair for pair in pairs}
-    order: list[Pair] = list(pairs)
+    waiting: dict[int, ShapePair] = {id(pair): pair for pair in pairs}
+    order: list[ShapePair] = list(pairs)
     while order:
         pair = order.pop()
         waiting.pop(id(pair), None)
@@ -170,10 +170,10 @@ def settle(pairs: Sequence[Pair]) -> None:
 
 
 def change(
-    pair: Pair, kind: str, *at: str, before: Any = None, after: Any = None, name: str = "", step: str = ""
-) -> Change:
+    pair: ShapePair, kind: str, *at: str, before: Any = None, after: Any = None, name: str = "", step: str = ""
+) -> KeywordChange:
     """A difference of a pair, with the nearest place that each side has."""
-    return Change(kind, at, _nearest(pair.writer, at), _nearest(pair.reader, at), before, after, name, step)
+    return KeywordChange(kind, at, _nearest(pair.writer, at), _nearest(pair.reader, at), before, after, name, step)
 
 
 def _nearest(shape: Shape, at: Sequence[str]) -> Any:

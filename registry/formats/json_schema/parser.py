@@ -10,7 +10,7 @@ from registry.errors import InvalidSchema
 from registry.formats.base import ResolvedReference, graph_fingerprint
 from registry.formats.json_pointer import SchemaProblem, invalid, join, unescape
 from registry.formats.json_schema.drafts import REF_KEYWORDS, Draft, draft_of, knows_ref, subschemas
-from registry.formats.json_schema.model import MISSING, Document, Model, Place, Resources, value_at
+from registry.formats.json_schema.model import MISSING, Document, Model, Resources, SchemaLocation, value_at
 from registry.formats.json_schema.text import compact, read_json
 from registry.formats.json_schema.validators import bundled, check_meta_schema
 
@@ -48,8 +48,8 @@ class _Embedding:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._container = model.draft.definitions
-        held = model.root.get(self._container)
-        self._own = dict(held) if isinstance(held, dict) else {}
+        definitions = model.root.get(self._container)
+        self._own = dict(definitions) if isinstance(definitions, dict) else {}
         taken = set(self._own)
         self._names: dict[int, str] = {}
         for number, document in enumerate(model.documents[1:], start=1):
@@ -66,17 +66,17 @@ class _Embedding:
     def _rewritten(self, number: int) -> Any:
         document = self._model.documents[number]
         value = _copy(document.value)
-        for place, target in self._model.targets.items():
-            if place.document == number:
-                self._point(value, place, target)
+        for location, target in self._model.targets.items():
+            if location.document == number:
+                self._point(value, location, target)
         _without_addresses(value, document.draft, is_root=number == 0)
         return value
 
-    def _point(self, value: Any, place: Place, target: Place | str) -> None:
+    def _point(self, value: Any, location: SchemaLocation, target: SchemaLocation | str) -> None:
         if isinstance(target, str):
             return
         holder = value
-        *path, keyword = [unescape(token) for token in place.pointer.split("/")[1:]]
+        *path, keyword = [unescape(token) for token in location.pointer.split("/")[1:]]
         for token in path:
             holder = holder[int(token)] if isinstance(holder, list) else holder[token]
         if target.document == 0:
@@ -90,10 +90,10 @@ class _Embedding:
 
 def _free_name(document: Document, taken: set[str]) -> str:
     name = document.reference.name if document.reference is not None else ""
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}-{number}", number + 1
-    return found
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name}-{number}", number + 1
+    return candidate
 
 
 def _copy(value: Any) -> Any:
@@ -135,7 +135,7 @@ def parse_schema(text: str, references: Sequence[ResolvedReference] = ()) -> Mod
     except SchemaProblem as problem:
         raise invalid(problem, text) from None
     documents_read = tuple(documents)
-    dynamic = {name: tuple(places) for name, places in resources.dynamic.items()}
+    dynamic = {name: tuple(locations) for name, locations in resources.dynamic.items()}
     return Model(documents_read, targets, dynamic, bundled(documents_read, targets, dynamic))
 
 
@@ -166,14 +166,14 @@ def _documents(value: Any, draft: Draft, references: Sequence[ResolvedReference]
 def _read_reference(
     reference: ResolvedReference, draft: Draft, base: str, numbers: dict[tuple[str, int, str], int]
 ) -> Document:
-    place = f'the reference "{reference.name}" (subject {reference.subject}, version {reference.version})'
+    label = f'the reference "{reference.name}" (subject {reference.subject}, version {reference.version})'
     try:
         value = read_json(reference.text)
         own_draft = _checked(value, draft)
     except SchemaProblem as problem:
-        raise InvalidSchema(f"in {place}: {invalid(problem, reference.text).message}") from None
+        raise InvalidSchema(f"in {label}: {invalid(problem, reference.text).message}") from None
     except InvalidSchema as error:
-        raise InvalidSchema(f"in {place}: {error.message}") from None
+        raise InvalidSchema(f"in {label}: {error.message}") from None
     address = _join(base, reference.name)
     own = _own_address(value, own_draft, address)
     return Document(value, own_draft, own, reference, _names(reference.references, numbers, own))
@@ -206,16 +206,16 @@ def _names(
 def _in_order(references: Sequence[ResolvedReference]) -> list[ResolvedReference]:
     """Each referenced text once, what it refers to before it; without recursion."""
     ordered: list[ResolvedReference] = []
-    seen: set[tuple[str, int, str]] = set()
+    visited: set[tuple[str, int, str]] = set()
     stack = [(reference, False) for reference in reversed(references)]
     while stack:
         reference, is_expanded = stack.pop()
         key = _key(reference)
         if is_expanded:
             ordered.append(reference)
-        elif key not in seen:
-            seen.add(key)
-            if len(seen) > MAX_REFERENCES:
+        elif key not in visited:
+            visited.add(key)
+            if len(visited) > MAX_REFERENCES:
                 raise InvalidSchema(f"the schema refers to more than {MAX_REFERENCES:,} others, directly or not")
             stack.append((reference, True))
             stack.extend((inner, False) for inner in reversed(reference.references))
@@ -231,53 +231,53 @@ class _Links:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._targets: dict[Place, Place | str] = {}
+        self._targets: dict[SchemaLocation, SchemaLocation | str] = {}
 
-    def targets(self) -> dict[Place, Place | str]:
+    def targets(self) -> dict[SchemaLocation, SchemaLocation | str]:
         """From the place of each reference to the schema that it means; raises SchemaProblem or InvalidSchema."""
-        places = list(self._resources.bases)
-        while places:
-            found: list[Place] = []
-            for place in places:
-                found.extend(self._follow(place))
-            places = found
+        pending = list(self._resources.bases)
+        while pending:
+            reached: list[SchemaLocation] = []
+            for location in pending:
+                reached.extend(self._follow(location))
+            pending = reached
         return self._targets
 
-    def _follow(self, place: Place) -> list[Place]:
+    def _follow(self, location: SchemaLocation) -> list[SchemaLocation]:
         """Notes where the reference of one schema leads; gives schemas that were never walked before."""
-        document = self._resources.documents[place.document]
-        schema = value_at(document.value, place.pointer)
+        document = self._resources.documents[location.document]
+        schema = value_at(document.value, location.pointer)
         if not isinstance(schema, dict):
             return []
-        found: list[Place] = []
+        reached: list[SchemaLocation] = []
         for keyword in REF_KEYWORDS:
             reference = schema.get(keyword)
             if isinstance(reference, str) and knows_ref(document.draft, keyword):
-                found.extend(self._link(place, keyword, reference))
-        return found
+                reached.extend(self._link(location, keyword, reference))
+        return reached
 
-    def _link(self, place: Place, keyword: str, reference: str) -> list[Place]:
+    def _link(self, location: SchemaLocation, keyword: str, reference: str) -> list[SchemaLocation]:
         if len(self._targets) >= MAX_REFS:
-            raise SchemaProblem(f"the schema has more than {MAX_REFS:,} references", place.pointer)
-        target = self._resources.resolve(place, reference) if len(reference) <= MAX_REF_LENGTH else None
+            raise SchemaProblem(f"the schema has more than {MAX_REFS:,} references", location.pointer)
+        target = self._resources.resolve(location, reference) if len(reference) <= MAX_REF_LENGTH else None
         if target is None:
-            raise self._unresolved(place, keyword, reference)
-        self._targets[Place(place.document, join(place.pointer, keyword))] = target
+            raise self._unresolved(location, keyword, reference)
+        self._targets[SchemaLocation(location.document, join(location.pointer, keyword))] = target
         if isinstance(target, str) or target in self._resources.bases:
             return []
         value = value_at(self._resources.documents[target.document].value, target.pointer)
         base = self._resources.documents[target.document].base
-        return [] if value is MISSING else [found for found, _ in self._resources.walk(target, value, base)]
+        return [] if value is MISSING else [inner for inner, _ in self._resources.walk(target, value, base)]
 
-    def _unresolved(self, place: Place, keyword: str, reference: str) -> Exception:
+    def _unresolved(self, location: SchemaLocation, keyword: str, reference: str) -> Exception:
         cure = (
             "define it in the schema"
             if reference.startswith("#")
             else "register what it names as a subject and add a reference with that name; addresses are never fetched"
         )
         message = f'the {keyword} "{reference[:200]}" leads nowhere: {cure}'
-        pointer = join(place.pointer, keyword)
-        owner = self._resources.documents[place.document].reference
+        pointer = join(location.pointer, keyword)
+        owner = self._resources.documents[location.document].reference
         if owner is None:
             return SchemaProblem(f"{message}, at {pointer or '/'}", pointer)
         return InvalidSchema(f'in the reference "{owner.name}" at {pointer}: {message}', pointer=pointer)

@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from registry.formats.json_schema.proof import Proof
 
 
-def string_holds(facts: Facts, keyword: str, held: Any) -> bool:
+def string_holds(facts: Facts, keyword: str, constraint: Any) -> bool:
     """Whether the facts imply a length or a pattern; a pattern is implied by the same pattern alone."""
     if keyword == "maxLength":
-        return any(value <= held for value in facts.values("maxLength"))
+        return any(value <= constraint for value in facts.values("maxLength"))
     if keyword == "minLength":
-        return held == 0 or any(value >= held for value in facts.values("minLength"))
-    return held == "" or any(value == held for value in facts.values("pattern"))
+        return constraint == 0 or any(value >= constraint for value in facts.values("minLength"))
+    return constraint == "" or any(value == constraint for value in facts.values("pattern"))
 
 
-def number_holds(facts: Facts, keyword: str, held: int | Decimal) -> bool:
+def number_holds(facts: Facts, keyword: str, limit: int | Decimal) -> bool:
     """Whether the facts imply a bound or a divisor."""
     if keyword == "multipleOf":
-        if any(is_multiple(value, held) for value in facts.values("multipleOf")):
+        if any(is_multiple(value, limit) for value in facts.values("multipleOf")):
             return True
-        return "number" not in facts.types and is_multiple(1, held)
+        return "number" not in facts.types and is_multiple(1, limit)
     inclusive, exclusive = list(facts.values(_INCLUSIVE[keyword])), list(facts.values(_EXCLUSIVE[keyword]))
     if keyword in ("maximum", "exclusiveMaximum"):
-        within = any(value <= held for value in exclusive)
-        return within or any(value <= held if keyword == "maximum" else value < held for value in inclusive)
-    within = any(value >= held for value in exclusive)
-    return within or any(value >= held if keyword == "minimum" else value > held for value in inclusive)
+        within = any(value <= limit for value in exclusive)
+        return within or any(value <= limit if keyword == "maximum" else value < limit for value in inclusive)
+    within = any(value >= limit for value in exclusive)
+    return within or any(value >= limit if keyword == "minimum" else value > limit for value in inclusive)
 
 
 _INCLUSIVE = {"maximum": "maximum", "exclusiveMaximum": "maximum", "minimum": "minimum", "exclusiveMinimum": "minimum"}
@@ -50,41 +50,43 @@ _ONLY_OBJECT: Schema = {"type": "object"}
 
 def object_holds(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
     """Whether the facts imply one keyword of the reader's about objects."""
-    held: Any = reader[keyword]
+    constraint: Any = reader[keyword]
     if keyword == "required":
-        return set(held) <= facts.required()
+        return set(constraint) <= facts.required()
     if keyword == "minProperties":
-        return bool(held <= max([0, len(facts.required()), *facts.values("minProperties")]))
+        return bool(constraint <= max([0, len(facts.required()), *facts.values("minProperties")]))
     if keyword == "maxProperties":
-        return any(value <= held for value in facts.values("maxProperties")) or _at_most(facts, held)
+        return any(value <= constraint for value in facts.values("maxProperties")) or _at_most(facts, constraint)
     if keyword == "properties":
-        return all(_property(proof, facts, name, schema) for name, schema in held.items())
+        return all(_property(proof, facts, name, schema) for name, schema in constraint.items())
     if keyword == "patternProperties":
-        return all(_pattern(proof, facts, pattern, schema) for pattern, schema in held.items())
+        return all(_pattern(proof, facts, pattern, schema) for pattern, schema in constraint.items())
     if keyword in ("additionalProperties", "unevaluatedProperties"):
-        return _rest(proof, facts, reader, held)
+        return _rest(proof, facts, reader, constraint)
     if keyword == "propertyNames":
-        return _names(proof, facts, held)
+        return _names(proof, facts, constraint)
     if keyword == "dependentRequired":
-        return all(_depends(facts, name, set(needed)) for name, needed in held.items())
-    return all(_depends_on_schema(proof, facts, name, schema) for name, schema in held.items())
+        return all(_depends(facts, name, set(needed)) for name, needed in constraint.items())
+    return all(_depends_on_schema(proof, facts, name, schema) for name, schema in constraint.items())
 
 
 def array_holds(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
     """Whether the facts imply one keyword of the reader's about arrays."""
-    held = reader[keyword]
+    constraint = reader[keyword]
     if keyword == "minItems":
-        return held == 0 or any(value >= held for value in facts.values("minItems"))
+        return constraint == 0 or any(value >= constraint for value in facts.values("minItems"))
     if keyword == "maxItems":
-        return bool(_longest(facts) <= held)
+        return bool(_longest(facts) <= constraint)
     if keyword == "uniqueItems":
-        return held is False or any(value is True for value in facts.values("uniqueItems")) or _longest(facts) <= 1
+        return (
+            constraint is False or any(value is True for value in facts.values("uniqueItems")) or _longest(facts) <= 1
+        )
     if keyword == "prefixItems":
-        return all(_item(proof, facts, index, schema) for index, schema in enumerate(held))
+        return all(_item(proof, facts, index, schema) for index, schema in enumerate(constraint))
     if keyword in ("items", "unevaluatedItems"):
         first = len(reader.get("prefixItems", ()))
         last = max([first, *(len(value) for value in facts.values("prefixItems"))])
-        return all(_item(proof, facts, index, held) for index in range(first, last + 1))
+        return all(_item(proof, facts, index, constraint) for index in range(first, last + 1))
     return _contains(proof, facts, reader)
 
 
@@ -138,7 +140,7 @@ def _others_fit(
             return True
     rest = rest_of(item)
     alternatives = [] if same & patterns.keys() else [True if rest is None else rest]
-    alternatives += [held for pattern, held in patterns.items() if pattern not in excluded]
+    alternatives += [inner for pattern, inner in patterns.items() if pattern not in excluded]
     return all(proof.descend([alternative], schema) for alternative in alternatives)
 
 
@@ -151,7 +153,7 @@ def _at_most(facts: Facts, limit: int) -> bool:
 
 
 def _names(proof: Proof, facts: Facts, schema: Schema) -> bool:
-    if any(proof.descend([held, {"type": "string"}], schema) for held in facts.values("propertyNames")):
+    if any(proof.descend([naming, {"type": "string"}], schema) for naming in facts.values("propertyNames")):
         return True
     return any(
         rest_of(item) is False
@@ -162,16 +164,16 @@ def _names(proof: Proof, facts: Facts, schema: Schema) -> bool:
 
 
 def _depends(facts: Facts, name: str, needed: set[str]) -> bool:
-    given = set(facts.required())
-    for held in facts.values("dependentRequired"):
-        given |= set(held.get(name, ()))
-    return needed <= given
+    implied = set(facts.required())
+    for dependencies in facts.values("dependentRequired"):
+        implied |= set(dependencies.get(name, ()))
+    return needed <= implied
 
 
 def _depends_on_schema(proof: Proof, facts: Facts, name: str, schema: Schema) -> bool:
     if _never_there(proof, facts, name):
         return True
-    inner = [held[name] for held in facts.values("dependentSchemas") if name in held]
+    inner = [dependencies[name] for dependencies in facts.values("dependentSchemas") if name in dependencies]
     return proof.covers([*facts.items, *inner, _present(name)], schema)
 
 
@@ -185,24 +187,24 @@ def _longest(facts: Facts) -> float:
     for item in facts.items:
         if item_schema(item, 10**9) is False:
             prefix = item.get("prefixItems", ())
-            limits.append(next((index for index, held in enumerate(prefix) if held is False), len(prefix)))
+            limits.append(next((index for index, schema in enumerate(prefix) if schema is False), len(prefix)))
     return min(limits, default=float("inf"))
 
 
 def _item(proof: Proof, facts: Facts, index: int, schema: Schema) -> bool:
     if index >= _longest(facts):
         return True
-    held = [item_schema(item, index) for item in facts.items]
-    return proof.descend([found for found in held if found is not None], schema)
+    candidates = [item_schema(item, index) for item in facts.items]
+    return proof.descend([candidate for candidate in candidates if candidate is not None], schema)
 
 
 def _contains(proof: Proof, facts: Facts, reader: Mapping[str, Any]) -> bool:
     least, most = reader.get("minContains", 1), reader.get("maxContains")
-    wanted = reader["contains"]
+    contained = reader["contains"]
     has_least, has_most = least == 0, most is None
     for item in facts.items:
         if "contains" not in item:
             continue
-        if item.get("minContains", 1) >= least and proof.descend([item["contains"]], wanted):
+        if item.get("minContains", 1) >= least and proof.descend([item["contains"]], contained):
             has_least = True
     return has_least and has_most

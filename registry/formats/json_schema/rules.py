@@ -10,7 +10,7 @@ from registry.formats.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LimitKeyword:
     """A keyword with a number: the words for its row where it is new, and where it is tighter."""
 
     prefix: str
@@ -20,22 +20,22 @@ class Limit:
 
 
 _LIMITS: Final = (
-    Limit("MAX_LENGTH", "maxLength", True, "strings"),
-    Limit("MIN_LENGTH", "minLength", False, "strings"),
-    Limit("MAXIMUM", "maximum", True, "numbers"),
-    Limit("MINIMUM", "minimum", False, "numbers"),
-    Limit("EXCLUSIVE_MAXIMUM", "exclusiveMaximum", True, "numbers"),
-    Limit("EXCLUSIVE_MINIMUM", "exclusiveMinimum", False, "numbers"),
-    Limit("MAX_ITEMS", "maxItems", True, "arrays"),
-    Limit("MIN_ITEMS", "minItems", False, "arrays"),
-    Limit("MAX_PROPERTIES", "maxProperties", True, "objects"),
-    Limit("MIN_PROPERTIES", "minProperties", False, "objects"),
-    Limit("MAX_CONTAINS", "maxContains", True, "arrays"),
-    Limit("MIN_CONTAINS", "minContains", False, "arrays"),
+    LimitKeyword("MAX_LENGTH", "maxLength", True, "strings"),
+    LimitKeyword("MIN_LENGTH", "minLength", False, "strings"),
+    LimitKeyword("MAXIMUM", "maximum", True, "numbers"),
+    LimitKeyword("MINIMUM", "minimum", False, "numbers"),
+    LimitKeyword("EXCLUSIVE_MAXIMUM", "exclusiveMaximum", True, "numbers"),
+    LimitKeyword("EXCLUSIVE_MINIMUM", "exclusiveMinimum", False, "numbers"),
+    LimitKeyword("MAX_ITEMS", "maxItems", True, "arrays"),
+    LimitKeyword("MIN_ITEMS", "minItems", False, "arrays"),
+    LimitKeyword("MAX_PROPERTIES", "maxProperties", True, "objects"),
+    LimitKeyword("MIN_PROPERTIES", "minProperties", False, "objects"),
+    LimitKeyword("MAX_CONTAINS", "maxContains", True, "arrays"),
+    LimitKeyword("MIN_CONTAINS", "minContains", False, "arrays"),
 )
 
 
-def _limit_rows(limit: Limit) -> tuple[Rule, Rule]:
+def _limit_rows(limit: LimitKeyword) -> tuple[Rule, Rule]:
     event = "DECREASED" if limit.is_upper else "INCREASED"
     verb = "lowered" if limit.is_upper else "raised"
     why = f"The writer's {limit.of} may lie outside, and the reader refuses those."

@@ -36,10 +36,10 @@ def matching_strings(pattern: str, seed: int, count: int = 4) -> list[str]:
         return []
     try:
         tree = parser.parse(pattern)
-        found = [_Builder(random.Random(seed + number), is_short=number == 0).text(tree) for number in range(count)]  # noqa: S311 - no secret
+        strings = [_Builder(random.Random(seed + number), is_short=number == 0).text(tree) for number in range(count)]  # noqa: S311 - no secret
     except (ValueError, OverflowError, RecursionError, _TooLong, re_error):
         return []
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(strings))
 
 
 re_error: Final[type[Exception]] = parser.error
@@ -105,18 +105,18 @@ class _Builder:
 def _members(items: Any) -> list[str]:
     """Characters of a class, a few of each range."""
     is_negated = bool(items) and items[0][0] is constants.NEGATE
-    found: list[str] = []
+    characters: list[str] = []
     for kind, value in items:
         if kind is constants.LITERAL:
-            found.append(chr(value))
+            characters.append(chr(value))
         elif kind is constants.RANGE:
             low, high = value
-            found.extend(chr(code) for code in {low, (low + high) // 2, high})
+            characters.extend(chr(code) for code in {low, (low + high) // 2, high})
         elif kind is constants.CATEGORY:
-            found.extend(_CATEGORIES.get(value, ""))
-    found = [char for char in found if not "\ud800" <= char <= "\udfff"]
+            characters.extend(_CATEGORIES.get(value, ""))
+    characters = [char for char in characters if not "\ud800" <= char <= "\udfff"]
     if not is_negated:
-        return found
+        return characters
     barred = _Barred(items)
     return [char for char in _ANY + "éß." if char not in barred]
 

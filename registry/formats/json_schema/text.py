@@ -111,10 +111,10 @@ def _refuse_duplicate(text: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise DuplicateKey
-    return found
+    return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -183,15 +183,15 @@ class Interning:
         """The number of a JSON value (at most a few hundred levels deep)."""
         if not isinstance(value, (dict, list)):
             return self._new(_scalar_key(value))
-        known = self._known.get(id(value))
-        if known is None:
+        identifier = self._known.get(id(value))
+        if identifier is None:
             if isinstance(value, dict):
                 items = frozenset((key, self.number(item)) for key, item in value.items())
-                known = self._new(("object", items))
+                identifier = self._new(("object", items))
             else:
-                known = self._new(("array", tuple(self.number(item) for item in value)))
-            self._known[id(value)] = known
-        return known
+                identifier = self._new(("array", tuple(self.number(item) for item in value)))
+            self._known[id(value)] = identifier
+        return identifier
 
     def _new(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
@@ -267,7 +267,7 @@ def to_plain(value: Any) -> Any:
 
 def to_number(number: Decimal) -> int | float:
     """A Decimal as a float; as an int where it is whole and a float would lose digits."""
-    found = float(number)
-    if number == number.to_integral_value() and Decimal(found) != number:
+    as_float = float(number)
+    if number == number.to_integral_value() and Decimal(as_float) != number:
         return int(number)
-    return found
+    return as_float

@@ -31,8 +31,8 @@ def permits_rest(shape: Shape) -> bool:
 def rest_schema(shape: Shape) -> Shape | None:
     """The schema of what is taken beyond what is listed, None where there is none of its own."""
     keyword = rest_keyword(shape)
-    held = shape.schema.get(keyword)
-    if not isinstance(held, dict) or (keyword == "items" and not prefix(shape)):
+    rest = shape.schema.get(keyword)
+    if not isinstance(rest, dict) or (keyword == "items" and not prefix(shape)):
         return None
     return shape.inner(keyword)
 
@@ -44,16 +44,16 @@ def prefix_keyword(shape: Shape) -> str:
 
 def prefix(shape: Shape) -> list[object]:
     """The tuple of an array, empty where it has none."""
-    held = shape.schema.get(prefix_keyword(shape))
-    return held if isinstance(held, list) else []
+    items = shape.schema.get(prefix_keyword(shape))
+    return items if isinstance(items, list) else []
 
 
 def all_items(shape: Shape) -> Shape | None:
     """The schema of every item, where the array has no tuple."""
-    held = shape.schema.get("items")
-    if not is_schema(held) or (shape.draft.number >= 2020 and prefix(shape)):
+    items = shape.schema.get("items")
+    if not is_schema(items) or (shape.draft.number >= 2020 and prefix(shape)):
         return None
-    if shape.draft.number >= 2019 and isinstance(held, bool):
+    if shape.draft.number >= 2019 and isinstance(items, bool):
         return None
     return shape.inner("items")
 
@@ -114,8 +114,8 @@ class Definitions:
     @classmethod
     def of(cls, bundle_value: Schema) -> Definitions:
         """Those of a bundle's document."""
-        held = bundle_value.get("$defs", {}) if isinstance(bundle_value, dict) else {}
-        return cls(held)
+        definitions = bundle_value.get("$defs", {}) if isinstance(bundle_value, dict) else {}
+        return cls(definitions)
 
     def target(self, reference: str) -> Schema | None:
         """What a reference of the bundle leads to, None for a meta-schema."""
@@ -132,15 +132,15 @@ class Facts:
     @property
     def types(self) -> frozenset[str]:
         """The types that the value may have; a number that is whole counts as integer and number."""
-        found = TYPES
+        allowed = TYPES
         for item in self.items:
             named = item.get("type")
             if named is not None:
                 names = {named} if isinstance(named, str) else set(named)
                 if "number" in names:
                     names.add("integer")
-                found = found & names
-        return found
+                allowed = allowed & names
+        return allowed
 
     def values(self, keyword: str) -> Iterator[Any]:
         """The values that a keyword has among the facts."""
@@ -166,14 +166,14 @@ class Facts:
 def facts_of(schemas: list[Schema], definitions: Definitions) -> Facts:
     """The facts of a value that is valid under all of some schemas."""
     items: list[Mapping[str, Any]] = []
-    todo, seen = list(reversed(schemas)), set[int]()
+    todo, visited = list(reversed(schemas)), set[int]()
     while todo and len(items) < _MAX_FACTS:
         schema = todo.pop()
         if schema is False:
             return Facts((), is_false=True)
-        if not isinstance(schema, dict) or not schema or id(schema) in seen:
+        if not isinstance(schema, dict) or not schema or id(schema) in visited:
             continue
-        seen.add(id(schema))
+        visited.add(id(schema))
         items.append(schema)
         inner = list(schema.get("allOf", ()))
         if "$ref" in schema:
@@ -186,16 +186,16 @@ def facts_of(schemas: list[Schema], definitions: Definitions) -> Facts:
 
 def property_schemas(item: Mapping[str, Any], name: str) -> list[Schema]:
     """The schemas of one keyword object that the value of a property must fit."""
-    found = []
+    schemas = []
     declared = item.get("properties", {})
     if name in declared:
-        found.append(declared[name])
-    found.extend(schema for pattern, schema in item.get("patternProperties", {}).items() if matches(pattern, name))
-    if not found:
+        schemas.append(declared[name])
+    schemas.extend(schema for pattern, schema in item.get("patternProperties", {}).items() if matches(pattern, name))
+    if not schemas:
         rest = rest_of(item)
         if rest is not None:
-            found.append(rest)
-    return found
+            schemas.append(rest)
+    return schemas
 
 
 def rest_of(item: Mapping[str, Any]) -> Schema | None:
@@ -230,22 +230,22 @@ _VARIANT_KEYWORDS: Final = ("not", "if", "then", "else")
 
 def variants(schemas: list[Schema], definitions: Definitions) -> list[Facts]:
     """Facts of values valid under all of the schemas, one per choice of alternatives, at most MAX_VARIANTS."""
-    found: list[Facts] = []
+    combinations: list[Facts] = []
     todo: list[tuple[list[Schema], frozenset[tuple[int, str]]]] = [(schemas, frozenset())]
     steps = 0
-    while todo and len(found) < MAX_VARIANTS and steps < MAX_VARIANTS * 8:
+    while todo and len(combinations) < MAX_VARIANTS and steps < MAX_VARIANTS * 8:
         steps += 1
-        held, conditions = todo.pop()
-        facts = facts_of(held, definitions)
+        conjuncts, conditions = todo.pop()
+        facts = facts_of(conjuncts, definitions)
         if facts.is_false or not facts.types:
             continue
         chosen = set(conditions)
         options = _open_choice(facts, chosen)
         if options is None:
-            found.append(facts)
+            combinations.append(facts)
         else:
-            todo.extend(([*held, *option], frozenset(chosen)) for option in reversed(options[:MAX_VARIANTS]))
-    return found
+            todo.extend(([*conjuncts, *option], frozenset(chosen)) for option in reversed(options[:MAX_VARIANTS]))
+    return combinations
 
 
 def _open_choice(facts: Facts, chosen: set[tuple[int, str]]) -> list[list[Schema]] | None:
@@ -263,13 +263,13 @@ def _open_choice(facts: Facts, chosen: set[tuple[int, str]]) -> list[list[Schema
 
 def views(schemas: list[Schema], definitions: Definitions) -> list[Mapping[str, Any]]:
     """Every keyword object that looks at the same value as the schemas, whatever is chosen."""
-    found: dict[int, Mapping[str, Any]] = {}
+    objects: dict[int, Mapping[str, Any]] = {}
     todo = list(reversed(schemas))
-    while todo and len(found) < _MAX_VIEWS:
+    while todo and len(objects) < _MAX_VIEWS:
         schema = todo.pop()
-        if not isinstance(schema, dict) or id(schema) in found:
+        if not isinstance(schema, dict) or id(schema) in objects:
             continue
-        found[id(schema)] = schema
+        objects[id(schema)] = schema
         inner: list[Schema] = []
         for keyword in _IN_PLACE_LISTS:
             inner.extend(schema.get(keyword, ()))
@@ -278,7 +278,7 @@ def views(schemas: list[Schema], definitions: Definitions) -> list[Mapping[str, 
         if "$ref" in schema:
             inner.append(definitions.target(schema["$ref"]))
         todo.extend(reversed(inner))
-    return list(found.values())
+    return list(objects.values())
 
 
 MAX_UNFOLDED: Final = 20_000
@@ -292,28 +292,28 @@ def unfolded(schema: Schema) -> int:
     A reference that leads back to itself without a property or an item between counts as too many.
     """
     definitions = Definitions.of(schema)
-    known: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for start in (schema, *definitions.schemas.values()):
-        _settle(start, definitions, known)
-    return min(MAX_UNFOLDED + 1, max(known.values(), default=1))
+        _settle(start, definitions, counts)
+    return min(MAX_UNFOLDED + 1, max(counts.values(), default=1))
 
 
-def _settle(start: Schema, definitions: Definitions, known: dict[int, int]) -> None:
+def _settle(start: Schema, definitions: Definitions, counts: dict[int, int]) -> None:
     """Counts a schema and everything that looks at the same value, children first, without recursion."""
     stack: list[tuple[Any, bool]] = [(start, False)]
     around: set[int] = set()
     while stack:
         schema, is_done = stack.pop()
-        if not isinstance(schema, dict) or (id(schema) in known and not is_done):
+        if not isinstance(schema, dict) or (id(schema) in counts and not is_done):
             continue
         children = list(_in_place(schema, definitions))
         if is_done:
             around.discard(id(schema))
-            total = 1 + sum(known.get(id(child), 1) for child in children if isinstance(child, dict))
-            known[id(schema)] = min(MAX_UNFOLDED + 1, total)
+            total = 1 + sum(counts.get(id(child), 1) for child in children if isinstance(child, dict))
+            counts[id(schema)] = min(MAX_UNFOLDED + 1, total)
             continue
         if id(schema) in around:
-            known[id(schema)] = MAX_UNFOLDED + 1
+            counts[id(schema)] = MAX_UNFOLDED + 1
             continue
         around.add(id(schema))
         stack.append((schema, True))
@@ -385,19 +385,21 @@ class _Estimate:
 
     def _factors(self, schema: Mapping[str, Any], depth: int) -> list[int]:
         """How many alternatives each part of a schema object has; they multiply."""
-        found: list[int] = []
+        factors: list[int] = []
         for keyword in ("anyOf", "oneOf"):
             members = schema.get(keyword)
             if members:
-                found.append(sum(self._alternatives(member, depth + 1) for member in members))
-        found.extend(self._alternatives(member, depth + 1) for member in schema.get("allOf", ()))
+                factors.append(sum(self._alternatives(member, depth + 1) for member in members))
+        factors.extend(self._alternatives(member, depth + 1) for member in schema.get("allOf", ()))
         if "$ref" in schema:
-            found.append(self._alternatives(self._definitions.target(schema["$ref"]), depth + 1))
+            factors.append(self._alternatives(self._definitions.target(schema["$ref"]), depth + 1))
         if "if" in schema:
-            found.append(3)
+            factors.append(3)
         if isinstance(schema.get("not"), dict):
-            found.append(1 + len(schema["not"]))
-        found.extend([2] * min(64, len(schema.get("dependentRequired", {})) + len(schema.get("dependentSchemas", {}))))
+            factors.append(1 + len(schema["not"]))
+        factors.extend(
+            [2] * min(64, len(schema.get("dependentRequired", {})) + len(schema.get("dependentSchemas", {})))
+        )
         if isinstance(schema.get("type"), list):
-            found.append(len(schema["type"]))
-        return found or [1]
+            factors.append(len(schema["type"]))
+        return factors or [1]

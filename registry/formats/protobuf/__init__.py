@@ -30,7 +30,7 @@ from registry.formats.protobuf.file_descriptors import serialized
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.options import Options
 from registry.formats.protobuf.parser import parse_schema
-from registry.formats.protobuf.schema_outline import lint_places, outline
+from registry.formats.protobuf.schema_outline import lint_violations, outline
 from registry.formats.protobuf.text import positions
 from registry.formats.protobuf.text.compilable import names_of, read_all
 from registry.formats.protobuf.text.name_resolution import documents
@@ -113,11 +113,11 @@ class ProtobufFormat:
         """What really happens to the writer's data, by writing and reading; see `truth`."""
         return _truth(_model(reader), _model(writer))
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
         """Proof of one finding, or (None) of any loss of the pair; one that isn't found says why."""
-        if found is not None and found.witness is not None:
-            return found.witness
-        return find_witness(self.truth(reader, writer), found)
+        if finding is not None and finding.witness is not None:
+            return finding.witness
+        return find_witness(self.truth(reader, writer), finding)
 
     def example(self, parsed: ParsedSchema) -> Any:
         """A datum of the first message in the JSON form; raises InvalidDatum where none can be made."""
@@ -128,10 +128,10 @@ class ProtobufFormat:
         return resolution.resolve(_model(reader), _model(writer), datum, message)
 
     def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
         """The edit of `schema` that removes the finding against `other`; None where there is none."""
-        return repair.repair(_model(schema), _model(other), found, is_reader=is_reader)
+        return repair.repair(_model(schema), _model(other), finding, is_reader=is_reader)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The edit of `new` that gives a renamed field its old number back, or reserves it; None if none."""
@@ -139,7 +139,7 @@ class ProtobufFormat:
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Advice on the schema alone, warnings first; none of it decides anything."""
-        return findings_at(lint_places(_model(parsed)), lambda pointer: self.position(parsed, pointer))
+        return findings_at(lint_violations(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) of what a pointer leads to; None for base64, which has no lines to show."""
@@ -161,12 +161,15 @@ class ProtobufFormat:
 
 def _truth(reader: Schema, writer: Schema) -> Truth:
     """The truth of a pair; the last one of each writer is kept, because a report asks for the proof of each finding."""
-    known = writer.cache.get("truth")
-    if known is None or known[0]() is not reader:
-        found = empirical_check.truth(reader, writer)
-        known = writer.cache["truth"] = (weakref.ref(reader), replace(found, warnings=warnings(reader, writer, found)))
-    kept: Truth = known[1]
-    return kept
+    cached = writer.cache.get("truth")
+    if cached is None or cached[0]() is not reader:
+        result = empirical_check.truth(reader, writer)
+        cached = writer.cache["truth"] = (
+            weakref.ref(reader),
+            replace(result, warnings=warnings(reader, writer, result)),
+        )
+    truth: Truth = cached[1]
+    return truth
 
 
 def _model(parsed: ParsedSchema) -> Schema:

@@ -41,41 +41,43 @@ def checked(text: str, name: str | None = None) -> int:
 
     `name` is the import path of a reference, None for the schema itself.
     """
-    place = f'the reference "{name}"' if name is not None else "the schema"
+    source = f'the reference "{name}"' if name is not None else "the schema"
     try:
         size = len(text.encode("utf-8"))
     except UnicodeEncodeError:
-        raise InvalidSchema(f"{place} holds half of a surrogate pair, which is no character") from None
+        raise InvalidSchema(f"{source} holds half of a surrogate pair, which is no character") from None
     if size > MAX_BYTES:
-        raise SchemaTooCostly(f"{place} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        raise SchemaTooCostly(f"{source} has {size:,} bytes; at most {MAX_BYTES:,} are read")
     control = _CONTROL.search(text)
     if control is not None:
         line = text.count("\n", 0, control.start()) + 1
         column = control.start() - text.rfind("\n", 0, control.start())
-        message = f"{place} holds the control character U+{ord(control.group()):04X}: remove it"
+        message = f"{source} holds the control character U+{ord(control.group()):04X}: remove it"
         raise InvalidSchema(message, line=None if name else line, column=None if name else column)
     code = _SKIPPED.sub(" ", text)
     statements = code.count(";") + code.count("{")
-    _limit(place, "statements", statements, MAX_STATEMENTS)
-    _limit(place, "values and options", code.count("="), 2 * MAX_STATEMENTS)
-    _limit(place, "list items", code.count(","), MAX_ITEMS)
-    _limit(place, "imports", len(_IMPORT.findall(code)), MAX_IMPORTS)
-    _limit(place, "parts in one name", 1 + max((word.count(".") for word in _NAME.findall(code)), default=0), MAX_PARTS)
-    _limit_depth(place, code)
+    _limit(source, "statements", statements, MAX_STATEMENTS)
+    _limit(source, "values and options", code.count("="), 2 * MAX_STATEMENTS)
+    _limit(source, "list items", code.count(","), MAX_ITEMS)
+    _limit(source, "imports", len(_IMPORT.findall(code)), MAX_IMPORTS)
+    _limit(
+        source, "parts in one name", 1 + max((word.count(".") for word in _NAME.findall(code)), default=0), MAX_PARTS
+    )
+    _limit_depth(source, code)
     return statements
 
 
-def _limit(place: str, what: str, count: int, limit: int) -> None:
+def _limit(source: str, what: str, count: int, limit: int) -> None:
     if count > limit:
-        raise SchemaTooCostly(f"{place} has {count:,} {what}; at most {limit:,} are read: split it into several files")
+        raise SchemaTooCostly(f"{source} has {count:,} {what}; at most {limit:,} are read: split it into several files")
 
 
-def _limit_depth(place: str, code: str) -> None:
+def _limit_depth(source: str, code: str) -> None:
     depth = 0
     for match in _BRACES.finditer(code):
         depth += 1 if match.group() in "{<[" else -1
         if depth > MAX_DEPTH:
-            raise SchemaTooCostly(f"{place} is nested deeper than {MAX_DEPTH} levels")
+            raise SchemaTooCostly(f"{source} is nested deeper than {MAX_DEPTH} levels")
 
 
 def with_syntax(text: str) -> tuple[str, int]:
@@ -149,7 +151,7 @@ warnings.filterwarnings("ignore", category=_protoc_compiler.ProtocWarning)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Diagnostic:
     """One error of the compiler; `line` and `column` count from 1 and are None where it names none."""
 
     file: str
@@ -195,7 +197,7 @@ def _descriptors(data: bytes) -> tuple[FileDescriptorProto, ...]:
     return tuple(sorted(files, key=lambda file: file.name == MAIN))
 
 
-def _problems(errors: list[Any], text: str, column_shift: int) -> list[Problem]:
+def _problems(errors: list[Any], text: str, column_shift: int) -> list[Diagnostic]:
     problems, columns = [], Columns(text)
     for error in errors[:_MAX_ERRORS]:
         file = error.filename.decode("utf-8", "replace")
@@ -204,7 +206,7 @@ def _problems(errors: list[Any], text: str, column_shift: int) -> list[Problem]:
         if file == MAIN and has_place:
             column = columns.character(error.line, column) - (column_shift if error.line == 0 else 0)
         problems.append(
-            Problem(
+            Diagnostic(
                 file,
                 error.line + 1 if has_place else None,
                 max(1, column + 1) if has_place else None,
@@ -213,7 +215,7 @@ def _problems(errors: list[Any], text: str, column_shift: int) -> list[Problem]:
         )
     more = len(errors) - len(problems)
     if more > 0:
-        problems.append(Problem(MAIN, None, None, f"and {more:,} more errors"))
+        problems.append(Diagnostic(MAIN, None, None, f"and {more:,} more errors"))
     return problems
 
 
@@ -223,12 +225,12 @@ def _clean(message: str, folder: str) -> str:
     return text if len(text) <= _MAX_ERROR else text[:_MAX_ERROR] + "…"
 
 
-def _invalid(problems: list[Problem]) -> InvalidSchema:
+def _invalid(problems: list[Diagnostic]) -> InvalidSchema:
     first = next((item for item in problems if item.file == MAIN and item.line is not None), None)
-    said = "; ".join(_sentence(item, is_first=item is first).removesuffix(".") for item in problems)
+    message = "; ".join(_sentence(item, is_first=item is first).removesuffix(".") for item in problems)
     errors = [{"line": i.line, "column": i.column, "message": i.message, "file": _shown(i.file)} for i in problems]
     return InvalidSchema(
-        said, line=first.line if first else None, column=first.column if first else None, errors=errors
+        message, line=first.line if first else None, column=first.column if first else None, errors=errors
     )
 
 
@@ -236,10 +238,10 @@ def _shown(file: str) -> str:
     return "" if file == MAIN else file
 
 
-def _sentence(problem: Problem, *, is_first: bool) -> str:
+def _sentence(problem: Diagnostic, *, is_first: bool) -> str:
     if problem.file != MAIN:
-        place = f'"{problem.file[:200]}"' + (f", line {problem.line}" if problem.line is not None else "")
-        return f"in {place}: {problem.message}"
+        source = f'"{problem.file[:200]}"' + (f", line {problem.line}" if problem.line is not None else "")
+        return f"in {source}: {problem.message}"
     if problem.line is None or is_first:
         return problem.message
     return f"line {problem.line}, column {problem.column}: {problem.message}"
@@ -256,10 +258,10 @@ def placeholders(texts: Mapping[str, str], names: Iterable[str]) -> dict[str, st
         package, _, simple = name.removeprefix(".").rpartition(".")
         by_package.setdefault(package, {})[simple] = None
     files = {}
-    for place, (package, messages) in enumerate(by_package.items()):
+    for index, (package, messages) in enumerate(by_package.items()):
         head = f"package {package};" if package else ""
         bodies = " ".join(f"message {name} {{}}" for name in messages)
-        files[f"{PREFIX}_{place}.proto"] = f'syntax = "proto3"; {head} {bodies}\n'
+        files[f"{PREFIX}_{index}.proto"] = f'syntax = "proto3"; {head} {bodies}\n'
     imports = " ".join(f'import "{name}";' for name in files)
     return {**{name: f"{text}\n{imports}\n" for name, text in texts.items()}, **files}
 

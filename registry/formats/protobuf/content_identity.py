@@ -59,8 +59,8 @@ def _digest(proto: FileDescriptorProto, options: Options) -> str:
 
 def _sort_imports(file: FileDescriptorProto) -> None:
     names = list(file.dependency)
-    public = sorted(names[place] for place in file.public_dependency)
-    weak = sorted(names[place] for place in file.weak_dependency)
+    public = sorted(names[index] for index in file.public_dependency)
+    weak = sorted(names[index] for index in file.weak_dependency)
     names.sort()
     file.dependency[:] = names
     file.public_dependency[:] = [names.index(name) for name in public]
@@ -89,11 +89,11 @@ def _move_made(messages: Any, fields: Iterable[FieldDescriptorProto]) -> None:
     groups = {field.type_name.rpartition(".")[2] for field in fields if field.type == FieldDescriptorProto.TYPE_GROUP}
     made = {message.name for message in messages if message.options.map_entry or message.name in groups}
     if made:
-        places = {message.name: place for place, message in enumerate(messages)}
+        indexes = {message.name: index for index, message in enumerate(messages)}
 
         def key(message: DescriptorProto) -> tuple[bool, str, int]:
             is_made = message.name in made
-            return is_made, message.name if is_made else "", places[message.name]
+            return is_made, message.name if is_made else "", indexes[message.name]
 
         _order(messages, key)
 
@@ -105,12 +105,12 @@ def _sort_oneofs(message: DescriptorProto) -> None:
     for field in message.field:
         if field.HasField("oneof_index"):
             first[field.oneof_index] = min(field.number, first.get(field.oneof_index, field.number))
-    order = sorted(range(len(message.oneof_decl)), key=lambda place: first.get(place, 0))
+    order = sorted(range(len(message.oneof_decl)), key=lambda index: first.get(index, 0))
     moved = {old: new for new, old in enumerate(order)}
     for field in message.field:
         if field.HasField("oneof_index"):
             field.oneof_index = moved[field.oneof_index]
-    _order(message.oneof_decl, lambda oneof: 0, [message.oneof_decl[place] for place in order])
+    _order(message.oneof_decl, lambda oneof: 0, [message.oneof_decl[index] for index in order])
 
 
 def _sort_enum(enum: EnumDescriptorProto, options: Options) -> None:

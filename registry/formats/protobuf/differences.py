@@ -23,7 +23,7 @@ from registry.formats.protobuf.rules import DIFFERENCE_RULES
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class DifferencePath:
     """Where something is or was: the path for people, and the pointer on each side, None where it isn't."""
 
     path: str
@@ -33,7 +33,7 @@ class Spot:
 
 def difference(
     rule: str,
-    spot: Spot,
+    location: DifferencePath,
     before: Any,
     after: Any,
     *,
@@ -46,9 +46,9 @@ def difference(
     return Difference(
         rule=rule,
         kind=row.kind,
-        pointer_old=spot.old,
-        pointer_new=spot.new,
-        path=spot.path,
+        pointer_old=location.old,
+        pointer_new=location.new,
+        path=location.path,
         before=before,
         after=after,
         message=row.sentence.format(name=name, before=_shown(before), after=_shown(after)),
@@ -75,20 +75,20 @@ def field_value(field: Field) -> dict[str, Any]:
     return value
 
 
-def added_or_changed(rule: str, spot: Spot, before: Any, after: Any) -> Iterator[Difference]:
+def added_or_changed(rule: str, location: DifferencePath, before: Any, after: Any) -> Iterator[Difference]:
     """RULE_ADDED, RULE_REMOVED or RULE_CHANGED of a value, by which of the two is None."""
     if before != after:
         event = "ADDED" if before is None else "REMOVED" if after is None else "CHANGED"
-        yield difference(f"{rule}_{event}", spot, before, after)
+        yield difference(f"{rule}_{event}", location, before, after)
 
 
-def doc_differences(before: str, after: str, spot: Spot) -> Iterator[Difference]:
+def doc_differences(before: str, after: str, location: DifferencePath) -> Iterator[Difference]:
     """A comment that comes, goes or changes."""
-    yield from added_or_changed("DOC", spot, before or None, after or None)
+    yield from added_or_changed("DOC", location, before or None, after or None)
 
 
 def option_differences(
-    before: Mapping[str, str], after: Mapping[str, str], spot: Spot, name: str
+    before: Mapping[str, str], after: Mapping[str, str], location: DifferencePath, name: str
 ) -> Iterator[Difference]:
     """Options that come, go or change; `deprecated` in words of its own."""
     if before == after:
@@ -101,34 +101,34 @@ def option_differences(
             is_now = new == "true"
             if is_now or old == "true":
                 rule = "DEPRECATED" if is_now else "NO_LONGER_DEPRECATED"
-                yield difference(rule, spot, old == "true", is_now, name=name)
+                yield difference(rule, location, old == "true", is_now, name=name)
             continue
         event = "ADDED" if old is None else "REMOVED" if new is None else "CHANGED"
-        yield difference(f"OPTION_{event}", spot, old, new, name=option)
+        yield difference(f"OPTION_{event}", location, old, new, name=option)
 
 
-def reserved_differences(old: Message | Enum, new: Message | Enum, spot: Spot) -> Iterator[Difference]:
+def reserved_differences(old: Message | Enum, new: Message | Enum, location: DifferencePath) -> Iterator[Difference]:
     """Numbers and names that are reserved or no longer."""
     before, after = _reserved(old), _reserved(new)
-    here = Spot(spot.path, f"{spot.old}/reserved", f"{spot.new}/reserved")
+    here = DifferencePath(location.path, f"{location.old}/reserved", f"{location.new}/reserved")
     yield from _ranges("RESERVED", before, after, here)
 
 
-def extension_range_differences(old: Message, new: Message, spot: Spot) -> Iterator[Difference]:
+def extension_range_differences(old: Message, new: Message, location: DifferencePath) -> Iterator[Difference]:
     """Numbers that are for extensions or no longer."""
     before = [range_text(*span) for span in old.extension_ranges]
     after = [range_text(*span) for span in new.extension_ranges]
-    yield from _ranges("EXTENSION_RANGE", before, after, spot)
+    yield from _ranges("EXTENSION_RANGE", before, after, location)
 
 
-def _ranges(rule: str, before: Iterable[str], after: Iterable[str], spot: Spot) -> Iterator[Difference]:
+def _ranges(rule: str, before: Iterable[str], after: Iterable[str], location: DifferencePath) -> Iterator[Difference]:
     was, now = set(before), set(after)
     for item in after:
         if item not in was:
-            yield difference(f"{rule}_ADDED", Spot(spot.path, None, spot.new), None, item)
+            yield difference(f"{rule}_ADDED", DifferencePath(location.path, None, location.new), None, item)
     for item in before:
         if item not in now:
-            yield difference(f"{rule}_REMOVED", Spot(spot.path, spot.old, None), item, None)
+            yield difference(f"{rule}_REMOVED", DifferencePath(location.path, location.old, None), item, None)
 
 
 def _reserved(part: Message | Enum) -> list[str]:
@@ -144,13 +144,13 @@ def range_text(first: int, last: int) -> str:
 
 def enum_differences(old: Enum, new: Enum) -> Iterator[Difference]:
     """All differences of two enums of one name."""
-    spot = Spot(new.local_name, old.pointer, new.pointer)
-    yield from doc_differences(old.doc, new.doc, spot)
+    location = DifferencePath(new.local_name, old.pointer, new.pointer)
+    yield from doc_differences(old.doc, new.doc, location)
     if old.is_closed != new.is_closed:
-        yield difference("ENUM_CLOSED" if new.is_closed else "ENUM_OPENED", spot, None, None)
-    yield from option_differences(old.options, new.options, spot, new.name)
+        yield difference("ENUM_CLOSED" if new.is_closed else "ENUM_OPENED", location, None, None)
+    yield from option_differences(old.options, new.options, location, new.name)
     yield from _values(old, new)
-    yield from reserved_differences(old, new, spot)
+    yield from reserved_differences(old, new, location)
 
 
 def _values(old: Enum, new: Enum) -> Iterator[Difference]:
@@ -159,27 +159,27 @@ def _values(old: Enum, new: Enum) -> Iterator[Difference]:
         path, pointer = f"{new.local_name}.{name}", f"{new.pointer}/values/{number}"
         if name in old.numbers:
             was = old.numbers[name]
-            spot = Spot(path, f"{old.pointer}/values/{was}", pointer)
+            location = DifferencePath(path, f"{old.pointer}/values/{was}", pointer)
             if was != number:
-                yield difference("ENUM_VALUE_RENUMBERED", spot, was, number, name=name)
-            yield from doc_differences(old.value_docs.get(name, ""), new.value_docs.get(name, ""), spot)
+                yield difference("ENUM_VALUE_RENUMBERED", location, was, number, name=name)
+            yield from doc_differences(old.value_docs.get(name, ""), new.value_docs.get(name, ""), location)
             before, after = old.value_options.get(name, {}), new.value_options.get(name, {})
-            yield from option_differences(before, after, spot, name)
+            yield from option_differences(before, after, location, name)
         elif number in gone:
-            spot = Spot(path, f"{old.pointer}/values/{number}", pointer)
-            yield difference("ENUM_VALUE_RENAMED", spot, gone.pop(number), name)
+            location = DifferencePath(path, f"{old.pointer}/values/{number}", pointer)
+            yield difference("ENUM_VALUE_RENAMED", location, gone.pop(number), name)
         else:
-            yield difference("ENUM_VALUE_ADDED", Spot(path, None, pointer), None, number, name=name)
+            yield difference("ENUM_VALUE_ADDED", DifferencePath(path, None, pointer), None, number, name=name)
     for number, name in gone.items():
-        spot = Spot(f"{old.local_name}.{name}", f"{old.pointer}/values/{number}", None)
-        yield difference("ENUM_VALUE_REMOVED", spot, number, None, name=name)
+        location = DifferencePath(f"{old.local_name}.{name}", f"{old.pointer}/values/{number}", None)
+        yield difference("ENUM_VALUE_REMOVED", location, number, None, name=name)
 
 
 _MAX_COMPARISONS: Final = 2_500
 
 
 @dataclass(frozen=True, slots=True)
-class Rename:
+class FieldRename:
     """A suspected rename; `score` from 0 to 1."""
 
     old: Field
@@ -188,28 +188,28 @@ class Rename:
     reasons: tuple[str, ...]
 
 
-def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[Rename]:
+def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[FieldRename]:
     """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
     by_family: dict[str, list[Field]] = {}
     for new in added:
         by_family.setdefault(_family(new), []).append(new)
     budget = _MAX_COMPARISONS
-    scored: list[Rename] = []
+    scored: list[FieldRename] = []
     for old in removed:
         near = by_family.get(_family(old), [])[:budget]
         budget -= len(near)
-        scored.extend(found for found in (_compare(old, new) for new in near) if found.score >= SUSPICION)
-    scored.sort(key=lambda found: (-found.score, found.old.number, found.new.number))
+        scored.extend(rename for rename in (_compare(old, new) for new in near) if rename.score >= SUSPICION)
+    scored.sort(key=lambda rename: (-rename.score, rename.old.number, rename.new.number))
     taken: set[int] = set()
     chosen = []
-    for found in scored:
-        if id(found.old) not in taken and id(found.new) not in taken:
-            taken |= {id(found.old), id(found.new)}
-            chosen.append(found)
+    for rename in scored:
+        if id(rename.old) not in taken and id(rename.new) not in taken:
+            taken |= {id(rename.old), id(rename.new)}
+            chosen.append(rename)
     return chosen
 
 
-def _compare(old: Field, new: Field) -> Rename:
+def _compare(old: Field, new: Field) -> FieldRename:
     is_same = type_label(old) == type_label(new) and old.is_repeated == new.is_repeated
     clues = [(0.3, "the same type") if is_same else (0.2, "a type of the same group")]
     if old.doc and old.doc == new.doc:
@@ -218,7 +218,7 @@ def _compare(old: Field, new: Field) -> Rename:
         clues.append((0.1, "the same default"))
     if old.oneof is not None and old.oneof == new.oneof:
         clues.append((0.1, "the same oneof"))
-    return Rename(old, new, *rename_score(old.name, new.name, 0.5, clues))
+    return FieldRename(old, new, *rename_score(old.name, new.name, 0.5, clues))
 
 
 def _family(field: Field) -> str:
@@ -237,20 +237,20 @@ def field_differences(old: Message, new: Message) -> Iterator[Difference]:
         before = pairs.get(after.number)
         path = f"{new.local_name}.{after.name}"
         if before is None:
-            spot = Spot(path, None, after.pointer)
-            yield difference("FIELD_ADDED", spot, None, field_value(after), name=after.name)
+            location = DifferencePath(path, None, after.pointer)
+            yield difference("FIELD_ADDED", location, None, field_value(after), name=after.name)
         else:
-            spot = Spot(path, before.pointer, after.pointer)
-            yield from _field(before, after, spot)
-            yield from _oneof(before, after, spot, renamed)
+            location = DifferencePath(path, before.pointer, after.pointer)
+            yield from _field(before, after, location)
+            yield from _oneof(before, after, location, renamed)
     for before in removed:
-        spot = Spot(f"{old.local_name}.{before.name}", before.pointer, None)
-        yield difference("FIELD_REMOVED", spot, field_value(before), None, name=before.name)
+        location = DifferencePath(f"{old.local_name}.{before.name}", before.pointer, None)
+        yield difference("FIELD_REMOVED", location, field_value(before), None, name=before.name)
         yield from _unreserved(before, new)
     for rename in renames:
-        spot = Spot(f"{new.local_name}.{rename.new.name}", rename.old.pointer, rename.new.pointer)
+        location = DifferencePath(f"{new.local_name}.{rename.new.name}", rename.old.pointer, rename.new.pointer)
         names = rename.old.name, rename.new.name
-        yield difference("FIELD_RENAME_SUSPECTED", spot, *names, score=rename.score, reasons=rename.reasons)
+        yield difference("FIELD_RENAME_SUSPECTED", location, *names, score=rename.score, reasons=rename.reasons)
     yield from _order(old, new, pairs)
 
 
@@ -267,39 +267,39 @@ def _pairs(old: Message, new: Message) -> dict[int, Field]:
 
 
 def _unreserved(field: Field, new: Message) -> Iterator[Difference]:
-    spot = Spot(f"{new.local_name}.{field.name}", field.pointer, new.pointer)
+    location = DifferencePath(f"{new.local_name}.{field.name}", field.pointer, new.pointer)
     if not new.is_reserved(field.number) and field.number not in new.by_number:
-        yield difference("NUMBER_NOT_RESERVED", spot, field.number, None, name=field.name)
+        yield difference("NUMBER_NOT_RESERVED", location, field.number, None, name=field.name)
     if field.name not in new.reserved_names:
-        yield difference("NAME_NOT_RESERVED", spot, field.name, None, name=field.name)
+        yield difference("NAME_NOT_RESERVED", location, field.name, None, name=field.name)
 
 
 def _order(old: Message, new: Message, pairs: dict[int, Field]) -> Iterator[Difference]:
-    places = {id(field): place for place, field in enumerate(old.fields)}
-    found = [places[id(pairs[field.number])] for field in new.fields if field.number in pairs]
-    if found != sorted(found):
-        spot = Spot(new.local_name, old.pointer, new.pointer)
+    indexes = {id(field): index for index, field in enumerate(old.fields)}
+    positions = [indexes[id(pairs[field.number])] for field in new.fields if field.number in pairs]
+    if positions != sorted(positions):
+        location = DifferencePath(new.local_name, old.pointer, new.pointer)
         names = [field.name for field in old.fields], [field.name for field in new.fields]
-        yield difference("FIELDS_REORDERED", spot, *names)
+        yield difference("FIELDS_REORDERED", location, *names)
 
 
-def _field(old: Field, new: Field, spot: Spot) -> Iterator[Difference]:
+def _field(old: Field, new: Field, location: DifferencePath) -> Iterator[Difference]:
     if old.name != new.name:
-        yield difference("FIELD_RENAMED", spot, old.name, new.name)
+        yield difference("FIELD_RENAMED", location, old.name, new.name)
     if old.number != new.number:
-        yield difference("FIELD_RENUMBERED", spot, old.number, new.number, name=new.name)
+        yield difference("FIELD_RENUMBERED", location, old.number, new.number, name=new.name)
     if _type_key(old) != _type_key(new):
-        here = Spot(spot.path, f"{spot.old}/type", f"{spot.new}/type")
+        here = DifferencePath(location.path, f"{location.old}/type", f"{location.new}/type")
         yield difference(_type_rule(old, new), here, type_label(old), type_label(new))
     labels = _label(old), _label(new)
     if labels[0] != labels[1]:
-        yield difference("LABEL_CHANGED", spot, *labels)
-    here = Spot(spot.path, f"{spot.old}/default", f"{spot.new}/default")
+        yield difference("LABEL_CHANGED", location, *labels)
+    here = DifferencePath(location.path, f"{location.old}/default", f"{location.new}/default")
     yield from added_or_changed("DEFAULT", here, _default(old), _default(new))
     if old.json_name != new.json_name and (old.name == new.name or not _is_derived(old, new)):
-        yield difference("JSON_NAME_CHANGED", spot, old.json_name, new.json_name)
-    yield from option_differences(old.options, new.options, spot, new.name)
-    yield from doc_differences(old.doc, new.doc, spot)
+        yield difference("JSON_NAME_CHANGED", location, old.json_name, new.json_name)
+    yield from option_differences(old.options, new.options, location, new.name)
+    yield from doc_differences(old.doc, new.doc, location)
 
 
 def _is_derived(old: Field, new: Field) -> bool:
@@ -344,13 +344,13 @@ def renamed_oneofs(old: Message, new: Message) -> dict[str, str]:
     }
 
 
-def _oneof(old: Field, new: Field, spot: Spot, renamed: dict[str, str]) -> Iterator[Difference]:
+def _oneof(old: Field, new: Field, location: DifferencePath, renamed: dict[str, str]) -> Iterator[Difference]:
     if new.oneof == old.oneof or (new.oneof in renamed and renamed[new.oneof] == old.oneof):
         return
     rule = "MOVED_BETWEEN_ONEOFS"
     if old.oneof is None or new.oneof is None:
         rule = "MOVED_INTO_ONEOF" if old.oneof is None else "MOVED_OUT_OF_ONEOF"
-    yield difference(rule, spot, old.oneof, new.oneof)
+    yield difference(rule, location, old.oneof, new.oneof)
 
 
 def _default(field: Field) -> str | None:
@@ -364,11 +364,11 @@ def extension_differences(old: Sequence[Field], new: Sequence[Field]) -> Iterato
     for after in new:
         before = before_by_name.get(after.name)
         if before is None:
-            spot = Spot(after.shown_name, None, after.pointer)
-            yield difference("EXTENSION_ADDED", spot, None, field_value(after), name=after.name)
+            location = DifferencePath(after.shown_name, None, after.pointer)
+            yield difference("EXTENSION_ADDED", location, None, field_value(after), name=after.name)
         else:
-            yield from _field(before, after, Spot(after.shown_name, before.pointer, after.pointer))
+            yield from _field(before, after, DifferencePath(after.shown_name, before.pointer, after.pointer))
     for before in old:
         if before.name not in after_names:
-            spot = Spot(before.shown_name, before.pointer, None)
-            yield difference("EXTENSION_REMOVED", spot, field_value(before), None, name=before.name)
+            location = DifferencePath(before.shown_name, before.pointer, None)
+            yield difference("EXTENSION_REMOVED", location, field_value(before), None, name=before.name)

@@ -206,10 +206,10 @@ class Covering:
                     value = next(iter(self.singles(field)))
                     self._codec.put(datum, field, value)
             self._minimal[name] = datum
-        found = self._minimal[name]
-        if found is None:
+        cached = self._minimal[name]
+        if cached is None:
             raise NoDatum(f'"{name}" requires itself: it has no finite datum')
-        return found
+        return cached
 
     def copy(self, message: MessageType) -> Datum:
         """A minimal datum to fill."""
@@ -259,16 +259,16 @@ class Covering:
         if field.is_map and field.message is not None:
             yield from self._entries(field.message)
             return
-        found = list(self.singles(field))
+        values = list(self.singles(field))
         if not field.is_repeated:
-            yield from found
+            yield from values
             return
-        if len(found) > 1:
-            yield [found[0], found[1]]
-            yield [found[1], found[0]]
+        if len(values) > 1:
+            yield [values[0], values[1]]
+            yield [values[1], values[0]]
         else:
-            yield [found[0], found[0]]
-        for value in found:
+            yield [values[0], values[0]]
+        for value in values:
             yield [value]
 
     def _entries(self, entry: MessageType) -> Iterator[list[tuple[Any, Any]]]:
@@ -330,13 +330,13 @@ class _Maker:
 
     def _filled(self, message: MessageType, depth: int) -> Datum:
         datum = self._codec.new(message)
-        seen: set[str] = set()
+        oneofs: set[str] = set()
         for field in message.fields:
-            if (field.oneof is not None and field.oneof in seen) or self._left <= 0:
+            if (field.oneof is not None and field.oneof in oneofs) or self._left <= 0:
                 if field.is_required:
                     self._codec.put(datum, field, self._value(field, depth))
                 continue
-            seen |= {field.oneof} if field.oneof is not None else set()
+            oneofs |= {field.oneof} if field.oneof is not None else set()
             self._left -= 1
             self._codec.put(datum, field, self._value(field, depth))
         return datum

@@ -14,15 +14,15 @@ from google.protobuf.message import Message as Datum
 from registry.formats.base import Answer, Incompatibility, Truth, Witness
 from registry.formats.protobuf.compiler import KNOWN_NAMES
 from registry.formats.protobuf.dynamic_messages import Codec, Covering, NoDatum, decode_error
-from registry.formats.protobuf.findings import Place, Side, finding, has_unnamed, rule_of, sides_of
+from registry.formats.protobuf.findings import FindingAnchor, SchemaPointer, finding, has_unnamed, rule_of, sides_of
 from registry.formats.protobuf.model import Field, Message, Oneof, Schema
-from registry.formats.protobuf.resolution import Comparison
+from registry.formats.protobuf.resolution import ValueComparison
 from registry.formats.protobuf.rules import RULES
 from registry.formats.protobuf.well_known import is_reinterpreted
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FieldStep:
     """A field that leads from one pair of messages to the next."""
 
     theirs: Field
@@ -30,14 +30,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MessagePair:
     """Two messages that meet, and the way from the root of a record to them."""
 
     writer: Message
     reader: Message
     root_writer: Message
     root_reader: Message
-    steps: tuple[Step, ...] = ()
+    steps: tuple[FieldStep, ...] = ()
 
     @property
     def path(self) -> str:
@@ -56,7 +56,7 @@ def held_message(field: Field) -> Message | None:
     return field.message
 
 
-def is_known(pair: Pair) -> bool:
+def is_known(pair: MessagePair) -> bool:
     """Both sides have the same definition from the known types."""
     return (
         pair.writer.source == pair.reader.source
@@ -92,8 +92,8 @@ def truth(reader: Schema, writer: Schema) -> Truth:
     missing = dict.fromkeys((*reader.missing_types, *writer.missing_types))
     if missing:
         how += f"; nothing declares {', '.join(missing)[:MAX_NAMES]}, so that what it holds isn't checked"
-    answer: Answer = "no" if findings else "unknown" if run.is_partial or missing else "yes"
-    return Truth(answer, findings, how)
+    verdict: Answer = "no" if findings else "unknown" if run.is_partial or missing else "yes"
+    return Truth(verdict, findings, how)
 
 
 class _Taker(NamedTuple):
@@ -116,7 +116,7 @@ class _Run:
         self._read = Codec(reader)
         named = frozenset(number for enum in reader.enums.values() for number in enum.by_number)
         self._covering = Covering(self._write, named)
-        self._compare = Comparison(self._write, self._read)
+        self._compare = ValueComparison(self._write, self._read)
         self._requires: dict[str, tuple[Field, ...]] = {}
         self._told: set[tuple[str, str, str]] = set()
         self.found: list[Incompatibility] = []
@@ -128,7 +128,7 @@ class _Run:
 
     def findings(self) -> list[Incompatibility]:
         """All of them; raises TooMuchData."""
-        seen: set[tuple[int, int]] = set()
+        visited: set[tuple[int, int]] = set()
         roots = list(self._roots(self._writer.main.messages, self._reader.main.messages, is_top=True))
         # Messages at the top first, so that a nested one is only a root if no field of a record leads to it.
         todo = deque(pair for pair in roots if "." not in pair.writer.local_name)
@@ -136,13 +136,13 @@ class _Run:
         while todo or rest:
             pair = (todo or rest).popleft()
             key = (id(pair.writer), id(pair.reader))
-            if key in seen or is_known(pair):
+            if key in visited or is_known(pair):
                 continue
-            seen.add(key)
+            visited.add(key)
             self.pairs += 1
             try:
-                for found in self._pair(pair):
-                    self._tell(found)
+                for incompatibility in self._pair(pair):
+                    self._tell(incompatibility)
             except NoDatum as none:
                 self.remark = f"; {none}"
                 continue
@@ -152,19 +152,19 @@ class _Run:
                 self.is_partial = True
         return self.found
 
-    def _tell(self, found: Incompatibility) -> None:
-        key = (found.rule, found.writer_pointer or "", found.reader_pointer or "")
+    def _tell(self, incompatibility: Incompatibility) -> None:
+        key = (incompatibility.rule, incompatibility.writer_pointer or "", incompatibility.reader_pointer or "")
         if key not in self._told and len(self.found) < MAX_FINDINGS:
             self._told.add(key)
-            self.found.append(found)
+            self.found.append(incompatibility)
 
-    def _roots(self, writer: dict[str, Message], reader: dict[str, Message], *, is_top: bool) -> Iterator[Pair]:
+    def _roots(self, writer: dict[str, Message], reader: dict[str, Message], *, is_top: bool) -> Iterator[MessagePair]:
         for name, theirs in writer.items():
             ours = reader.get(name)
             if theirs.is_map_entry:
                 continue
             if ours is not None and not ours.is_map_entry:
-                yield Pair(theirs, ours, theirs, ours)
+                yield MessagePair(theirs, ours, theirs, ours)
                 yield from self._roots(theirs.messages, ours.messages, is_top=False)
             elif is_top:
                 self._lost_root(theirs)
@@ -176,21 +176,23 @@ class _Run:
             return
         error = f'the reader has no message "{message.local_name}"'
         witness = Witness(True, self._write.json(datum), datum.SerializeToString(deterministic=True).hex(), error)
-        place = Place(message.local_name, f"#/{message.local_name}", Side(""), Side.of(message))
+        anchor = FindingAnchor(
+            message.local_name, f"#/{message.local_name}", SchemaPointer(""), SchemaPointer.of(message)
+        )
         name = message.local_name
-        self._tell(finding("MESSAGE_REMOVED", place, name=name, writer=message.name, reader=None, witness=witness))
+        self._tell(finding("MESSAGE_REMOVED", anchor, name=name, writer=message.name, reader=None, witness=witness))
 
-    def _inside(self, pair: Pair) -> Iterator[Pair]:
+    def _inside(self, pair: MessagePair) -> Iterator[MessagePair]:
         """The pairs that message fields of one number lead to."""
         for theirs, ours in self._compare.pairs(pair.writer, pair.reader):
             if ours is None or theirs.number != ours.number or theirs.is_map != ours.is_map:
                 continue
-            step = (*pair.steps, Step(theirs, ours))
-            held = held_message(theirs), held_message(ours)
-            if held[0] is not None and held[1] is not None:
-                yield Pair(held[0], held[1], pair.root_writer, pair.root_reader, step)
+            step = (*pair.steps, FieldStep(theirs, ours))
+            messages = held_message(theirs), held_message(ours)
+            if messages[0] is not None and messages[1] is not None:
+                yield MessagePair(messages[0], messages[1], pair.root_writer, pair.root_reader, step)
 
-    def _pair(self, pair: Pair) -> Iterator[Incompatibility]:
+    def _pair(self, pair: MessagePair) -> Iterator[Incompatibility]:
         yield from self._required(pair)
         met = [(theirs, ours) for theirs, ours in self._compare.pairs(pair.writer, pair.reader) if ours is not None]
         suspects = self._suspects(pair, met)
@@ -200,7 +202,7 @@ class _Run:
         for oneof in pair.reader.oneofs.values():
             yield from self._oneof(pair, oneof)
 
-    def _required(self, pair: Pair) -> Iterator[Incompatibility]:
+    def _required(self, pair: MessagePair) -> Iterator[Incompatibility]:
         datum = self._covering.minimal(pair.writer)
         read = self._try(pair, datum)
         if isinstance(read, str):
@@ -215,7 +217,7 @@ class _Run:
             if witness is not None:
                 yield self._finding(rule, pair, theirs, ours, witness)
 
-    def _suspects(self, pair: Pair, met: list[tuple[Field, Field]]) -> set[int]:
+    def _suspects(self, pair: MessagePair, met: list[tuple[Field, Field]]) -> set[int]:
         """The numbers of fields that don't come out as written when all are set together, value by value.
 
         What is right together is right alone: fields are read one by one. Members of oneofs can't be set together,
@@ -231,9 +233,9 @@ class _Run:
             suspects |= self._differing(pair, [(item[0], item[1], value) for item, value in rest])
         return suspects
 
-    def _differing(self, pair: Pair, filled: list[tuple[Field, Field, Any]]) -> set[int]:
+    def _differing(self, pair: MessagePair, filled: list[tuple[Field, Field, Any]]) -> set[int]:
         """Of fields set together (None: left out), those that come out differently; an error is narrowed down."""
-        found: set[int] = set()
+        numbers: set[int] = set()
         todo = [filled] if filled else []
         while todo:
             part = todo.pop()
@@ -244,22 +246,24 @@ class _Run:
             read = self._try(pair, datum, len(part))
             if not isinstance(read, str):
                 compared = (self._compare.field(theirs, ours, datum, read, "") for theirs, ours, _ in part)
-                found |= {item.theirs.number for item in compared if not item.is_same}
+                numbers |= {item.theirs.number for item in compared if not item.is_same}
             elif len(part) == 1:
-                found.add(part[0][0].number)
+                numbers.add(part[0][0].number)
             else:
                 middle = len(part) // 2
                 todo += [part[:middle], part[middle:]]
-        return found
+        return numbers
 
-    def _field(self, pair: Pair, theirs: Field, ours: Field) -> Iterator[Incompatibility]:
-        told: set[str] = set()
+    def _field(self, pair: MessagePair, theirs: Field, ours: Field) -> Iterator[Incompatibility]:
+        rules: set[str] = set()
         for value in self._covering.values(theirs):
-            yield from self._tried(pair, theirs, ours, value, told)
+            yield from self._tried(pair, theirs, ours, value, rules)
         if not theirs.has_presence and not theirs.is_repeated:
-            yield from self._tried(pair, theirs, ours, None, told)
+            yield from self._tried(pair, theirs, ours, None, rules)
 
-    def _tried(self, pair: Pair, theirs: Field, ours: Field, value: Any, told: set[str]) -> Iterator[Incompatibility]:
+    def _tried(
+        self, pair: MessagePair, theirs: Field, ours: Field, value: Any, rules: set[str]
+    ) -> Iterator[Incompatibility]:
         """What becomes of the field alone with a value (None: left out)."""
         datum = self._covering.copy(pair.writer)
         if value is not None:
@@ -271,14 +275,14 @@ class _Run:
                 return
         is_unnamed = value is not None and has_unnamed(theirs, value)
         rule = rule_of(theirs, ours, is_zero=not self._write.is_set(datum, theirs), is_unnamed=is_unnamed)
-        if rule in told:
+        if rule in rules:
             return
         witness = self._witness(pair, datum, theirs)
         if witness is not None:
-            told.add(rule)
+            rules.add(rule)
             yield self._finding(rule, pair, theirs, ours, witness)
 
-    def _oneof(self, pair: Pair, oneof: Oneof) -> Iterator[Incompatibility]:
+    def _oneof(self, pair: MessagePair, oneof: Oneof) -> Iterator[Incompatibility]:
         """Whether the writer can set two fields together of which the reader keeps one, because they are of one oneof."""
         members = [field for number in oneof.numbers if (field := pair.writer.numbered(number)) is not None]
         if len({field.oneof or field.number for field in members}) < 2:
@@ -289,18 +293,21 @@ class _Run:
         takers.sort(key=lambda taker: taker.field.oneof is not None)
         together = ((first, second) for first, second in combinations(takers, 2) if first.group != second.group)
         tried = (self._together(pair, first, second) for first, second in islice(together, MAX_TOGETHER))
-        witness = next((found for found in tried if found is not None), None)
+        witness = next((proof for proof in tried if proof is not None), None)
         if witness is not None:
             rule = "MULTIPLE_FIELDS_MOVED_TO_ONEOF" if len(plain) > 1 else "FIELD_MOVED_TO_EXISTING_ONEOF"
-            place = Place(
-                f"{pair.path}.{oneof.name}", "", Side(oneof.pointer, pair.reader.source), Side.of(pair.writer)
+            anchor = FindingAnchor(
+                f"{pair.path}.{oneof.name}",
+                "",
+                SchemaPointer(oneof.pointer, pair.reader.source),
+                SchemaPointer.of(pair.writer),
             )
             names = [taker.field.shown_name for taker in (plain if len(plain) > 1 else takers)]
             yield finding(
-                rule, place, name=oneof.name, writer=None, reader=names, severity="value loss", witness=witness
+                rule, anchor, name=oneof.name, writer=None, reader=names, severity="value loss", witness=witness
             )
 
-    def _taker(self, pair: Pair, field: Field) -> _Taker:
+    def _taker(self, pair: MessagePair, field: Field) -> _Taker:
         """The field with the first values that the reader finds in its own field if they come last."""
         ours = pair.reader.by_number[field.number]
         datum = self._covering.minimal(pair.writer)
@@ -311,13 +318,13 @@ class _Run:
 
         return _Taker(field, tuple(islice(filter(is_taken, self._covering.values(field)), _VALUES_TOGETHER)))
 
-    def _alone(self, pair: Pair, field: Field, value: Any) -> bytes:
+    def _alone(self, pair: MessagePair, field: Field, value: Any) -> bytes:
         datum = self._write.new(pair.writer)
         self._write.put(datum, field, value)
         data: bytes = datum.SerializePartialToString(deterministic=True)
         return data
 
-    def _together(self, pair: Pair, first: _Taker, second: _Taker) -> Witness | None:
+    def _together(self, pair: MessagePair, first: _Taker, second: _Taker) -> Witness | None:
         """Proof that one of two fields is lost where both are set, in the usual order of fields or in another."""
         for one, other in product(first.values, second.values):
             datum = self._covering.copy(pair.writer)
@@ -333,7 +340,7 @@ class _Run:
                         return witness
         return None
 
-    def _required_but(self, pair: Pair, *left_out: Field) -> bytes:
+    def _required_but(self, pair: MessagePair, *left_out: Field) -> bytes:
         datum, minimal = self._write.new(pair.writer), self._covering.minimal(pair.writer)
         for field in self._required_of(pair.writer):
             if field not in left_out:
@@ -347,7 +354,7 @@ class _Run:
             self._requires[name] = tuple(field for field in message.fields if field.is_required)
         return self._requires[name]
 
-    def _is_lost(self, pair: Pair, datum: Datum, data: bytes, *fields: Field) -> bool:
+    def _is_lost(self, pair: MessagePair, datum: Datum, data: bytes, *fields: Field) -> bool:
         self._spend(pair, len(fields))
         read = self._read_bytes(pair, data)
         if isinstance(read, str):
@@ -355,33 +362,33 @@ class _Run:
         met = (self._compare.field(field, pair.reader.by_number[field.number], datum, read, "") for field in fields)
         return any(not item.is_same for item in met)
 
-    def _try(self, pair: Pair, datum: Datum, values: int = 1) -> Datum | str:
+    def _try(self, pair: MessagePair, datum: Datum, values: int = 1) -> Datum | str:
         """What the reader makes of a datum of one pair, or its error; `values` is how many fields it sets."""
         self._spend(pair, values)
         return self._read_bytes(pair, datum.SerializeToString())
 
-    def _try_last(self, pair: Pair, datum: Datum, field: Field, value: Any) -> Datum | str:
+    def _try_last(self, pair: MessagePair, datum: Datum, field: Field, value: Any) -> Datum | str:
         """The same where the field comes last, so that no other member of the reader's oneof takes its place."""
         self._spend(pair, 1)
         last = b"" if value is None else self._alone(pair, field, value)
         rest = self._required_but(pair, field) if value is not None else datum.SerializeToString()
         return self._read_bytes(pair, rest + last)
 
-    def _spend(self, pair: Pair, values: int) -> None:
+    def _spend(self, pair: MessagePair, values: int) -> None:
         self.count += values
         # Writing looks at every field of a message, set or not: a datum of a very wide one costs as much as many.
         self._cost += values + len(pair.writer.fields) // _WIDE
         if self._cost > MAX_DATA:
             raise TooMuchData
 
-    def _read_bytes(self, pair: Pair, data: bytes) -> Datum | str:
+    def _read_bytes(self, pair: MessagePair, data: bytes) -> Datum | str:
         try:
             return self._read.read(pair.reader, data)
         except DecodeError as error:
             return decode_error(error)
 
     def _witness(
-        self, pair: Pair, datum: Datum, suspect: Field | None = None, *, written: bytes | None = None
+        self, pair: MessagePair, datum: Datum, suspect: Field | None = None, *, written: bytes | None = None
     ) -> Witness | None:
         """The datum inside of a whole record, written and read again: proof only if the record as a whole shows it.
 
@@ -417,17 +424,19 @@ class _Run:
             shown, got = self._write.json_with_defaults(inside), self._read.json_with_defaults(read)
         return Witness(True, shown, encoded, read=got)
 
-    def _finding(self, rule: str, pair: Pair, theirs: Field | None, ours: Field, witness: Witness) -> Incompatibility:
-        place = Place(
+    def _finding(
+        self, rule: str, pair: MessagePair, theirs: Field | None, ours: Field, witness: Witness
+    ) -> Incompatibility:
+        anchor = FindingAnchor(
             f"{pair.path}.{ours.shown_name}",
             f"#/{pair.writer.local_name.replace('.', '/')}/{(theirs or ours).number}",
-            Side.of(ours),
-            Side.of(theirs) if theirs is not None else Side.of(pair.writer),
+            SchemaPointer.of(ours),
+            SchemaPointer.of(theirs) if theirs is not None else SchemaPointer.of(pair.writer),
         )
         before, after = sides_of(rule, theirs, ours)
         return finding(
             rule,
-            place,
+            anchor,
             name=ours.shown_name,
             writer=before,
             reader=after,
@@ -440,8 +449,13 @@ def _is_told_inside(theirs: Field, ours: Field, written: object, *, read: object
     """Whether a loss is one of the messages that both fields hold, and is told of them."""
     if theirs.number != ours.number or theirs.is_map != ours.is_map or theirs.is_repeated != ours.is_repeated:
         return False
-    held = held_message(theirs), held_message(ours)
-    if held[0] is None or held[1] is None or theirs.kind != ours.kind or is_reinterpreted(held[0], held[1]):
+    messages = held_message(theirs), held_message(ours)
+    if (
+        messages[0] is None
+        or messages[1] is None
+        or theirs.kind != ours.kind
+        or is_reinterpreted(messages[0], messages[1])
+    ):
         return False
     if not theirs.is_repeated:
         return True
@@ -454,31 +468,31 @@ def _is_told_inside(theirs: Field, ours: Field, written: object, *, read: object
 _ONEOFS: Final = frozenset({"MULTIPLE_FIELDS_MOVED_TO_ONEOF", "FIELD_MOVED_TO_EXISTING_ONEOF"})
 
 
-def find_witness(truth: Truth, found: Incompatibility | None) -> Witness:
+def find_witness(truth: Truth, reported: Incompatibility | None) -> Witness:
     """The witness of a finding, or (None) of any break; one that isn't found says why."""
-    if found is None:
+    if reported is None:
         first = next((item.witness for item in truth.findings if item.witness is not None), None)
         return first or Witness(False, reason=f"the reader gets all data unchanged: {truth.how}")
-    proofs = [item for item in truth.findings if item.witness is not None and _is_same(item, found)]
-    proofs.sort(key=lambda item: item.rule != found.rule)
+    proofs = [item for item in truth.findings if item.witness is not None and _is_same(item, reported)]
+    proofs.sort(key=lambda item: item.rule != reported.rule)
     if proofs and proofs[0].witness is not None:
         return proofs[0].witness
     if truth.answer == "unknown":
         return Witness(False, reason=truth.how)
-    rule = RULES.get(found.rule)
+    rule = RULES.get(reported.rule)
     reason = rule.no_proof if rule is not None and rule.no_proof else "the data don't show it: no value changes"
     return Witness(False, reason=f"{reason}; {truth.how}")
 
 
-def _is_same(told: Incompatibility, found: Incompatibility) -> bool:
+def _is_same(observed: Incompatibility, reported: Incompatibility) -> bool:
     """Whether what the data show is what the finding says: in the same place, or inside of it."""
-    same_writer = (told.writer_pointer, told.writer_source) == (found.writer_pointer, found.writer_source)
-    same_reader = (told.reader_pointer, told.reader_source) == (found.reader_pointer, found.reader_source)
-    if found.rule == "REFERENCED_TYPE_CHANGED":
-        steps = [step.rstrip("[]{}") for step in told.path.split(".")[:-1]]
-        return told.writer_source is not None and found.path.rpartition(".")[2] in steps
-    if found.rule in _ONEOFS:
-        return told.rule in _ONEOFS and same_reader
-    if found.rule == "MESSAGE_REMOVED":
-        return told.rule == found.rule and same_writer
-    return same_writer and (same_reader or told.rule == "FIELD_RENUMBERED")
+    same_writer = (observed.writer_pointer, observed.writer_source) == (reported.writer_pointer, reported.writer_source)
+    same_reader = (observed.reader_pointer, observed.reader_source) == (reported.reader_pointer, reported.reader_source)
+    if reported.rule == "REFERENCED_TYPE_CHANGED":
+        steps = [step.rstrip("[]{}") for step in observed.path.split(".")[:-1]]
+        return observed.writer_source is not None and reported.path.rpartition(".")[2] in steps
+    if reported.rule in _ONEOFS:
+        return observed.rule in _ONEOFS and same_reader
+    if reported.rule == "MESSAGE_REMOVED":
+        return observed.rule == reported.rule and same_writer
+    return same_writer and (same_reader or observed.rule == "FIELD_RENUMBERED")

@@ -150,8 +150,8 @@ def serialized(schema: Schema) -> str:
 def _order(messages: Any, types: Sequence[MessageStatement | EnumStatement]) -> None:
     """Puts messages into the order of the text, those that it doesn't declare behind; and so inside of each."""
     declared = [item for item in types if isinstance(item, MessageStatement)]
-    places = {item.name: place for place, item in enumerate(declared)}
-    messages.sort(key=lambda message: places.get(message.name, len(places)))
+    indexes = {item.name: index for index, item in enumerate(declared)}
+    messages.sort(key=lambda message: indexes.get(message.name, len(indexes)))
     inside = {item.name: item.types for item in declared}
     for message in messages:
         _order(message.nested_type, inside.get(message.name, ()))

@@ -13,31 +13,31 @@ from registry.formats.protobuf.well_known import is_reinterpreted
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SchemaPointer:
     """A place in one of the two schemas: its pointer, and the import path where it is in another file."""
 
     pointer: str | None
     source: str | None = None
 
     @staticmethod
-    def of(part: Field | Message) -> Side:
+    def of(part: Field | Message) -> SchemaPointer:
         """The place of a field or message."""
-        return Side(part.pointer, part.source)
+        return SchemaPointer(part.pointer, part.source)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FindingAnchor:
     """Where two schemas meet: the path for people, the place as Confluent writes it, and both sides."""
 
     path: str
     location: str
-    reader: Side
-    writer: Side
+    reader: SchemaPointer
+    writer: SchemaPointer
 
 
 def finding(
     rule_id: str,
-    place: Place,
+    anchor: FindingAnchor,
     *,
     name: str,
     writer: Any,
@@ -52,19 +52,19 @@ def finding(
     return Incompatibility(
         rule=rule.id,
         kind=rule.kind,
-        reader_pointer=place.reader.pointer,
-        writer_pointer=place.writer.pointer,
-        path=place.path,
+        reader_pointer=anchor.reader.pointer,
+        writer_pointer=anchor.writer.pointer,
+        path=anchor.path,
         before=writer,
         after=reader,
         message=rule.sentence.format_map(values),
         severity=severity or rule.severity,
-        location=place.location,
+        location=anchor.location,
         why=rule.why,
         remedy_in_reader=rule.in_reader.format_map(values),
         remedy_in_writer=rule.in_writer.format_map(values),
-        reader_source=place.reader.source,
-        writer_source=place.writer.source,
+        reader_source=anchor.reader.source,
+        writer_source=anchor.writer.source,
         example=example,
         witness=witness,
     )
@@ -78,9 +78,9 @@ def _shown(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
-def plain_finding(rule_id: str, place: Place, name: str, writer: Any, reader: Any) -> Incompatibility:
+def plain_finding(rule_id: str, anchor: FindingAnchor, name: str, writer: Any, reader: Any) -> Incompatibility:
     """A finding of that rule without proof, as the judgement tells it."""
-    return finding(rule_id, place, name=name, writer=writer, reader=reader)
+    return finding(rule_id, anchor, name=name, writer=writer, reader=reader)
 
 
 def field_path(message: Message, field: Field) -> str:
@@ -100,16 +100,16 @@ def message_hazards(writer: Message, reader: Message, location: str) -> Iterator
             continue
         if theirs.name == ours.name and theirs.kind == ours.kind and not theirs.type_name and _is_same(theirs, ours):
             continue
-        place = None
+        anchor = None
         if theirs.name != ours.name and names is None:
             names = frozenset(field.name for field in reader.fields)
         # A name that the reader has elsewhere is told as FIELD_RENUMBERED.
         is_moved = names is not None and theirs.name in names
         for rule, name, before, after in field_hazards(theirs, ours, is_moved=is_moved):
-            place = place or Place(
-                field_path(reader, ours), f"{location}/{ours.number}", Side.of(ours), Side.of(theirs)
+            anchor = anchor or FindingAnchor(
+                field_path(reader, ours), f"{location}/{ours.number}", SchemaPointer.of(ours), SchemaPointer.of(theirs)
             )
-            yield finding(rule, place, name=name, writer=before, reader=after)
+            yield finding(rule, anchor, name=name, writer=before, reader=after)
     yield from _renumbered(writer, reader, location)
 
 
@@ -161,14 +161,14 @@ def _shape_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
     if ours.is_required and not theirs.is_required:
         yield "REQUIRED_INTRODUCED", ours.name, *labels
     elif _is_presence_comparable(theirs, ours):
-        places = _place_label(theirs), _place_label(ours)
+        presence_labels = _presence_label(theirs), _presence_label(ours)
         if theirs.has_presence and not ours.has_presence and not theirs.is_required:
-            yield "PRESENCE_LOST", ours.name, *places
+            yield "PRESENCE_LOST", ours.name, *presence_labels
         elif ours.has_presence and not theirs.has_presence and comparable(theirs.default) == comparable(ours.default):
-            yield "ZERO_READ_AS_UNSET", ours.name, *places
+            yield "ZERO_READ_AS_UNSET", ours.name, *presence_labels
 
 
-def _place_label(field: Field) -> str:
+def _presence_label(field: Field) -> str:
     """A field's type with its label; what has no label has its presence from its oneof."""
     return full_label(field) if field.oneof is None else f'{full_label(field)} in the oneof "{field.oneof}"'
 
@@ -268,8 +268,13 @@ def _renumbered(writer: Message, reader: Message, location: str) -> Iterator[Inc
             ours_by_name = {field.name: field for field in reader.fields}
         ours = ours_by_name.get(theirs.name)
         if ours is not None:
-            place = Place(field_path(reader, ours), f"{location}/{theirs.number}", Side.of(ours), Side.of(theirs))
-            yield finding("FIELD_RENUMBERED", place, name=ours.name, writer=theirs.number, reader=ours.number)
+            anchor = FindingAnchor(
+                field_path(reader, ours),
+                f"{location}/{theirs.number}",
+                SchemaPointer.of(ours),
+                SchemaPointer.of(theirs),
+            )
+            yield finding("FIELD_RENUMBERED", anchor, name=ours.name, writer=theirs.number, reader=ours.number)
 
 
 def rule_of(theirs: Field, ours: Field, *, is_zero: bool, is_unnamed: bool = False) -> str:
@@ -318,8 +323,10 @@ def sides_of(rule: str, theirs: Field | None, ours: Field) -> tuple[Any, Any]:
         return None, full_label(ours)
     if rule == "FIELD_RENUMBERED":
         return theirs.number, ours.number
-    found = ((before, after) for told, _, before, after in field_hazards(theirs, ours, is_moved=True) if told == rule)
-    return next(found, (full_label(theirs), full_label(ours)))
+    sides = (
+        (before, after) for hazard, _, before, after in field_hazards(theirs, ours, is_moved=True) if hazard == rule
+    )
+    return next(sides, (full_label(theirs), full_label(ours)))
 
 
 def _rule_of_entries(theirs: dict[int, Field], ours: dict[int, Field], *, is_unnamed: bool) -> str:

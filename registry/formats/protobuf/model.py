@@ -280,14 +280,14 @@ def _written(field: Field) -> tuple[int, int] | None:
 def message_at(schema: Schema, pointer: str) -> Message | None:
     """The message of the schema's own file that a pointer leads to or into."""
     parts = [unescape(part) for part in pointer.split("/")[1:]]
-    found: Message | None = None
+    message: Message | None = None
     inside = schema.main.messages
     while len(parts) >= 2 and parts[0] == "messages":
-        found = inside.get(parts[1])
-        if found is None:
+        message = inside.get(parts[1])
+        if message is None:
             return None
-        inside, parts = found.messages, parts[2:]
-    return found
+        inside, parts = message.messages, parts[2:]
+    return message
 
 
 def holder_at(schema: Schema, pointer: str) -> Message | None:

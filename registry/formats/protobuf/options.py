@@ -35,11 +35,11 @@ def pool_of(protos: Sequence[FileDescriptorProto]) -> DescriptorPool:
 
 def imports(proto: FileDescriptorProto) -> dict[str, str]:
     """Import paths with the kind of each: "", "public", "weak" or "option"."""
-    found = dict.fromkeys(proto.dependency, "")
-    for kind, places in (("public", proto.public_dependency), ("weak", proto.weak_dependency)):
-        found.update({proto.dependency[place]: kind for place in places})
-    found.update(dict.fromkeys(proto.option_dependency, "option"))
-    return found
+    kinds = dict.fromkeys(proto.dependency, "")
+    for kind, indexes in (("public", proto.public_dependency), ("weak", proto.weak_dependency)):
+        kinds.update({proto.dependency[index]: kind for index in indexes})
+    kinds.update(dict.fromkeys(proto.option_dependency, "option"))
+    return kinds
 
 
 def syntax_of(proto: FileDescriptorProto) -> str:
@@ -52,10 +52,10 @@ def syntax_of(proto: FileDescriptorProto) -> str:
 def comments(proto: FileDescriptorProto) -> dict[tuple[int, ...], str]:
     """The comments before (or else behind) declarations, by the descriptor's path."""
     docs: dict[tuple[int, ...], str] = {}
-    for place in proto.source_code_info.location:
-        comment: Any = place.leading_comments or place.trailing_comments
+    for location in proto.source_code_info.location:
+        comment: Any = location.leading_comments or location.trailing_comments
         if comment:
-            docs[tuple(place.path)] = "\n".join(line.strip() for line in comment.strip().splitlines())
+            docs[tuple(location.path)] = "\n".join(line.strip() for line in comment.strip().splitlines())
     return docs
 
 
@@ -87,10 +87,10 @@ class Options:
                 self._classes[name] = GetMessageClass(self._pool.FindMessageTypeByName(name))
             except KeyError:
                 self._classes[name] = None
-        known = self._classes[name]
-        if known is None:
+        options_class = self._classes[name]
+        if options_class is None:
             return options
-        read: Message = known.FromString(options.SerializePartialToString())
+        read: Message = options_class.FromString(options.SerializePartialToString())
         return read
 
     def items(self, options: Message) -> list[tuple[str, str]]:
@@ -101,10 +101,10 @@ class Options:
 
     def mapping(self, options: Message) -> dict[str, str]:
         """Names and values for comparison, the values of a repeated one joined."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for name, value in self.items(options):
-            found[name] = f"{found[name]}, {value}" if name in found else value
-        return found
+            values[name] = f"{values[name]}, {value}" if name in values else value
+        return values
 
 
 def _items(options: Message) -> Iterator[tuple[str, str]]:

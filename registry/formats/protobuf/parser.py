@@ -195,15 +195,15 @@ class _Builder:
     def _declared(
         self, protos: Sequence[FieldDescriptorProto], scope: str, pointer: str, path: tuple[int, ...]
     ) -> tuple[Field, ...]:
-        found = []
+        fields = []
         for i, proto in enumerate(protos):
             full_name = f"{scope}.{proto.name}" if scope else proto.name
             described = self._pool.FindExtensionByName(full_name)
-            place = join(pointer, "extensions", proto.name)
-            field = self._field(proto, described, place, (*path, i), {}, full_name)
+            field_pointer = join(pointer, "extensions", proto.name)
+            field = self._field(proto, described, field_pointer, (*path, i), {}, full_name)
             self._extensions.append((proto.extendee.removeprefix("."), field))
-            found.append(field)
-        return tuple(found)
+            fields.append(field)
+        return tuple(fields)
 
     def _field(
         self,
@@ -273,7 +273,7 @@ class _Builder:
             reserved=tuple((span.start, span.end) for span in proto.reserved_range),
             reserved_names=frozenset(proto.reserved_name),
             options=self._options.mapping(proto.options),
-            value_options={name: found for name, found in options.items() if found},
+            value_options={name: values for name, values in options.items() if values},
             doc=self._docs.get(path, ""),
             value_docs={name: doc for name, doc in docs.items() if doc},
         )
@@ -353,10 +353,10 @@ def _compile(source: str, shift: int, ready: Mapping[str, str], *, is_new: bool)
     try:
         return _Compiled(compile_files({**ready, MAIN: source}, shift))
     except InvalidSchema as refusal:
-        found = _compile_again(source, shift, ready, is_new=is_new)
-        if found is None:
+        compiled = _compile_again(source, shift, ready, is_new=is_new)
+        if compiled is None:
             raise refusal from None
-        return found
+        return compiled
 
 
 def _compile_again(source: str, shift: int, ready: Mapping[str, str], *, is_new: bool) -> _Compiled | None:
@@ -384,11 +384,11 @@ def _compile_again(source: str, shift: int, ready: Mapping[str, str], *, is_new:
 class _Texts:
     """The texts of what is referred to, as .proto texts, held to the limits."""
 
-    def __init__(self, found: Mapping[str, ResolvedReference]) -> None:
+    def __init__(self, references: Mapping[str, ResolvedReference]) -> None:
         self._bytes = 0
         self._statements = 0
         self.ready: dict[str, str] = {}
-        for name, reference in found.items():
+        for name, reference in references.items():
             text = reference.text
             if file_descriptors.is_encoded(text):
                 text = _text_of(file_descriptors.decode(text))

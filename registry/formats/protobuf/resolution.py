@@ -18,7 +18,7 @@ from registry.formats.protobuf.well_known import is_reinterpreted
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class FieldComparison:
     """One field of the writer in a datum: `ours` is None if the reader has no such field."""
 
     path: str
@@ -30,7 +30,7 @@ class Met:
     is_same: bool
 
 
-class Comparison:
+class ValueComparison:
     """Compares data of one writer with what one reader read."""
 
     def __init__(self, write: Codec, read: Codec) -> None:
@@ -50,29 +50,31 @@ class Comparison:
         key = (id(writer), id(reader))
         if key not in self._counterparts:
             named = {field.name: field for field in reader.fields}
-            found = []
+            counterparts = []
             for theirs in (*writer.fields, *writer.extended.values()):
                 ours = reader.numbered(theirs.number)
                 if (ours is None or ours.name != theirs.name) and theirs.name in named:
                     ours = named[theirs.name]
-                found.append((theirs, ours))
-            self._counterparts[key] = found
+                counterparts.append((theirs, ours))
+            self._counterparts[key] = counterparts
         return self._counterparts[key]
 
-    def fields(self, writer: Message, reader: Message, written: Datum, read: Datum, path: str) -> Iterator[Met]:
+    def fields(
+        self, writer: Message, reader: Message, written: Datum, read: Datum, path: str
+    ) -> Iterator[FieldComparison]:
         """Every field of the writer's message, set or not."""
         for theirs, ours in self.pairs(writer, reader):
             yield self.field(theirs, ours, written, read, f"{path}.{theirs.shown_name}")
 
-    def field(self, theirs: Field, ours: Field | None, written: Datum, read: Datum, path: str) -> Met:
+    def field(self, theirs: Field, ours: Field | None, written: Datum, read: Datum, path: str) -> FieldComparison:
         """One field."""
         is_set = self._write.is_set(written, theirs)
         before = self._write.get(written, theirs)
         if ours is None:
-            return Met(path, theirs, ours, before, None, is_set, True)
+            return FieldComparison(path, theirs, ours, before, None, is_set, True)
         after = self._read.get(read, ours)
         is_same = self._is_same(theirs, ours, before, after, is_set=is_set, is_read=self._read.is_set(read, ours))
-        return Met(path, theirs, ours, before, after, is_set, is_same)
+        return FieldComparison(path, theirs, ours, before, after, is_set, is_same)
 
     def is_kept(
         self, writer: Message, reader: Message, written: Datum, read: Datum, first: Field | None = None
@@ -160,11 +162,11 @@ def _renumbered(theirs: Enum, ours: Enum) -> frozenset[int]:
     """The writer's numbers whose names the reader knows under other numbers alone."""
     if theirs is ours or theirs.numbers == ours.numbers:
         return frozenset()
-    known: dict[int, list[str]] = {}
+    names_by_number: dict[int, list[str]] = {}
     for name, number in theirs.numbers.items():
         if name in ours.numbers:
-            known.setdefault(number, []).append(name)
-    return frozenset(n for n, names in known.items() if all(ours.numbers[name] != n for name in names))
+            names_by_number.setdefault(number, []).append(name)
+    return frozenset(n for n, names in names_by_number.items() if all(ours.numbers[name] != n for name in names))
 
 
 def _sortable(entry: tuple[Any, Any]) -> tuple[bool, Any]:
@@ -254,7 +256,7 @@ class _Outcomes:
     def __init__(self, write: Codec, read: Codec, *, is_general: bool = False) -> None:
         self.read = read
         self._is_general = is_general
-        self._compare = Comparison(write, read)
+        self._compare = ValueComparison(write, read)
 
     def of(
         self, writer: Message, reader: Message, written: Datum, got: Datum, path: str, depth: int
@@ -283,7 +285,7 @@ class _Outcomes:
     def _filled(self, path: str, ours: Field, got: Datum, note: str) -> FieldOutcome:
         return FieldOutcome(path, "filled", None, _json(ours, self.read.get(got, ours)), note)
 
-    def _outcome(self, item: Met) -> FieldOutcome:
+    def _outcome(self, item: FieldComparison) -> FieldOutcome:
         written = _json(item.theirs, item.written)
         if item.ours is None:
             return FieldOutcome(item.path, "dropped", written, None, "the reader keeps it as an unknown field")
@@ -299,21 +301,21 @@ class _Outcomes:
             note = f'the reader calls it "{item.ours.name}"'
         return FieldOutcome(item.path, outcome, written, read, note)
 
-    def _inside(self, item: Met, depth: int) -> Iterator[FieldOutcome]:
+    def _inside(self, item: FieldComparison, depth: int) -> Iterator[FieldOutcome]:
         theirs, ours = item.theirs, item.ours
         if ours is None or theirs.message is None or ours.message is None or theirs.is_map != ours.is_map:
             return
         if theirs.is_map:
             yield from self._inside_map(item, theirs.message, ours.message, depth)
         elif theirs.is_repeated and ours.is_repeated:
-            for place, (left, right) in enumerate(zip(item.written, item.read, strict=False)):
+            for index, (left, right) in enumerate(zip(item.written, item.read, strict=False)):
                 yield from self.of(
-                    theirs.message, ours.message, left, right, self._step(item.path, "[]", place), depth + 1
+                    theirs.message, ours.message, left, right, self._step(item.path, "[]", index), depth + 1
                 )
         elif not theirs.is_repeated and not ours.is_repeated and item.is_set:
             yield from self.of(theirs.message, ours.message, item.written, item.read, item.path, depth + 1)
 
-    def _inside_map(self, item: Met, theirs: Message, ours: Message, depth: int) -> Iterator[FieldOutcome]:
+    def _inside_map(self, item: FieldComparison, theirs: Message, ours: Message, depth: int) -> Iterator[FieldOutcome]:
         left, right = theirs.by_number[2].message, ours.by_number[2].message
         if left is None or right is None:
             return

@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
 from registry.errors import InvalidSchema
 from registry.formats.base import OutlineField
-from registry.formats.lint import Place, in_style, is_lower_snake, is_pascal, looks_like_money, looks_personal
+from registry.formats.lint import LintViolation, in_style, is_lower_snake, is_pascal, looks_like_money, looks_personal
 from registry.formats.protobuf.compiler import KNOWN_NAMES
 from registry.formats.protobuf.findings import default_text
 from registry.formats.protobuf.model import Enum, Field, Message, Schema, full_label
@@ -29,17 +29,17 @@ _Part = Any
 def tags(schema: Schema) -> tuple[EntityTags, ...]:
     """The tagged messages and fields, a message before its fields, those of oneofs first."""
     options = Options(schema.pool)
-    found = []
+    entities = []
     for path, message in _messages(schema.proto):
         if own := _tags_of(options, message, _OPTION[RECORD]):
-            found.append(EntityTags("sr_record", path, own))
+            entities.append(EntityTags("sr_record", path, own))
         alone = [field for field in message.field if not _oneof_of(message, field)]
-        found += [
+        entities += [
             EntityTags("sr_field", f"{path}.{field.name}", own)
             for field in [*(field for field in message.field if field not in alone), *alone]
             if (own := _tags_of(options, field, _OPTION[FIELD]))
         ]
-    return tuple(found)
+    return tuple(entities)
 
 
 def tags_by_name(schema: Schema) -> TagsByName:
@@ -47,14 +47,14 @@ def tags_by_name(schema: Schema) -> TagsByName:
     if all(proto.package != _PACKAGE for proto in schema.protos):
         return {}  # nothing declares the options, which most schemas don't import
     options = Options(schema.pool)
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    tags: dict[tuple[str, str], tuple[str, ...]] = {}
     for proto in schema.protos:
         before = f"{proto.package}." if proto.package else ""
         for path, message in _messages(proto):
             for name, part, option in (("", message, RECORD), *((field.name, field, FIELD) for field in message.field)):
                 if own := _tags_of(options, part, _OPTION[option]):
-                    found[before + path, name] = own
-    return found
+                    tags[before + path, name] = own
+    return tags
 
 
 def with_tags(schema: Schema, changes: Iterable[TagChange]) -> str:
@@ -125,9 +125,9 @@ def _find(proto: FileDescriptorProto, entity: Entity) -> _Part:
     message, oneof = _find_message(proto, names, may_end_in_oneof=kind == FIELD)
     if kind == RECORD:
         return message
-    for found in message.field:
-        if found.name == field and oneof in ("", _oneof_of(message, found)):
-            return found
+    for candidate in message.field:
+        if candidate.name == field and oneof in ("", _oneof_of(message, candidate)):
+            return candidate
     raise InvalidSchema(f"No matching Field with name '{field[:200]}' found in the schema")
 
 
@@ -138,12 +138,12 @@ def _find_message(
     inside: Any = proto.message_type
     message: DescriptorProto | None = None
     for position, name in enumerate(names):
-        found = next((item for item in inside if item.name == name), None)
-        if found is None:
+        match = next((item for item in inside if item.name == name), None)
+        if match is None:
             if message is not None and may_end_in_oneof and position == len(names) - 1:
                 return message, name
             raise InvalidSchema(f"No matching Message with name '{name[:200]}' found in the schema")
-        message, inside = found, found.nested_type
+        message, inside = match, match.nested_type
     if message is None:
         raise InvalidSchema("No matching Message with name '' found in the schema")
     return message, ""
@@ -206,12 +206,12 @@ def outline(schema: Schema) -> tuple[OutlineField, ...]:
 def _roots(schema: Schema) -> list[Message]:
     """Messages at the top of the file, those that are only parts of others left out where any is left."""
     tops = list(schema.main.messages.values())
-    held: set[int] = set()
+    part_ids: set[int] = set()
     for message in schema.messages.values():
         if message.source is None:
-            held |= {id(field.message) for field in message.fields if field.message is not message}
-            held |= {id(inner.message) for field in message.fields if field.is_map for inner in _entry(field)}
-    return [message for message in tops if id(message) not in held] or tops
+            part_ids |= {id(field.message) for field in message.fields if field.message is not message}
+            part_ids |= {id(inner.message) for field in message.fields if field.is_map for inner in _entry(field)}
+    return [message for message in tops if id(message) not in part_ids] or tops
 
 
 def _entry(field: Field) -> tuple[Field, ...]:
@@ -219,14 +219,14 @@ def _entry(field: Field) -> tuple[Field, ...]:
 
 
 def _inside(
-    message: Message, path: str, depth: int, open_types: frozenset[str], known: TagsByName, outer: tuple[str, ...]
+    message: Message, path: str, depth: int, open_types: frozenset[str], tag_index: TagsByName, outer: tuple[str, ...]
 ) -> Iterator[OutlineField]:
     if depth >= MAX_DEPTH or message.full_name in open_types:
         return
-    around = joined(outer, known.get((message.full_name, ""), ()))
+    around = joined(outer, tag_index.get((message.full_name, ""), ()))
     for field in (*message.fields, *message.extended.values()):
         here = f"{path}.{field.shown_name}"
-        tags = joined(around, known.get((message.full_name, field.name), ()))
+        tags = joined(around, tag_index.get((message.full_name, field.name), ()))
         yield OutlineField(
             name=field.shown_name,
             path=here,
@@ -239,11 +239,11 @@ def _inside(
             tags=tags,
             entity=f"{message.full_name}.{field.name}",
         )
-        held, suffix = field.message, "[]" if field.is_repeated else ""
-        if field.is_map and held is not None:
-            held, suffix = held.by_number[2].message, "{}"
-        if held is not None and held.source not in KNOWN_NAMES:
-            yield from _inside(held, here + suffix, depth + 1, open_types | {message.full_name}, known, tags)
+        nested, suffix = field.message, "[]" if field.is_repeated else ""
+        if field.is_map and nested is not None:
+            nested, suffix = nested.by_number[2].message, "{}"
+        if nested is not None and nested.source not in KNOWN_NAMES:
+            yield from _inside(nested, here + suffix, depth + 1, open_types | {message.full_name}, tag_index, tags)
 
 
 def _shown(field: Field) -> str:
@@ -257,10 +257,10 @@ def _shown(field: Field) -> str:
     return text
 
 
-def lint_places(schema: Schema) -> Iterator[Place]:
+def lint_violations(schema: Schema) -> Iterator[LintViolation]:
     """Where the rules aren't followed, in the order of the declarations."""
     if not schema.main.package:
-        yield Place("NO_PACKAGE", "", None)
+        yield LintViolation("NO_PACKAGE", "", None)
     tags = tags_by_name(schema)
     for message in schema.main.messages.values():
         yield from _message(message, tags)
@@ -268,7 +268,7 @@ def lint_places(schema: Schema) -> Iterator[Place]:
         yield from _enum(enum)
 
 
-def _message(message: Message, tags: TagsByName) -> Iterator[Place]:
+def _message(message: Message, tags: TagsByName) -> Iterator[LintViolation]:
     if message.is_map_entry:
         return
     yield from _type_name(message)
@@ -282,13 +282,13 @@ def _message(message: Message, tags: TagsByName) -> Iterator[Place]:
         yield from _message(inner, tags)
 
 
-def _type_name(found: Message | Enum) -> Iterator[Place]:
-    if not is_pascal(found.name):
-        values = {"name": found.name, "better": in_style(found.name, "PascalCase")}
-        yield Place("TYPE_NAME_STYLE", found.local_name, found.pointer, values)
+def _type_name(declaration: Message | Enum) -> Iterator[LintViolation]:
+    if not is_pascal(declaration.name):
+        values = {"name": declaration.name, "better": in_style(declaration.name, "PascalCase")}
+        yield LintViolation("TYPE_NAME_STYLE", declaration.local_name, declaration.pointer, values)
 
 
-def _numbers(message: Message) -> Iterator[Place]:
+def _numbers(message: Message) -> Iterator[LintViolation]:
     """Numbers below the highest that nothing uses and nothing keeps free; ranges, however wide."""
     taken = sorted(
         [(number, number) for number in message.by_number]
@@ -300,14 +300,14 @@ def _numbers(message: Message) -> Iterator[Place]:
             gaps.append((free, min(first - 1, highest)))
         free = max(free, last + 1)
     if gaps:
-        told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in gaps[:10])
-        values = {"numbers": told + (", …" if len(gaps) > 10 else "")}
-        yield Place("NUMBERS_NOT_RESERVED", message.local_name, message.pointer, values)
+        ranges = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in gaps[:10])
+        values = {"numbers": ranges + (", …" if len(gaps) > 10 else "")}
+        yield LintViolation("NUMBERS_NOT_RESERVED", message.local_name, message.pointer, values)
 
 
-def _field(message: Message, field: Field, is_tagged: bool) -> Iterator[Place]:
-    def place(rule: str, **values: str) -> Place:
-        return Place(rule, f"{message.local_name}.{field.name}", field.pointer, {"name": field.name, **values})
+def _field(message: Message, field: Field, is_tagged: bool) -> Iterator[LintViolation]:
+    def place(rule: str, **values: str) -> LintViolation:
+        return LintViolation(rule, f"{message.local_name}.{field.name}", field.pointer, {"name": field.name, **values})
 
     if not is_lower_snake(field.name):
         yield place("FIELD_NAME_STYLE", better=in_style(field.name, "snake_case"))
@@ -321,10 +321,10 @@ def _field(message: Message, field: Field, is_tagged: bool) -> Iterator[Place]:
         yield place("PERSONAL_WITHOUT_TAG")
 
 
-def _enum(enum: Enum) -> Iterator[Place]:
+def _enum(enum: Enum) -> Iterator[LintViolation]:
     yield from _type_name(enum)
     zero = enum.by_number.get(0)
     # closed enums keep what they don't know apart from 0
     if zero is not None and not enum.is_closed and not zero.upper().endswith(("UNSPECIFIED", "UNKNOWN")):
         values = {"name": zero, "prefix": in_style(enum.name, "UPPER_CASE")}
-        yield Place("ZERO_NOT_UNSPECIFIED", f"{enum.local_name}.{zero}", f"{enum.pointer}/values/0", values)
+        yield LintViolation("ZERO_NOT_UNSPECIFIED", f"{enum.local_name}.{zero}", f"{enum.pointer}/values/0", values)

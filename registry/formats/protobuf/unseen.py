@@ -16,14 +16,14 @@ from registry.formats.protobuf.verdict import judge
 _OF_MEANING: Final = frozenset({"PACKAGE_CHANGED", "FIELD_NAMED_TYPE_CHANGED", "ONEOF_FIELD_REMOVED"})
 
 
-def warnings(reader: Schema, writer: Schema, found: Truth) -> tuple[Incompatibility, ...]:
+def warnings(reader: Schema, writer: Schema, truth: Truth) -> tuple[Incompatibility, ...]:
     """The warnings of a pair; of a break none where the data say more of the same place."""
     judgement = judge(reader, writer)
-    told = {_place(item) for item in found.findings}
-    breaks = (item for item in judgement.breaks if item.rule in _OF_MEANING and _place(item) not in told)
+    shown = {_position_key(item) for item in truth.findings}
+    breaks = (item for item in judgement.breaks if item.rule in _OF_MEANING and _position_key(item) not in shown)
     hazards = (item for item in judgement.hazards if item.severity == "warning")
     return (*(replace(item, severity="warning") for item in breaks), *hazards)
 
 
-def _place(item: Incompatibility) -> tuple[str | None, ...]:
+def _position_key(item: Incompatibility) -> tuple[str | None, ...]:
     return item.reader_pointer, item.reader_source, item.writer_pointer, item.writer_source

@@ -192,18 +192,18 @@ def _connect(schema: Any, depth: int = 0) -> Any:
     """A Connect schema with the keys that Connect writes, and no others."""
     if not isinstance(schema, dict) or depth > 30:
         return None
-    kept: dict[str, Any] = {}
+    connect: dict[str, Any] = {}
     for name in _CONNECT_KEYS:
         if name in schema:
             inner = schema[name]
             if name == "fields":
-                kept[name] = [_connect(field, depth + 1) for field in inner] if isinstance(inner, list) else []
+                connect[name] = [_connect(field, depth + 1) for field in inner] if isinstance(inner, list) else []
             else:
-                kept[name] = _connect(inner, depth + 1) if name in ("items", "keys", "values") else inner
+                connect[name] = _connect(inner, depth + 1) if name in ("items", "keys", "values") else inner
     parameters = schema.get("parameters")
     if isinstance(parameters, dict):
-        kept["parameters"] = {str(name): str(value) for name, value in parameters.items()}
-    return kept
+        connect["parameters"] = {str(name): str(value) for name, value in parameters.items()}
+    return connect
 
 
 class ProtobufBodies:
@@ -220,7 +220,7 @@ class ProtobufBodies:
             self._file = pool.FindFileByName(files.file[-1].name)
         except Exception as error:  # noqa: BLE001  the runtime's errors for a broken descriptor are many
             raise ValueError(f"protobuf doesn't take the descriptors ({type(error).__name__})") from None
-        self._roots = [self._file.message_types_by_name[each.name] for each in files.file[-1].message_type]
+        self._roots = [self._file.message_types_by_name[message.name] for message in files.file[-1].message_type]
         self._class = message_factory.GetMessageClass
         self.shape = ProtobufShape("message", self._roots[0] if self._roots else None)
 
@@ -241,18 +241,18 @@ class ProtobufBodies:
         return Decoded(value, ProtobufShape("message", descriptor), indexes=shown)
 
     def _find(self, indexes: list[int]) -> Any:
-        among, found = self._roots, None
+        among, descriptor = self._roots, None
         for index in indexes:
             if not 0 <= index < len(among):
                 raise Malformed("the message's indexes name a type that the schema doesn't have")
-            found = among[index]
-            among = list(found.nested_types)
-        return found
+            descriptor = among[index]
+            among = list(descriptor.nested_types)
+        return descriptor
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:
     """The indexes before a Protobuf body and where they end: a count and so many numbers, zigzag; a zero is [0]."""
-    found: list[int] = []
+    indexes: list[int] = []
     count, at = _number(data, 0)
     if count == 0:
         return [0], at
@@ -260,8 +260,8 @@ def _indexes(data: bytes) -> tuple[list[int], int]:
         raise Malformed("the message's indexes are missing or too many")
     for _ in range(count):
         index, at = _number(data, at)
-        found.append(index)
-    return found, at
+        indexes.append(index)
+    return indexes, at
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
@@ -287,19 +287,19 @@ class _Values:
         """The fields that are set; of numbers that the schema doesn't know `#number`."""
         from google.protobuf.unknown_fields import UnknownFieldSet
 
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for field, value in message.ListFields():
             kind = field.message_type
             if kind is not None and kind.GetOptions().map_entry:
                 of = kind.fields_by_name["value"]
-                found[field.name] = {str(key): self._one(of, value[key], depth) for key in value}
+                values[field.name] = {str(key): self._one(of, value[key], depth) for key in value}
             elif field.is_repeated:
-                found[field.name] = [self._one(field, item, depth) for item in value]
+                values[field.name] = [self._one(field, item, depth) for item in value]
             else:
-                found[field.name] = self._one(field, value, depth)
+                values[field.name] = self._one(field, value, depth)
         for unknown in UnknownFieldSet(message):
-            found[f"#{unknown.field_number}"] = 0
-        return found
+            values[f"#{unknown.field_number}"] = 0
+        return values
 
     def _one(self, field: Any, value: Any, depth: int) -> Any:
         self._left -= 1
@@ -361,8 +361,8 @@ class JsonSchemaBodies:
         first = next((error for error in errors if not isinstance(error.kind, self._gave_up)), None)
         if first is None:
             raise ValueError
-        place = "/".join(str(part) for part in first.schema_path)[:LONGEST_PLACE]
-        return f"the value isn't valid by its schema, at {place}"
+        path = "/".join(str(part) for part in first.schema_path)[:LONGEST_PLACE]
+        return f"the value isn't valid by its schema, at {path}"
 
 
 class JsonSchemaShape(Shape):
@@ -372,7 +372,7 @@ class JsonSchemaShape(Shape):
         self._root = root
         self._schema = self._followed(schema)
         allowed = self._schema.get("enum", [self._schema["const"]] if "const" in self._schema else ())
-        self.counted = bool(allowed) and all(isinstance(each, str) for each in allowed)
+        self.counted = bool(allowed) and all(isinstance(symbol, str) for symbol in allowed)
         self._symbols = frozenset(allowed) if self.counted else frozenset()
 
     def symbol(self, value: str) -> str:
@@ -402,7 +402,9 @@ class JsonSchemaShape(Shape):
             if isinstance(schema.get("$ref"), str):
                 schema = self._pointed(schema["$ref"])
                 continue
-            others = [each for key in ("oneOf", "anyOf") for each in _branches(schema.get(key)) if not _is_null(each)]
+            others = [
+                branch for key in ("oneOf", "anyOf") for branch in _branches(schema.get(key)) if not _is_null(branch)
+            ]
             if len(others) != 1:
                 return schema
             schema = others[0]
@@ -411,11 +413,11 @@ class JsonSchemaShape(Shape):
     def _pointed(self, reference: str) -> Any:
         if not reference.startswith("#/"):
             return self._root if reference == "#" else None
-        found = self._root
+        schema = self._root
         for part in reference[2:].split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
-            found = found.get(name) if isinstance(found, dict) else None
-        return found
+            schema = schema.get(name) if isinstance(schema, dict) else None
+        return schema
 
 
 def _branches(value: Any) -> list[Any]:

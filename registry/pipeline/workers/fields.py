@@ -223,13 +223,13 @@ class Node:
 
     def _below(self, step: str) -> Node | None:
         """The node one step down; None where the tree is deep or wide enough."""
-        found = self.children.get(step)
-        if found is None and self.depth < DEEPEST and len(self.tree.paths) < MOST_PATHS:
+        child = self.children.get(step)
+        if child is None and self.depth < DEEPEST and len(self.tree.paths) < MOST_PATHS:
             inner = step in ("[]", "{}")
             path = f"{self.path}{step}" if inner or not self.path else f"{self.path}.{step}"
             shape = self.shape.item() if inner else self.shape.child(step)
-            found = self.children[step] = Node(self.tree, path, shape, self.depth + 1)
-        return found
+            child = self.children[step] = Node(self.tree, path, shape, self.depth + 1)
+        return child
 
     def _count(self, value: str) -> None:
         if value in self.values or len(self.values) < MOST_VALUES:
@@ -253,13 +253,13 @@ class Node:
                 self.threshold = max(self.hashes)
 
     def _range(self, kind: type, rank: Any) -> None:
-        known = self.ranges.get(kind)
-        if known is None:
+        bounds = self.ranges.get(kind)
+        if bounds is None:
             self.ranges[kind] = [rank, rank]
-        elif rank < known[0]:
-            known[0] = rank
-        elif rank > known[1]:
-            known[1] = rank
+        elif rank < bounds[0]:
+            bounds[0] = rank
+        elif rank > bounds[1]:
+            bounds[1] = rank
 
     def row(self) -> dict[str, Any]:
         """Counts; `low` and `high` are a sortable rank with the text for people, both masked unless revealed."""
@@ -272,7 +272,7 @@ class Node:
         if self.hashes:
             row["hashes"] = sorted(self.hashes)[:SKETCH]
         if self.ranges:
-            kind = max(self.ranges, key=lambda each: (self.kinds.get(each, 0), each.__name__))
+            kind = max(self.ranges, key=lambda value_type: (self.kinds.get(value_type, 0), value_type.__name__))
             row["low"], row["high"] = (self._shown(kind, rank) for rank in self.ranges[kind])
         return row
 

@@ -21,7 +21,7 @@ UNAVAILABLE_FORMS = frozenset(
 LONGEST_NAME = 255
 
 
-class Change(NamedTuple):
+class ChangeEvent(NamedTuple):
     """A change event: its operation and table (empty for a message), and what marks it."""
 
     op: str
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     unavailable: bool
 
 
-def change_of(value: Any) -> Change | None:
+def change_of(value: Any) -> ChangeEvent | None:
     """The change event that a decoded value is; None when it is none.
 
     Its `source` names the connector, which every one of Debezium's connectors writes.
@@ -45,7 +45,7 @@ def change_of(value: Any) -> Change | None:
     if op not in OPERATIONS or not isinstance(source, dict) or not isinstance(source.get("connector"), str):
         return None
     rows = (value.get("before"), value.get("after"))
-    return Change(
+    return ChangeEvent(
         op=op,
         database=_name(source, "db"),
         schema=_name(source, "schema"),
@@ -86,7 +86,7 @@ STACKS = (64 * 1024 * 1024, 16 * 1024 * 1024)
 
 
 @dataclass
-class Plan:
+class DecodingPlan:
     """What a task reads: writers by framing and raw mark (kind and text), and what is counted of the bodies."""
 
     writers: dict[tuple[str, bytes], tuple[str, str]]
@@ -97,7 +97,7 @@ class Plan:
 
 
 @dataclass
-class Found:
+class MessageCounts:
     """What a task found; every key begins with the topic and the side."""
 
     trees: dict[tuple[str, ...], Tree] = field(default_factory=dict)
@@ -113,8 +113,8 @@ class Found:
 class Reader:
     """Reads the rows of one task. Columns: see `registry.pipeline.body_decoding.COLUMNS`."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.found = plan, Found()
+    def __init__(self, plan: DecodingPlan) -> None:
+        self.plan, self.counts = plan, MessageCounts()
         self._decoders: dict[tuple[str, bytes | None], Any] = {}
         self._json = JsonBodies()
 
@@ -122,11 +122,11 @@ class Reader:
         """Count the messages of an Arrow batch."""
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             topic, partition, offset, time, size, newkey, oldkey, *sides = row
-            place = (partition, offset, time, size, newkey, oldkey)
-            self._side(topic, "key", place, *sides[:3])
-            self._side(topic, "value", place, *sides[3:])
+            position = (partition, offset, time, size, newkey, oldkey)
+            self._side(topic, "key", position, *sides[:3])
+            self._side(topic, "value", position, *sides[3:])
 
-    def _side(self, topic: str, side: str, place: tuple[Any, ...], kind: str, raw: bytes | None, body: Any) -> None:
+    def _side(self, topic: str, side: str, position: tuple[Any, ...], kind: str, raw: bytes | None, body: Any) -> None:
         if body is None:
             return
         framing = kind if raw is not None else ""
@@ -135,32 +135,32 @@ class Reader:
             return
         where = (topic, side, framing, raw.hex() if raw is not None else "")
         try:
-            self._count(where, place, decoder.decode(body))
+            self._count(where, position, decoder.decode(body))
         except Undecodable as reason:
-            self._undecodable(where, place, reason.problem, str(reason))
+            self._undecodable(where, position, reason.problem, str(reason))
         except Exception as error:  # noqa: BLE001  whatever one message does, the others are read
-            self._undecodable(where, place, "not_read", f"reading it failed ({type(error).__name__})")
+            self._undecodable(where, position, "not_read", f"reading it failed ({type(error).__name__})")
 
-    def _count(self, where: tuple[str, str, str, str], place: tuple[Any, ...], decoded: Any) -> None:
+    def _count(self, where: tuple[str, str, str, str], position: tuple[Any, ...], decoded: Any) -> None:
         """Count a decoded body in all that is asked for."""
         topic, side, framing, mark = where
-        partition, offset, time, size, *_ = place
+        partition, offset, time, size, *_ = position
         if decoded.violation:
-            self._undecodable(where, place, "violates", decoded.violation)
+            self._undecodable(where, position, "violates", decoded.violation)
         if decoded.unchecked:
-            self._undecodable(where, place, "not_read", decoded.unchecked)
+            self._undecodable(where, position, "not_read", decoded.unchecked)
         if decoded.indexes:
-            span = self.found.indexes.setdefault((topic, side, partition, framing, mark, decoded.indexes), [])
+            span = self.counts.indexes.setdefault((topic, side, partition, framing, mark, decoded.indexes), [])
             _extend(span, offset, time, size)
         if decoded.digest:
-            _extend(self.found.shapes.setdefault((topic, side, partition, decoded.digest), []), offset, time, size)
+            _extend(self.counts.shapes.setdefault((topic, side, partition, decoded.digest), []), offset, time, size)
         if self.plan.fields:
             owner = (topic, side, framing, mark, decoded.indexes)
-            if owner not in self.found.trees:
-                self.found.trees[owner] = Tree(decoded.shape, self.plan.reveal)
-            self.found.trees[owner].add(decoded.value)
+            if owner not in self.counts.trees:
+                self.counts.trees[owner] = Tree(decoded.shape, self.plan.reveal)
+            self.counts.trees[owner].add(decoded.value)
         if self.plan.changes and side == "value":
-            self._change(topic, place, decoded.value)
+            self._change(topic, position, decoded.value)
         self._sample((topic, side, framing, mark), [partition, offset, time], decoded.value)
 
     def _decoder(self, framing: str, raw: bytes | None) -> Any:
@@ -172,58 +172,60 @@ class Reader:
             try:
                 made = BODIES[kind](text) if kind else None
             except ImportError as error:
-                self.found.unusable[framing, raw.hex()] = f"the Spark workers' Python has no {error.name}; install it"
+                self.counts.unusable[framing, raw.hex()] = f"the Spark workers' Python has no {error.name}; install it"
             except ValueError as error:
-                self.found.unusable[framing, raw.hex()] = str(error)
+                self.counts.unusable[framing, raw.hex()] = str(error)
             self._decoders[framing, raw] = made
         return self._decoders[framing, raw]
 
-    def _undecodable(self, where: tuple[str, str, str, str], place: tuple[Any, ...], problem: str, reason: str) -> None:
+    def _undecodable(
+        self, where: tuple[str, str, str, str], position: tuple[Any, ...], problem: str, reason: str
+    ) -> None:
         topic, side, framing, mark = where
-        partition, offset, time, size, *_ = place
+        partition, offset, time, size, *_ = position
         key = (topic, side, partition, framing, mark, problem)
-        known = self.found.undecodable.get(key)
-        if known is None:
-            if len(self.found.undecodable) >= MOST_GROUPS:
+        group = self.counts.undecodable.get(key)
+        if group is None:
+            if len(self.counts.undecodable) >= MOST_GROUPS:
                 return
-            known = self.found.undecodable[key] = {"span": [], "offsets": []}
-        _extend(known["span"], offset, time, size)
-        if len(known["offsets"]) < FIRST_OFFSETS:
-            known["offsets"].append([offset, reason])
+            group = self.counts.undecodable[key] = {"span": [], "offsets": []}
+        _extend(group["span"], offset, time, size)
+        if len(group["offsets"]) < FIRST_OFFSETS:
+            group["offsets"].append([offset, reason])
 
-    def _change(self, topic: str, place: tuple[Any, ...], value: Any) -> None:
+    def _change(self, topic: str, position: tuple[Any, ...], value: Any) -> None:
         change = change_of(value)
         if change is None:
             return
-        partition, offset, time, size, newkey, oldkey = place
+        partition, offset, time, size, newkey, oldkey = position
         key = (topic, partition, change.op, change.database, change.schema, change.table)
-        known = self.found.changes.get(key)
-        if known is None:
-            if len(self.found.changes) >= MOST_GROUPS:
+        group = self.counts.changes.get(key)
+        if group is None:
+            if len(self.counts.changes) >= MOST_GROUPS:
                 return
-            known = self.found.changes[key] = {"span": [], "marks": [0] * 6}
-        _extend(known["span"], offset, time, size)
+            group = self.counts.changes[key] = {"span": [], "marks": [0] * 6}
+        _extend(group["span"], offset, time, size)
         marks = (change.with_before, newkey, oldkey, change.snapshot, change.in_transaction, change.unavailable)
-        known["marks"] = [count + bool(mark) for count, mark in zip(known["marks"], marks, strict=True)]
+        group["marks"] = [count + bool(mark) for count, mark in zip(group["marks"], marks, strict=True)]
 
     def _sample(self, key: tuple[str, ...], where: list[Any], value: Any) -> None:
-        if not self.plan.samples or (key not in self.found.samples and len(self.found.samples) >= MOST_SAMPLED):
+        if not self.plan.samples or (key not in self.counts.samples and len(self.counts.samples) >= MOST_SAMPLED):
             return
-        kept = self.found.samples.setdefault(key, [])
-        if len(kept) < self.plan.samples:
-            kept.append([*where, sample_text(value, self.plan.reveal)])
+        samples = self.counts.samples.setdefault(key, [])
+        if len(samples) < self.plan.samples:
+            samples.append([*where, sample_text(value, self.plan.reveal)])
 
     def lines(self) -> Iterator[str]:
         """What was found, as lines of JSON: a list of the kind, the key, and the rest."""
-        found = self.found
-        found.texts |= self._json.texts
-        for key, tree in found.trees.items():
+        counts = self.counts
+        counts.texts |= self._json.texts
+        for key, tree in counts.trees.items():
             for row in tree.rows():
                 yield json.dumps(["field", key, row])
         for name in ("undecodable", "indexes", "changes", "shapes", "samples", "unusable"):
-            for place, what in getattr(found, name).items():
-                yield json.dumps([name, place, what])
-        for digest, text in found.texts.items():
+            for entry_key, what in getattr(counts, name).items():
+                yield json.dumps([name, entry_key, what])
+        for digest, text in counts.texts.items():
             yield json.dumps(["text", digest, text])
 
 
@@ -238,7 +240,7 @@ def _extend(span: list[int], offset: int, time: int, size: int) -> None:
     span[4], span[5] = min(span[4], time), max(span[5], time)
 
 
-def reading(plan: Plan) -> Any:
+def reading(plan: DecodingPlan) -> Any:
     """The function for `mapInArrow`: batches of messages → one batch of lines."""
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:

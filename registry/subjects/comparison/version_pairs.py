@@ -10,7 +10,7 @@ from typing import Final
 from django.utils import timezone
 
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
-from registry.formats.assessment import Parting, Rename, renames_of
+from registry.formats.assessment import Parting, SuspectedRename, renames_of
 from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
 from registry.formats.report import Direction, Profile, Report, ReportItem
 from registry.subjects.comparison.comparison import Comparison
@@ -43,7 +43,7 @@ class ProvedComparison(Comparison):
     """
 
     partings: tuple[Parting, ...] = ()
-    renames: tuple[Rename, ...] = ()
+    renames: tuple[SuspectedRename, ...] = ()
     unchanged: tuple[OutlineField, ...] = ()
     new_text: str = ""
     problem: str = ""
@@ -141,7 +141,7 @@ class _Told:
     backward: Report
     forward: Report
     partings: tuple[Parting, ...] = ()
-    renames: tuple[Rename, ...] = ()
+    renames: tuple[SuspectedRename, ...] = ()
     unchanged: tuple[OutlineField, ...] = ()
     unproved: str = ""
 

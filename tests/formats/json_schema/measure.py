@@ -47,8 +47,8 @@ def refuted(truth: Truth, reader_text: str, writer_text: str, seed: int, tries: 
     """Why the truth of a pair is wrong, as the `jsonschema` package sees it; empty if it stands."""
     reader, writer = json.loads(reader_text), json.loads(writer_text)
     if truth.answer == "yes":
-        found = counterexample(writer, reader, seed, tries)
-        return f"yes, but {found[0]!r} is valid under the writer alone" if found else ""
+        datum = counterexample(writer, reader, seed, tries)
+        return f"yes, but {datum[0]!r} is valid under the writer alone" if datum else ""
     ours, theirs = validator_of(writer), validator_of(reader)
     for item in truth.findings:
         if item.witness is None or not item.witness.found:

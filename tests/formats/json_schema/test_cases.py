@@ -44,16 +44,16 @@ def sides(case: dict[str, Any], direction: str) -> tuple[ParsedSchema, ParsedSch
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_all_breaks_are_told_under_the_established_names(case: dict[str, Any], direction: str) -> None:
-    found = JSON_SCHEMA.incompatibilities(*sides(case, direction))
-    assert sorted([item.kind, item.location] for item in found) == sorted(case.get(direction, []))
+    findings = JSON_SCHEMA.incompatibilities(*sides(case, direction))
+    assert sorted([item.kind, item.location] for item in findings) == sorted(case.get(direction, []))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_all_hazards_are_told(case: dict[str, Any], direction: str) -> None:
-    found = JSON_SCHEMA.judge(*sides(case, direction)).hazards
-    assert sorted([item.rule, item.path] for item in found) == sorted(case.get(f"{direction}_hazards", []))
-    assert all(item.severity == "warning" for item in found)
+    findings = JSON_SCHEMA.judge(*sides(case, direction)).hazards
+    assert sorted([item.rule, item.path] for item in findings) == sorted(case.get(f"{direction}_hazards", []))
+    assert all(item.severity == "warning" for item in findings)
 
 
 @pytest.mark.slow
@@ -77,8 +77,8 @@ def test_the_lenient_policy(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", DIFFERENCES)
 def test_all_differences_are_told(case: dict[str, Any]) -> None:
     old, new = pair(case)
-    found = [[item.rule, item.path, item.pointer_old, item.pointer_new] for item in JSON_SCHEMA.diff(old, new)]
-    assert found == case["differences"]
+    differences = [[item.rule, item.path, item.pointer_old, item.pointer_new] for item in JSON_SCHEMA.diff(old, new)]
+    assert differences == case["differences"]
     for item in JSON_SCHEMA.diff(old, new):
         assert item.message
         assert "{" not in item.message.replace("{}", "")
@@ -86,17 +86,17 @@ def test_all_differences_are_told(case: dict[str, Any]) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    found: set[str] = set()
+    rules: set[str] = set()
     for param in CASES:
         for direction in DIRECTIONS:
             judgement = JSON_SCHEMA.judge(*sides(param.values[0], direction))
-            found |= {item.rule for item in (*judgement.breaks, *judgement.hazards)}
-    assert found | {"DATUM_REFUSED"} == set(RULES)
+            rules |= {item.rule for item in (*judgement.breaks, *judgement.hazards)}
+    assert rules | {"DATUM_REFUSED"} == set(RULES)
 
 
 def test_every_difference_rule_has_a_case() -> None:
-    told = {item[0] for param in DIFFERENCES for item in param.values[0]["differences"]}
-    assert told | {"REFERENCED_SCHEMA_CHANGED"} == set(DIFFERENCE_RULES)
+    rules = {item[0] for param in DIFFERENCES for item in param.values[0]["differences"]}
+    assert rules | {"REFERENCED_SCHEMA_CHANGED"} == set(DIFFERENCE_RULES)
 
 
 def test_every_kind_has_the_sentence_of_verbose_answers() -> None:
@@ -153,8 +153,8 @@ def kinds(old: Any, new: Any) -> list[str]:
 @pytest.mark.parametrize("case", COMBINATIONS)
 def test_equal_members_are_decided_as_the_established_registry_does(case: dict[str, Any]) -> None:
     for direction, old, new in (("backward", "old", "new"), ("forward", "new", "old")):
-        found = JSON_SCHEMA.incompatibilities(parsed(case[new]), parsed(case[old]))
-        assert sorted([item.kind, item.location] for item in found) == sorted(case.get(direction, [])), direction
+        findings = JSON_SCHEMA.incompatibilities(parsed(case[new]), parsed(case[old]))
+        assert sorted([item.kind, item.location] for item in findings) == sorted(case.get(direction, [])), direction
 
 
 @settings(max_examples=300, deadline=None)

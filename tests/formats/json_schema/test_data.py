@@ -45,22 +45,22 @@ def parse(schema: Any) -> ParsedSchema:
 
 
 def test_an_example_is_valid_and_full() -> None:
-    found = JSON_SCHEMA.example(parse(OLD))
-    jsonschema.validate(found, OLD)
-    assert set(found) == {"id", "customer_name", "items", "note"}
+    example = JSON_SCHEMA.example(parse(OLD))
+    jsonschema.validate(example, OLD)
+    assert set(example) == {"id", "customer_name", "items", "note"}
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_examples_of_random_schemas_are_valid(seed: int) -> None:
     for text in random_pair(seed):
         try:
-            found = JSON_SCHEMA.example(JSON_SCHEMA.parse(text))
+            example = JSON_SCHEMA.example(JSON_SCHEMA.parse(text))
         except InvalidDatum as error:
             assert "may allow none" in error.message
             continue
         jsonschema.validators.validator_for(json.loads(text), default=jsonschema.Draft7Validator)(
             json.loads(text)
-        ).validate(found)
+        ).validate(example)
 
 
 def test_a_schema_that_allows_nothing_has_no_example() -> None:
@@ -71,11 +71,11 @@ def test_a_schema_that_allows_nothing_has_no_example() -> None:
 @pytest.mark.requirement("ORA-6")
 def test_resolution_keeps_everything_and_fills_nothing() -> None:
     datum = {"id": 1, "items": [{"price": 2.5, "color": "red"}]}
-    found = JSON_SCHEMA.resolve(parse(OLD), parse(OLD), datum)
-    assert found.error == ""
-    assert found.value == datum
-    assert json.loads(bytes.fromhex(found.encoded)) == datum
-    rows = {row.path: row for row in found.fields}
+    resolution = JSON_SCHEMA.resolve(parse(OLD), parse(OLD), datum)
+    assert resolution.error == ""
+    assert resolution.value == datum
+    assert json.loads(bytes.fromhex(resolution.encoded)) == datum
+    rows = {row.path: row for row in resolution.fields}
     assert rows["Order.items[0].color"].note == "not declared by the reader: it passes as it is"
     assert rows["Order.note"].outcome == "kept"
     assert rows["Order.note"].read is None
@@ -84,9 +84,9 @@ def test_resolution_keeps_everything_and_fills_nothing() -> None:
 
 def test_resolution_says_what_the_reader_refuses() -> None:
     reader = parse(changed(required=["id", "items"]))
-    found = JSON_SCHEMA.resolve(reader, parse(OLD), {"id": 1})
-    assert found.error == 'Order: "items" is a required property'
-    assert found.value is None
+    resolution = JSON_SCHEMA.resolve(reader, parse(OLD), {"id": 1})
+    assert resolution.error == 'Order: "items" is a required property'
+    assert resolution.value is None
     with pytest.raises(InvalidDatum, match=r"isn't one of the writer's schema, at Order\.id"):
         JSON_SCHEMA.resolve(reader, parse(OLD), {"id": "x"})
     with pytest.raises(InvalidDatum, match="isn't JSON"):
@@ -97,10 +97,10 @@ def test_a_witness_breaks_at_the_place_of_its_finding() -> None:
     new = changed(required=["id", "items"])
     new["definitions"]["Item"]["properties"]["price"]["minimum"] = 1
     reader, writer = parse(new), parse(OLD)
-    for found in JSON_SCHEMA.incompatibilities(reader, writer):
-        witness = JSON_SCHEMA.witness(reader, writer, found)
+    for finding in JSON_SCHEMA.incompatibilities(reader, writer):
+        witness = JSON_SCHEMA.witness(reader, writer, finding)
         assert witness.found, witness.reason
-        assert ("minimum" in witness.error) == (found.rule == "MINIMUM_INCREASED")
+        assert ("minimum" in witness.error) == (finding.rule == "MINIMUM_INCREASED")
         assert json.loads(bytes.fromhex(witness.encoded)) == witness.datum
     proved = JSON_SCHEMA.witness(writer, writer)
     assert not proved.found
@@ -110,13 +110,13 @@ def test_a_witness_breaks_at_the_place_of_its_finding() -> None:
 def test_a_repair_leaves_the_rest_of_the_text_alone() -> None:
     new = changed(required=["id", "items"])
     reader, writer = parse(new), parse(OLD)
-    (found,) = JSON_SCHEMA.incompatibilities(reader, writer)
-    edit = JSON_SCHEMA.repair(reader, writer, found, is_reader=True)
+    (finding,) = JSON_SCHEMA.incompatibilities(reader, writer)
+    edit = JSON_SCHEMA.repair(reader, writer, finding, is_reader=True)
     assert edit is not None
     assert edit.title == 'make "items" optional'
     assert json.loads(edit.text) == OLD
     assert edit.text.splitlines()[:20] == reader.text.splitlines()[:20]
-    other = JSON_SCHEMA.repair(writer, reader, found, is_reader=False)
+    other = JSON_SCHEMA.repair(writer, reader, finding, is_reader=False)
     assert other is not None
     assert other.title == 'require "items"'
 
@@ -125,8 +125,8 @@ def test_findings_of_the_truth_are_repaired_too() -> None:
     new = changed()
     new["properties"]["id"] = {"type": "integer", "maximum": 5}
     reader, writer = parse(new), parse(OLD)
-    (found,) = JSON_SCHEMA.truth(reader, writer).findings
-    edit = JSON_SCHEMA.repair(reader, writer, found, is_reader=True)
+    (finding,) = JSON_SCHEMA.truth(reader, writer).findings
+    edit = JSON_SCHEMA.repair(reader, writer, finding, is_reader=True)
     assert edit is not None
     assert JSON_SCHEMA.truth(JSON_SCHEMA.parse(edit.text), writer).answer == "yes"
 
@@ -135,7 +135,7 @@ def test_findings_of_the_truth_are_repaired_too() -> None:
 def test_a_suspected_rename_keeps_the_old_property_as_deprecated() -> None:
     new = changed()
     new["properties"] = {
-        ("customerName" if key == "customer_name" else key): held for key, held in new["properties"].items()
+        ("customerName" if key == "customer_name" else key): schema for key, schema in new["properties"].items()
     }
     old, after = parse(OLD), parse(new)
     (suspected,) = [item for item in JSON_SCHEMA.diff(old, after) if item.kind == "renamed"]
@@ -204,12 +204,12 @@ def test_witnesses_and_examples_keep_the_format(format: str, draft: str) -> None
         new = JSON_SCHEMA.parse(json.dumps(schema(draft, **{"format": format, **change})))
         truth = JSON_SCHEMA.truth(new, old)
         assert truth.answer == "no", change
-        for found in truth.findings:
-            assert found.witness is not None
-            assert checking.is_valid(found.witness.datum), (change, found.witness)
-            assert not found.witness.reason
-        for found in JSON_SCHEMA.incompatibilities(new, old):
-            witness = JSON_SCHEMA.witness(new, old, found)
+        for finding in truth.findings:
+            assert finding.witness is not None
+            assert checking.is_valid(finding.witness.datum), (change, finding.witness)
+            assert not finding.witness.reason
+        for finding in JSON_SCHEMA.incompatibilities(new, old):
+            witness = JSON_SCHEMA.witness(new, old, finding)
             assert not witness.found or checking.is_valid(witness.datum), (change, witness)
 
 
@@ -218,17 +218,17 @@ def test_a_format_in_another_property_is_kept_too() -> None:
     writer, reader = schema(draft, format="email"), schema(draft, format="email")
     reader["properties"]["n"] = {"type": "string"}
     old, new = JSON_SCHEMA.parse(json.dumps(writer)), JSON_SCHEMA.parse(json.dumps(reader))
-    (found,) = JSON_SCHEMA.truth(new, old).findings
-    assert found.witness is not None
-    assert "@" in found.witness.datum["a"]
+    (finding,) = JSON_SCHEMA.truth(new, old).findings
+    assert finding.witness is not None
+    assert "@" in finding.witness.datum["a"]
 
 
 def test_where_only_a_text_of_no_format_breaks_the_witness_says_so() -> None:
     draft = "http://json-schema.org/draft-07/schema#"
     old, new = (JSON_SCHEMA.parse(json.dumps(schema(draft, format="date", **more))) for more in ({}, {"maxLength": 30}))
-    (found,) = JSON_SCHEMA.truth(new, old).findings
-    assert found.witness is not None
-    assert "isn't of its format" in found.witness.reason
+    (finding,) = JSON_SCHEMA.truth(new, old).findings
+    assert finding.witness is not None
+    assert "isn't of its format" in finding.witness.reason
 
 
 @settings(max_examples=60, deadline=None)
@@ -242,9 +242,9 @@ def test_every_witness_keeps_the_formats_or_says_that_it_does_not(seed: int, dra
             checking = maker(json.loads(writer.text), validate_formats=True, offline=True)
         except ValueError:
             continue
-        for found in JSON_SCHEMA.truth(reader, writer).findings:
-            if found.witness is not None and not found.witness.reason and found.rule in RULES:
-                assert checking.is_valid(found.witness.datum), (writer.text, found.witness)
+        for finding in JSON_SCHEMA.truth(reader, writer).findings:
+            if finding.witness is not None and not finding.witness.reason and finding.rule in RULES:
+                assert checking.is_valid(finding.witness.datum), (writer.text, finding.witness)
 
 
 @pytest.mark.parametrize("format", FORMATS)

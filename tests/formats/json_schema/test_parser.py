@@ -131,9 +131,9 @@ def test_references_resolve_by_name_by_base_and_by_id() -> None:
             json.dumps({"properties": {"home": {"$ref": "address.json"}}}),
             [reference("address.json", {"properties": {"street": {"$ref": "street.json"}}}, open_street)],
         )
-        found = JSON_SCHEMA.truth(parsed, wider)
-        assert found.answer == "no"
-        assert found.findings[0].reader_source in ("address.json", "street.json")
+        truth = JSON_SCHEMA.truth(parsed, wider)
+        assert truth.answer == "no"
+        assert truth.findings[0].reader_source in ("address.json", "street.json")
         inside = JSON_SCHEMA.parse(JSON_SCHEMA.self_contained(parsed))
         assert JSON_SCHEMA.truth(inside, parsed).answer == "yes"
         assert JSON_SCHEMA.truth(parsed, inside).answer == "yes"

@@ -22,7 +22,7 @@ SEEDS = st.integers(min_value=0, max_value=2**48)
 def test_no_truth_is_refuted_and_nearly_every_break_has_a_witness(draft: int) -> None:
     measured = measure(120 if draft == 7 else 40, draft, 20_000)
     assert measured.wrong == []
-    total = sum(measured.counts[f"truth {answer}"] for answer in ("yes", "no", "unknown"))
+    total = sum(measured.counts[f"truth {verdict}"] for verdict in ("yes", "no", "unknown"))
     assert total >= 80
     assert measured.counts["truth no"] > total * 0.2
     assert measured.counts["truth unknown"] <= max(3, total * 0.03)
@@ -59,9 +59,9 @@ def test_texts_are_stable(seed: int) -> None:
 @given(SEEDS)
 def test_equal_texts_have_no_differences_and_others_have_some(seed: int) -> None:
     old, new = (JSON_SCHEMA.parse(text) for text in random_pair(seed))
-    found = JSON_SCHEMA.diff(old, new)
-    assert bool(found) == (old.canonical != new.canonical), (old.canonical, new.canonical)
-    assert json.dumps([item.to_dict() for item in found])
+    differences = JSON_SCHEMA.diff(old, new)
+    assert bool(differences) == (old.canonical != new.canonical), (old.canonical, new.canonical)
+    assert json.dumps([item.to_dict() for item in differences])
 
 
 @settings(max_examples=150, deadline=None)
@@ -95,9 +95,9 @@ def test_leaving_out_what_is_written_alike_changes_no_verdict(monkeypatch: pytes
         quick = [JSON_SCHEMA.parse(text) for text in texts]
         deep = [JSON_SCHEMA.parse(text) for text in texts]
         for reader, writer in ((0, 1), (1, 0), (0, 0)):
-            found = JSON_SCHEMA.judge(quick[reader], quick[writer])
+            judgement = JSON_SCHEMA.judge(quick[reader], quick[writer])
             with monkeypatch.context() as patch:
                 patch.setattr(keyword_comparison, "_is_unchanged", lambda *_: False)
-                assert found == JSON_SCHEMA.judge(deep[reader], deep[writer]), texts
+                assert judgement == JSON_SCHEMA.judge(deep[reader], deep[writer]), texts
             looked += 1
     assert looked == 600

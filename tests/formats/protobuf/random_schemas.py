@@ -90,11 +90,11 @@ def difference(written: Message, read: Message) -> str:
             continue
         if not ours.is_repeated and ours.message_type is not None and not read.HasField(ours.name):
             return f"{theirs.name}: not set"
-        found = len(left) != len(right) or next(
+        is_different = len(left) != len(right) or next(
             (d for a, b in zip(left, right, strict=True) if (d := one(theirs, ours, a, b))), ""
         )
-        if found:
-            return f"{theirs.name}: {left} became {right} {found}"
+        if is_different:
+            return f"{theirs.name}: {left} became {right} {is_different}"
     return ""
 
 
@@ -117,9 +117,9 @@ def one(theirs: FieldDescriptor, ours: FieldDescriptor, left: Any, right: Any) -
             return "a message and no message"
         return difference(left, right)
     if theirs.enum_type is not None and ours.enum_type is not None and left == right:
-        known = [value.name for value in theirs.enum_type.values if value.number == left]
+        names = [value.name for value in theirs.enum_type.values if value.number == left]
         numbers = [
-            ours.enum_type.values_by_name[name].number for name in known if name in ours.enum_type.values_by_name
+            ours.enum_type.values_by_name[name].number for name in names if name in ours.enum_type.values_by_name
         ]
         return "" if not numbers or left in numbers else "another number of the same name"
     if ours.type == FieldDescriptor.TYPE_STRING and isinstance(right, bytes):
@@ -147,10 +147,10 @@ def random_tree(rng: random.Random) -> Tree:
     return tree
 
 
-def _enum(rng: random.Random, name: str, place: int, syntax: str) -> Tree:
-    values = {f"V{place}_0": 0}
+def _enum(rng: random.Random, name: str, index: int, syntax: str) -> Tree:
+    values = {f"V{index}_0": 0}
     for i in range(1, rng.randint(2, 5)):
-        values[f"V{place}_{i}"] = rng.choice((i, i + 10, -i))
+        values[f"V{index}_{i}"] = rng.choice((i, i + 10, -i))
     return {"name": name, "values": values, "closed": syntax == "proto2"}
 
 

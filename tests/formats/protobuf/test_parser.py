@@ -435,11 +435,11 @@ def test_a_descriptor_has_its_messages_where_the_text_has_them() -> None:
     sent.ClearField("source_code_info")
     encoded = PROTOBUF.parse(base64.b64encode(sent.SerializeToString()).decode())
     for schema, names in ((encoded, ["N", "MEntry", "O"]), (PROTOBUF.parse(text), ["N", "O", "MEntry"])):
-        found = FileDescriptorProto.FromString(base64.b64decode(PROTOBUF.serialized(PROTOBUF.parse(schema.canonical))))
-        assert [message.name for message in found.message_type[0].nested_type] == names
-        for place, name in enumerate(names):
+        proto = FileDescriptorProto.FromString(base64.b64decode(PROTOBUF.serialized(PROTOBUF.parse(schema.canonical))))
+        assert [message.name for message in proto.message_type[0].nested_type] == names
+        for index, name in enumerate(names):
             if name != "MEntry":
-                assert message_at(schema.model, (0, place)).name == name
+                assert message_at(schema.model, (0, index)).name == name
 
 
 def test_a_reference_may_use_what_nothing_declares() -> None:

@@ -48,8 +48,8 @@ def test_the_format_has_every_method_of_the_protocol() -> None:
     names = [name for name, member in vars(SchemaFormat).items() if callable(member) and not name.startswith("_")]
     assert "accept_rename" in names
     for name in names:
-        asked = [item for item in inspect.signature(getattr(SchemaFormat, name)).parameters if item != "self"]
-        assert list(inspect.signature(getattr(PROTOBUF, name)).parameters)[: len(asked)] == asked, name
+        parameters = [item for item in inspect.signature(getattr(SchemaFormat, name)).parameters if item != "self"]
+        assert list(inspect.signature(getattr(PROTOBUF, name)).parameters)[: len(parameters)] == parameters, name
     assert PROTOBUF.name == "PROTOBUF"
 
 
@@ -128,12 +128,12 @@ def suspected(old: ParsedSchema, new: ParsedSchema) -> Difference:
 def test_a_suspected_rename_gets_its_number_back() -> None:
     old = schema(P3 + "message A {\n  int64 unit_price = 3;\n}\n")
     new = schema(P3 + "message A {\n  // in cents\n  int64 price = 4;\n}\n")
-    found = suspected(old, new)
-    assert (found.before, found.after) == ("unit_price", "price")
-    assert found.score is not None
-    assert found.score >= 0.6
-    assert found.reasons
-    edit = PROTOBUF.accept_rename(old, new, found)
+    rename = suspected(old, new)
+    assert (rename.before, rename.after) == ("unit_price", "price")
+    assert rename.score is not None
+    assert rename.score >= 0.6
+    assert rename.reasons
+    edit = PROTOBUF.accept_rename(old, new, rename)
     assert edit is not None
     assert edit.text == P3 + "message A {\n  // in cents\n  int64 price = 3;\n}\n"
     assert [item.rule for item in PROTOBUF.diff(old, PROTOBUF.parse(edit.text))] == ["FIELD_RENAMED", "DOC_ADDED"]
@@ -156,8 +156,8 @@ def test_other_differences_are_no_rename() -> None:
 def test_a_repair_keeps_comments_and_layout() -> None:
     old = schema(P3 + "message A {\n  int32 a = 1; // the first\n}\n")
     new = schema(P3 + "message A {\n\tstring  a = 1; // the first, é\n}\n")
-    found = PROTOBUF.incompatibilities(new, old)[0]
-    edit = PROTOBUF.repair(new, old, found, is_reader=True)
+    finding = PROTOBUF.incompatibilities(new, old)[0]
+    edit = PROTOBUF.repair(new, old, finding, is_reader=True)
     assert edit is not None
     assert edit.title == 'give "a" the type int32'
     assert edit.text == P3 + "message A {\n\tint32 a = 1; // the first, é\n}\n"
@@ -166,8 +166,8 @@ def test_a_repair_keeps_comments_and_layout() -> None:
 def test_a_repair_brings_back_a_type_that_is_gone() -> None:
     old = schema(P3 + "package a;\nmessage A {\n  M m = 1;\n}\nmessage M {\n  int32 x = 1;\n}\n")
     new = schema(P3 + "package a;\nmessage A {\n  string m = 1;\n}\n")
-    found = next(item for item in PROTOBUF.incompatibilities(new, old) if item.rule == "FIELD_KIND_CHANGED")
-    edit = PROTOBUF.repair(new, old, found, is_reader=True)
+    finding = next(item for item in PROTOBUF.incompatibilities(new, old) if item.rule == "FIELD_KIND_CHANGED")
+    edit = PROTOBUF.repair(new, old, finding, is_reader=True)
     assert edit is not None
     assert PROTOBUF.judge(PROTOBUF.parse(edit.text), old).is_compatible
 
@@ -197,9 +197,9 @@ def test_what_is_too_deep_to_try_is_unknown() -> None:
     assert PROTOBUF.truth(changed, parsed).answer in ("yes", "unknown")
     one = 'syntax = "proto3"; import "m.proto"; message Top { M0 m = 1; }'
     deep = schema(one, m=text), schema(one, m=text.replace("int32 x", "string x"))
-    found = PROTOBUF.truth(*deep)
-    assert found.answer == "unknown"
-    assert "levels down" in found.how
+    truth = PROTOBUF.truth(*deep)
+    assert truth.answer == "unknown"
+    assert "levels down" in truth.how
 
 
 def test_a_text_without_references_is_its_own() -> None:
@@ -210,19 +210,19 @@ def test_a_text_without_references_is_its_own() -> None:
 def test_a_finding_in_an_imported_file_names_the_file() -> None:
     old = schema(USES, money=MONEY)
     new = schema(USES, money=MONEY.replace("int64 units", "string units"))
-    found = [item for item in PROTOBUF.incompatibilities(new, old) if item.rule == "FIELD_SCALAR_KIND_CHANGED"]
-    assert [(item.path, item.reader_source, item.writer_source) for item in found] == [
+    findings = [item for item in PROTOBUF.incompatibilities(new, old) if item.rule == "FIELD_SCALAR_KIND_CHANGED"]
+    assert [(item.path, item.reader_source, item.writer_source) for item in findings] == [
         ("Money.units", "money.proto", "money.proto")
     ]
-    assert PROTOBUF.repair(new, old, found[0], is_reader=True) is None
+    assert PROTOBUF.repair(new, old, findings[0], is_reader=True) is None
 
 
 def edits_of(new: str, old: str, rule: str, *, is_reader: bool = True) -> list[str]:
     reader, writer = PROTOBUF.parse(new), PROTOBUF.parse(old)
     judged = PROTOBUF.judge(reader, writer)
-    found = [item for item in (*judged.breaks, *judged.hazards) if item.rule == rule]
+    findings = [item for item in (*judged.breaks, *judged.hazards) if item.rule == rule]
     sides = (reader, writer) if is_reader else (writer, reader)
-    edits = [PROTOBUF.repair(*sides, item, is_reader=is_reader) for item in found]
+    edits = [PROTOBUF.repair(*sides, item, is_reader=is_reader) for item in findings]
     return [edit.text for edit in edits if edit is not None]
 
 
@@ -278,9 +278,9 @@ def test_positions_of_one_long_line_cost_little() -> None:
         P3 + "message A { " + " ".join(f"int32 f{n} = {n};" for n in range(1, 4_001)) + " /* é */ }"
     )
     with costs_little(5.0, what="4,000 positions"):
-        places = [PROTOBUF.position(schema, f"/messages/A/fields/{n}") for n in range(1, 4_001)]
-    assert places[0] == (2, 13)
-    assert len(set(places)) == 4_000
+        positions = [PROTOBUF.position(schema, f"/messages/A/fields/{n}") for n in range(1, 4_001)]
+    assert positions[0] == (2, 13)
+    assert len(set(positions)) == 4_000
     other = PROTOBUF.parse(schema.text.replace("int32", "int64"))
     with costs_little(10.0, what="the truth of 4,000 fields"):
         assert PROTOBUF.truth(schema, other).findings

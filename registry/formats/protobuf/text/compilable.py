@@ -74,13 +74,13 @@ def names_of(main: FileStatements, name: str, others: Mapping[str, FileStatement
 
 def read_all(texts: Mapping[str, str]) -> dict[str, FileStatements]:
     """The statements of those texts that can be read."""
-    found = {}
+    statements = {}
     for name, text in texts.items():
         try:
-            found[name] = read_statements(text)
+            statements[name] = read_statements(text)
         except UnreadableText:
             continue
-    return found
+    return statements
 
 
 def compilable(text: str, name: str, files: Mapping[str, FileStatements]) -> Compilable:
@@ -150,15 +150,15 @@ class _Adapter:
 
     def _visible(self) -> set[str]:
         """The files whose declarations the compiler finds: imported ones, and what those import publicly."""
-        found = {self._name}
+        names = {self._name}
         todo = [item.name for item in self._file.imports]
         while todo:
             name = todo.pop()
             file = self._others.get(name) or (_known_statements(name) if name in KNOWN_NAMES else None)
-            if name not in found and file is not None:
-                found.add(name)
+            if name not in names and file is not None:
+                names.add(name)
                 todo += [item.name for item in file.imports if item.kind == "public"]
-        return found
+        return names
 
     # -- edits ---------------------------------------------------------------------------------------------------------
 
@@ -170,12 +170,12 @@ class _Adapter:
         self._edit(start, end, "".join(sign if sign == "\n" else " " for sign in self._text[start:end]))
 
     def _edited(self) -> str:
-        parts, place = [], 0
+        parts, offset = [], 0
         for start, end, text in sorted(self._edits):
-            if start >= place:
-                parts += [self._text[place:start], text]
-                place = end
-        return "".join([*parts, self._text[place:]])
+            if start >= offset:
+                parts += [self._text[offset:start], text]
+                offset = end
+        return "".join([*parts, self._text[offset:]])
 
     # -- declarations --------------------------------------------------------------------------------------------------
 
@@ -280,11 +280,11 @@ class _Adapter:
         if not any(is_kept):
             self._blank(*span)
             return
-        for place, option in enumerate(options):
-            if not is_kept[place]:
+        for index, option in enumerate(options):
+            if not is_kept[index]:
                 self._blank(option.start, option.end)
-            if place and not (is_kept[place] and any(is_kept[:place])):
-                self._blank(options[place - 1].end, option.start)
+            if index and not (is_kept[index] and any(is_kept[:index])):
+                self._blank(options[index - 1].end, option.start)
 
     def _is_declared(self, option: Option, scope: Scope) -> bool:
         """Whether everything that the option names is declared; then the compiler is made to find it."""

@@ -109,8 +109,8 @@ class _Describer:
             edition=Edition.Name(proto.edition).removeprefix("EDITION_") if proto.syntax == "editions" else None,
             package=proto.package or None,
             imports=[
-                Import(name, "public" if place in public else "weak" if place in weak else "")
-                for place, name in enumerate(proto.dependency)
+                Import(name, "public" if index in public else "weak" if index in weak else "")
+                for index, name in enumerate(proto.dependency)
             ]
             + [Import(name, "option") for name in proto.option_dependency],
             types=[
@@ -128,8 +128,8 @@ class _Describer:
         plain, groups, taken = self._fields(fields, here, proto.nested_type)
         extends, extending = self._extends(proto.extension, here, proto.nested_type)
         oneofs = []
-        for place, oneof in enumerate(proto.oneof_decl):
-            members = [field for field in proto.field if _is_member(field) and field.oneof_index == place]
+        for index, oneof in enumerate(proto.oneof_decl):
+            members = [field for field in proto.field if _is_member(field) and field.oneof_index == index]
             own, own_groups, more = self._fields(members, here, proto.nested_type)
             taken |= more
             if members:
@@ -199,11 +199,11 @@ class _Describer:
     def _extends(
         self, protos: Iterable[FieldDescriptorProto], scope: str, messages: Sequence[DescriptorProto]
     ) -> tuple[list[Extend], set[str]]:
-        found: dict[str, list[FieldDescriptorProto]] = {}
+        by_extendee: dict[str, list[FieldDescriptorProto]] = {}
         for proto in protos:
-            found.setdefault(proto.extendee, []).append(proto)
+            by_extendee.setdefault(proto.extendee, []).append(proto)
         extends, taken = [], set()
-        for name, members in found.items():
+        for name, members in by_extendee.items():
             fields, groups, own = self._fields(members, scope, messages)
             extends.append(Extend(name, fields, groups))
             taken |= own
@@ -246,9 +246,9 @@ class _Describer:
             return []
         fields = self._options.read(options).ListFields()
         named = {field.name: (field, value) for field, value in fields if not field.is_extension}
-        found = [option for name in names if name in named for option in _options_of(*named[name])]
+        statements = [option for name in names if name in named for option in _options_of(*named[name])]
         own = [(field, value) for field, value in fields if field.is_extension and _is_own(field)]
-        return found + [Option(field.full_name, "map", _meta(value), is_custom=True) for field, value in own]
+        return statements + [Option(field.full_name, "map", _meta(value), is_custom=True) for field, value in own]
 
 
 def _is_own(field: FieldDescriptor) -> bool:
@@ -268,8 +268,8 @@ def _option_of(field: FieldDescriptor, value: Any) -> Option:
 
 def _scalar(field: FieldDescriptor, value: Any) -> tuple[OptionKind, Any]:
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
-        known = field.enum_type.values_by_number.get(value)
-        return "enum", known.name if known is not None else str(value)
+        enum_value = field.enum_type.values_by_number.get(value)
+        return "enum", enum_value.name if enum_value is not None else str(value)
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return "boolean", "true" if value else "false"
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
@@ -278,13 +278,13 @@ def _scalar(field: FieldDescriptor, value: Any) -> tuple[OptionKind, Any]:
 
 
 def _map(message: Message) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, value in message.ListFields():
         if field.is_extension:
             continue
         items = [_inside(field, item) for item in (value if field.is_repeated else (value,))]
-        found[field.name] = items if field.is_repeated else items[0]
-    return found
+        values[field.name] = items if field.is_repeated else items[0]
+    return values
 
 
 def _inside(field: FieldDescriptor, value: Any) -> Any:
@@ -296,16 +296,16 @@ def _inside(field: FieldDescriptor, value: Any) -> Any:
 
 def _meta(message: Any) -> dict[str, Any]:
     """The server's own option: its text, parameters, tags, then what else it has."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     fields = {field.name: (field, value) for field, value in message.ListFields()}
     if "doc" in fields:
-        found["doc"] = _string(message.doc)
+        values["doc"] = _string(message.doc)
     if "params" in fields:
-        found["params"] = [_parameter(name, message.params[name]) for name in sorted(message.params)]
+        values["params"] = [_parameter(name, message.params[name]) for name in sorted(message.params)]
     if "tags" in fields:
-        found["tags"] = [_string(tag) for tag in message.tags]
+        values["tags"] = [_string(tag) for tag in message.tags]
     others = {name: value for name, value in _map_but(fields, ("doc", "params", "tags")).items() if value}
-    return {**found, **others}
+    return {**values, **others}
 
 
 def _map_but(fields: dict[str, tuple[FieldDescriptor, Any]], names: Sequence[str]) -> dict[str, Any]:

@@ -116,22 +116,22 @@ def documents(references: Sequence[ResolvedReference]) -> dict[str, ResolvedRefe
     well-known types are the compiler's; a reference that brings its own copy of them changes nothing. Raises
     InvalidReference for a name that can't be an import path, SchemaTooCostly for more than MAX_REFERENCES.
     """
-    found: dict[str, ResolvedReference] = {}
-    seen: set[int] = set()
+    by_path: dict[str, ResolvedReference] = {}
+    visited: set[int] = set()
     todo = deque(references)
     while todo:
         reference = todo.popleft()
-        if id(reference) in seen:
+        if id(reference) in visited:
             continue
-        seen.add(id(reference))
+        visited.add(id(reference))
         check_name(reference.name)
-        if reference.name not in COMPILERS_OWN and reference.name not in found:
-            found[reference.name] = reference
+        if reference.name not in COMPILERS_OWN and reference.name not in by_path:
+            by_path[reference.name] = reference
             todo.extend(reference.references)
-        if len(seen) > 10 * MAX_REFERENCES or len(found) > MAX_REFERENCES:
+        if len(visited) > 10 * MAX_REFERENCES or len(by_path) > MAX_REFERENCES:
             raise SchemaTooCostly(f"the schema refers to more than {MAX_REFERENCES:,} others")
-    _check_folders(found)
-    return found
+    _check_folders(by_path)
+    return by_path
 
 
 def check_name(name: str) -> None:
@@ -160,12 +160,12 @@ def is_import_path(name: str) -> bool:
     return True
 
 
-def _check_folders(found: dict[str, ResolvedReference]) -> None:
-    for name in found:
+def _check_folders(by_path: dict[str, ResolvedReference]) -> None:
+    for name in by_path:
         parts = name.split("/")
         for end in range(1, len(parts)):
             folder = "/".join(parts[:end])
-            if folder in found:
+            if folder in by_path:
                 _refuse(name, f'"{folder}" is a file already')
 
 
@@ -183,17 +183,17 @@ def merged(options: list[Option], names: Names, scope: Scope) -> list[Option]:
     by_name: dict[str, list[Option]] = {}
     for option in sorted((_named(item, names, scope) for item in options), key=lambda item: item.name):
         by_name.setdefault(option.name, []).append(option)
-    found: list[Option] = []
+    result: list[Option] = []
     for name, same in by_name.items():
         declared = names.extensions.get(name.removeprefix("."))
         if declared is None or declared.label == "repeated":
-            found += same
+            result += same
             continue
         first, *others = same
         for other in others:
             first = _merge(declared, first, other, names, scope)
-        found.append(first)
-    return found
+        result.append(first)
+    return result
 
 
 def _named(option: Option, names: Names, scope: Scope) -> Option:
@@ -228,11 +228,11 @@ def _merged_maps(
     declared: FieldStatement | None, first: dict[str, Any], other: dict[str, Any], names: Names, scope: Scope
 ) -> dict[str, Any]:
     holder = _message_of(declared, names, scope)
-    found = dict(first)
+    result = dict(first)
     for name, value in other.items():
         inner = None if holder is None else next((item for item in _fields(holder) if item.name == name), None)
-        found[name] = _merged_values(inner, found[name], value, names, scope) if name in found else value
-    return found
+        result[name] = _merged_values(inner, result[name], value, names, scope) if name in result else value
+    return result
 
 
 def _merged_values(inner: FieldStatement | None, first: Any, other: Any, names: Names, scope: Scope) -> Any:
@@ -249,8 +249,8 @@ def _merged_values(inner: FieldStatement | None, first: Any, other: Any, names: 
 
 def _message_of(declared: FieldStatement | None, names: Names, scope: Scope) -> MessageStatement | None:
     full_name = None if declared is None else names.type(declared.type, scope)
-    found = names.types.get(full_name) if full_name is not None else None
-    return found if isinstance(found, MessageStatement) else None
+    declaration = names.types.get(full_name) if full_name is not None else None
+    return declaration if isinstance(declaration, MessageStatement) else None
 
 
 def _fields(message: MessageStatement) -> list[FieldStatement]:

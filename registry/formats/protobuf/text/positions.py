@@ -63,7 +63,9 @@ def path_of(schema: Schema, pointer: str) -> Path | None:
 def span_at(schema: Schema, path: Path) -> Span | None:
     """The text of a descriptor's path."""
     if "spans" not in schema.cache:
-        schema.cache["spans"] = {tuple(place.path): place.span for place in schema.proto.source_code_info.location}
+        schema.cache["spans"] = {
+            tuple(location.path): location.span for location in schema.proto.source_code_info.location
+        }
     span: Sequence[int] | None = schema.cache["spans"].get(path)
     if span is None:
         return None
@@ -81,10 +83,10 @@ def span_at(schema: Schema, path: Path) -> Span | None:
 def _paths(schema: Schema) -> dict[str, list[Path]]:
     """The descriptor's paths of a pointer: a type is a scalar's or a name, names and numbers are reserved apart."""
     if "paths" not in schema.cache:
-        found: dict[str, list[Path]] = {}
+        by_pointer: dict[str, list[Path]] = {}
         for pointer, path in _walk(schema.proto):
-            found.setdefault(pointer, []).append(path)
-        schema.cache["paths"] = found
+            by_pointer.setdefault(pointer, []).append(path)
+        schema.cache["paths"] = by_pointer
     paths: dict[str, list[Path]] = schema.cache["paths"]
     return paths
 
@@ -94,31 +96,31 @@ def _walk(proto: FileDescriptorProto) -> Iterator[tuple[str, Path]]:
     yield "/syntax", (14,)
     yield "/package", (2,)
     yield "/options", (8,)
-    for place, name in enumerate(proto.dependency):
-        yield join("/imports", name), (3, place)
-    for place, name in enumerate(proto.option_dependency):
-        yield join("/imports", name), (15, place)
+    for number, name in enumerate(proto.dependency):
+        yield join("/imports", name), (3, number)
+    for number, name in enumerate(proto.option_dependency):
+        yield join("/imports", name), (15, number)
     yield from _parts(proto.message_type, "", (4,), _message)
     yield from _parts(proto.enum_type, "", (5,), _enum)
     yield from _extensions(proto.extension, "", (7,))
-    for place, service in enumerate(proto.service):
+    for number, service in enumerate(proto.service):
         pointer = join("/services", service.name)
-        yield pointer, (6, place)
-        yield f"{pointer}/options", (6, place, 3)
+        yield pointer, (6, number)
+        yield f"{pointer}/options", (6, number, 3)
         for index, method in enumerate(service.method):
-            yield join(pointer, "methods", method.name), (6, place, 2, index)
+            yield join(pointer, "methods", method.name), (6, number, 2, index)
 
 
 def _parts(parts: Sequence[Any], pointer: str, path: Path, inside: Any) -> Iterator[tuple[str, Path]]:
-    for place, part in enumerate(parts):
-        yield from inside(part, pointer, (*path, place))
+    for index, part in enumerate(parts):
+        yield from inside(part, pointer, (*path, index))
 
 
 def _extensions(parts: Sequence[Any], pointer: str, path: Path) -> Iterator[tuple[str, Path]]:
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         here = join(pointer, "extensions", part.name)
-        yield here, (*path, place)
-        yield from _field_parts(here, (*path, place))
+        yield here, (*path, index)
+        yield from _field_parts(here, (*path, index))
 
 
 def _message(proto: DescriptorProto, outside: str, path: Path) -> Iterator[tuple[str, Path]]:
@@ -128,12 +130,12 @@ def _message(proto: DescriptorProto, outside: str, path: Path) -> Iterator[tuple
     yield f"{pointer}/options", (*path, 7)
     yield f"{pointer}/reserved", (*path, 9)
     yield f"{pointer}/reserved", (*path, 10)
-    for place, field in enumerate(proto.field):
+    for index, field in enumerate(proto.field):
         here = join(pointer, "fields", field.number)
-        yield here, (*path, 2, place)
-        yield from _field_parts(here, (*path, 2, place))
-    for place, oneof in enumerate(proto.oneof_decl):
-        yield join(pointer, "oneofs", oneof.name), (*path, 8, place)
+        yield here, (*path, 2, index)
+        yield from _field_parts(here, (*path, 2, index))
+    for index, oneof in enumerate(proto.oneof_decl):
+        yield join(pointer, "oneofs", oneof.name), (*path, 8, index)
     yield from _parts(proto.nested_type, pointer, (*path, 3), _message)
     yield from _parts(proto.enum_type, pointer, (*path, 4), _enum)
     yield from _extensions(proto.extension, pointer, (*path, 6))
@@ -156,8 +158,8 @@ def _enum(proto: EnumDescriptorProto, outside: str, path: Path) -> Iterator[tupl
     yield f"{pointer}/options", (*path, 3)
     yield f"{pointer}/reserved", (*path, 4)
     yield f"{pointer}/reserved", (*path, 5)
-    for place, value in enumerate(proto.value):
-        yield join(pointer, "values", value.number), (*path, 2, place)
+    for index, value in enumerate(proto.value):
+        yield join(pointer, "values", value.number), (*path, 2, index)
 
 
 class NoPlace(Exception):

@@ -85,14 +85,14 @@ class _Printer:
         among the messages, the messages before them are written before their field.
         """
         made = _made_by(scope, (*fields, *extensions), messages)
-        places = {place for place, _ in made.values()}
+        indexes = {index for index, _ in made.values()}
         printed = 0
 
         def messages_before(members: Sequence[FieldDescriptorProto]) -> Lines:
             nonlocal printed
             end = max((made[item.type_name][0] for item in members if item.type_name in made), default=0)
             while printed < end:
-                if printed not in places:
+                if printed not in indexes:
                     yield from self.message(messages[printed], scope)
                 printed += 1
 
@@ -113,9 +113,9 @@ class _Printer:
             yield f"extend {extendee} {{"
             yield from _indented(line for item in together for line in self._field(item, scope, made))
             yield "}"
-        for place in range(printed, len(messages)):
-            if place not in places:
-                yield from self.message(messages[place], scope)
+        for index in range(printed, len(messages)):
+            if index not in indexes:
+                yield from self.message(messages[index], scope)
 
     def message(self, message: DescriptorProto, scope: str) -> Lines:
         yield f"{visibility(message)}message {message.name} {{"
@@ -211,7 +211,7 @@ def _indented(lines: Any) -> Lines:
 
 def _made_by(scope: str, fields: Iterable[FieldDescriptorProto], messages: Sequence[DescriptorProto]) -> Made:
     """The messages that the text of a field declares, as the entry of a map or as a group, by their type name."""
-    named = {f"{scope}.{message.name}": (place, message) for place, message in enumerate(messages)}
+    named = {f"{scope}.{message.name}": (index, message) for index, message in enumerate(messages)}
     return {
         field.type_name: named[field.type_name]
         for field in fields
@@ -264,20 +264,20 @@ def print_message(file: FileDescriptorProto, message: DescriptorProto, full_name
 
 def message_text(schema: Schema, message: Message, target: Schema) -> str:
     """A message's whole declaration, to be written into another schema."""
-    found = next(proto for name, proto in _described(schema) if name == message.full_name)
-    lines = print_message(schema.proto, found, message.full_name, Options(schema.pool))
+    descriptor = next(proto for name, proto in _described(schema) if name == message.full_name)
+    lines = print_message(schema.proto, descriptor, message.full_name, Options(schema.pool))
     return _moved("\n".join(lines), schema, target)
 
 
 def _described(schema: Schema) -> list[tuple[str, DescriptorProto]]:
     package = schema.main.package
     todo = [(f"{package}.{proto.name}" if package else proto.name, proto) for proto in schema.proto.message_type]
-    found = []
+    descriptors = []
     while todo:
         name, proto = todo.pop()
-        found.append((name, proto))
+        descriptors.append((name, proto))
         todo.extend((f"{name}.{nested.name}", nested) for nested in proto.nested_type)
-    return found
+    return descriptors
 
 
 def field_text(schema: Schema, field: Field, target: Schema, *, is_member: bool = False) -> str:

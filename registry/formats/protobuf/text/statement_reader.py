@@ -40,10 +40,10 @@ _MAX_DEPTH: Final = 100
 
 def read_statements(text: str) -> FileStatements:
     """The statements of a text. Raises UnreadableText."""
-    return _Reader(text).file()
+    return _StatementReader(text).file()
 
 
-class _Reader:
+class _StatementReader:
     def __init__(self, text: str) -> None:
         self.at = Cursor(text)
         self._syntax: str | None = None
@@ -101,9 +101,9 @@ class _Reader:
         start, word = self.at.skip(), self.at.word()
         if word not in ("message", "enum"):
             raise UnreadableText(f"unexpected {word!r} before {self.at.place}")
-        found = self._message(start) if word == "message" else self._enum()
-        found.visibility = visibility
-        return found
+        statement = self._message(start) if word == "message" else self._enum()
+        statement.visibility = visibility
+        return statement
 
     def _message(self, start: int) -> MessageStatement:
         return self._body(MessageStatement(self.at.word(), start=start))
@@ -143,17 +143,17 @@ class _Reader:
 
     def _is_type(self) -> bool:
         """Whether a message or an enum is next, not a field of that type."""
-        place = self.at.skip()
+        start = self.at.skip()
         is_type = self.at.word() in ("message", "enum") and self.at.word() != "" and self.at.peek() == "{"
-        self.at.place = place
+        self.at.place = start
         return is_type
 
     @staticmethod
-    def _put(holder: MessageStatement | OneofStatement | Extend, found: FieldStatement | Group) -> None:
-        if isinstance(found, Group):
-            holder.groups.append(found)
+    def _put(holder: MessageStatement | OneofStatement | Extend, statement: FieldStatement | Group) -> None:
+        if isinstance(statement, Group):
+            holder.groups.append(statement)
         else:
-            holder.fields.append(found)
+            holder.fields.append(statement)
 
     def _field(self, start: int, word: str) -> FieldStatement | Group:
         label, type_start = "", start
@@ -241,33 +241,33 @@ class _Reader:
         return enum
 
     def _numbers(self) -> ReservedNames:
-        found = ReservedNames([])
+        numbers = ReservedNames([])
         while True:
-            place = self.at.skip()
+            start = self.at.skip()
             if self.at.is_string():
-                found.values.append(self.at.string())
-            elif self._is_edition and not self.at.word()[0].isdigit() and self.at.text[place] != "-":
-                found.values.append(self.at.text[place : self.at.place])
+                numbers.values.append(self.at.string())
+            elif self._is_edition and not self.at.word()[0].isdigit() and self.at.text[start] != "-":
+                numbers.values.append(self.at.text[start : self.at.place])
             else:
-                self.at.place = place
+                self.at.place = start
                 first = self.at.integer()
                 if self.at.peek() in ",;[":
-                    found.values.append(first)
+                    numbers.values.append(first)
                 elif self.at.word() == "to":
-                    found.values.append(Range(first, self._last()))
+                    numbers.values.append(Range(first, self._last()))
                 else:
                     raise UnreadableText(f"expected 'to' before {self.at.place}")
             if self.at.peek() == "[":
-                found.options = self._options()
+                numbers.options = self._options()
             if self.at.take(";"):
-                return found
+                return numbers
             self.at.need(",")
 
     def _last(self) -> int:
-        place = self.at.skip()
+        start = self.at.skip()
         if self.at.word() == "max":
             return MAX_FIELD_NUMBER
-        self.at.place = place
+        self.at.place = start
         return self.at.integer()
 
     # -- services ------------------------------------------------------------------------------------------------------
@@ -311,9 +311,9 @@ class _Reader:
         is_stream = word == "stream" and self.at.peek() != ")"
         if is_stream:
             start, word = self.at.skip(), self.at.word()
-        found = self.at.type_of(word)
+        name = self.at.type_of(word)
         self.at.need(")")
-        return found, is_stream, start
+        return name, is_stream, start
 
     # -- options -------------------------------------------------------------------------------------------------------
 
@@ -325,13 +325,13 @@ class _Reader:
 
     def _options(self) -> list[Option]:
         """Those in brackets, none where no bracket is next."""
-        found: list[Option] = []
+        options: list[Option] = []
         if not self.at.take("["):
-            return found
+            return options
         while True:
-            found.append(self._option("="))
+            options.append(self._option("="))
             if self.at.take("]"):
-                return found
+                return options
             self.at.need(",")
 
     def _option(self, separator: str) -> Option:
@@ -376,9 +376,9 @@ class _Reader:
             self._depth += 1
             if self._depth > _MAX_DEPTH:
                 raise UnreadableText("values are nested too deep")
-            found: tuple[OptionKind, Any] = ("map", self._map()) if sign == "{" else ("list", self._list())
+            value: tuple[OptionKind, Any] = ("map", self._map()) if sign == "{" else ("list", self._list())
             self._depth -= 1
-            return found
+            return value
         if self.at.is_string():
             return "string", self.at.string()
         word = self.at.word()
@@ -388,41 +388,41 @@ class _Reader:
 
     def _map(self) -> dict[str, Any]:
         self.at.need("{")
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         while not self.at.take("}"):
             option = self._option(":")
             if option.kind == "option":
-                nested = found.setdefault(option.name, {})
+                nested = values.setdefault(option.name, {})
                 if not isinstance(nested, dict):
                     raise UnreadableText("a value is set and set inside of")
                 nested[option.value.name] = option.value.value
             else:
-                _add(found, option.name, _inner(option.kind, option.value))
+                _add(values, option.name, _inner(option.kind, option.value))
             if not self.at.take(","):
                 self.at.take(";")
-        return found
+        return values
 
     def _list(self) -> list[Any]:
         self.at.need("[")
-        found: list[Any] = []
+        values: list[Any] = []
         while not self.at.take("]"):
-            found.append(_inner(*self._value()))
+            values.append(_inner(*self._value()))
             if not self.at.take(",") and self.at.peek() != "]":
                 raise UnreadableText(f"expected ',' at {self.at.place}")
-        return found
+        return values
 
 
 def _inner(kind: OptionKind, value: Any) -> Any:
     return Primitive(kind, value) if kind in _SIMPLE else value
 
 
-def _add(found: dict[str, Any], name: str, value: Any) -> None:
+def _add(map_values: dict[str, Any], name: str, value: Any) -> None:
     """Values under one name make a list."""
-    if name not in found:
-        found[name] = value
+    if name not in map_values:
+        map_values[name] = value
         return
-    values = found[name] if isinstance(found[name], list) else [found[name]]
-    found[name] = [*values, *(value if isinstance(value, list) else [value])]
+    values = map_values[name] if isinstance(map_values[name], list) else [map_values[name]]
+    map_values[name] = [*values, *(value if isinstance(value, list) else [value])]
 
 
 def plain(value: Any) -> Any:

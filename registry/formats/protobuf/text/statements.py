@@ -336,11 +336,11 @@ class Cursor:
             texts.append(match.group(1) if match.group(1) is not None else match.group(2))
             if self.at_end() or not self.is_string():
                 break
-        escapes = [found for text in texts for found in _ESCAPE.finditer(text)]
+        escapes = [escape for text in texts for escape in _ESCAPE.finditer(text)]
         return StringValue(
             "".join(_ESCAPE.sub(_unescaped, text) for text in texts),
             " ".join(sources),
-            is_exact=all(_is_exact(found) for found in escapes),
+            is_exact=all(_is_exact(escape) for escape in escapes),
         )
 
 

@@ -72,28 +72,28 @@ _MAX_EXPONENT: Final = 40
 
 def stored_text(file: FileStatements) -> str:
     """The text that a registration stores."""
-    return "".join(_Writer(None).file(file))
+    return "".join(_StatementWriter(None).file(file))
 
 
 def bare_text(file: FileStatements) -> str:
     """The text without extensions and custom options, those of the server itself aside."""
-    return "".join(_Writer(None, is_bare=True).file(file))
+    return "".join(_StatementWriter(None, is_bare=True).file(file))
 
 
 def normal_text(file: FileStatements, names: Names) -> str:
     """The text that a registration with `normalize` stores. Raises InvalidSchema for a type that `names` lack."""
-    return "".join(_Writer(names).file(file))
+    return "".join(_StatementWriter(names).file(file))
 
 
 def value_text(option: Option) -> str:
     """The value of an option, and of the last part of its name, in one line."""
     while option.kind == "option":
         option = option.value
-    lines = _Writer(None).value(option.kind, option.value).split("\n")
+    lines = _StatementWriter(None).value(option.kind, option.value).split("\n")
     return " ".join(line.strip() for line in lines)
 
 
-class _Writer:
+class _StatementWriter:
     def __init__(self, names: Names | None, *, is_bare: bool = False) -> None:
         self._names = names
         self._is_bare = is_bare
@@ -207,13 +207,13 @@ class _Writer:
     def _grouped(self, extends: list[Extend]) -> list[Extend]:
         if self._names is None:
             return extends
-        found: dict[str, Extend] = {}
+        by_name: dict[str, Extend] = {}
         for extend in extends:
             name = self._type(extend.name)
-            same = found.setdefault(name, Extend(name))
+            same = by_name.setdefault(name, Extend(name))
             same.fields += extend.fields
             same.groups += extend.groups
-        return list(found.values())
+        return list(by_name.values())
 
     def _extend(self, extend: Extend) -> str:
         fields = [self._field(field) for field in self._by_number(extend.fields)]
@@ -253,10 +253,10 @@ class _Writer:
         """A type's name; in the normal form its full one with a leading dot."""
         if self._names is None:
             return name
-        found = self._names.type(name, self._scope)
-        if found is None:
+        full_name = self._names.type(name, self._scope)
+        if full_name is None:
             raise InvalidSchema(f"Could not resolve type: {name[:200]}")
-        return f".{found}"
+        return f".{full_name}"
 
     def _field(self, field: FieldStatement) -> str:
         label, kind = field.label, field.type
@@ -281,8 +281,8 @@ class _Writer:
             parts = {part.name: part.type for part in entry.fields}
             kind = f"map<{parts.get('key')}, {parts.get('value')}>"
         key, value = kind[4:-1].split(", ", 1)
-        found = names.type(value, self._scope)
-        return "", f"map<{key}, {f'.{found}' if found else value}>"
+        full_name = names.type(value, self._scope)
+        return "", f"map<{key}, {f'.{full_name}' if full_name else value}>"
 
     # -- options -------------------------------------------------------------------------------------------------------
 
@@ -323,13 +323,13 @@ class _Writer:
         return "{\n" + _listed([f"{name}: {self._inside(item)}" for name, item in items]) + "}"
 
     def _normal_items(self, items: list[tuple[str, Any]], names: Names) -> list[tuple[str, Any]]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, item in items:
             if isinstance(item, list) and not item:
                 continue
             full_name = names.extension(name[1:-1], self._scope) if name.startswith("[") else None
-            found.setdefault(f"[{full_name}]" if full_name else name, item)
-        return sorted(found.items())
+            values.setdefault(f"[{full_name}]" if full_name else name, item)
+        return sorted(values.items())
 
     def _inside(self, value: Any) -> str:
         """A value inside of an aggregate one."""
@@ -407,7 +407,7 @@ def _block(head: str, sections: Sequence[Sequence[str]]) -> str:
 
 def _listed(items: Sequence[str]) -> str:
     last = len(items) - 1
-    return "".join(_indented(f"{item}," if place < last else item) for place, item in enumerate(items))
+    return "".join(_indented(f"{item}," if index < last else item) for index, item in enumerate(items))
 
 
 def _indented(text: str) -> str:
