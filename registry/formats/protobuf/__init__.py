@@ -37,7 +37,7 @@ from registry.formats.protobuf.text.name_resolution import documents
 from registry.formats.protobuf.text.printer import print_file
 from registry.formats.protobuf.text.self_contained import self_contained
 from registry.formats.protobuf.text.stored_text import bare_text, normal_text, stored_text
-from registry.formats.protobuf.unseen import warnings
+from registry.formats.protobuf.verdict import warnings
 from registry.formats.tags import EntityTags, TagChange
 
 

@@ -15,10 +15,9 @@ from registry.formats.base import Answer, Incompatibility, Truth, Witness
 from registry.formats.protobuf.compiler import KNOWN_NAMES
 from registry.formats.protobuf.dynamic_messages import Codec, Covering, NoDatum, decode_error
 from registry.formats.protobuf.findings import FindingAnchor, SchemaPointer, finding, has_unnamed, rule_of, sides_of
-from registry.formats.protobuf.model import Field, Message, Oneof, Schema
+from registry.formats.protobuf.model import Field, Message, Oneof, Schema, is_reinterpreted
 from registry.formats.protobuf.resolution import ValueComparison
 from registry.formats.protobuf.rules import RULES
-from registry.formats.protobuf.well_known import is_reinterpreted
 
 
 @dataclass(frozen=True, slots=True)

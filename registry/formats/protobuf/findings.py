@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.formats.base import Incompatibility, Severity, Witness
-from registry.formats.protobuf.model import GROUPS, Enum, Field, Message, full_label, is_narrowing, type_label
+from registry.formats.protobuf.model import (
+    GROUPS,
+    Enum,
+    Field,
+    Message,
+    full_label,
+    is_narrowing,
+    is_reinterpreted,
+    type_label,
+)
 from registry.formats.protobuf.rules import RULES
-from registry.formats.protobuf.well_known import is_reinterpreted
 
 
 @dataclass(frozen=True, slots=True)

@@ -311,3 +311,19 @@ def message_of(schema: Schema, like: Message | None) -> Message | None:
 def message_of_name(schema: Schema, local_name: str) -> Message | None:
     """The schema's own message of a name without the package."""
     return next((m for m in schema.messages.values() if m.source is None and m.local_name == local_name), None)
+
+
+_PACKAGES: Final = ("google.protobuf.", "google.type.", "confluent.type.")
+# A wrapper means its value alone: what becomes of that is seen in the data.
+_WRAPPERS: Final = frozenset(
+    f"google.protobuf.{kind}Value"
+    for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+
+
+def is_reinterpreted(theirs: Message, ours: Message) -> bool:
+    """Whether both are well-known types, and the reader's means something else than the writer's."""
+    names = theirs.full_name, ours.full_name
+    return (
+        names[0] != names[1] and all(name.startswith(_PACKAGES) for name in names) and not _WRAPPERS.issuperset(names)
+    )

@@ -13,8 +13,7 @@ from google.protobuf.message import Message as Datum
 from registry.errors import InvalidDatum
 from registry.formats.base import FieldOutcome, Outcome, Resolution
 from registry.formats.protobuf.dynamic_messages import Codec, decode_error, plain_json, root_of
-from registry.formats.protobuf.model import Enum, Field, Message, Schema, full_label, type_label
-from registry.formats.protobuf.well_known import is_reinterpreted
+from registry.formats.protobuf.model import Enum, Field, Message, Schema, full_label, is_reinterpreted, type_label
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ are compared where a field holds them. Facts learnt from its public source: `Sch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from registry.formats.base import Incompatibility, Judgement
+from registry.formats.base import Incompatibility, Judgement, Truth
 from registry.formats.protobuf.findings import (
     FindingAnchor,
     SchemaPointer,
@@ -261,3 +261,20 @@ def _oneof_anchor(writer: Message, reader: Message, oneof: Oneof, location: str)
 
 def _package(file: object) -> str:
     return "/package" if getattr(file, "package", "") else ""
+
+
+# Breaks of the established check that stay true of the meaning where all values survive.
+_OF_MEANING: Final = frozenset({"PACKAGE_CHANGED", "FIELD_NAMED_TYPE_CHANGED", "ONEOF_FIELD_REMOVED"})
+
+
+def warnings(reader: Schema, writer: Schema, truth: Truth) -> tuple[Incompatibility, ...]:
+    """The warnings of a pair; of a break none where the data say more of the same place."""
+    judgement = judge(reader, writer)
+    shown = {_position_key(item) for item in truth.findings}
+    breaks = (item for item in judgement.breaks if item.rule in _OF_MEANING and _position_key(item) not in shown)
+    hazards = (item for item in judgement.hazards if item.severity == "warning")
+    return (*(replace(item, severity="warning") for item in breaks), *hazards)
+
+
+def _position_key(item: Incompatibility) -> tuple[str | None, ...]:
+    return item.reader_pointer, item.reader_source, item.writer_pointer, item.writer_source
