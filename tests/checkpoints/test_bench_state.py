@@ -62,7 +62,7 @@ def test_row_statistics_are_held_against_sparks_own_count(spark_remote: str, mon
     ]
     for count, statistics in zip(rows[::2], rows[1::2], strict=True):
         assert statistics.goal == pytest.approx(count.seconds / 0.8)
-        assert "of the count's rate" in statistics.said
+        assert "of the count's rate" in statistics.note
 
 
 @pytest.mark.spark

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -45,7 +46,6 @@ from registry.drift.scan import runner
 from registry.drift.scan.runner import perform_scan
 from registry.drift.sources import kafka
 from registry.errors import InvalidSource
-from registry.pipeline import run as slice_reading
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.pipeline.topics import USER, fill, framed, make_topic, string
@@ -318,7 +318,8 @@ def test_a_broker_that_goes_away_before_anything_was_read_is_waited_for(
 
 def away_after(monkeypatch: pytest.MonkeyPatch, number: int, stop: Callable[[], None]) -> None:
     """Stop the broker before a scan reads its slice of that number."""
-    read, left = slice_reading._read_slice, [number]
+    module = import_module("registry.pipeline.run")  # the package has a function of that name
+    read, left = module._read_slice, [number]
 
     def reading(*args: Any) -> Any:
         if left[0] == 0:
@@ -326,7 +327,7 @@ def away_after(monkeypatch: pytest.MonkeyPatch, number: int, stop: Callable[[], 
         left[0] -= 1
         return read(*args)
 
-    monkeypatch.setattr(slice_reading, "_read_slice", reading)
+    monkeypatch.setattr(module, "_read_slice", reading)
 
 
 @pytest.fixture
