@@ -54,19 +54,19 @@ class ReadCache:
         self._checkpoints: OrderedDict[tuple[str, str], tuple[Listings, Checkpoint]] = OrderedDict()
         self._contents: OrderedDict[tuple[str, tuple[str, ...], int, str], bytes] = OrderedDict()
 
-    def checkpoint(self, path: str, given: str) -> tuple[Listings, Checkpoint] | None:
+    def checkpoint(self, path: str, spelling: str) -> tuple[Listings, Checkpoint] | None:
         """What the last reading of `path`, written as `given`, saw and gave."""
         with self._lock:
-            found = self._checkpoints.get((path, given))
-            if found is not None:
-                self._checkpoints.move_to_end((path, given))
-            return found
+            entry = self._checkpoints.get((path, spelling))
+            if entry is not None:
+                self._checkpoints.move_to_end((path, spelling))
+            return entry
 
-    def keep_checkpoint(self, path: str, given: str, listings: Listings, checkpoint: Checkpoint) -> None:
+    def keep_checkpoint(self, path: str, spelling: str, listings: Listings, checkpoint: Checkpoint) -> None:
         """Remember a reading."""
         with self._lock:
-            self._checkpoints[path, given] = (listings, checkpoint)
-            self._checkpoints.move_to_end((path, given))
+            self._checkpoints[path, spelling] = (listings, checkpoint)
+            self._checkpoints.move_to_end((path, spelling))
             while len(self._checkpoints) > self._most:
                 self._checkpoints.popitem(last=False)
 
@@ -74,10 +74,10 @@ class ReadCache:
         """The bytes of a file that has the same size and stamp as when it was read."""
         key = (path, parts, entry.size, entry.stamp)
         with self._lock:
-            found = self._contents.get(key)
-            if found is not None:
+            data = self._contents.get(key)
+            if data is not None:
                 self._contents.move_to_end(key)
-            return found
+            return data
 
     def keep_content(self, path: str, parts: tuple[str, ...], entry: Entry, content: bytes) -> None:
         """Remember a file of at most MAX_CONTENT bytes."""
@@ -160,9 +160,9 @@ class CheckpointFiles:
     def entries(self, *parts: str) -> tuple[Entry, ...]:
         """What a folder holds, by name; nothing when it isn't there. Raises InvalidCheckpoint above MAX_ENTRIES."""
         self._check_time()
-        found = self._folder.entries(_names(parts), self.shown(*parts))
-        self._listings.setdefault(parts, found)
-        return found
+        entries = self._folder.entries(_names(parts), self.shown(*parts))
+        self._listings.setdefault(parts, entries)
+        return entries
 
     def fetch(self, *parts: str, names: Iterable[str], limit: int) -> None:
         """Say that these files of a folder are read next: an object store gives them together. Those that a cache has
@@ -189,14 +189,14 @@ class CheckpointFiles:
                 f"the checkpoint's metadata has more than {self._patience.total_bytes} bytes; no query's has",
                 file=shown,
             )
-        known = self._listed(parts)
-        if self._cache and known and known.size == len(content):
-            self._cache.keep_content(self.cache_name, parts, known, content)
+        entry = self._listed(parts)
+        if self._cache and entry and entry.size == len(content):
+            self._cache.keep_content(self.cache_name, parts, entry, content)
         return content
 
     def _cached(self, parts: tuple[str, ...]) -> bytes | None:
-        known = self._listed(parts) if self._cache else None
-        return self._cache.content(self.cache_name, parts, known) if self._cache and known else None
+        entry = self._listed(parts) if self._cache else None
+        return self._cache.content(self.cache_name, parts, entry) if self._cache and entry else None
 
     def _listed(self, parts: tuple[str, ...]) -> Entry | None:
         """The entry of a file whose folder was listed before."""

@@ -55,20 +55,20 @@ def parse_location(text: str, protocols: Iterable[str] = (LOCAL,)) -> Location:
         raise InvalidCheckpoint(f"a checkpoint's path has 1 to {MAX_TEXT} characters, none of them a null")
     if "::" in text:
         raise InvalidCheckpoint("chained addresses (with ::) aren't read; name the folder of the checkpoint itself")
-    found = _SCHEME.fullmatch(text)
-    if found is None and not text.startswith("/"):
+    match = _SCHEME.fullmatch(text)
+    if match is None and not text.startswith("/"):
         raise InvalidCheckpoint("a checkpoint's path begins with / or with the protocol of an object store")
-    written, rest = (found["protocol"].lower(), found["rest"]) if found else (LOCAL, text)
+    written, rest = (match["protocol"].lower(), match["rest"]) if match else (LOCAL, text)
     protocol = FILE_SYSTEMS.get(written)
-    allowed = sorted({FILE_SYSTEMS[each] for each in protocols if each in FILE_SYSTEMS})
+    allowed = sorted({FILE_SYSTEMS[protocol_name] for protocol_name in protocols if protocol_name in FILE_SYSTEMS})
     if protocol is None or protocol not in allowed:
         raise InvalidCheckpoint(_refusal(written, protocol is not None, allowed))
     return _local("/" + rest.lstrip("/")) if protocol == LOCAL else _object(protocol, rest)
 
 
-def _refusal(written: str, known: bool, allowed: list[str]) -> str:
+def _refusal(written: str, is_supported: bool, allowed: list[str]) -> str:
     listed = ", ".join(allowed) or "none"
-    if known:
+    if is_supported:
         cure = "who runs this service can allow it with SCHEMADESK_CHECKPOINT_PROTOCOLS"
     else:
         cure = "copy the checkpoint's metadata, offsets, commits and state folders to one that is"
@@ -101,8 +101,8 @@ def _object(protocol: str, rest: str) -> Location:
 def location_of_root(root: str | os.PathLike[str]) -> Location:
     """An allowed root as a location: an address as it is written, a local folder with its links followed."""
     text = os.fspath(root)
-    found = _SCHEME.fullmatch(text)
-    if found is not None and FILE_SYSTEMS.get(found["protocol"].lower(), LOCAL) != LOCAL:
+    match = _SCHEME.fullmatch(text)
+    if match is not None and FILE_SYSTEMS.get(match["protocol"].lower(), LOCAL) != LOCAL:
         return parse_location(text, FILE_SYSTEMS)
     return Location(LOCAL, str(Path(text).resolve()))
 
@@ -131,9 +131,9 @@ def as_spark_opens(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> 
     if location.protocol == LOCAL:
         return path
     for root in spark_roots:
-        found = _SCHEME.fullmatch(os.fspath(root))
-        if found is not None and location.is_below(location_of_root(root)):
-            return f"{found['protocol'].lower()}://{location.path}"
+        match = _SCHEME.fullmatch(os.fspath(root))
+        if match is not None and location.is_below(location_of_root(root)):
+            return f"{match['protocol'].lower()}://{location.path}"
     return location.text
 
 
@@ -191,13 +191,13 @@ class Folder(Protocol):
         ...
 
 
-def listed(found: Iterable[Entry], shown: str) -> tuple[Entry, ...]:
+def listed(listing: Iterable[Entry], shown: str) -> tuple[Entry, ...]:
     """Entries by name, without hidden files and checksums; raises InvalidCheckpoint above MAX_ENTRIES."""
-    entries = list(islice(found, MAX_ENTRIES + 1))
+    entries = list(islice(listing, MAX_ENTRIES + 1))
     if len(entries) > MAX_ENTRIES:
         raise InvalidCheckpoint(f"{shown} holds more than {MAX_ENTRIES} files; no checkpoint does")
-    kept = (entry for entry in entries if not entry.name.startswith(".") and not entry.name.endswith(".crc"))
-    return tuple(sorted(kept, key=lambda entry: entry.name))
+    visible = (entry for entry in entries if not entry.name.startswith(".") and not entry.name.endswith(".crc"))
+    return tuple(sorted(visible, key=lambda entry: entry.name))
 
 
 def too_large(shown: str, size: int, limit: int) -> InvalidCheckpoint:

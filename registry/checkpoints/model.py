@@ -188,18 +188,18 @@ class Checkpoint:
     @property
     def budgets(self) -> tuple[Budget, ...]:
         """Spark's limits on evolutions, used and left; none for operators whose state can't evolve."""
-        found = []
+        items = []
         for operator in self.operators:
             for variable in operator.variables:
                 if operator.evolvable and variable.removed_at is None:
                     used = variable.value_schemas_used
-                    found.append(
+                    items.append(
                         Budget("value_schemas", operator.number, variable.name, used, self.limits.value_schemas)
                     )
             if operator.schema_files:
                 used = operator.schema_files
-                found.append(Budget("schema_files", operator.number, None, used, self.limits.schema_files))
-        return tuple(found)
+                items.append(Budget("schema_files", operator.number, None, used, self.limits.schema_files))
+        return tuple(items)
 
 
 # prefix of a family's name → what it is for; {0} is the rest of the name
@@ -263,7 +263,8 @@ def observe_schemas(checkpoint: Checkpoint) -> list[Observation]:
         for variable in operator.variables:
             observed += _versions(operator, variable)
     observed += [
-        StateLimit(each.limit, each.operator, each.variable, each.used, each.allowed) for each in checkpoint.budgets
+        StateLimit(budget.limit, budget.operator, budget.variable, budget.used, budget.allowed)
+        for budget in checkpoint.budgets
     ]
     return observed
 

@@ -150,8 +150,8 @@ def read_checkpoint(
     RemoteUnavailable and AddressRefused.
     """
     roots = tuple(allowed_roots)
-    if cache is not None and (known := _unchanged(path, roots, store, cache, patience)) is not None:
-        return known
+    if cache is not None and (unchanged := _unchanged(path, roots, store, cache, patience)) is not None:
+        return unchanged
     files = CheckpointFiles(path, roots, store=store, cache=cache, patience=patience)
     checkpoint = _read(files, path)
     if cache is not None:
@@ -168,10 +168,10 @@ def _unchanged(
 ) -> Checkpoint | None:
     """What was read last, if every folder that was listed for it has the same entries, of the same size and stamp."""
     files = CheckpointFiles(path, roots, store=store, patience=patience)
-    known = cache.checkpoint(files.cache_name, path)
-    if known is None:
+    cached = cache.checkpoint(files.cache_name, path)
+    if cached is None:
         return None
-    listings, checkpoint = known
+    listings, checkpoint = cached
     return checkpoint if all(files.entries(*parts) == before for parts, before in listings.items()) else None
 
 
@@ -189,7 +189,7 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
         problems.append(f"settings of the oldest {log.left_out} batches weren't read: offsets holds too many files")
     read = [_operator(files, folder, encoding, runs, problems) for folder in operator_folders(files)]
     if not numbers:
-        problems = [each for each in problems if not each.startswith("operator ")]  # they are being written
+        problems = [problem for problem in problems if not problem.startswith("operator ")]  # they are being written
     query_id = read_query_id(files)
     stops = (
         log_stops(files, numbers, query_id, log.newest) if read or not numbers else ()
@@ -264,7 +264,7 @@ def _operator(
 
 
 def _name_by_form(families: Mapping[str, list[tuple[StoredSchemas, Family]]], settings: Mapping[str, str]) -> str:
-    schemas = {name: (known[-1][1].key_schema, known[-1][1].value_schema) for name, known in families.items()}
+    schemas = {name: (versions[-1][1].key_schema, versions[-1][1].value_schema) for name, versions in families.items()}
     return operator_by_form(families, schemas, settings)
 
 
@@ -278,7 +278,7 @@ def _made(
     evolving = info.name in EVOLVING
     if evolving and UNUSED_DEFAULT not in info.variables:
         families = {name: versions for name, versions in families.items() if name != UNUSED_DEFAULT}
-    known = [(name, versions) for name, versions in families.items() if internal_meaning(name) is None]
+    own_families = [(name, versions) for name, versions in families.items() if internal_meaning(name) is None]
     removed = _removed(history)
     return Operator(
         number=info.number,
@@ -287,7 +287,8 @@ def _made(
         partitions=max((store.partitions for store in info.stores), default=0),
         time_mode=info.time_mode,
         variables=tuple(
-            _variable(name, versions, info, removed.get(name), runs if evolving else ()) for name, versions in known
+            _variable(name, versions, info, removed.get(name), runs if evolving else ())
+            for name, versions in own_families
         ),
         internal=tuple(
             InternalFamily(name, internal_meaning(name) or "") for name in families if internal_meaning(name)
@@ -312,9 +313,9 @@ def _families(history: list[StoredSchemas]) -> dict[str, list[tuple[StoredSchema
     families: dict[str, list[tuple[StoredSchemas, Family]]] = {}
     for stored in history:
         for family in stored.content.families:
-            seen = families.setdefault(family.name, [])
-            if not seen or seen[-1][1] != family:
-                seen.append((stored, family))
+            versions = families.setdefault(family.name, [])
+            if not versions or versions[-1][1] != family:
+                versions.append((stored, family))
     return families
 
 
@@ -341,7 +342,7 @@ def _variable(
         label=label,
         kind=KINDS.get(spark_kind, kind),
         ttl=wrapped,
-        versions=tuple(_version(number, *each, runs) for number, each in enumerate(versions, start=1)),
+        versions=tuple(_version(number, *version, runs) for number, version in enumerate(versions, start=1)),
         removed_at=removed_at,
     )
 
@@ -354,7 +355,10 @@ def _removed(history: list[StoredSchemas]) -> dict[str, int | None]:
 
 def _version(number: int, stored: StoredSchemas, family: Family, runs: tuple[SettingsRun, ...]) -> SchemaVersion:
     at = stored.batch
-    run = next((each for each in runs if at is not None and each.first_batch <= at <= each.last_batch), None)
+    run = next(
+        (candidate for candidate in runs if at is not None and candidate.first_batch <= at <= candidate.last_batch),
+        None,
+    )
     key = family.key_schema
     if family.user_key is not None:
         key = _inner(key, "key") or key  # map state: struct<key, userKey>

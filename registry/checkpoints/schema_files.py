@@ -49,7 +49,7 @@ class SchemaFile:
 
 def parse_schema_file(content: bytes, where: str) -> SchemaFile:
     """The families of a schema file; raises InvalidCheckpoint that names `where`, the byte and what was expected."""
-    reader = _Reader(content, where)
+    reader = _SchemaFileReader(content, where)
     version = reader.text("the format's version")
     if version == "v1":
         families: tuple[Family, ...] = (_single(reader.text("the key schema"), reader.text("the value schema"), where),)
@@ -70,12 +70,12 @@ def _single(key: str, value: str, where: str) -> Family:
     return Family("default", 0, _struct(key, where), 0, _struct(value, where), "", None)
 
 
-def _families(reader: _Reader, where: str) -> tuple[Family, ...]:
+def _families(reader: _SchemaFileReader, where: str) -> tuple[Family, ...]:
     count = reader.number("the number of column families", 0, MAX_FAMILIES)
-    found: dict[str, Family] = {}
+    families: dict[str, Family] = {}
     for _ in range(count):
         name = reader.text("a column family's name")
-        if name in found:
+        if name in families:
             raise InvalidCheckpoint(f"{where} holds the column family {name[:80]!r} twice", file=where)
         key_id, key = reader.short("a key schema's id"), reader.chunked("a key schema")
         value_id, value = reader.short("a value schema's id"), reader.chunked("a value schema")
@@ -84,7 +84,7 @@ def _families(reader: _Reader, where: str) -> tuple[Family, ...]:
         if encoder_type is None:
             raise InvalidCheckpoint(f"{where} holds a key encoder that is no JSON: {encoder[:80]!r}", file=where)
         has_user_key = user_key.strip("{ }") != ""  # Spark writes braces around blanks where there is none
-        found[name] = Family(
+        families[name] = Family(
             name=name,
             key_id=key_id,
             key_schema=_struct(key, where),
@@ -93,10 +93,10 @@ def _families(reader: _Reader, where: str) -> tuple[Family, ...]:
             key_encoder=encoder_type,
             user_key=_struct(user_key, where) if has_user_key else None,
         )
-    return tuple(found.values())
+    return tuple(families.values())
 
 
-class _Reader:
+class _SchemaFileReader:
     """Takes values off the front of a file's bytes, never past their end."""
 
     def __init__(self, content: bytes, where: str) -> None:
@@ -140,9 +140,9 @@ class _Reader:
         self._at = end
         return taken
 
-    def _damaged(self, expected: str, found: str) -> InvalidCheckpoint:
+    def _damaged(self, expected: str, actual: str) -> InvalidCheckpoint:
         return InvalidCheckpoint(
-            f"{self._where} is damaged at byte {self._at}: expected {expected}, found {found}",
+            f"{self._where} is damaged at byte {self._at}: expected {expected}, found {actual}",
             file=self._where,
             byte=self._at,
         )
@@ -241,19 +241,19 @@ def looks_like_a_checkpoint(entries: Iterable[Entry]) -> bool:
     return kinds.get("metadata") is False and kinds.get("offsets") is True
 
 
-def require_checkpoint(files: CheckpointFiles, given: str) -> None:
+def require_checkpoint(files: CheckpointFiles, path: str) -> None:
     """Raise InvalidCheckpoint, saying what was looked for and what was found, unless this is a query's checkpoint."""
     if not files.is_folder():
-        raise InvalidCheckpoint(f"there is no folder {given[:300]}", looked_for=list(LOOKED_FOR), found=[])
+        raise InvalidCheckpoint(f"there is no folder {path[:300]}", looked_for=list(LOOKED_FOR), found=[])
     entries = files.entries()
     if looks_like_a_checkpoint(entries):
         return
     names = [entry.name for entry in entries]
-    found = ", ".join(name[:60] for name in names[:8]) or "nothing"
+    listed = ", ".join(name[:60] for name in names[:8]) or "nothing"
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     raise InvalidCheckpoint(
-        f"{given[:300]} is no checkpoint: looked for the file metadata and the folder offsets, "
-        f"found {found}{more}; {_cure(set(names))}",
+        f"{path[:300]} is no checkpoint: looked for the file metadata and the folder offsets, "
+        f"found {listed}{more}; {_cure(set(names))}",
         looked_for=list(LOOKED_FOR),
         found=names[:50],
     )
@@ -281,7 +281,7 @@ def operator_folders(files: CheckpointFiles) -> list[str]:
 def operator_history(files: CheckpointFiles, operator: str, store: str) -> list[StoredSchemas]:
     """The schema files (v3) of an operator's store, ascending by batch; empty where Spark keeps no history."""
     folder = ("state", operator, "_stateSchema", store)
-    found = []
+    schema_files = []
     entries = files.entries(*folder)
     names = [entry.name for entry in entries if SCHEMA_FILE_NAME.fullmatch(entry.name)]
     files.fetch(*folder, names=names, limit=SCHEMA_FILE_LIMIT)
@@ -294,10 +294,10 @@ def operator_history(files: CheckpointFiles, operator: str, store: str) -> list[
             content = files.read(*folder, entry.name, limit=SCHEMA_FILE_LIMIT)
         except Missing:  # the running query removed it meanwhile
             continue
-        found.append(
+        schema_files.append(
             StoredSchemas(int(match["batch"]), entry.written_at, entry.name, parse_schema_file(content, where))
         )
-    return sorted(found, key=lambda stored: (stored.batch or 0, stored.name))
+    return sorted(schema_files, key=lambda stored: (stored.batch or 0, stored.name))
 
 
 def partition_stores(files: CheckpointFiles, operator: str) -> list[str]:
@@ -336,7 +336,13 @@ def _partitions(files: CheckpointFiles, operator: str) -> list[str]:
 def missing_schema_files(info: OperatorInfo, store: str, present: list[StoredSchemas]) -> list[str]:
     """Names of schema files that the operator's metadata points to and that aren't there."""
     names = {stored.name for stored in present}
-    return [name for known in info.stores if known.name == store for name in known.schema_files if name not in names]
+    return [
+        name
+        for store_info in info.stores
+        if store_info.name == store
+        for name in store_info.schema_files
+        if name not in names
+    ]
 
 
 def _is_number(name: str) -> bool:

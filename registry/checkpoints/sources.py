@@ -48,11 +48,11 @@ def query_sources(files: CheckpointFiles, offsets: Mapping[str, str]) -> tuple[Q
 
     A sink isn't in a checkpoint's metadata. A source that had nothing yet is looked up where it keeps its beginning.
     """
-    found = []
+    sources = []
     for name, text in list(offsets.items())[:MAX_SOURCES]:
-        known = text if text != NO_OFFSET else _beginning(files, name)
-        found.append(_source(name, known))
-    return tuple(found)
+        offset = text if text != NO_OFFSET else _beginning(files, name)
+        sources.append(_source(name, offset))
+    return tuple(sources)
 
 
 def _source(name: str, text: str | None) -> QuerySource:

@@ -159,14 +159,14 @@ def _digest(source: Source) -> str:
             digest.update(b"%d:" % len(data) + data)
 
     add(source.text, len(source.references))
-    seen = set()
+    visited = set()
     stack = list(reversed(source.references))
     while stack:
         node = stack.pop()
         key = (node.name, node.subject, node.version, node.text)
         add(node.name, node.subject, node.version, len(node.references))
-        if key not in seen:
-            seen.add(key)
+        if key not in visited:
+            visited.add(key)
             add(node.text)
             stack.extend(reversed(node.references))
     return digest.hexdigest()

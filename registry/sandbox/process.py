@@ -113,12 +113,12 @@ class ChildProcess:
         deadline = time.monotonic() + seconds
         self.jobs += 1
         self._write(len(job).to_bytes(LENGTH_BYTES, "big") + job, deadline)
-        answer = self._read(deadline)
-        if not isinstance(answer, dict):
+        reply = self._read(deadline)
+        if not isinstance(reply, dict):
             self._kill()
             raise ChildEnded("crash", "its answer is none")
-        self.is_fit = answer.get("retire") is False and self.jobs < self._limits.jobs
-        return answer
+        self.is_fit = reply.get("retire") is False and self.jobs < self._limits.jobs
+        return reply
 
     def end(self) -> None:
         """Ends it and removes what it left."""
@@ -186,13 +186,13 @@ class ChildProcess:
             return ChildEnded("crash", "it closed its pipe")
         self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(self._errors.tell() - _LAST_WORDS, 0))
-        words = self._errors.read().decode("utf-8", "replace").strip()
+        error_text = self._errors.read().decode("utf-8", "replace").strip()
         if status == -signal.SIGXCPU:
             return ChildEnded("processor")
-        if any(sign in words for sign in _OUT_OF_MEMORY):
-            return ChildEnded("memory", words)
+        if any(sign in error_text for sign in _OUT_OF_MEMORY):
+            return ChildEnded("memory", error_text)
         name = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return ChildEnded("crash", f"{name} {words}".strip())
+        return ChildEnded("crash", f"{name} {error_text}".strip())
 
     def _kill(self) -> None:
         if self._process.poll() is None:

@@ -38,9 +38,9 @@ class Token:
     value: str
     at: int
 
-    def is_word(self, *words: str) -> bool:
+    def is_word(self, *keywords: str) -> bool:
         """Whether it is one of these keywords, in any case of letters."""
-        return self.kind == "word" and self.value.upper() in words
+        return self.kind == "word" and self.value.upper() in keywords
 
     def is_sign(self, sign: str) -> bool:
         """Whether it is this sign."""
@@ -56,7 +56,7 @@ def tokens_of(text: str) -> list[Token]:
     """The tokens of a schema, the last of them its end; raises InvalidSchema with the place of what is no token."""
     if len(text) > MAX_TEXT:
         raise InvalidSchema(f"the schema has more than {MAX_TEXT:,} characters")
-    found: list[Token] = []
+    tokens: list[Token] = []
     at = 0
     while at < len(text):
         space = _SPACE.match(text, at)
@@ -64,9 +64,9 @@ def tokens_of(text: str) -> list[Token]:
             at = space.end()
             continue
         token, at = _token(text, at)
-        found.append(token)
-    found.append(Token("end", "", len(text)))
-    return found
+        tokens.append(token)
+    tokens.append(Token("end", "", len(text)))
+    return tokens
 
 
 def problem(text: str, at: int, message: str) -> InvalidSchema:
@@ -82,9 +82,9 @@ def _token(text: str, at: int) -> tuple[Token, int]:
     quoted = _QUOTED.match(text, at)
     if quoted:
         return Token("quoted", quoted[1].replace("``", "`"), at), quoted.end()
-    given = _TEXT.match(text, at)
-    if given:
-        return Token("text", _unescaped(given), at), given.end()
+    literal = _TEXT.match(text, at)
+    if literal:
+        return Token("text", _unescaped(literal), at), literal.end()
     word = _WORD.match(text, at)
     if word:
         is_number = _NUMBER.fullmatch(word[0]) is not None
@@ -96,17 +96,17 @@ def _token(text: str, at: int) -> tuple[Token, int]:
     raise problem(text, at, f"{text[at]!r} can't stand in a schema outside of backticks")
 
 
-def _unescaped(given: re.Match[str]) -> str:
-    is_single = given["single"] is not None
-    body = given["single"] if is_single else given["double"]
-    if given["raw"]:
+def _unescaped(literal: re.Match[str]) -> str:
+    is_single = literal["single"] is not None
+    body = literal["single"] if is_single else literal["double"]
+    if literal["raw"]:
         return body
     quote = "'" if is_single else '"'
     return _ESCAPE.sub(_escaped, body.replace(quote * 2, quote))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    short, long, octal, char = found.groups()
+def _escaped(match: re.Match[str]) -> str:
+    short, long, octal, char = match.groups()
     if short or long:
         number = int(short or long, 16)
         return chr(number) if number <= 0x10FFFF else "\ufffd"
@@ -150,7 +150,7 @@ def parse_ddl(text: str) -> dict[str, Any]:
 
     Both forms are taken: a list of columns, and `STRUCT<…>`. Raises InvalidSchema with line and column.
     """
-    reader = _Reader(text)
+    reader = _DdlParser(text)
     first = reader.next
     if first.kind == "end" and text.strip():
         raise problem(text, 0, "expected a field's name, found comments alone")
@@ -164,7 +164,7 @@ def parse_ddl(text: str) -> dict[str, Any]:
     return struct
 
 
-class _Reader:
+class _DdlParser:
     """Reads one text from its front."""
 
     def __init__(self, text: str) -> None:
@@ -198,13 +198,13 @@ class _Reader:
 
     def columns(self, depth: int, ends: Callable[[Token], bool]) -> list[dict[str, Any]]:
         """Columns up to the token that ends them, which stays; none are fine."""
-        found: list[dict[str, Any]] = []
+        parsed: list[dict[str, Any]] = []
         if ends(self.next):
-            return found
+            return parsed
         while True:
-            found.append(self._column(depth))
+            parsed.append(self._column(depth))
             if not self.next.is_sign(","):
-                return found
+                return parsed
             self.take()
 
     def _column(self, depth: int) -> dict[str, Any]:
@@ -281,8 +281,8 @@ class _Reader:
         self._words(*(("TIME", "ZONE") if without else ("LOCAL", "TIME", "ZONE")))
         return "timestamp_ntz" if without else "timestamp"
 
-    def _words(self, *words: str) -> None:
-        for word in words:
+    def _words(self, *keywords: str) -> None:
+        for word in keywords:
             if not self.next.is_word(word):
                 raise self.wrong(word)
             self.take()
@@ -327,21 +327,21 @@ class _Reader:
 
     def _numbers(self, of: Token, least: int, most: int) -> list[int]:
         """The numbers in parentheses after a type."""
-        found: list[int] = []
+        numbers: list[int] = []
         if self.next.is_sign("("):
             self.take()
             while True:
                 number = self.take()
                 if not (number.kind == "number" and number.value.isdecimal() and len(number.value) <= 9):
                     raise self.wrong("a number", number)
-                found.append(int(number.value))
+                numbers.append(int(number.value))
                 if not self.next.is_sign(","):
                     break
                 self.take()
             self.sign(")")
-        if not least <= len(found) <= most:
-            raise problem(self.text, of.at, f"{of.value.upper()} takes {least} to {most} numbers, found {len(found)}")
-        return found
+        if not least <= len(numbers) <= most:
+            raise problem(self.text, of.at, f"{of.value.upper()} takes {least} to {most} numbers, found {len(numbers)}")
+        return numbers
 
     def _decimal(self, named: Token) -> str:
         numbers = self._numbers(named, 0, 2)
@@ -361,7 +361,7 @@ class _Reader:
         return f"time({numbers[0]})"
 
     def _interval(self) -> str:
-        units = next((each for each in (_YEAR_UNITS, _DAY_UNITS) if self.next.is_word(*each)), None)
+        units = next((candidate for candidate in (_YEAR_UNITS, _DAY_UNITS) if self.next.is_word(*candidate)), None)
         if units is None:
             return "interval"
         first = self.take().value.upper()

@@ -67,22 +67,22 @@ def parse_plan(text: str) -> StatePlan:
         raise invalid(SchemaProblem(error.message, error.pointer), text) from None
 
 
-def read_plan(given: Any) -> StatePlan:
+def read_plan(document: Any) -> StatePlan:
     """The plan in JSON values; raises InvalidSchema that names the place by its JSON Pointer."""
-    values = _keyed(given, "", _KEYS)
+    values = _keyed(document, "", _KEYS)
     variables = tuple(
-        _variable(each, f"/variables/{number}")
-        for number, each in enumerate(_listed(values, "variables", required=True))
+        _variable(entry, f"/variables/{number}")
+        for number, entry in enumerate(_listed(values, "variables", required=True))
     )
     if not variables and not values.get("removed"):
         raise _Misplaced("the plan names no state variable", "/variables")
-    seen: set[str] = set()
-    for number, each in enumerate(variables):
-        if each.name in seen:
-            raise _Misplaced(f"{each.name!r} is there twice", f"/variables/{number}/name")
-        seen.add(each.name)
-    removed = tuple(_name(each, f"/removed/{number}") for number, each in enumerate(_listed(values, "removed")))
-    both = next((number for number, name in enumerate(removed) if name in seen), None)
+    names: set[str] = set()
+    for number, entry in enumerate(variables):
+        if entry.name in names:
+            raise _Misplaced(f"{entry.name!r} is there twice", f"/variables/{number}/name")
+        names.add(entry.name)
+    removed = tuple(_name(entry, f"/removed/{number}") for number, entry in enumerate(_listed(values, "removed")))
+    both = next((number for number, name in enumerate(removed) if name in names), None)
     if both is not None:
         raise _Misplaced(f"{removed[both]!r} is among the variables too", f"/removed/{both}")
     return StatePlan(
@@ -98,13 +98,13 @@ def read_plan(given: Any) -> StatePlan:
     )
 
 
-def read_schema(given: Any, pointer: str) -> Mapping[str, Any]:
+def read_schema(schema: Any, pointer: str) -> Mapping[str, Any]:
     """A schema as StructType JSON values, from DDL, StructType JSON text or its values; raises InvalidSchema."""
     try:
-        if isinstance(given, str) and not given.lstrip().startswith("{"):
-            values: Any = parse_ddl(given)
+        if isinstance(schema, str) and not schema.lstrip().startswith("{"):
+            values: Any = parse_ddl(schema)
         else:
-            values = decode(given, json.JSONDecoder(), _refuse_duplicate) if isinstance(given, str) else given
+            values = decode(schema, json.JSONDecoder(), _refuse_duplicate) if isinstance(schema, str) else schema
         parse_struct(values)
     except _Misplaced:
         raise
@@ -135,28 +135,28 @@ def _refuse_duplicate() -> NoReturn:
     raise InvalidSchema("an object of the plan has the same key twice")
 
 
-def _keyed(given: Any, pointer: str, keys: Sequence[str]) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
-        raise _Misplaced(f"a JSON object is expected, found {_shown(given)}", pointer)
-    unknown = next((key for key in given if key not in keys), None)
+def _keyed(value: Any, pointer: str, keys: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _Misplaced(f"a JSON object is expected, found {_shown(value)}", pointer)
+    unknown = next((key for key in value if key not in keys), None)
     if unknown is not None:
         raise _Misplaced(f"there is no key {str(unknown)[:60]!r} here; the keys are {', '.join(keys)}", pointer)
-    return given
+    return value
 
 
 def _listed(values: Mapping[str, Any], key: str, *, required: bool = False) -> Sequence[Any]:
-    found = values.get(key)
-    if found is None and not required:
+    entries = values.get(key)
+    if entries is None and not required:
         return ()
-    if not isinstance(found, list):
-        raise _Misplaced(f"{key} must be a list, found {_shown(found)}", f"/{key}" if key in values else "")
-    if len(found) > MAX_VARIABLES:
+    if not isinstance(entries, list):
+        raise _Misplaced(f"{key} must be a list, found {_shown(entries)}", f"/{key}" if key in values else "")
+    if len(entries) > MAX_VARIABLES:
         raise _Misplaced(f"more than {MAX_VARIABLES:,} are listed", f"/{key}")
-    return found
+    return entries
 
 
-def _variable(given: Any, pointer: str) -> PlannedState:
-    values = _keyed(given, pointer, _VARIABLE_KEYS)
+def _variable(entry: Any, pointer: str) -> PlannedState:
+    values = _keyed(entry, pointer, _VARIABLE_KEYS)
     name = _name(values.get("name"), f"{pointer}/name" if "name" in values else pointer)
     kind = _one_of(values.get("kind", "value"), KINDS, f"{pointer}/kind")
     if values.get("value_schema") is None:
@@ -180,29 +180,29 @@ def _variable(given: Any, pointer: str) -> PlannedState:
     )
 
 
-def _name(given: Any, pointer: str) -> str:
-    if not isinstance(given, str) or not given.strip() or len(given) > MAX_NAME:
-        raise _Misplaced(f"a variable's name has 1 to {MAX_NAME:,} characters, found {_shown(given)}", pointer)
-    if given.startswith("$"):
-        raise _Misplaced(f"{given[:60]!r} can't be declared: names with $ are Spark's own", pointer)
-    return given
+def _name(name: Any, pointer: str) -> str:
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME:
+        raise _Misplaced(f"a variable's name has 1 to {MAX_NAME:,} characters, found {_shown(name)}", pointer)
+    if name.startswith("$"):
+        raise _Misplaced(f"{name[:60]!r} can't be declared: names with $ are Spark's own", pointer)
+    return name
 
 
-def _ttl(given: Any, pointer: str) -> bool | None:
-    if given is None or isinstance(given, bool):
-        return given
-    if isinstance(given, int) and given >= 0:
-        return given > 0
-    raise _Misplaced(f"ttl is true, false or milliseconds, found {_shown(given)}", pointer)
+def _ttl(ttl: Any, pointer: str) -> bool | None:
+    if ttl is None or isinstance(ttl, bool):
+        return ttl
+    if isinstance(ttl, int) and ttl >= 0:
+        return ttl > 0
+    raise _Misplaced(f"ttl is true, false or milliseconds, found {_shown(ttl)}", pointer)
 
 
-def _settings(given: Any) -> dict[str, str]:
-    if given is None:
+def _settings(entries: Any) -> dict[str, str]:
+    if entries is None:
         return {}
-    if not isinstance(given, Mapping) or len(given) > MAX_SETTINGS:
+    if not isinstance(entries, Mapping) or len(entries) > MAX_SETTINGS:
         raise _Misplaced(f"settings are an object of at most {MAX_SETTINGS} names and values", "/settings")
     made = {}
-    for name, value in given.items():
+    for name, value in entries.items():
         if not isinstance(value, str | int | bool):
             raise _Misplaced(
                 f"{str(name)[:80]!r} is set to {_shown(value)}; a text, number or truth is expected", "/settings"
@@ -211,37 +211,37 @@ def _settings(given: Any) -> dict[str, str]:
     return made
 
 
-def _operator(given: Any) -> int | None:
-    if given is None or (isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 2**31):
-        return given
-    raise _Misplaced(f"operator is the number of a stateful operator, found {_shown(given)}", "/operator")
+def _operator(number: Any) -> int | None:
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**31):
+        return number
+    raise _Misplaced(f"operator is the number of a stateful operator, found {_shown(number)}", "/operator")
 
 
 def _operators(values: Mapping[str, Any]) -> tuple[str, ...] | None:
     if values.get("operators") is None:
         return None
-    known = tuple(sorted(set(OPERATORS.values())))
+    descriptions = tuple(sorted(set(OPERATORS.values())))
     listed = _listed(values, "operators")
-    return tuple(_one_of(each, known, f"/operators/{number}") for number, each in enumerate(listed))
+    return tuple(_one_of(entry, descriptions, f"/operators/{number}") for number, entry in enumerate(listed))
 
 
-def _choice(values: Mapping[str, Any], key: str, known: Sequence[_T]) -> _T | None:
-    return _one_of(values[key], known, f"/{key}") if values.get(key) else None
+def _choice(values: Mapping[str, Any], key: str, choices: Sequence[_T]) -> _T | None:
+    return _one_of(values[key], choices, f"/{key}") if values.get(key) else None
 
 
-def _one_of(given: Any, known: Sequence[_T], pointer: str) -> _T:
-    found = next((each for each in known if each == given), None)
-    if found is None:
-        raise _Misplaced(f"it is one of {', '.join(known)}, not {_shown(given)}", pointer)
-    return found
+def _one_of(value: Any, choices: Sequence[_T], pointer: str) -> _T:
+    choice = next((candidate for candidate in choices if candidate == value), None)
+    if choice is None:
+        raise _Misplaced(f"it is one of {', '.join(choices)}, not {_shown(value)}", pointer)
+    return choice
 
 
-def _shown(given: Any) -> str:
-    if given is None:
+def _shown(value: Any) -> str:
+    if value is None:
         return "nothing"
-    if isinstance(given, str | int | float):
-        return repr(given)[:60]
-    return "a list" if isinstance(given, list) else "an object"
+    if isinstance(value, str | int | float):
+        return repr(value)[:60]
+    return "a list" if isinstance(value, list) else "an object"
 
 
 def plan_as_is(
@@ -260,7 +260,9 @@ def plan_as_is(
     checkpoint = read_checkpoint(path, roots, store=store)
     state = read_state(CheckpointFiles(path, roots, store=store), checkpoint, operator)
     listed = [
-        _present_variable(each) for each in state.operator.variables if each.removed_at is None and each.kind in KINDS
+        _present_variable(variable)
+        for variable in state.operator.variables
+        if variable.removed_at is None and variable.kind in KINDS
     ]
     if not listed:
         raise InvalidCheckpoint(

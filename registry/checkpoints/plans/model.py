@@ -135,7 +135,7 @@ class VariableCheck:
             "user_key": self.user_key,
             "place": self.place,
             "budget": self.budget.to_dict() if self.budget else None,
-            "changes": [each.to_dict() for each in self.changes],
+            "changes": [item.to_dict() for item in self.changes],
         }
 
 
@@ -215,8 +215,8 @@ class StateCheck:
             "error_message": self.error_message,
             "operator": self.operator.to_dict(),
             "files": self.files.to_dict() if self.files else None,
-            "changes": [each.to_dict() for each in self.changes],
-            "variables": [each.to_dict() for each in self.variables],
+            "changes": [item.to_dict() for item in self.changes],
+            "variables": [item.to_dict() for item in self.variables],
             "settings": [{"name": e.name, "value": e.value, "said_by": e.said_by} for e in self.settings],
             "notes": list(self.notes),
             "not_checked": list(self.not_checked),

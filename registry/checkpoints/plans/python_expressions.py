@@ -84,7 +84,7 @@ class Evaluator:
         self._steps += 1
         if self._steps > MAX_STEPS or len(self._pending) > 200:
             raise Unresolved(node, "takes too many steps to work out")
-        if any(each is node for each in self._pending):
+        if any(pending is node for pending in self._pending):
             raise Unresolved(node, "is defined by itself")
         self._pending.append(node)
         try:
@@ -113,18 +113,18 @@ class Evaluator:
         raise Unresolved(node, "is no text, type or name that can be read without running the file")
 
     def _key(self, node: ast.expr, key: ast.expr | None, scope: Scope) -> Any:
-        found = self.value(key, scope) if key is not None else None
-        if not isinstance(found, str):
+        text = self.value(key, scope) if key is not None else None
+        if not isinstance(text, str):
             raise Unresolved(key or node, "is no text")
-        return found
+        return text
 
     def _named(self, node: ast.expr, name: str, scope: Scope | None) -> Any:
         while scope is not None:
             if name in scope.names:
-                found = scope.names[name]
-                if found is None:
+                assigned = scope.names[name]
+                if assigned is None:
                     raise Unresolved(node, f"{name} has no one value here: a parameter, an import, or assigned twice")
-                return self.value(found, scope)
+                return self.value(assigned, scope)
             scope = scope.outer
         raise Unresolved(node, f"{name} isn't assigned in this file")
 
@@ -132,24 +132,24 @@ class Evaluator:
         name = node.attr
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
         if owner and owner in (scope.self_name, "self", "cls") and name in scope.attributes:
-            found = scope.attributes[name]
-            if found is not None:
-                return self.value(found, scope)
+            assigned = scope.attributes[name]
+            if assigned is not None:
+                return self.value(assigned, scope)
             raise Unresolved(node, f"{owner}.{name} has no one value: assigned twice, or out of a parameter")
         if name == "fields":
             struct = self.value(node.value, scope)
             if isinstance(struct, TypeValue) and isinstance(struct.json, dict) and "fields" in struct.json:
-                return [FieldValue(each) for each in struct.json["fields"]]
+                return [FieldValue(field_json) for field_json in struct.json["fields"]]
         raise Unresolved(node, f"what {ast.unparse(node)[:80]} is can't be known without running the file")
 
     def _items(self, items: list[ast.expr], scope: Scope) -> list[Any]:
-        found: list[Any] = []
+        values: list[Any] = []
         for item in items:
             inner = item.value if isinstance(item, ast.Starred) else item
             value = self.value(inner, scope)
-            found += value if isinstance(item, ast.Starred) and isinstance(value, list) else [value]
-            self._bound(item, found)
-        return found
+            values += value if isinstance(item, ast.Starred) and isinstance(value, list) else [value]
+            self._bound(item, values)
+        return values
 
     def _bound(self, node: ast.expr, value: Any) -> None:
         if isinstance(value, str | list) and len(value) > MAX_LENGTH:
@@ -180,14 +180,14 @@ class Evaluator:
             raise Unresolved(node, f"what {name or 'this call'}(…) gives can't be known without running the file")
         return maker(self, node, scope)
 
-    def _arguments(self, node: ast.Call, scope: Scope, *wanted: tuple[str, Any]) -> list[Any]:
+    def _arguments(self, node: ast.Call, scope: Scope, *parameters: tuple[str, Any]) -> list[Any]:
         """The values of a call's arguments, by position or name; a default of _NEEDED must be given."""
         return [
-            self.value(found, scope) if found is not None else default
-            for found, default in zip(
-                arguments(node, *(name for name, _ in wanted)), (d for _, d in wanted), strict=True
+            self.value(argument, scope) if argument is not None else default
+            for argument, default in zip(
+                arguments(node, *(name for name, _ in parameters)), (d for _, d in parameters), strict=True
             )
-            if found is not None or default is not _NEEDED or _missing(node)
+            if argument is not None or default is not _NEEDED or _missing(node)
         ]
 
     def _ddl(self, node: ast.expr, text: Any) -> dict[str, Any]:
@@ -217,13 +217,13 @@ class Evaluator:
     def _struct(self, node: ast.Call, scope: Scope) -> TypeValue:
         (fields,) = self._arguments(node, scope, ("fields", None))
         listed = fields or []
-        if not isinstance(listed, list) or not all(isinstance(each, FieldValue) for each in listed):
+        if not isinstance(listed, list) or not all(isinstance(item, FieldValue) for item in listed):
             raise Unresolved(node, "a StructType takes a list of StructFields")
-        return TypeValue({"type": "struct", "fields": [each.json for each in listed]})
+        return TypeValue({"type": "struct", "fields": [item.json for item in listed]})
 
     def _field(self, node: ast.Call, scope: Scope, *, may_be_text: bool = False) -> FieldValue:
-        wanted = (("name", _NEEDED), ("dataType", _NEEDED), ("nullable", True), ("metadata", None))
-        name, kind, nullable, metadata = self._arguments(node, scope, *wanted)
+        parameters = (("name", _NEEDED), ("dataType", _NEEDED), ("nullable", True), ("metadata", None))
+        name, kind, nullable, metadata = self._arguments(node, scope, *parameters)
         if not isinstance(name, str) or not isinstance(nullable, bool):
             raise Unresolved(node, "a field has a text as its name, and nullable is True or False")
         made = {"name": name, "type": self._type(node, kind, may_be_text=may_be_text), "nullable": nullable}
@@ -240,8 +240,8 @@ class Evaluator:
                 ast.keyword("name" if k.arg == "field" else "dataType" if k.arg == "data_type" else k.arg, k.value)
                 for k in node.keywords
             ]
-            given = ast.copy_location(ast.Call(node.func, node.args, renamed), node)
-            added = self._field(given, scope, may_be_text=True)
+            call = ast.copy_location(ast.Call(node.func, node.args, renamed), node)
+            added = self._field(call, scope, may_be_text=True)
         return TypeValue({"type": "struct", "fields": [*struct["fields"], added.json]})
 
     def _array(self, node: ast.Call, scope: Scope) -> TypeValue:
@@ -249,8 +249,8 @@ class Evaluator:
         return TypeValue({"type": "array", "elementType": self._type(node, element), "containsNull": with_null is True})
 
     def _map(self, node: ast.Call, scope: Scope) -> TypeValue:
-        wanted = (("keyType", _NEEDED), ("valueType", _NEEDED), ("valueContainsNull", True))
-        key, value, with_null = self._arguments(node, scope, *wanted)
+        parameters = (("keyType", _NEEDED), ("valueType", _NEEDED), ("valueContainsNull", True))
+        key, value, with_null = self._arguments(node, scope, *parameters)
         made = {"type": "map", "keyType": self._type(node, key), "valueType": self._type(node, value)}
         return TypeValue({**made, "valueContainsNull": with_null is True})
 
@@ -272,9 +272,11 @@ _MAKERS: Final[Mapping[str, Callable[[Evaluator, ast.Call, Scope], Any]]] = {
 
 def arguments(node: ast.Call, *names: str) -> list[ast.expr | None]:
     """A call's arguments in the order of the parameters' names; None for one that isn't given. Raises Unresolved."""
-    if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
+    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+        argument.arg is None for argument in node.keywords
+    ):
         raise Unresolved(node, "takes arguments with * that can't be known without running the file")
-    named = {each.arg: each.value for each in node.keywords}
+    named = {argument.arg: argument.value for argument in node.keywords}
     return [node.args[at] if at < len(node.args) else named.get(name) for at, name in enumerate(names)]
 
 

@@ -255,8 +255,8 @@ def damage_changes(checkpoint: Checkpoint) -> Iterable[StateChange]:
     """The files that Spark doesn't start with, each with its own cure."""
     for stop in checkpoint.stops:
         if stop.error:
-            found = change(RESTART_RULES["CHECKPOINT_DAMAGED"], "", detail=stop.problem, error=stop.error)
-            yield replace(found, remedy=stop.remedy)
+            damage = change(RESTART_RULES["CHECKPOINT_DAMAGED"], "", detail=stop.problem, error=stop.error)
+            yield replace(damage, remedy=stop.remedy)
 
 
 def unsaid(plan: StatePlan, state: StoredState, checkpoint: Checkpoint) -> Iterable[str]:
@@ -283,7 +283,9 @@ def output_mode_of(state: StoredState) -> str | None:
 
 def operators_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     """All stateful operators in the order of their numbers, as a plan calls them."""
-    return tuple(each.description for each in sorted(checkpoint.operators, key=lambda each: each.number))
+    return tuple(
+        operator.description for operator in sorted(checkpoint.operators, key=lambda operator: operator.number)
+    )
 
 
 def _mode(rule: str, before: str | None, after: str | None) -> Iterable[StateChange]:
@@ -314,7 +316,7 @@ def _listed(operators: Sequence[str]) -> str:
 
 
 def _format(checkpoint: Checkpoint, settings: Sequence[Setting]) -> Iterable[StateChange]:
-    planned = next((each.value for each in settings if each.name == CHECKPOINT_FORMAT), None)
+    planned = next((setting.value for setting in settings if setting.name == CHECKPOINT_FORMAT), None)
     if planned is None or checkpoint.format_version is None:
         return
     if not (planned.isascii() and planned.isdigit() and int(planned[:9]) > 0 and len(planned) <= 9):
@@ -347,19 +349,19 @@ def removed_changes(name: str, plan: StatePlan, state: StoredState) -> Iterable[
     """What happens to a variable that the plan doesn't declare: its rows stay or go, and another may take its place."""
     is_deleted = name in plan.removed
     yield change(RESTART_RULES["ROWS_DELETED" if is_deleted else "ROWS_STAY"], "")
-    begun = [each for each in plan.variables if each.name not in state.committed]
+    begun = [variable for variable in plan.variables if variable.name not in state.committed]
     if is_deleted:  # said on purpose: a loss only where it looks like a rename
-        begun = [each for each in begun if _looks_like(name, each, state)]
+        begun = [variable for variable in begun if _looks_like(name, variable, state)]
     if begun:
         more = f" and {len(begun) - MAX_NAMED} more" if len(begun) > MAX_NAMED else ""
-        names = ", ".join(each.name for each in begun[:MAX_NAMED]) + more
+        names = ", ".join(variable.name for variable in begun[:MAX_NAMED]) + more
         detail = "deleted" if is_deleted else "left out"
         yield change(RESTART_RULES["VARIABLE_REPLACED"], "", name, names, detail=detail)
 
 
 def _looks_like(name: str, planned: PlannedState, state: StoredState) -> bool:
-    known = state.variables.get(name)
-    if known is None or known.kind != planned.kind:
+    stored_variable = state.variables.get(name)
+    if stored_variable is None or stored_variable.kind != planned.kind:
         return False
-    is_same = parse_struct(json.loads(known.newest.value_schema)) == parse_struct(planned.value)
+    is_same = parse_struct(json.loads(stored_variable.newest.value_schema)) == parse_struct(planned.value)
     return is_same or name_likeness(name, planned.name) >= LIKELY

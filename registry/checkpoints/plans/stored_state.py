@@ -55,7 +55,7 @@ class StoredState:
     @property
     def committed(self) -> Mapping[str, Family]:
         """The families of the newest schema file that a committed batch wrote, by name."""
-        files = [each for each in self.history if self.is_committed(each)]
+        files = [file for file in self.history if self.is_committed(file)]
         return {family.name: family for family in files[-1].content.families} if files else {}
 
     def kind_of(self, name: str) -> str:
@@ -104,20 +104,20 @@ def read_state(files: CheckpointFiles, checkpoint: Checkpoint, number: int | Non
     folder = str(operator.number)
     history = tuple(operator_history(files, folder, "default"))
     info = read_operator_info(files, folder, checkpoint.last_committed_batch)
-    variables = {each.name: each for each in operator.variables}
+    variables = {variable.name: variable for variable in operator.variables}
     return StoredState(operator, variables, history, checkpoint.last_committed_batch, info)
 
 
 def _operator(checkpoint: Checkpoint, number: int | None) -> Operator:
     if not checkpoint.operators:
         raise InvalidCheckpoint("this query keeps no state: there is nothing that a restart could change")
-    listed = ", ".join(f"{each.number} ({each.description})" for each in checkpoint.operators[:20])
+    listed = ", ".join(f"{operator.number} ({operator.description})" for operator in checkpoint.operators[:20])
     if number is not None:
-        found = next((each for each in checkpoint.operators if each.number == number), None)
-        if found is None:
+        match = next((operator for operator in checkpoint.operators if operator.number == number), None)
+        if match is None:
             raise InvalidInput(f"The checkpoint has no operator {number}; it has {listed}.")
-        return found
-    evolving = [each for each in checkpoint.operators if each.name in EVOLVING]
+        return match
+    evolving = [operator for operator in checkpoint.operators if operator.name in EVOLVING]
     if len(evolving) > 1:
         raise InvalidInput(f'Several operators have state variables: say "operator" in the plan. They are {listed}.')
     return evolving[0] if evolving else checkpoint.operators[0]
@@ -127,18 +127,18 @@ def as_stored(plan: StatePlan, state: StoredState) -> list[PlannedVariable]:
     """The planned variables in Spark's own form, with the families that Spark keeps beside them."""
     current = state.newest
     grouping = _grouping_key(state)
-    made = [_wrapped(each, grouping, ttl_of(each, state)) for each in plan.variables]
+    made = [_wrapped(variable, grouping, ttl_of(variable, state)) for variable in plan.variables]
     names = set()
-    declared = {each.name for each in plan.variables}
+    declared = {variable.name for variable in plan.variables}
     if UNUSED_DEFAULT in current and UNUSED_DEFAULT not in state.variables and UNUSED_DEFAULT not in declared:
         names.add(UNUSED_DEFAULT)
-    for each in plan.variables:
-        names |= {f"{prefix}{each.name}" for prefix in _BESIDE.get((each.kind, ttl_of(each, state)), ())}
+    for variable in plan.variables:
+        names |= {f"{prefix}{variable.name}" for prefix in _BESIDE.get((variable.kind, ttl_of(variable, state)), ())}
     names |= {name for name in current if "Timers_" in name and internal_meaning(name) is not None}
     expected = internal_families(state)
     for name in sorted(names):
-        known = current.get(name)
-        schemas = expected.get(name) or ((known.key_schema, known.value_schema) if known else None)
+        family = current.get(name)
+        schemas = expected.get(name) or ((family.key_schema, family.value_schema) if family else None)
         made.append(PlannedVariable(name, *schemas) if schemas else _unknown(name))
     return made
 
@@ -148,13 +148,15 @@ def internal_families(state: StoredState) -> Mapping[str, tuple[Any, Any]]:
     and its timers there.
     """
     grouping = _grouping_key(state)
-    found = {name: make(grouping) for name, make in _TIMERS.items() if name in state.newest and grouping is not _EMPTY}
-    for each in state.variables.values():
-        if each.name in state.newest:
-            key = _parsed(state.newest[each.name].key_schema)
-            for prefix in _BESIDE.get((each.kind, each.ttl), ()):
-                found[f"{prefix}{each.name}"] = _BESIDE_VARIABLES[prefix](key)
-    return found
+    families = {
+        name: make(grouping) for name, make in _TIMERS.items() if name in state.newest and grouping is not _EMPTY
+    }
+    for variable in state.variables.values():
+        if variable.name in state.newest:
+            key = _parsed(state.newest[variable.name].key_schema)
+            for prefix in _BESIDE.get((variable.kind, variable.ttl), ()):
+                families[f"{prefix}{variable.name}"] = _BESIDE_VARIABLES[prefix](key)
+    return families
 
 
 def internal_doubts(state: StoredState) -> Iterable[str]:
@@ -175,11 +177,11 @@ def internal_doubts(state: StoredState) -> Iterable[str]:
 def key_doubts(state: StoredState) -> Iterable[str]:
     """Variables, in words, whose key is of another type in one schema file than in the next: Spark lets no key change."""
     for before, after in pairwise(state.history):
-        known = {family.name: family.key_schema for family in before.content.families}
+        keys = {family.name: family.key_schema for family in before.content.families}
         for family in after.content.families:
-            if internal_meaning(family.name) is not None or family.name not in known:
+            if internal_meaning(family.name) is not None or family.name not in keys:
                 continue
-            old, new = known[family.name], family.key_schema
+            old, new = keys[family.name], family.key_schema
             if old != new and mismatches(parse_struct(_parsed(old)), parse_struct(_parsed(new))):
                 yield f"{family.name} (its key in {before.name} is of another type than in {after.name})"
 
@@ -199,8 +201,8 @@ def ttl_of(planned: PlannedState, state: StoredState) -> bool:
     """Whether entries of a planned variable expire: as the plan says, else as it is."""
     if planned.has_ttl is not None:
         return planned.has_ttl
-    known = state.variables.get(planned.name)
-    return known.ttl if known else False
+    stored_variable = state.variables.get(planned.name)
+    return stored_variable.ttl if stored_variable else False
 
 
 def _unknown(name: str) -> PlannedVariable:

@@ -35,8 +35,8 @@ def is_taken_by_order(reader: AvroType, writer: AvroType) -> bool:
     """Whether decoders part: the first branch that matches isn't the one of the same type, which the union has too."""
     if not isinstance(reader, Union) or isinstance(writer, Union):
         return False
-    found = first_match(reader, writer)
-    return found is not None and not _same(found[1], writer) and any(_same(item, writer) for item in reader.branches)
+    match = first_match(reader, writer)
+    return match is not None and not _same(match[1], writer) and any(_same(item, writer) for item in reader.branches)
 
 
 def meant_branch(reader: Union, writer: Named) -> int | None:
@@ -59,8 +59,8 @@ def is_misnamed(reader: AvroType, writer: AvroType) -> bool:
     """Whether a decoder that goes by order takes a named type for another one: first by name, not the one meant."""
     if not isinstance(reader, Union) or not isinstance(writer, Named) or not has_namesakes(reader, writer):
         return False
-    found = first_match(reader, writer)
-    return found is not None and found[0] != meant_branch(reader, writer)
+    match = first_match(reader, writer)
+    return match is not None and match[0] != meant_branch(reader, writer)
 
 
 def _same(reader: AvroType, writer: AvroType) -> bool:

@@ -46,11 +46,11 @@ class Codec:
 
     def __init__(self, schema: Schema) -> None:
         named: dict[str, Any] = {}
-        known: set[str] = set()
+        defined: set[str] = set()
         self.weight = 0
         for document in schema.documents:
-            fastavro.parse_schema(self._weighed(_Plain(known).of(document.root)), named_schemas=named)
-        root = {"type": "record", "name": _ROOT, "fields": [{"name": _VALUE, "type": _Plain(known).of(schema.root)}]}
+            fastavro.parse_schema(self._weighed(_Plain(defined).of(document.root)), named_schemas=named)
+        root = {"type": "record", "name": _ROOT, "fields": [{"name": _VALUE, "type": _Plain(defined).of(schema.root)}]}
         self.schema: Any = fastavro.parse_schema(self._weighed(root), named_schemas=named)
         # fastavro resolves nothing between two equal schemas: the doc makes this one another than any writer's.
         self._as_reader: Any = {**self.schema, "doc": "reader"}
@@ -125,14 +125,14 @@ def _located(root: AvroType, error: str) -> Refusal:
     """Goes down to the innermost type that is refused by itself."""
     fields: list[Field] = []
     type_ = root
-    seen = {id(root)}
+    visited = {id(root)}
     while True:
         for field, inner in _inner(type_):
-            found = _why_refused(inner)
-            if found is not None and id(inner) not in seen:
-                seen.add(id(inner))
+            reason = _why_refused(inner)
+            if reason is not None and id(inner) not in visited:
+                visited.add(id(inner))
                 fields += [field] if field is not None else []
-                type_, error = inner, found
+                type_, error = inner, reason
                 break
         else:
             refused = next((field for field in _fields(type_) if _why_field_refused(field) is not None), None)
@@ -195,8 +195,8 @@ def _name(full_name: str, kind: str) -> str:
 class _Plain:
     """Writes types for fastavro, each named one where it comes first; with their attributes if these are asked for."""
 
-    def __init__(self, known: set[str] | None = None, *, has_attributes: bool = False) -> None:
-        self._known = set() if known is None else known
+    def __init__(self, defined: set[str] | None = None, *, has_attributes: bool = False) -> None:
+        self._known = set() if defined is None else defined
         self._has_attributes = has_attributes
 
     def of(self, type_: AvroType) -> Any:

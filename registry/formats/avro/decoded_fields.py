@@ -16,7 +16,7 @@ from registry.formats.avro.datum import (
     plain,
     stored,
 )
-from registry.formats.avro.findings import Place, inside, option_place
+from registry.formats.avro.findings import PairLocation, inside, option_place
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Map, Named, Record, Union, type_label
 from registry.formats.avro.resolution import Edge, Pair, Reason
 from registry.formats.avro.value_hazards import logical_hazard, meaning, shown
@@ -31,7 +31,7 @@ class Loss:
 
     reason: Reason
     pair: Pair
-    place: Place
+    location: PairLocation
     written: Any
     read: Any
     note: str
@@ -102,8 +102,8 @@ class Fastavro:
         position = meant_branch(reader, writer)
         if position is not None or self._beside is None:
             return position
-        found = self._beside.branch(reader, writer, around)
-        return None if found is None else found[0]
+        match = self._beside.branch(reader, writer, around)
+        return None if match is None else match[0]
 
 
 class Unresolved(Fastavro):
@@ -133,7 +133,7 @@ class Reading:
         writer: AvroType,
         written: Any,
         read: Any,
-        place: Place,
+        location: PairLocation,
         *,
         decoder: Decoder | None = None,
         is_general: bool = False,
@@ -143,38 +143,40 @@ class Reading:
         self.fields: list[FieldOutcome] = []
         self.losses: list[Loss] = []
         self._notes: list[str] = []
-        self.value = self._value(reader, writer, written, read, place, place.path)
+        self.value = self._value(reader, writer, written, read, location, location.path)
         if not self.fields or self._notes:
-            self._tell(place.path, written, self.value, 0)
+            self._tell(location.path, written, self.value, 0)
 
-    def _value(self, reader: AvroType, writer: AvroType, written: Any, read: Any, place: Place, path: str) -> Any:
+    def _value(
+        self, reader: AvroType, writer: AvroType, written: Any, read: Any, location: PairLocation, path: str
+    ) -> Any:
         if isinstance(writer, Union):
             position = branch_position(writer, written[0])
-            there = inside(Pair(reader, writer), Edge(_NO_PAIR, branch=position), place)
+            there = inside(Pair(reader, writer), Edge(_NO_PAIR, branch=position), location)
             branch = writer.branches[position]
             if isinstance(reader, Union):
                 return self._in_union(reader, branch, written[1], read, there, path, (writer, position))
             return self._value(reader, branch, written[1], read, there, path)
         if isinstance(reader, Union):
-            return self._in_union(reader, writer, written, read, place, path, None)
+            return self._in_union(reader, writer, written, read, location, path, None)
         pair = Pair(reader, writer)
         if isinstance(reader, Record) and isinstance(writer, Record):
-            return self._record(reader, writer, written, _as(dict, read), pair, place, path)
+            return self._record(reader, writer, written, _as(dict, read), pair, location, path)
         if isinstance(reader, Array) and isinstance(writer, Array):
-            there = inside(pair, Edge(_NO_PAIR), place)
+            there = inside(pair, Edge(_NO_PAIR), location)
             items = zip(written, _as(list, read), strict=True)
             return [
                 self._value(reader.items, writer.items, ours, theirs, there, self._step(path, "[]", index))
                 for index, (ours, theirs) in enumerate(items)
             ]
         if isinstance(reader, Map) and isinstance(writer, Map):
-            there = inside(pair, Edge(_NO_PAIR), place)
+            there = inside(pair, Edge(_NO_PAIR), location)
             entries = _as(dict, read)
             return {
                 key: self._value(reader.values, writer.values, item, entries[key], there, self._step(path, "{}", key))
                 for key, item in written.items()
             }
-        return self._leaf(pair, written, read, place)
+        return self._leaf(pair, written, read, location)
 
     def _step(self, path: str, sign: str, item: object) -> str:
         return path + sign if self._is_general else f"{path}{sign[0]}{item}{sign[1]}"
@@ -185,27 +187,27 @@ class Reading:
         writer: AvroType,
         written: Any,
         read: Any,
-        place: Place,
+        location: PairLocation,
         path: str,
         around: tuple[Union, int] | None,
     ) -> Any:
-        found = self._decoder.branch(reader, writer, around)
-        if found is None:
+        match = self._decoder.branch(reader, writer, around)
+        if match is None:
             raise UnexpectedReading(f"{path}: no branch of the reader matches")
-        position, branch = found
+        position, branch = match
         before = len(self.losses)
-        there = option_place(Pair(reader, writer), position, place)
+        there = option_place(Pair(reader, writer), position, location)
         value = self._value(branch, writer, written, read, there, path)
         meant = self._decoder.meant(reader, writer, around) if isinstance(writer, Named) else None
         if meant is not None and meant != position:
             note = f"{type_label(writer)} is read as {type_label(branch)}, not as {type_label(reader.branches[meant])}"
             misread: Reason = ("UNION_BRANCH_AMBIGUOUS", "", None, ())
             self._notes.append(note)
-            self.losses[before:] = [Loss(misread, Pair(reader, writer), place, plain(written), plain(value), note)]
+            self.losses[before:] = [Loss(misread, Pair(reader, writer), location, plain(written), plain(value), note)]
         elif self._decoder.is_taken_by_order(reader, writer) and self._is_changed(branch, writer, before):
             note = self.losses[-1].note if len(self.losses) > before else "a text is read as bytes"
             reason: Reason = ("UNION_BRANCH_ORDER", "", None, ())
-            self.losses[before:] = [Loss(reason, Pair(reader, writer), place, plain(written), plain(value), note)]
+            self.losses[before:] = [Loss(reason, Pair(reader, writer), location, plain(written), plain(value), note)]
         return (branch_name(branch), value)
 
     def _is_changed(self, branch: AvroType, writer: AvroType, before: int) -> bool:
@@ -218,7 +220,7 @@ class Reading:
         written: Mapping[str, Any],
         read: Mapping[str, Any],
         pair: Pair,
-        place: Place,
+        location: PairLocation,
         path: str,
     ) -> dict[str, Any]:
         sources = self._decoder.sources(reader, writer)
@@ -227,9 +229,11 @@ class Reading:
             here = f"{path}.{field.name}"
             source = sources.get(field.name)
             if source is None:
-                value[field.name] = self._filled(field, writer, written, read[field.name], pair, place, here)
+                value[field.name] = self._filled(field, writer, written, read[field.name], pair, location, here)
             else:
-                value[field.name] = self._kept(field, source, written[source.name], read[field.name], pair, place, here)
+                value[field.name] = self._kept(
+                    field, source, written[source.name], read[field.name], pair, location, here
+                )
         taken = {source.name for source in sources.values()}
         for field in writer.fields:
             if field.name not in taken:
@@ -237,17 +241,19 @@ class Reading:
                 self.fields.append(outcome)
         return value
 
-    def _kept(self, field: Field, source: Field, written: Any, read: Any, pair: Pair, place: Place, path: str) -> Any:
-        told, noted = len(self.fields), len(self._notes)
-        there = inside(pair, Edge(_NO_PAIR, field, source), place)
+    def _kept(
+        self, field: Field, source: Field, written: Any, read: Any, pair: Pair, location: PairLocation, path: str
+    ) -> Any:
+        field_count, noted = len(self.fields), len(self._notes)
+        there = inside(pair, Edge(_NO_PAIR, field, source), location)
         value = self._value(field.type, source.type, written, read, there, path)
         if source.name != field.name:
             self._notes.append(f'written as "{source.name}", read by its alias')
             if field.name in _names(pair.writer):
                 reason: Reason = ("ALIAS_AMBIGUOUS", "", field, ([source],))
                 note = f'"{field.name}" gets what the writer has as "{source.name}"'
-                self.losses.append(Loss(reason, pair, place, plain(written), plain(value), note))
-        if len(self.fields) == told or len(self._notes) > noted:
+                self.losses.append(Loss(reason, pair, location, plain(written), plain(value), note))
+        if len(self.fields) == field_count or len(self._notes) > noted:
             self._tell(path, written, value, noted)
         return value
 
@@ -258,7 +264,7 @@ class Reading:
         written: Mapping[str, Any],
         read: Any,
         pair: Pair,
-        place: Place,
+        location: PairLocation,
         path: str,
     ) -> Any:
         if not field.has_default:
@@ -267,7 +273,7 @@ class Reading:
         change = change_of_default(field.type, value, read)
         if change:
             parted: Reason = ("DEFAULT_FILLED_DIFFERENTLY", "", field, ())
-            self.losses.append(Loss(parted, pair, place, plain(value), plain(read), f"of the default {change}"))
+            self.losses.append(Loss(parted, pair, location, plain(value), plain(read), f"of the default {change}"))
             value = read
         note = f"from the reader's default, of which {change}" if change else "from the reader's default"
         self.fields.append(FieldOutcome(path, "filled", None, plain(value), note))
@@ -278,17 +284,17 @@ class Reading:
             if len(fields) == 1:
                 reason = ("FIELD_ALIAS_ACROSS_NAMESPACES", "", field, ())
             note = f'"{field.name}" gets its default, not what the writer has as "{name}"'
-            self.losses.append(Loss(reason, pair, place, plain(written[name]), plain(value), note))
+            self.losses.append(Loss(reason, pair, location, plain(written[name]), plain(value), note))
         return value
 
-    def _leaf(self, pair: Pair, written: Any, read: Any, place: Place) -> Any:
+    def _leaf(self, pair: Pair, written: Any, read: Any, location: PairLocation) -> Any:
         value = stored(pair.reader, read)
         note, rule = _change(pair.reader, pair.writer, written, value)
         if note:
             self._notes.append(note)
         if rule:
             reason: Reason = (rule, _SUFFIXES.get(rule, ""), None, _values(rule, pair))
-            self.losses.append(Loss(reason, pair, place, plain(written), plain(value), note))
+            self.losses.append(Loss(reason, pair, location, plain(written), plain(value), note))
         return value
 
     def _tell(self, path: str, written: Any, value: Any, noted: int) -> None:

@@ -18,7 +18,7 @@ from registry.formats.avro.datum import (
     written_value,
 )
 from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedReading, Unresolved
-from registry.formats.avro.findings import Place, root_path
+from registry.formats.avro.findings import PairLocation, root_path
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Record, Schema, Union, type_label
 from registry.formats.avro.sample_data import Coverage, TooMuchData
 from registry.formats.base import FieldOutcome, Resolution
@@ -45,13 +45,13 @@ def _resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
         decoded = write.decode(encoded, None if is_one else read)
     except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
         return Resolution(shown, encoded.hex(), error=plain_error(error))
-    place = Place("", root_path(reader.root), "", "", None, None)
+    location = PairLocation("", root_path(reader.root), "", "", None, None)
     try:
         reading = Reading(
-            reader.root, writer.root, datum, decoded, place, decoder=Unresolved() if is_one else Fastavro()
+            reader.root, writer.root, datum, decoded, location, decoder=Unresolved() if is_one else Fastavro()
         )
     except UnexpectedReading:
-        outcome = FieldOutcome(place.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
+        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
         return Resolution(shown, encoded.hex(), plain(decoded), (outcome,))
     return Resolution(shown, encoded.hex(), datum_to_json(reading.value), tuple(reading.fields))
 
@@ -145,12 +145,12 @@ def resolve_body(reader: Schema, writer: Schema, body: bytes) -> Resolution:
         decoded = write.decode(body, None if is_one else read)
     except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
         return Resolution(shown, "", error=plain_error(error))
-    place = Place("", root_path(reader.root), "", "", None, None)
+    location = PairLocation("", root_path(reader.root), "", "", None, None)
     decoder = Unresolved() if is_one else Fastavro()
     try:
-        reading = Reading(reader.root, writer.root, datum, decoded, place, decoder=decoder, is_general=True)
+        reading = Reading(reader.root, writer.root, datum, decoded, location, decoder=decoder, is_general=True)
     except UnexpectedReading:
-        outcome = FieldOutcome(place.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
+        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
         return Resolution(shown, "", plain(decoded), (outcome,))
     return Resolution(shown, "", datum_to_json(reading.value), tuple(reading.fields))
 
@@ -215,12 +215,12 @@ class _Body:
             items += [self.value(array.items, f"{path}[{first + at}]", depth + 1) for at in range(count)]
         return items
 
-    def _map(self, held: Map, path: str, depth: int) -> dict[str, Any]:
+    def _map(self, map_type: Map, path: str, depth: int) -> dict[str, Any]:
         entries: dict[str, Any] = {}
         while count := self._block(path):
             for _ in range(count):
                 key = self._text(f"{path}{{}}")
-                entries[key] = self.value(held.values, f"{path}{{}}", depth + 1)
+                entries[key] = self.value(map_type.values, f"{path}{{}}", depth + 1)
         return entries
 
     def _block(self, path: str) -> int:
@@ -240,9 +240,9 @@ class _Body:
         return index
 
     def _text(self, path: str) -> str:
-        began, held = self.at, self._sized(path)
+        began, data = self.at, self._sized(path)
         try:
-            return held.decode("utf-8")
+            return data.decode("utf-8")
         except UnicodeDecodeError as error:
             self.at = began
             raise self.wrong(path, f"the string isn't UTF-8 ({error.reason})") from None
@@ -261,11 +261,11 @@ class _Body:
         return self._data[self.at - size : self.at]
 
     def _boolean(self, path: str) -> bool:
-        held = self._take(1, path)[0]
-        if held > 1:
+        byte = self._take(1, path)[0]
+        if byte > 1:
             self.at -= 1
-            raise self.wrong(path, f"a boolean is 0 or 1, not {held}")
-        return held == 1
+            raise self.wrong(path, f"a boolean is 0 or 1, not {byte}")
+        return byte == 1
 
     def _int(self, path: str) -> int:
         value = self._long(path)
@@ -278,10 +278,10 @@ class _Body:
         for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
             if at >= len(data):
                 raise self.wrong(path, "the body ends in the middle of a number" if shift else "the body ends here")
-            held = data[at]
+            byte = data[at]
             at += 1
-            value |= (held & 0x7F) << shift
-            if held < 0x80:
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
                 if value >= 2**64:
                     break
                 self.at = at

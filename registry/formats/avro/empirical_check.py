@@ -10,7 +10,7 @@ from typing import Any, Final
 from registry.formats.avro.branches import first_match, is_taken_by_order
 from registry.formats.avro.datum import Codec, are_one, branch_name, codec, datum_to_json, plain, plain_error, refusal
 from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedReading, Unresolved, field_sources
-from registry.formats.avro.findings import Place, finding, findings_of, inside, option_place, root_path
+from registry.formats.avro.findings import PairLocation, finding, findings_of, inside, option_place, root_path
 from registry.formats.avro.java_decoder import JavaDecoder, TooManySteps
 from registry.formats.avro.java_names import JavaStops
 from registry.formats.avro.model import (
@@ -81,7 +81,7 @@ class Examination:
         self._gather(resolution.root, reader, writer)
 
     def _gather(self, root: Pair, reader: Schema, writer: Schema) -> None:
-        place = Place("", root_path(root.reader), "", "", None, None)
+        location = PairLocation("", root_path(root.reader), "", "", None, None)
         try:
             self._codecs[id(reader.root)], self._codecs[id(writer.root)] = codec(reader), codec(writer)
         except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
@@ -93,11 +93,11 @@ class Examination:
                 self.hindrance = "no finite datum of the writer's schema exists"
             for datum in coverage.data():
                 self.count += 1
-                self._look_at(root, place, datum)
+                self._look_at(root, location, datum)
                 if self.count == 1:
                     first = datum
             if self.count:
-                self._note_refusals(root, place, {"reader": reader, "writer": writer}, first)
+                self._note_refusals(root, location, {"reader": reader, "writer": writer}, first)
             if coverage.is_cut:
                 self.hindrance = f"the data end {MAX_DEPTH} levels deep, and the schema goes on"
         except (TooMuchData, TooManySteps, _CodecRefused) as limit:
@@ -105,51 +105,51 @@ class Examination:
         except RecursionError:
             self.hindrance = "the covering data are nested too deep"
 
-    def _note_refusals(self, root: Pair, place: Place, sides: Mapping[str, Schema], datum: Any) -> None:
+    def _note_refusals(self, root: Pair, location: PairLocation, sides: Mapping[str, Schema], datum: Any) -> None:
         """Notes where fastavro refuses a schema for its attributes: under it no datum is readable."""
         for side, schema in sides.items():
             refused = refusal(schema)
             if refused is None:
                 continue
-            told = finding(("SCHEMA_REFUSED", "", None, (side, refused)), root, place)
+            refusal_finding = finding(("SCHEMA_REFUSED", "", None, (side, refused)), root, location)
             witness = Witness(True, datum_to_json(datum), self._codec(root.writer).encode(datum).hex(), refused.error)
-            self.found[key_of(told)] = replace(told, witness=witness)
-            self.decoders[key_of(told)] = {FASTAVRO}
+            self.found[key_of(refusal_finding)] = replace(refusal_finding, witness=witness)
+            self.decoders[key_of(refusal_finding)] = {FASTAVRO}
             self.is_kept[FASTAVRO], self.is_refused = False, True
 
-    def _look_at(self, root: Pair, place: Place, datum: Any) -> None:
+    def _look_at(self, root: Pair, location: PairLocation, datum: Any) -> None:
         """Notes what each decoder makes of a datum of the whole schema."""
         self._told_now.clear()
         self._is_changed_now = False
-        by_java = self._by_java(root, place, datum)
+        by_java = self._by_java(root, location, datum)
         self._java_keeps.append(not by_java)
-        is_read = self._examine(root, place, datum, is_inner=False)
+        is_read = self._examine(root, location, datum, is_inner=False)
         self._java_keeps.pop()
         if not is_read:
             self._widen(root, datum)
         self.is_kept[FASTAVRO] &= is_read and not self._is_changed_now
         self.is_kept[JAVA] &= not by_java
         if is_read and not self._is_changed_now:
-            for told in by_java:
-                key = key_of(told)
+            for item in by_java:
+                key = key_of(item)
                 self.decoders.setdefault(key, set()).add(JAVA)
-                self.java.setdefault(key, told)
+                self.java.setdefault(key, item)
 
-    def _by_java(self, pair: Pair, place: Place, datum: Any) -> list[Incompatibility]:
+    def _by_java(self, pair: Pair, location: PairLocation, datum: Any) -> list[Incompatibility]:
         """What Java's decoder stops at or changes in a datum, each with its witness; empty if it keeps the datum."""
         try:
-            value = self._java.decode(pair.reader, pair.writer, datum, place)
-            reading = Reading(pair.reader, pair.writer, datum, value, place, decoder=self._java)
+            value = self._java.decode(pair.reader, pair.writer, datum, location)
+            reading = Reading(pair.reader, pair.writer, datum, value, location, decoder=self._java)
         except JavaStops as stop:
-            told = finding(stop.reason, stop.pair, stop.place)
+            java_finding = finding(stop.reason, stop.pair, stop.location)
             witness = Witness(True, datum_to_json(datum), self._codec(pair.writer).encode(datum).hex(), str(stop))
-            return [replace(self._known.get(key_of(told), told), severity="break", witness=witness)]
+            return [replace(self._known.get(key_of(java_finding), java_finding), severity="break", witness=witness)]
         if not reading.losses:
             return []
         encoded, read = self._codec(pair.writer).encode(datum).hex(), datum_to_json(reading.value)
         return [
             replace(
-                finding(loss.reason, loss.pair, loss.place),
+                finding(loss.reason, loss.pair, loss.location),
                 severity="value loss",
                 example=loss.note,
                 witness=Witness(True, datum_to_json(datum), encoded, read=read, reason=loss.note),
@@ -157,34 +157,34 @@ class Examination:
             for loss in reading.losses
         ]
 
-    def _examine(self, pair: Pair, place: Place, datum: Any, *, is_inner: bool) -> bool:
+    def _examine(self, pair: Pair, location: PairLocation, datum: Any, *, is_inner: bool) -> bool:
         """Whether fastavro decodes the datum; what breaks or changes is noted, and whether Java's decoder does so too."""
-        self._java_keeps.append(self._java_keeps[-1] or not self._by_java(pair, place, datum))
+        self._java_keeps.append(self._java_keeps[-1] or not self._by_java(pair, location, datum))
         try:
-            return self._examine_by_fastavro(pair, place, datum, is_inner=is_inner)
+            return self._examine_by_fastavro(pair, location, datum, is_inner=is_inner)
         finally:
             self._java_keeps.pop()
 
-    def _examine_by_fastavro(self, pair: Pair, place: Place, datum: Any, *, is_inner: bool) -> bool:
+    def _examine_by_fastavro(self, pair: Pair, location: PairLocation, datum: Any, *, is_inner: bool) -> bool:
         write, read = self._codec(pair.writer), self._codec(pair.reader)
         encoded = write.encode(datum)
         self._spend(write.weight + read.weight + len(encoded))
-        key = (id(pair), place.location, encoded)
+        key = (id(pair), location.location, encoded)
         if key in self._seen:
-            for told in self._told_by_part.get(key, ()):
-                self._tell(told)
+            for part_key in self._told_by_part.get(key, ()):
+                self._tell(part_key)
             return self._seen[key]
         self._seen[key] = False
         try:
             value = write.decode(encoded, read if self._is_resolved else None)
         except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
-            witness = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=_part_path(place))
+            witness = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=_part_path(location))
             self._telling.append(set())
-            self._locate(pair, place, datum, encoded, witness, is_inner)
+            self._locate(pair, location, datum, encoded, witness, is_inner)
             self._told_by_part[key] = self._telling.pop()
             return False
         self._seen[key] = True
-        self._compare(pair, place, datum, value, encoded, is_inner)
+        self._compare(pair, location, datum, value, encoded, is_inner)
         return True
 
     def _spend(self, work: int) -> None:
@@ -195,8 +195,8 @@ class Examination:
     def _tell(self, key: Key) -> None:
         """Notes that the datum at hand breaks what a finding says."""
         self._told_now.add(key)
-        for told in self._telling:
-            told.add(key)
+        for keys in self._telling:
+            keys.add(key)
 
     def _widen(self, root: Pair, datum: Any) -> None:
         """Shows on the whole datum what breaks in it: the only place, or the one that the decoder stops at first."""
@@ -215,67 +215,75 @@ class Examination:
                 if len(self._told_now) == 1 or part.error == whole.error:
                     self.found[key] = replace(self.found[key], witness=whole)
 
-    def _compare(self, pair: Pair, place: Place, datum: Any, value: Any, encoded: bytes, is_inner: bool) -> None:
+    def _compare(
+        self, pair: Pair, location: PairLocation, datum: Any, value: Any, encoded: bytes, is_inner: bool
+    ) -> None:
         try:
-            reading = Reading(pair.reader, pair.writer, datum, value, place, decoder=self._fastavro)
+            reading = Reading(pair.reader, pair.writer, datum, value, location, decoder=self._fastavro)
         except UnexpectedReading as odd:
-            path = _part_path(place)
+            path = _part_path(location)
             witness = Witness(True, datum_to_json(datum), encoded.hex(), reason=str(odd), read=plain(value), path=path)
             self._is_changed_now = True
-            told = replace(self._finding(("NOT_DECODED", "", None, ()), pair, place), severity="value loss")
-            self._note(told, witness, is_inner)
+            loss_finding = replace(self._finding(("NOT_DECODED", "", None, ()), pair, location), severity="value loss")
+            self._note(loss_finding, witness, is_inner)
             return
         self._is_changed_now = self._is_changed_now or bool(reading.losses)
         for loss in reading.losses:
             read = datum_to_json(reading.value)
             witness = Witness(
-                True, datum_to_json(datum), encoded.hex(), read=read, reason=loss.note, path=_part_path(place)
+                True, datum_to_json(datum), encoded.hex(), read=read, reason=loss.note, path=_part_path(location)
             )
-            told = replace(finding(loss.reason, loss.pair, loss.place), severity="value loss", example=loss.note)
-            self._note(told, witness, is_inner)
+            loss_finding = replace(
+                finding(loss.reason, loss.pair, loss.location), severity="value loss", example=loss.note
+            )
+            self._note(loss_finding, witness, is_inner)
 
-    def _locate(self, pair: Pair, place: Place, datum: Any, encoded: bytes, witness: Witness, is_inner: bool) -> None:
+    def _locate(
+        self, pair: Pair, location: PairLocation, datum: Any, encoded: bytes, witness: Witness, is_inner: bool
+    ) -> None:
         """Finds what in a datum breaks: the parts that break by themselves, and the reasons of the pair itself."""
         if is_taken_by_order(pair.reader, pair.writer):
-            self._note(self._finding(_BY_ORDER, pair, place), witness, is_inner)
+            self._note(self._finding(_BY_ORDER, pair, location), witness, is_inner)
             return
-        union = self._finding(("UNION_BRANCH_MISSING", "", None, ()), pair, place)
-        is_union_told = pair.options is not None and pair.is_broken and key_of(union) in self._known
-        if is_union_told:
+        union = self._finding(("UNION_BRANCH_MISSING", "", None, ()), pair, location)
+        has_union_finding = pair.options is not None and pair.is_broken and key_of(union) in self._known
+        if has_union_finding:
             self._note(union, witness, is_inner)
-        parts = list(_parts(pair, place, datum))
-        if any(part in self._open for part, _, _ in parts) and pair.options is not None and not is_union_told:
+        parts = list(_parts(pair, location, datum))
+        if any(part in self._open for part, _, _ in parts) and pair.options is not None and not has_union_finding:
             return  # it breaks only because the record around it does, which is told there
         self._open.append(pair)
-        results = [self._examine(part, there, item, is_inner=is_inner or is_union_told) for part, there, item in parts]
+        results = [
+            self._examine(part, there, item, is_inner=is_inner or has_union_finding) for part, there, item in parts
+        ]
         self._open.pop()
-        has_told = is_union_told or not all(results)
+        has_finding = has_union_finding or not all(results)
         for reason in pair.reasons:
-            proof = self._proof(reason, pair, datum, encoded, witness, place)
+            proof = self._proof(reason, pair, datum, encoded, witness, location)
             if proof is not None:
-                self._note(self._finding(reason, pair, place), proof, is_inner)
-                has_told = True
-        if not has_told:
-            parted = _by_order(pair, place, datum)
+                self._note(self._finding(reason, pair, location), proof, is_inner)
+                has_finding = True
+        if not has_finding:
+            parted = _by_order(pair, location, datum)
             if parted is not None:
                 # By itself the part is read with its own schema, which is equal on both sides and needs no choice.
                 self._note(finding(_BY_ORDER, *parted), witness, is_inner)
                 return
             # A place that only the data refuse: the hazard of the pair says why, where there is one.
             rule = next((hazard for hazard in pair.hazards), ("NOT_DECODED", "", None, ()))
-            self._note(replace(self._finding(rule, pair, place), severity="break"), witness, is_inner)
+            self._note(replace(self._finding(rule, pair, location), severity="break"), witness, is_inner)
 
     def _proof(
-        self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness, place: Place
+        self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness, location: PairLocation
     ) -> Witness | None:
         """The datum under a reader that has nothing but this reason against it; None if that decodes it."""
         reader = with_this_alone(reason, pair)
         if reader is None:
             return witness
-        write, alone, path = self._codec(pair.writer), self._codec(reader), _part_path(place)
+        write, alone, path = self._codec(pair.writer), self._codec(reader), _part_path(location)
         if isinstance(pair.writer, Record) and reason[0] == "FIELD_WITHOUT_DEFAULT" and len(datum) > _MAX_SHOWN_FIELDS:
             # Of a large record the fields that the reader skips are left out.
-            write, datum, encoded, path = self._codec(record_of((), pair.writer)), {}, b"", place.path
+            write, datum, encoded, path = self._codec(record_of((), pair.writer)), {}, b"", location.path
         self._spend(write.weight + alone.weight + len(encoded))
         try:
             write.decode(encoded, alone)
@@ -283,25 +291,27 @@ class Examination:
             return Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=path)
         return None
 
-    def _finding(self, reason: Reason, pair: Pair, place: Place) -> Incompatibility:
+    def _finding(self, reason: Reason, pair: Pair, location: PairLocation) -> Incompatibility:
         """As `finding`, each made once: every symbol of an enum comes here."""
         rule, _, field, _ = reason
-        key = (id(pair), place.location, rule, None if field is None else field.name)
+        key = (id(pair), location.location, rule, None if field is None else field.name)
         if key not in self._findings:
-            self._findings[key] = finding(reason, pair, place)
+            self._findings[key] = finding(reason, pair, location)
         return self._findings[key]
 
-    def _note(self, told: Incompatibility, witness: Witness, is_inner: bool) -> None:
+    def _note(self, data_finding: Incompatibility, witness: Witness, is_inner: bool) -> None:
         """Keeps the first witness of each finding; one that the rules tell too is told in their words."""
-        key = key_of(told)
+        key = key_of(data_finding)
         self.decoders.setdefault(key, set()).update({FASTAVRO} if self._java_keeps[-1] else {FASTAVRO, JAVA})
         store = self.inner if is_inner else self.found
-        if told.rule == _BY_ORDER[0]:
+        if data_finding.rule == _BY_ORDER[0]:
             store = self.parted
         if key not in store:
-            known = self._known.get(key)
-            example = told.example if known is None else known.example or told.example
-            store[key] = replace(known or told, severity=told.severity, example=example, witness=witness)
+            rule_finding = self._known.get(key)
+            example = data_finding.example if rule_finding is None else rule_finding.example or data_finding.example
+            store[key] = replace(
+                rule_finding or data_finding, severity=data_finding.severity, example=example, witness=witness
+            )
         if store is self.found and witness.error:
             self._tell(key)
 
@@ -321,14 +331,14 @@ def examination(reader: Schema, writer: Schema) -> Examination:
     return Examination(reader, writer)
 
 
-def key_of(found: Incompatibility) -> Key:
+def key_of(item: Incompatibility) -> Key:
     """What two tellings of one finding have in common; a named type that is used twice breaks in one place."""
-    return found.rule, found.reader_pointer, found.writer_pointer, found.reader_source, found.writer_source
+    return item.rule, item.reader_pointer, item.writer_pointer, item.reader_source, item.writer_source
 
 
-def _part_path(place: Place) -> str:
+def _part_path(location: PairLocation) -> str:
     """The path of a part whose datum stands for itself; empty for the whole schema."""
-    return place.path if place.location else ""
+    return location.path if location.location else ""
 
 
 def _with_causes(judgement: Judgement) -> Iterator[Incompatibility]:
@@ -339,22 +349,22 @@ def _with_causes(judgement: Judgement) -> Iterator[Incompatibility]:
         todo.extend(item.causes)
 
 
-def _parts(pair: Pair, place: Place, datum: Any) -> Iterable[tuple[Pair, Place, Any]]:
+def _parts(pair: Pair, location: PairLocation, datum: Any) -> Iterable[tuple[Pair, PairLocation, Any]]:
     """The pairs directly inside of one that a decoder meets in the datum, each with its part of it."""
     if isinstance(pair.writer, Union):
         name, inner = datum
         for edge in pair.edges:
             if edge.branch is not None and branch_name(pair.writer.branches[edge.branch]) == name:
-                yield edge.pair, inside(pair, edge, place), inner
+                yield edge.pair, inside(pair, edge, location), inner
     elif isinstance(pair.reader, Union):
         taken = first_match(pair.reader, pair.writer)
         for position, option in zip(pair.positions, pair.options or (), strict=True):
             if taken is not None and position == taken[0]:
-                yield option, option_place(pair, position, place), datum
+                yield option, option_place(pair, position, location), datum
     else:
-        yield from _equal_unions(pair, place, datum)
+        yield from _equal_unions(pair, location, datum)
         for edge in pair.edges:
-            there = inside(pair, edge, place)
+            there = inside(pair, edge, location)
             if edge.writer_field is not None:
                 yield edge.pair, there, datum[edge.writer_field.name]
             else:
@@ -362,20 +372,20 @@ def _parts(pair: Pair, place: Place, datum: Any) -> Iterable[tuple[Pair, Place, 
                     yield edge.pair, there, item
 
 
-def _equal_unions(pair: Pair, place: Place, datum: Any) -> Iterator[tuple[Pair, Place, Any]]:
+def _equal_unions(pair: Pair, location: PairLocation, datum: Any) -> Iterator[tuple[Pair, PairLocation, Any]]:
     """The fields whose types are one union on both sides, in which a resolution sees nothing to compare."""
     if isinstance(pair.reader, Record) and isinstance(pair.writer, Record):
-        known = {edge.reader_field for edge in pair.edges}
+        resolved_fields = {edge.reader_field for edge in pair.edges}
         for name, source in field_sources(pair.reader, pair.writer).items():
             field = pair.reader.by_name[name]
-            if isinstance(field.type, Union) and field not in known:
+            if isinstance(field.type, Union) and field not in resolved_fields:
                 part = Resolution(field.type, source.type).root
-                yield part, inside(pair, Edge(part, field, source), place), datum[source.name]
+                yield part, inside(pair, Edge(part, field, source), location), datum[source.name]
 
 
-def _by_order(pair: Pair, place: Place, datum: Any) -> tuple[Pair, Place] | None:
+def _by_order(pair: Pair, location: PairLocation, datum: Any) -> tuple[Pair, PairLocation] | None:
     """The first union below, in which a decoder's choice of the branch depends on their order."""
-    todo = [(pair, place, datum)]
+    todo = [(pair, location, datum)]
     while todo:
         current, here, part = todo.pop()
         if is_taken_by_order(current.reader, current.writer):

@@ -56,10 +56,10 @@ def _refuse_duplicate(text: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise DuplicateKey
-    return found
+    return members
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -68,16 +68,16 @@ def parse_schema(text: str, references: Sequence[ResolvedReference] = (), *, val
 def _in_order(references: Sequence[ResolvedReference]) -> list[ResolvedReference]:
     """Each referenced text once, what it refers to before it; without recursion."""
     ordered: list[ResolvedReference] = []
-    seen: set[tuple[str, int, str]] = set()
+    visited: set[tuple[str, int, str]] = set()
     stack = [(reference, False) for reference in reversed(references)]
     while stack:
         reference, is_expanded = stack.pop()
         key = (reference.subject, reference.version, reference.text)
         if is_expanded:
             ordered.append(reference)
-        elif key not in seen:
-            seen.add(key)
-            if len(seen) > MAX_REFERENCES:
+        elif key not in visited:
+            visited.add(key)
+            if len(visited) > MAX_REFERENCES:
                 raise InvalidSchema(f"the schema refers to more than {MAX_REFERENCES:,} others, directly or not")
             stack.append((reference, True))
             stack.extend((inner, False) for inner in reversed(reference.references))
@@ -85,14 +85,14 @@ def _in_order(references: Sequence[ResolvedReference]) -> list[ResolvedReference
 
 
 def _read_reference(reference: ResolvedReference, named: dict[str, Named], validate_defaults: bool) -> Document:
-    place = f'the reference "{reference.name}" (subject {reference.subject}, version {reference.version})'
+    source_label = f'the reference "{reference.name}" (subject {reference.subject}, version {reference.version})'
     parser = Parser(named, reference.name, validate_defaults)
     try:
         return Document(parser.parse_document(read_json(reference.text)), parser.own_names, reference)
     except SchemaProblem as problem:
-        raise InvalidSchema(f"in {place}: {invalid(problem, reference.text).message}") from None
+        raise InvalidSchema(f"in {source_label}: {invalid(problem, reference.text).message}") from None
     except InvalidSchema as error:
-        raise InvalidSchema(f"in {place}: {error.message}") from None
+        raise InvalidSchema(f"in {source_label}: {error.message}") from None
 
 
 class Parser:
@@ -133,9 +133,9 @@ class Parser:
     def _by_name(self, name: str, namespace: str, pointer: str) -> Named:
         full_name = f"{namespace}.{name}" if namespace and "." not in name else name
         finished = (item for item in (full_name, name) if item not in self._unfinished and item in self._named)
-        found = self._named.get(next(finished, full_name))
-        if found is not None:
-            return found
+        type_ = self._named.get(next(finished, full_name))
+        if type_ is not None:
+            return type_
         raise SchemaProblem(
             f'the type "{full_name}" is not known: define it before this place, or add a reference to the schema '
             "that defines it",
@@ -195,13 +195,15 @@ class Parser:
         branches: list[AvroType] = []
         names: set[str] = set()
         for position, item in enumerate(value):
-            place = f"{pointer}/{position}"
-            branch = self._type(item, namespace, place)
+            branch_pointer = f"{pointer}/{position}"
+            branch = self._type(item, namespace, branch_pointer)
             if branch.kind == "union":
-                raise SchemaProblem("a union can't hold a union: list its branches in the outer one", place)
+                raise SchemaProblem("a union can't hold a union: list its branches in the outer one", branch_pointer)
             name = branch.full_name if isinstance(branch, Named) else branch.kind
             if name in names:
-                raise SchemaProblem(f'the union has "{name}" twice: remove one, or give the types two names', place)
+                raise SchemaProblem(
+                    f'the union has "{name}" twice: remove one, or give the types two names', branch_pointer
+                )
             names.add(name)
             branches.append(branch)
         return Union(tuple(branches), pointer, self._source)
@@ -270,16 +272,16 @@ class Parser:
         symbols = value.get("symbols")
         if not isinstance(symbols, list):
             raise SchemaProblem(f'the enum {enum.full_name} has no array "symbols"', pointer)
-        seen: set[str] = set()
+        unique_symbols: set[str] = set()
         for position, symbol in enumerate(symbols):
-            place = f"{pointer}/symbols/{position}"
+            symbol_pointer = f"{pointer}/symbols/{position}"
             if not isinstance(symbol, str):
-                raise SchemaProblem(f"a symbol of an enum is a string, not {json_kind(symbol)}", place)
-            check_name(symbol, "symbol", place)
-            if symbol in seen:
-                raise SchemaProblem(f'the enum {enum.full_name} has the symbol "{symbol}" twice', place)
-            seen.add(symbol)
-        enum.symbols, enum.symbol_set = tuple(symbols), frozenset(seen)
+                raise SchemaProblem(f"a symbol of an enum is a string, not {json_kind(symbol)}", symbol_pointer)
+            check_name(symbol, "symbol", symbol_pointer)
+            if symbol in unique_symbols:
+                raise SchemaProblem(f'the enum {enum.full_name} has the symbol "{symbol}" twice', symbol_pointer)
+            unique_symbols.add(symbol)
+        enum.symbols, enum.symbol_set = tuple(symbols), frozenset(unique_symbols)
         default = value.get("default")
         if default is not None and default not in symbols:
             raise SchemaProblem(
@@ -305,8 +307,10 @@ class Parser:
     def _named_attributes(self, named: Named, value: dict[str, Any], reserved: frozenset[str], pointer: str) -> None:
         named.doc = doc_of(value, pointer)
         if "aliases" in value:
-            place = pointer + "/aliases"
-            named.aliases = tuple(qualified(alias, named.namespace, place) for alias in aliases_of(value, pointer))
+            aliases_pointer = pointer + "/aliases"
+            named.aliases = tuple(
+                qualified(alias, named.namespace, aliases_pointer) for alias in aliases_of(value, pointer)
+            )
             named.alias_set = frozenset(named.aliases)
         self._properties(named, value, reserved, pointer)
 

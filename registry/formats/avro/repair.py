@@ -101,7 +101,7 @@ _MAX_CAUSES: Final = 5
 _RENAMES: Final = frozenset({"FIELD_RENAME_SUSPECTED", "TYPE_RENAMED", "NAMESPACE_CHANGED"})
 
 
-def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool) -> Edit | None:
+def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
     """The smallest edit of `schema` that removes the finding against `other`, None where no known one does.
 
     The edited text parses with the same references, the finding is gone, and there are no more breaks than before.
@@ -111,7 +111,7 @@ def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *,
         return None
     before = _judge(own, theirs, is_reader)
     tries_left = max(1, _MAX_FINDINGS_TRIED // (1 + len(before.breaks) + len(before.hazards)))
-    for item, step in _steps(found, is_reader):
+    for item, step in _steps(finding, is_reader):
         edit = TextEdit(schema.text)
         try:
             title = step(Case.of(own, theirs, item, is_reader=is_reader), edit)
@@ -122,15 +122,15 @@ def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *,
             continue
         tries_left -= 1
         after = _judge(changed, theirs, is_reader)
-        if len(after.breaks) <= len(before.breaks) and _is_gone((found, item), after, is_reader):
+        if len(after.breaks) <= len(before.breaks) and _is_gone((finding, item), after, is_reader):
             return Edit(title, edit.text, is_invented=step in INVENTING)
     return None
 
 
-def _steps(found: Incompatibility, is_reader: bool) -> Iterator[tuple[Incompatibility, Step]]:
+def _steps(finding: Incompatibility, is_reader: bool) -> Iterator[tuple[Incompatibility, Step]]:
     """What may be tried: the causes of a union that breaks are mended before the union gets another branch."""
     steps = IN_READER if is_reader else IN_WRITER
-    for item in (*found.causes[:_MAX_CAUSES], found):
+    for item in (*finding.causes[:_MAX_CAUSES], finding):
         for step in steps.get(item.rule, ()):
             yield item, step
 
@@ -176,9 +176,9 @@ def _renamed(suspected: Difference) -> tuple[str, str]:
 
 def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
     """Adds a string to an array member of an object, which is made if it isn't there; raises NoSuchPlace."""
-    place = f"{pointer}/{key}"
-    if edit.has(place):
-        edit.insert_item(place, len(edit.node(place).starts), json_source(value))
+    list_pointer = f"{pointer}/{key}"
+    if edit.has(list_pointer):
+        edit.insert_item(list_pointer, len(edit.node(list_pointer).starts), json_source(value))
     else:
         edit.set_member(pointer, key, f"[{json_source(value)}]")
 
@@ -201,8 +201,8 @@ def _parsed(schema: ParsedSchema, model: Schema, text: str) -> Schema | None:
 
 
 def _references(schema: ParsedSchema, model: Schema) -> list[ResolvedReference]:
-    wanted = set(schema.references)
-    return [item.reference for item in model.documents if item.reference.reference in wanted]
+    own_references = set(schema.references)
+    return [item.reference for item in model.documents if item.reference.reference in own_references]
 
 
 def _judge(own: Schema, theirs: Schema, is_reader: bool) -> Judgement:
@@ -214,12 +214,12 @@ def _is_gone(mended: Sequence[Incompatibility], after: Judgement, is_reader: boo
     return not any(_key(item, is_reader) in keys for item in _all(after))
 
 
-def _key(found: Incompatibility, is_reader: bool) -> tuple[str, str, str]:
+def _key(finding: Incompatibility, is_reader: bool) -> tuple[str, str, str]:
     """What stays the same of a finding while the one side is edited."""
-    other: Any = found.before if is_reader else found.after
-    if found.rule in _OF_BRANCHES:
-        other = [found.before, other]
-    return found.rule, found.path, json.dumps(other, sort_keys=True, default=str)
+    other: Any = finding.before if is_reader else finding.after
+    if finding.rule in _OF_BRANCHES:
+        other = [finding.before, other]
+    return finding.rule, finding.path, json.dumps(other, sort_keys=True, default=str)
 
 
 def _all(judgement: Judgement) -> Iterator[Incompatibility]:

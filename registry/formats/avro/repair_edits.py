@@ -37,23 +37,23 @@ class Case:
     """A finding seen from the side that is edited."""
 
     own: Schema
-    found: Incompatibility
+    finding: Incompatibility
     pointer: str
-    known: frozenset[str]
+    defined: frozenset[str]
     other_root: AvroType | None
     other_pointer: str
 
     @classmethod
-    def of(cls, own: Schema, other: Schema, found: Incompatibility, *, is_reader: bool) -> Case:
+    def of(cls, own: Schema, other: Schema, finding: Incompatibility, *, is_reader: bool) -> Case:
         """The case of a finding."""
         sides = [
-            (found.reader_pointer, found.reader_source),
-            (found.writer_pointer, found.writer_source),
+            (finding.reader_pointer, finding.reader_source),
+            (finding.writer_pointer, finding.writer_source),
         ]
         (pointer, source), (other_pointer, other_source) = sides if is_reader else sides[::-1]
         here = "/nowhere" if pointer is None or source is not None else pointer
-        known = frozenset(own.named)
-        return cls(own, found, here, known, root_of(other, other_source), other_pointer or "")
+        defined = frozenset(own.named)
+        return cls(own, finding, here, defined, root_of(other, other_source), other_pointer or "")
 
     def spot(self) -> Spot:
         """The own type of the finding; raises NoSuchPlace."""
@@ -72,10 +72,10 @@ class Case:
 
     def own_field(self) -> tuple[Record, Field]:
         """The own field of the finding; raises NoSuchPlace."""
-        found = field_at(self.own.root, self.pointer)
-        if found is None:
+        match = field_at(self.own.root, self.pointer)
+        if match is None:
             raise NoSuchPlace(self.pointer)
-        return found
+        return match
 
 
 Step = Callable[[Case, TextEdit], str]
@@ -114,10 +114,10 @@ def add_default(case: Case, edit: TextEdit) -> str:
 def make_optional(case: Case, edit: TextEdit) -> str:
     """Lets the field be null, and null its default."""
     _, field = case.own_field()
-    place = f"{case.pointer}/type"
+    pointer = f"{case.pointer}/type"
     if isinstance(field.type, Union):
-        raise NoSuchPlace(place)
-    edit.replace(place, f'["null", {edit.source(place)}]')
+        raise NoSuchPlace(pointer)
+    edit.replace(pointer, f'["null", {edit.source(pointer)}]')
     edit.set_member(case.pointer, "default", "null")
     return f'make "{field.name}" nullable with the default null: {_instead(case, field, "null")}'
 
@@ -132,24 +132,24 @@ def _instead(case: Case, field: Field, value: str) -> str:
 
 def restore_field(case: Case, edit: TextEdit) -> str:
     """Puts a field that the other side has back into the own record."""
-    found = field_at(case.other_root, case.other_pointer)
+    other_match = field_at(case.other_root, case.other_pointer)
     record = case.definition()
-    if found is None or not isinstance(record, Record):
+    if other_match is None or not isinstance(record, Record):
         raise NoSuchPlace(case.other_pointer)
-    source = pretty(field_source(found[1], record.namespace, case.known))
-    edit.insert_item(f"{record.pointer}/fields", min(found[1].position, len(record.fields)), source)
-    return f'restore the field "{found[1].name}"'
+    source = pretty(field_source(other_match[1], record.namespace, case.defined))
+    edit.insert_item(f"{record.pointer}/fields", min(other_match[1].position, len(record.fields)), source)
+    return f'restore the field "{other_match[1].name}"'
 
 
 def restore_field_at_end(case: Case, edit: TextEdit) -> str:
     """The same after all other fields, where the types that it needs are defined."""
-    found = field_at(case.other_root, case.other_pointer)
+    other_match = field_at(case.other_root, case.other_pointer)
     record = case.definition()
-    if found is None or not isinstance(record, Record):
+    if other_match is None or not isinstance(record, Record):
         raise NoSuchPlace(case.other_pointer)
-    source = pretty(field_source(found[1], record.namespace, case.known))
+    source = pretty(field_source(other_match[1], record.namespace, case.defined))
     edit.insert_item(f"{record.pointer}/fields", len(record.fields), source)
-    return f'restore the field "{found[1].name}"'
+    return f'restore the field "{other_match[1].name}"'
 
 
 def drop_aliases(case: Case, edit: TextEdit) -> str:
@@ -159,8 +159,8 @@ def drop_aliases(case: Case, edit: TextEdit) -> str:
     if not isinstance(writer, Record):
         raise NoSuchPlace(case.pointer)
     matching = [alias for alias in field.aliases if alias in writer.by_name]
-    kept = None if field.name in writer.by_name else matching[0] if matching else None
-    gone = [alias for alias in matching if alias != kept]
+    remaining = None if field.name in writer.by_name else matching[0] if matching else None
+    gone = [alias for alias in matching if alias != remaining]
     _remove_aliases(edit, field, gone)
     return f'remove the alias "{", ".join(gone)}" from "{field.name}"' if gone else ""
 
@@ -168,7 +168,7 @@ def drop_aliases(case: Case, edit: TextEdit) -> str:
 def leave_alias_to_one(case: Case, edit: TextEdit) -> str:
     """Leaves the name of a field of the writer to one field alone: the one of that name, else the first."""
     record, _ = case.own_field()
-    name = str(case.found.before)
+    name = str(case.finding.before)
     fields = [field for field in record.fields if name in field.aliases and field.name != name]
     gone = fields if name in record.by_name else fields[1:]
     for field in gone:
@@ -183,28 +183,28 @@ def leave_alias_to_one_with_defaults(case: Case, edit: TextEdit) -> str:
     filled = [
         field
         for field in record.fields
-        if not field.has_default and case.found.before in field.aliases and field.name != case.found.before
+        if not field.has_default and case.finding.before in field.aliases and field.name != case.finding.before
     ]
-    for field in filled if case.found.before in record.by_name else filled[1:]:
+    for field in filled if case.finding.before in record.by_name else filled[1:]:
         edit.set_member(field.pointer, "default", json_source(initial_value(field.type)))
     return f"{title} and give it a default, which readers get in place of the writer's data" if title else ""
 
 
 def _remove_aliases(edit: TextEdit, field: Field, aliases: list[str]) -> None:
-    place = f"{field.pointer}/aliases"
+    aliases_pointer = f"{field.pointer}/aliases"
     if len(aliases) > _MAX_REMOVED_SINGLY:
-        edit.replace(place, json_source([alias for alias in field.aliases if alias not in set(aliases)]))
+        edit.replace(aliases_pointer, json_source([alias for alias in field.aliases if alias not in set(aliases)]))
         aliases = []
     for alias in aliases:
-        edit.remove(place, list(json.loads(without_comments(edit.source(place)))).index(alias))
-    if edit.has(place) and not edit.node(place).starts:
+        edit.remove(aliases_pointer, list(json.loads(without_comments(edit.source(aliases_pointer)))).index(alias))
+    if edit.has(aliases_pointer) and not edit.node(aliases_pointer).starts:
         edit.remove_member(field.pointer, "aliases")
 
 
 def restore_type(case: Case, edit: TextEdit) -> str:
     """Puts the other side's type in the place of the own one."""
     own, other = case.spot(), case.other()
-    source = pretty(type_source(other.type, own.namespace, case.known))
+    source = pretty(type_source(other.type, own.namespace, case.defined))
     edit.replace(use_of(case.pointer), source)
     return f"restore the type {type_label(other.type)}"
 
@@ -215,7 +215,7 @@ def restore_definition(case: Case, edit: TextEdit) -> str:
     inside = frozenset({own.type.full_name}) if isinstance(own.type, Named) else frozenset()
     if isinstance(other.type, Named):
         inside |= {other.type.full_name}
-    source = pretty(type_source(other.type, own.namespace, case.known - inside))
+    source = pretty(type_source(other.type, own.namespace, case.defined - inside))
     edit.replace(use_of(case.pointer), source)
     return f"restore the type {type_label(other.type)}"
 
@@ -223,12 +223,12 @@ def restore_definition(case: Case, edit: TextEdit) -> str:
 def restore_type_and_default(case: Case, edit: TextEdit) -> str:
     """Puts the other side's type and default in the place of the own ones, which don't fit it."""
     own_field, other_field = parent(use_of(case.pointer)), parent(use_of(case.other_pointer))
-    found = field_at(case.other_root, other_field)
-    if found is None or field_at(case.own.root, own_field) is None:
+    other_match = field_at(case.other_root, other_field)
+    if other_match is None or field_at(case.own.root, own_field) is None:
         raise NoSuchPlace(own_field)
     title = restore_type(case, edit)
-    if found[1].has_default:
-        edit.set_member(own_field, "default", json_source(found[1].default))
+    if other_match[1].has_default:
+        edit.set_member(own_field, "default", json_source(other_match[1].default))
         return f"{title} and its default"
     edit.remove_member(own_field, "default")
     return f"{title} without a default"
@@ -237,24 +237,24 @@ def restore_type_and_default(case: Case, edit: TextEdit) -> str:
 def add_branch(case: Case, edit: TextEdit) -> str:
     """Lets the own type be the other side's too, as a union."""
     own, other = case.spot(), case.other()
-    place = use_of(case.pointer)
+    pointer = use_of(case.pointer)
     if isinstance(other.type, Union):
-        raise NoSuchPlace(place)
-    source = pretty(type_source(other.type, own.namespace, case.known))
+        raise NoSuchPlace(pointer)
+    source = pretty(type_source(other.type, own.namespace, case.defined))
     if isinstance(own.type, Union):
-        edit.insert_item(place, len(own.type.branches), source)
+        edit.insert_item(pointer, len(own.type.branches), source)
     else:
-        edit.replace(place, f"[{edit.source(place)}, {source}]")
+        edit.replace(pointer, f"[{edit.source(pointer)}, {source}]")
     return f"accept {type_label(other.type)} as a branch of the union"
 
 
 def add_null(case: Case, edit: TextEdit) -> str:
     """Lets the own type be null, as the first branch; a default of another branch stays one."""
-    own, place = case.spot(), case.pointer
+    own, pointer = case.spot(), case.pointer
     if isinstance(own.type, Union):
-        edit.insert_item(place, 0, '"null"')
+        edit.insert_item(pointer, 0, '"null"')
     else:
-        edit.replace(place, f'["null", {edit.source(place)}]')
+        edit.replace(pointer, f'["null", {edit.source(pointer)}]')
     return "accept null"
 
 
@@ -304,8 +304,8 @@ def drop_symbols(case: Case, edit: TextEdit) -> str:
         raise NoSuchPlace(case.pointer)
     gone = [symbol for symbol in own.symbols if symbol not in other.symbol_set]
     if len(gone) > _MAX_REMOVED_SINGLY:
-        kept = [symbol for symbol in own.symbols if symbol in other.symbol_set]
-        edit.replace(f"{own.pointer}/symbols", json_source(kept))
+        remaining = [symbol for symbol in own.symbols if symbol in other.symbol_set]
+        edit.replace(f"{own.pointer}/symbols", json_source(remaining))
     else:
         for symbol in reversed(gone):
             edit.remove(f"{own.pointer}/symbols", own.symbols.index(symbol))
@@ -325,9 +325,9 @@ def add_type_alias(case: Case, edit: TextEdit) -> str:
     """Gives the own type the other side's full name as an alias."""
     own, other = _named_sides(case)
     alias = other.full_name if other.namespace or not own.namespace else f".{other.full_name}"
-    place = f"{own.pointer}/aliases"
-    if edit.has(place):
-        edit.insert_item(place, len(edit.node(place).starts), json_source(alias))
+    aliases_pointer = f"{own.pointer}/aliases"
+    if edit.has(aliases_pointer):
+        edit.insert_item(aliases_pointer, len(edit.node(aliases_pointer).starts), json_source(alias))
     else:
         edit.set_member(own.pointer, "aliases", f"[{json_source(alias)}]")
     return f'add the alias "{alias}" to {own.full_name}'

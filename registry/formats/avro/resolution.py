@@ -130,9 +130,9 @@ class Resolution:
             self._note_hazard(pair)
 
     def _note_hazard(self, pair: Pair) -> None:
-        found = pair_hazards(pair.reader, pair.writer)
-        if found:
-            pair.hazards.extend(found)
+        hazards = pair_hazards(pair.reader, pair.writer)
+        if hazards:
+            pair.hazards.extend(hazards)
             self.has_hazards = True
 
     def _expand_same_kind(self, pair: Pair) -> None:
@@ -157,11 +157,11 @@ class Resolution:
         uses_alias = False
         for field in reader.fields:
             if field.aliases:
-                found = writer_fields(writer, field)
-                if len(found) > 1:
-                    pair.reasons.append(("ALIAS_AMBIGUOUS", f"/fields/{field.position}", field, (found,)))
+                candidates = writer_fields(writer, field)
+                if len(candidates) > 1:
+                    pair.reasons.append(("ALIAS_AMBIGUOUS", f"/fields/{field.position}", field, (candidates,)))
                     continue
-                match = found[0] if found else None
+                match = candidates[0] if candidates else None
                 uses_alias = uses_alias or (match is not None and match.name != field.name)
             else:
                 match = writer.by_name.get(field.name)

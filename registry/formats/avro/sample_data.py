@@ -194,16 +194,16 @@ def _height(type_: AvroType, heights: dict[int, int]) -> int:
 
 def _records(root: AvroType) -> list[Record]:
     """All records below a type, outer ones first; without recursion."""
-    found: list[Record] = []
-    seen: set[int] = set()
+    records: list[Record] = []
+    visited: set[int] = set()
     stack = [root]
     while stack:
         type_ = stack.pop()
-        if id(type_) in seen:
+        if id(type_) in visited:
             continue
-        seen.add(id(type_))
+        visited.add(id(type_))
         if isinstance(type_, Record):
-            found.append(type_)
+            records.append(type_)
             stack.extend(field.type for field in reversed(type_.fields))
         elif isinstance(type_, Union):
             stack.extend(reversed(type_.branches))
@@ -211,7 +211,7 @@ def _records(root: AvroType) -> list[Record]:
             stack.append(type_.items)
         elif isinstance(type_, Map):
             stack.append(type_.values)
-    return found
+    return records
 
 
 def with_this_alone(reason: Reason, pair: Pair) -> AvroType | None:

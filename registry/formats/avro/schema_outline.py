@@ -98,28 +98,28 @@ def _type_doc(type_: AvroType) -> str:
 
 def tags(schema: Schema) -> tuple[EntityTags, ...]:
     """The tagged records and fields, each record before its fields, in the order of the text."""
-    found: list[EntityTags] = []
+    entities: list[EntityTags] = []
     for record in _records(schema.root):
         if own := tags_in(record.props):
-            found.append(EntityTags("sr_record", record.full_name, own))
-        found.extend(
+            entities.append(EntityTags("sr_record", record.full_name, own))
+        entities.extend(
             EntityTags("sr_field", f"{record.full_name}.{field.name}", own)
             for field in record.fields
             if (own := tags_in(field.props))
         )
-    return tuple(found)
+    return tuple(entities)
 
 
 def with_tags(text: str, schema: Schema, changes: Iterable[TagChange]) -> str:
     """The text with changed tags; raises InvalidSchema for an entity that it doesn't define itself."""
     own = [record for record in _records(schema.root) if record.source is None]
-    known = {record.full_name: record for record in reversed(own)}
-    simple = {record.simple: record for record in reversed(own)}
+    by_full_name = {record.full_name: record for record in reversed(own)}
+    by_simple_name = {record.simple: record for record in reversed(own)}
     namespace = schema.root.namespace if isinstance(schema.root, Named) else ""
     tags_at: dict[str, tuple[str, ...]] = {}
     for change in changes:
-        found = _find(change.entity, known, simple, namespace)
-        tags_at[found.pointer] = change.apply(tags_at.get(found.pointer, tags_in(found.props)))
+        entity_model = _find(change.entity, by_full_name, by_simple_name, namespace)
+        tags_at[entity_model.pointer] = change.apply(tags_at.get(entity_model.pointer, tags_in(entity_model.props)))
     return write_tags(text, tags_at)
 
 
@@ -128,40 +128,42 @@ def has_top_level_field(schema: Schema, name: str) -> bool:
     return isinstance(schema.root, Record) and name in schema.root.by_name
 
 
-def _find(entity: Entity, known: dict[str, Record], simple: dict[str, Record], namespace: str) -> Record | Field:
+def _find(
+    entity: Entity, by_full_name: dict[str, Record], by_simple_name: dict[str, Record], namespace: str
+) -> Record | Field:
     """A record by its full name, or by its simple one where nothing or the schema's own namespace stands before it."""
     kind, path = entity
     name, _, field = path.rpartition(".") if kind == FIELD else (path, "", "")
     before, _, last = name.rpartition(".")
-    record = known.get(name) or (simple.get(last) if before in ("", namespace) else None)
-    found = record if kind == RECORD or record is None else record.by_name.get(field)
-    if found is None:
+    record = by_full_name.get(name) or (by_simple_name.get(last) if before in ("", namespace) else None)
+    entity_model = record if kind == RECORD or record is None else record.by_name.get(field)
+    if entity_model is None:
         raise no_such_path(path)
-    return found
+    return entity_model
 
 
 def _records(root: AvroType) -> Iterator[Record]:
     """Every record once, in the order in which the text comes to it; without recursion."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     stack = [root]
     while stack:
-        found = stack.pop()
-        if isinstance(found, Record):
-            if found.full_name in seen:
+        type_ = stack.pop()
+        if isinstance(type_, Record):
+            if type_.full_name in visited:
                 continue
-            seen.add(found.full_name)
-            yield found
-        stack.extend(reversed(_nested_types(found)))
+            visited.add(type_.full_name)
+            yield type_
+        stack.extend(reversed(_nested_types(type_)))
 
 
-def _nested_types(found: AvroType) -> Sequence[AvroType]:
-    if isinstance(found, Record):
-        return [field.type for field in found.fields]
-    if isinstance(found, Union):
-        return found.branches
-    if isinstance(found, Array):
-        return [found.items]
-    return [found.values] if isinstance(found, Map) else []
+def _nested_types(type_: AvroType) -> Sequence[AvroType]:
+    if isinstance(type_, Record):
+        return [field.type for field in type_.fields]
+    if isinstance(type_, Union):
+        return type_.branches
+    if isinstance(type_, Array):
+        return [type_.items]
+    return [type_.values] if isinstance(type_, Map) else []
 
 
 #: a type, its path, and whether what is around it is tagged
@@ -170,43 +172,43 @@ _Spot = tuple[AvroType, str, bool]
 
 def lint_violations(schema: Schema) -> Iterator[LintViolation]:
     """Where the rules aren't followed, in the order of the text."""
-    root, seen = schema.root, set[str]()
+    root, visited = schema.root, set[str]()
     if isinstance(root, Named) and not root.namespace and root.source is None:
         yield LintViolation("NO_NAMESPACE", root.simple, root.pointer, {"name": root.simple})
     named: list[tuple[str, str, str | None]] = []
     stack: list[_Spot] = [(root, root_path(root), False)]
     while stack:
-        found, path, tagged = stack.pop()
-        if isinstance(found, Named):
-            if found.full_name in seen or found.source is not None:
+        type_, path, tagged = stack.pop()
+        if isinstance(type_, Named):
+            if type_.full_name in visited or type_.source is not None:
                 continue
-            seen.add(found.full_name)
-            yield from _type(found, path)
-        if isinstance(found, Record):
-            tagged = tagged or bool(tags_in(found.props))
-            for field in found.fields:
+            visited.add(type_.full_name)
+            yield from _type(type_, path)
+        if isinstance(type_, Record):
+            tagged = tagged or bool(tags_in(type_.props))
+            for field in type_.fields:
                 named.append((field.name, f"{path}.{field.name}", field.pointer))
                 yield from _field_lint(field, f"{path}.{field.name}", tagged)
-        stack.extend(reversed(_nested_spots(found, path, tagged)))
+        stack.extend(reversed(_nested_spots(type_, path, tagged)))
     yield from mixed_names(named)
 
 
-def _nested_spots(found: AvroType, path: str, tagged: bool) -> Sequence[_Spot]:
-    if isinstance(found, Record):
-        return [(field.type, f"{path}.{field.name}", tagged or bool(tags_in(field.props))) for field in found.fields]
-    if isinstance(found, Union):
-        return [(branch, path, tagged) for branch in found.branches]
-    if isinstance(found, Array):
-        return [(found.items, f"{path}[]", tagged)]
-    return [(found.values, f"{path}{{}}", tagged)] if isinstance(found, Map) else []
+def _nested_spots(type_: AvroType, path: str, tagged: bool) -> Sequence[_Spot]:
+    if isinstance(type_, Record):
+        return [(field.type, f"{path}.{field.name}", tagged or bool(tags_in(field.props))) for field in type_.fields]
+    if isinstance(type_, Union):
+        return [(branch, path, tagged) for branch in type_.branches]
+    if isinstance(type_, Array):
+        return [(type_.items, f"{path}[]", tagged)]
+    return [(type_.values, f"{path}{{}}", tagged)] if isinstance(type_, Map) else []
 
 
-def _type(found: Named, path: str) -> Iterator[LintViolation]:
-    if not is_pascal(found.simple):
-        values = {"name": found.simple, "better": in_style(found.simple, "PascalCase")}
-        yield LintViolation("TYPE_NAME_STYLE", path, found.pointer, values)
-    if isinstance(found, Enum) and found.default is None:
-        yield LintViolation("ENUM_WITHOUT_DEFAULT", path, found.pointer, {"name": found.simple})
+def _type(type_: Named, path: str) -> Iterator[LintViolation]:
+    if not is_pascal(type_.simple):
+        values = {"name": type_.simple, "better": in_style(type_.simple, "PascalCase")}
+        yield LintViolation("TYPE_NAME_STYLE", path, type_.pointer, values)
+    if isinstance(type_, Enum) and type_.default is None:
+        yield LintViolation("ENUM_WITHOUT_DEFAULT", path, type_.pointer, {"name": type_.simple})
 
 
 def _field_lint(field: Field, path: str, tagged: bool) -> Iterator[LintViolation]:

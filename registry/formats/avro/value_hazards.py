@@ -27,20 +27,20 @@ Hazard = tuple[str, str, Field | None, tuple[object, ...]]
 
 def pair_hazards(reader: AvroType, writer: AvroType) -> tuple[Hazard, ...]:
     """What changes when the writer's type is read as the reader's; empty if nothing does."""
-    found: list[Hazard] = []
+    hazards: list[Hazard] = []
     if reader.logical is not writer.logical:
         rule = logical_hazard(reader, writer)
         if rule is not None:
-            found.append((rule, "", None, ()))
+            hazards.append((rule, "", None, ()))
     if isinstance(reader, Enum) and isinstance(writer, Enum):
         missing = writer.symbol_set - reader.symbol_set
         if missing and reader.default is not None:
-            found.append(("ENUM_SYMBOL_DEFAULTED", "/symbols", None, (sorted(missing),)))
+            hazards.append(("ENUM_SYMBOL_DEFAULTED", "/symbols", None, (sorted(missing),)))
     elif (writer.kind, reader.kind) in _LOSSY:
-        found.append(("WIDENING_LOSES_PRECISION", "", None, ()))
+        hazards.append(("WIDENING_LOSES_PRECISION", "", None, ()))
     elif writer.kind == "bytes" and reader.kind == "string":
-        found.append(("BYTES_READ_AS_STRING", "", None, ()))
-    return tuple(found)
+        hazards.append(("BYTES_READ_AS_STRING", "", None, ()))
+    return tuple(hazards)
 
 
 def has_unsure_order(branches: Sequence[AvroType]) -> bool:
@@ -74,7 +74,7 @@ def logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
 
 def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
     """Aliases of fields that the check accepts and decoders don't apply as meant."""
-    found: list[Hazard] = []
+    hazards: list[Hazard] = []
     readers_of: dict[str, list[Field]] = {}
     for field in reader.fields:
         match = next((name for name in (field.name, *field.aliases) if name in writer.by_name), None)
@@ -82,11 +82,11 @@ def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
             continue
         readers_of.setdefault(match, []).append(field)
         if match != field.name and not _record_is_known_as(reader, writer):
-            found.append(("FIELD_ALIAS_ACROSS_NAMESPACES", f"/fields/{field.position}", field, ()))
+            hazards.append(("FIELD_ALIAS_ACROSS_NAMESPACES", f"/fields/{field.position}", field, ()))
     for name, fields in readers_of.items():
         if len(fields) > 1:
-            found.append(("FIELD_ALIASED_TWICE", f"/fields/{fields[-1].position}", fields[-1], (name, fields)))
-    return found
+            hazards.append(("FIELD_ALIASED_TWICE", f"/fields/{fields[-1].position}", fields[-1], (name, fields)))
+    return hazards
 
 
 def is_filled_differently(field: Field) -> bool:

@@ -22,7 +22,7 @@ import yaml
 from registry.errors import InvalidSchema
 from registry.formats.avro import AVRO
 from registry.formats.avro.datum import codec, plain
-from registry.formats.avro.findings import Place
+from registry.formats.avro.findings import PairLocation
 from registry.formats.avro.java_decoder import JavaDecoder
 from registry.formats.avro.java_names import JavaStops
 from registry.formats.avro.sample_data import Coverage, TooMuchData
@@ -154,7 +154,7 @@ def read_like_java(question: dict[str, Any]) -> list[dict[str, Any]]:
     """What our rules of Java's decoder make of each datum, in the shape of Java's answers."""
     reader, writer = AVRO.parse(question["reader"]).model.root, AVRO.parse(question["writer"]).model.root
     decoder = JavaDecoder(reader, writer)
-    place = Place("", "", "", "", None, None)
+    place = PairLocation("", "", "", "", None, None)
     read: list[dict[str, Any]] = []
     for datum in islice(Coverage(writer).data(), len(question["data"])):
         try:

@@ -77,7 +77,7 @@ def mismatches(stored: SparkType, planned: SparkType, path: str = "") -> Iterato
 def moved_names(stored: SparkType, planned: SparkType, path: str = "") -> Iterator[tuple[str, str, str, bool]]:
     """(path, old name, new name, whether names were swapped) of positions that keep their type and change their name."""
     if isinstance(stored, StructType) and isinstance(planned, StructType):
-        before, after = {each.name for each in stored.fields}, {each.name for each in planned.fields}
+        before, after = {field.name for field in stored.fields}, {field.name for field in planned.fields}
         for old, new in zip(stored.fields, planned.fields, strict=False):
             here = below(path, new.name)
             if old.name != new.name:
@@ -118,14 +118,16 @@ def plan_restart(
     `schema_files` is how many the operator has (format v3), None where the format keeps one. Raises InvalidSchema for
     a schema that is no StructType of Spark.
     """
-    known = {each.name: each for each in stored}
-    plans = {each.name: _plan(known.get(each.name), each, settings) for each in planned}
-    for name, each in known.items():
-        if name not in plans and (each.is_current or each.is_in_use):
+    stored_by_name = {variable.name: variable for variable in stored}
+    plans = {variable.name: _plan(stored_by_name.get(variable.name), variable, settings) for variable in planned}
+    for name, variable in stored_by_name.items():
+        if name not in plans and (variable.is_current or variable.is_in_use):
             plans[name] = VariablePlan(name, "removed", (change("VARIABLE_REMOVED", ""),))
     ordered = tuple(plans[name] for name in sorted(plans))
-    come_and_gone = {each.name for each in planned} ^ {each.name for each in stored if each.is_current}
-    error = next(((each.error, _first_refusal(each)) for each in ordered if each.error), ("", ""))
+    come_and_gone = {variable.name for variable in planned} ^ {
+        variable.name for variable in stored if variable.is_current
+    }
+    error = next(((variable.error, _first_refusal(variable)) for variable in ordered if variable.error), ("", ""))
     # Spark compares for equality: with more files than allowed it lets everything pass.
     if not error[0] and settings.is_checked and come_and_gone and stored and schema_files == settings.schema_files:
         listed = ", ".join(sorted(come_and_gone))
@@ -134,9 +136,9 @@ def plan_restart(
             f"{listed} come or go while all {schema_files} schema files are used: raise "
             "spark.sql.streaming.stateStore.maxNumStateSchemaFiles, or take a new checkpoint",
         )
-    is_written = not error[0] and (bool(come_and_gone) or any(each.is_written for each in ordered))
+    is_written = not error[0] and (bool(come_and_gone) or any(variable.is_written for variable in ordered))
     if settings.has_evolution and not is_written:  # a new schema file would name the variable's schema again
-        ordered = tuple(_never_committed(each, known.get(each.name)) for each in ordered)
+        ordered = tuple(_never_committed(variable, stored_by_name.get(variable.name)) for variable in ordered)
     return RestartPlan(ordered, _files(schema_files, settings, is_written), *error)
 
 
@@ -157,7 +159,7 @@ def _never_committed(plan: VariablePlan, stored: StoredVariable | None) -> Varia
 
 
 def _first_refusal(plan: VariablePlan) -> str:
-    message = next(each.message for each in plan.changes if each.effect == "refused")
+    message = next(item.message for item in plan.changes if item.effect == "refused")
     return f"{plan.name}: {message}"
 
 
@@ -170,30 +172,30 @@ def _files(schema_files: int | None, settings: RestartSettings, is_written: bool
 def _plan(stored: StoredVariable | None, planned: PlannedVariable, settings: RestartSettings) -> VariablePlan:
     key, declared = parse_struct(planned.key), parse_struct(planned.value)
     value = declared
-    found: list[StateChange] = []
+    changes: list[StateChange] = []
     if settings.has_evolution:
         if settings.language == "python":
-            found += [change("MUST_BE_NULLABLE", each.name) for each in value.fields if not each.nullable]
+            changes += [change("MUST_BE_NULLABLE", field.name) for field in value.fields if not field.nullable]
         else:
             value = _nullable(value)
-        found += not_read_back(value)
-        found += [change("NAMES_DIFFER_IN_CASE", path, first) for path, first in names_differing_in_case(key)]
-        found += [change("NAMES_DIFFER_IN_CASE", path, first) for path, first in names_differing_in_case(value)]
+        changes += not_read_back(value)
+        changes += [change("NAMES_DIFFER_IN_CASE", path, first) for path, first in names_differing_in_case(key)]
+        changes += [change("NAMES_DIFFER_IN_CASE", path, first) for path, first in names_differing_in_case(value)]
         if why_no_avro(value) is None:
-            found += [change("NAME_SHARED", path, known, path) for path, known in shared_names(value)]
+            changes += [change("NAME_SHARED", path, first_path, path) for path, first_path in shared_names(value)]
     if stored is None or not stored.versions:
-        return _new(planned.name, key, value, found, settings)
+        return _new(planned.name, key, value, changes, settings)
     newest = stored.versions[-1]
     old_key, old_value = parse_struct(newest.key), parse_struct(newest.value)
     is_equal = (old_key, old_value) == (key, value)
     if not stored.is_current:
-        found.append(change("VARIABLE_CAME_BACK", ""))
+        changes.append(change("VARIABLE_CAME_BACK", ""))
     if is_equal:
-        found += _no_form(value, "fails later") if settings.has_evolution else ()
+        changes += _no_form(value, "fails later") if settings.has_evolution else ()
     else:
-        found += _checked(stored, key, declared, settings)
-    found += _since_commit(stored, key, declared, settings, found)
-    return _concluded(stored, found, settings, is_equal=is_equal)
+        changes += _checked(stored, key, declared, settings)
+    changes += _since_commit(stored, key, declared, settings, changes)
+    return _concluded(stored, changes, settings, is_equal=is_equal)
 
 
 def _nullable(struct: StructType) -> StructType:
@@ -203,34 +205,34 @@ def _nullable(struct: StructType) -> StructType:
 
 
 def _new(
-    name: str, key: StructType, value: StructType, found: list[StateChange], settings: RestartSettings
+    name: str, key: StructType, value: StructType, changes: list[StateChange], settings: RestartSettings
 ) -> VariablePlan:
-    found = [change("VARIABLE_ADDED", ""), *found]
+    changes = [change("VARIABLE_ADDED", ""), *changes]
     # Spark converts a new variable's schemas to Avro, whatever the encoding; keys are encoded as values are.
-    found += [*_no_form(key, "fails later"), *_no_form(value, "fails later")]
+    changes += [*_no_form(key, "fails later"), *_no_form(value, "fails later")]
     if settings.has_evolution:
-        found += not_read_back(key)
+        changes += not_read_back(key)
     budget = Budget(0, 1, settings.value_schemas) if settings.has_evolution else None
-    return VariablePlan(name, _status(found, "added"), tuple(found), 0, budget, is_written=True)
+    return VariablePlan(name, _status(changes, "added"), tuple(changes), 0, budget, is_written=True)
 
 
 def _concluded(
-    stored: StoredVariable, found: list[StateChange], settings: RestartSettings, *, is_equal: bool
+    stored: StoredVariable, changes: list[StateChange], settings: RestartSettings, *, is_equal: bool
 ) -> VariablePlan:
     newest = stored.versions[-1].schema_id
-    is_refused = any(each.effect == "refused" for each in found)
-    is_hidden = any(each.rule == "CHECK_DISABLED" for each in found)
+    is_refused = any(item.effect == "refused" for item in changes)
+    is_hidden = any(item.rule == "CHECK_DISABLED" for item in changes)
     is_written = not (is_equal or is_refused or is_hidden)
     schema_id = newest + 1 if is_written and settings.has_evolution else newest
-    if is_written and settings.has_evolution and all(each.rule in _BESIDE_THE_FIELDS for each in found):
-        found = [*found, change("SCHEMA_ATTRIBUTES_CHANGED", "")]
+    if is_written and settings.has_evolution and all(item.rule in _BESIDE_THE_FIELDS for item in changes):
+        changes = [*changes, change("SCHEMA_ATTRIBUTES_CHANGED", "")]
     budget = Budget(newest + 1, schema_id + 1, settings.value_schemas) if settings.has_evolution else None
-    status = _status(found, "unchanged" if is_equal else "evolves")
-    return VariablePlan(stored.name, status, tuple(found), schema_id, budget, is_written=is_written)
+    status = _status(changes, "unchanged" if is_equal else "evolves")
+    return VariablePlan(stored.name, status, tuple(changes), schema_id, budget, is_written=is_written)
 
 
-def _status(found: Sequence[StateChange], otherwise: VariableStatus) -> VariableStatus:
-    worst = max((EFFECTS.index(each.effect) for each in found), default=0)
+def _status(changes: Sequence[StateChange], otherwise: VariableStatus) -> VariableStatus:
+    worst = max((EFFECTS.index(item.effect) for item in changes), default=0)
     return _STATUSES.get(EFFECTS[worst], otherwise)
 
 
@@ -238,16 +240,20 @@ def _checked(
     stored: StoredVariable, key: StructType, value: StructType, settings: RestartSettings
 ) -> list[StateChange]:
     """What Spark's check says; with the check turned off its refusals are hidden, and the query fails later."""
-    found = list(_changes(stored, key, value, settings))
-    if settings.is_checked or not any(each.effect == "refused" for each in found):
-        return found
-    hidden = [each for each in found if each.effect == "refused"]
+    changes = list(_changes(stored, key, value, settings))
+    if settings.is_checked or not any(item.effect == "refused" for item in changes):
+        return changes
+    hidden = [item for item in changes if item.effect == "refused"]
     detail = f"{hidden[0].error}, {hidden[0].message}"
-    return [change("CHECK_DISABLED", hidden[0].path, detail=detail), *(replace(e, effect="note") for e in found)]
+    return [change("CHECK_DISABLED", hidden[0].path, detail=detail), *(replace(e, effect="note") for e in changes)]
 
 
 def _since_commit(
-    stored: StoredVariable, key: StructType, value: StructType, settings: RestartSettings, known: Sequence[StateChange]
+    stored: StoredVariable,
+    key: StructType,
+    value: StructType,
+    settings: RestartSettings,
+    reported: Sequence[StateChange],
 ) -> Iterator[StateChange]:
     """What rows lose since the last committed batch, where a start that failed has written newer schemas.
 
@@ -256,10 +262,10 @@ def _since_commit(
     committed = stored.committed
     if committed is None:
         return
-    said = {(each.rule, each.path) for each in known}
-    for each in _changes(committed, key, value, settings):
-        if each.effect in ("loses data", "fails later") and (each.rule, each.path) not in said:
-            yield each
+    reported_keys = {(item.rule, item.path) for item in reported}
+    for item in _changes(committed, key, value, settings):
+        if item.effect in ("loses data", "fails later") and (item.rule, item.path) not in reported_keys:
+            yield item
 
 
 def _changes(
@@ -267,7 +273,9 @@ def _changes(
 ) -> Iterator[StateChange]:
     newest = stored.versions[-1]
     old_key = parse_struct(newest.key)
-    broken = [change("KEY_CHANGED", each.path, each.before, each.after) for each in mismatches(old_key, key)]
+    broken = [
+        change("KEY_CHANGED", mismatch.path, mismatch.before, mismatch.after) for mismatch in mismatches(old_key, key)
+    ]
     yield from broken
     if broken:
         return
@@ -280,7 +288,9 @@ def _changes(
 
 
 def _by_position(old: StructType, new: StructType) -> Iterator[StateChange]:
-    broken = [change("VALUE_CHANGED", each.path, each.before, each.after) for each in mismatches(old, new)]
+    broken = [
+        change("VALUE_CHANGED", mismatch.path, mismatch.before, mismatch.after) for mismatch in mismatches(old, new)
+    ]
     yield from broken
     if not broken:
         for path, before, after, is_swapped in moved_names(old, new):
@@ -289,30 +299,30 @@ def _by_position(old: StructType, new: StructType) -> Iterator[StateChange]:
 
 def _evolution(stored: StoredVariable, value: StructType, settings: RestartSettings) -> Iterator[StateChange]:
     """The planned value must read every stored one, the newest first; then one more schema must be allowed."""
-    versions = {each.schema_id: parse_struct(each.value) for each in stored.versions}
+    versions = {version.schema_id: parse_struct(version.value) for version in stored.versions}
     newest = stored.versions[-1].schema_id
     newest_first = sorted(versions, key=lambda schema_id: -schema_id)
-    no_form = [found for each in newest_first for found in _no_form(versions[each], "refused")]
+    no_form = [item for version in newest_first for item in _no_form(versions[version], "refused")]
     no_form += _no_form(value, "refused")
     if no_form:
         yield no_form[0]
         return
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     is_refused = False
     for schema_id in newest_first:
-        known = _known_before(versions, schema_id, newest)
+        earlier_changes = _known_before(versions, schema_id, newest)
         is_scala = settings.language == "scala"
         # Fields that came and went in different restarts don't replace each other: the newest schema alone tells.
         listed = value_changes if schema_id == newest else by_name
-        for found in listed(versions[schema_id], value, is_scala=is_scala):
+        for item in listed(versions[schema_id], value, is_scala=is_scala):
             # Of older schemas only what breaks or changes values matters, once, and not what is so already.
-            if (found.rule, found.path) in told or (schema_id != newest and found.effect == "note"):
+            if (item.rule, item.path) in reported or (schema_id != newest and item.effect == "note"):
                 continue
-            if found.effect != "refused" and (found.rule, found.path, found.before, found.after) in known:
+            if item.effect != "refused" and (item.rule, item.path, item.before, item.after) in earlier_changes:
                 continue
-            told.add((found.rule, found.path))
-            is_refused |= found.effect == "refused"
-            yield against(found, schema_id)
+            reported.add((item.rule, item.path))
+            is_refused |= item.effect == "refused"
+            yield against(item, schema_id)
     if not is_refused and newest + 1 >= settings.value_schemas:
         yield change("THRESHOLD_EXCEEDED", "", str(newest), str(newest + 1), detail=str(settings.value_schemas))
 
@@ -323,10 +333,10 @@ def _known_before(
     """What reading an older schema's rows with the newest stored one changes already, before any restart."""
     if schema_id == newest:
         return set()
-    return {(each.rule, each.path, each.before, each.after) for each in by_name(versions[schema_id], versions[newest])}
+    return {(item.rule, item.path, item.before, item.after) for item in by_name(versions[schema_id], versions[newest])}
 
 
 def _no_form(value: StructType, effect: Effect) -> Iterator[StateChange]:
-    found: NoAvroForm | None = why_no_avro(value)
-    if found is not None:
-        yield change("NO_AVRO_FORM", found.path, effect=effect, detail=found.reason, error=found.error)
+    obstacle: NoAvroForm | None = why_no_avro(value)
+    if obstacle is not None:
+        yield change("NO_AVRO_FORM", obstacle.path, effect=effect, detail=obstacle.reason, error=obstacle.error)

@@ -113,9 +113,9 @@ def change(
     STATE_RULES, or a row of another table.
     """
     row = STATE_RULES[rule] if isinstance(rule, str) else rule
-    told = " and ".join(f"{value} in {language}" for language, value in reads)
+    reads_text = " and ".join(f"{value} in {language}" for language, value in reads)
     values = {"path": path or "the value", "before": before, "after": after, "detail": detail, "score": score}
-    values["reads"] = told
+    values["reads"] = reads_text
     return StateChange(
         rule=row.id,
         path=path,
@@ -167,17 +167,17 @@ def value_changes(stored: StructType, planned: StructType, *, is_scala: bool = F
     """
     changes = list(by_name(stored, planned, is_scala=is_scala))
     yield from changes
-    renamed = [each for each in changes if each.rule == "RENAME_SUSPECTED"]
-    new_names = {each.path for each in renamed}
-    old_names = {below(each.path.rpartition(".")[0], each.before or "") for each in renamed}
-    added = [each.path for each in changes if each.rule in _ADDED and each.path not in new_names]
+    renamed = [item for item in changes if item.rule == "RENAME_SUSPECTED"]
+    new_names = {item.path for item in renamed}
+    old_names = {below(item.path.rpartition(".")[0], item.before or "") for item in renamed}
+    added = [item.path for item in changes if item.rule in _ADDED and item.path not in new_names]
     if not added:
         return
     more = f" and {len(added) - MAX_ADDED_NAMED} more" if len(added) > MAX_ADDED_NAMED else ""
     named = ", ".join(added[:MAX_ADDED_NAMED]) + more
-    for each in changes:
-        if each.rule == "FIELD_REMOVED" and each.path not in old_names:
-            yield change("FIELD_REPLACED", each.path, each.before, named)
+    for item in changes:
+        if item.rule == "FIELD_REMOVED" and item.path not in old_names:
+            yield change("FIELD_REPLACED", item.path, item.before, named)
 
 
 def not_read_back(type_: SparkType, path: str = "") -> Iterator[StateChange]:
@@ -282,14 +282,14 @@ def suspected_renames(
     pairs.sort(key=lambda pair: -pair[0])
     rivals = {old.name: sum(1 for _, other, _ in pairs if other is old) for old in removed}
     taken: set[tuple[str, str]] = set()
-    found = []
+    renames = []
     for score, old, new in pairs:
         if ("old", old.name) in taken or ("new", new.name) in taken:
             continue
         if score >= LIKELY or rivals[old.name] == 1:
             taken |= {("old", old.name), ("new", new.name)}
-            found.append((old, new, score))
-    return found
+            renames.append((old, new, score))
+    return renames
 
 
 def _likeness(old: str, new: str) -> float:
@@ -298,6 +298,6 @@ def _likeness(old: str, new: str) -> float:
     return max(LIKELY, likeness) if one in other or other in one else likeness
 
 
-def against(found: StateChange, schema_id: int) -> StateChange:
+def against(item: StateChange, schema_id: int) -> StateChange:
     """The change with the id of the stored schema that it was found with."""
-    return replace(found, against=schema_id)
+    return replace(item, against=schema_id)

@@ -26,8 +26,8 @@ class Atomic:
     @property
     def decimal(self) -> tuple[int, int] | None:
         """Precision and scale, None for all other types."""
-        found = _DECIMAL.fullmatch(self.name)
-        return (int(found[1]), int(found[2])) if found else None
+        match = _DECIMAL.fullmatch(self.name)
+        return (int(match[1]), int(match[2])) if match else None
 
     def __str__(self) -> str:
         return self.name
@@ -73,19 +73,19 @@ class StructType:
     fields: tuple[StructField, ...] = dataclass_field(default=())
 
     def __str__(self) -> str:
-        shown = ",".join(f"{each.name}:{each.type}" for each in self.fields[:8])
+        shown = ",".join(f"{field.name}:{field.type}" for field in self.fields[:8])
         return f"struct<{shown}{',…' if len(self.fields) > 8 else ''}>"
 
 
 SparkType = Atomic | ArrayType | MapType | StructType
 
 
-def parse_struct(given: str | Mapping[str, Any]) -> StructType:
+def parse_struct(schema: str | Mapping[str, Any]) -> StructType:
     """The StructType in JSON text or in its values; raises InvalidSchema that names the place and what was expected."""
-    value: Any = given
-    if isinstance(given, str):
+    value: Any = schema
+    if isinstance(schema, str):
         try:
-            value = json.loads(given)
+            value = json.loads(schema)
         except (ValueError, RecursionError) as error:
             raise InvalidSchema(f"this is no JSON, so no StructType of Spark: {error}") from None
     parsed = _Parser().type(value, "", 0)
@@ -107,7 +107,7 @@ def below(path: str, name: str) -> str:
 def as_nullable(type_: SparkType) -> SparkType:
     """The type with every field, element and value nullable, as Spark makes a Scala state variable's."""
     if isinstance(type_, StructType):
-        fields = (StructField(each.name, as_nullable(each.type), True, each.metadata) for each in type_.fields)
+        fields = (StructField(field.name, as_nullable(field.type), True, field.metadata) for field in type_.fields)
         return StructType(tuple(fields))
     if isinstance(type_, ArrayType):
         return ArrayType(as_nullable(type_.element), True)
@@ -150,7 +150,7 @@ class _Parser:
         self._fields += len(listed)
         if self._fields > MAX_FIELDS:
             raise InvalidSchema(f"the StructType has more than {MAX_FIELDS} fields")
-        return StructType(tuple(self._field(each, path, depth) for each in listed))
+        return StructType(tuple(self._field(field, path, depth) for field in listed))
 
     def _field(self, value: Any, path: str, depth: int) -> StructField:
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
@@ -167,10 +167,10 @@ class _Parser:
 
 
 def _flag(value: Mapping[str, Any], key: str, path: str) -> bool:
-    found = value.get(key)
-    if not isinstance(found, bool):
-        raise InvalidSchema(f"{path or 'the schema'} needs {key} as true or false, found {str(found)[:40]!r}")
-    return found
+    flag = value.get(key)
+    if not isinstance(flag, bool):
+        raise InvalidSchema(f"{path or 'the schema'} needs {key} as true or false, found {str(flag)[:40]!r}")
+    return flag
 
 
 def _shown(type_: SparkType) -> str:
@@ -225,11 +225,11 @@ def _why_no_record(struct: StructType, path: str) -> NoAvroForm | None:
     for field in struct.fields:
         here = below(path, field.name)
         # Spark converts a field's type before Avro looks at its name.
-        found = why_no_avro(field.type, here)
-        if found is None and not _is_name(field.name):
-            found = NoAvroForm("SchemaParseException", here, f'"{field.name}" is no name for Avro')
-        if found is not None:
-            return found
+        obstacle = why_no_avro(field.type, here)
+        if obstacle is None and not _is_name(field.name):
+            obstacle = NoAvroForm("SchemaParseException", here, f'"{field.name}" is no name for Avro')
+        if obstacle is not None:
+            return obstacle
     for field in struct.fields:
         if field.name in names:
             here = below(path, field.name)
@@ -293,7 +293,9 @@ def shared_names(struct: StructType) -> Iterator[tuple[str, str]]:
     Avro's text of a schema defines a name once, so it can't tell the two apart. The value must have an Avro form.
     """
     first: dict[str, tuple[str, Any]] = {}
-    stack: list[tuple[SparkType, str, str]] = [(each.type, each.name, each.name) for each in reversed(struct.fields)]
+    stack: list[tuple[SparkType, str, str]] = [
+        (field.type, field.name, field.name) for field in reversed(struct.fields)
+    ]
     while stack:
         type_, name, path = stack.pop()
         if isinstance(type_, ArrayType):
@@ -302,11 +304,11 @@ def shared_names(struct: StructType) -> Iterator[tuple[str, str]]:
             stack.append((type_.value, name, f"{path}{{}}"))
         elif isinstance(type_, StructType) or type_.decimal is not None:
             full_name = name if isinstance(type_, StructType) else f"{name}.fixed"
-            known, definition = first.setdefault(full_name, (path, _avro(type_, name)))
+            first_path, definition = first.setdefault(full_name, (path, _avro(type_, name)))
             if definition != _avro(type_, name):
-                yield path, known
+                yield path, first_path
             if isinstance(type_, StructType):
-                stack.extend((each.type, each.name, below(path, each.name)) for each in reversed(type_.fields))
+                stack.extend((field.type, field.name, below(path, field.name)) for field in reversed(type_.fields))
 
 
 def names_differing_in_case(type_: SparkType, path: str = "") -> Iterator[tuple[str, str]]:
@@ -314,9 +316,9 @@ def names_differing_in_case(type_: SparkType, path: str = "") -> Iterator[tuple[
     if isinstance(type_, StructType):
         first: dict[str, str] = {}
         for field in type_.fields:
-            known = first.setdefault(field.name.lower(), field.name)
-            if known != field.name:
-                yield below(path, field.name), known
+            first_name = first.setdefault(field.name.lower(), field.name)
+            if first_name != field.name:
+                yield below(path, field.name), first_name
             yield from names_differing_in_case(field.type, below(path, field.name))
     elif isinstance(type_, ArrayType):
         yield from names_differing_in_case(type_.element, f"{path}[]")
