@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from registry.formats.avro.branches import first_match, has_namesakes, is_taken_by_order, meant_branch
 from registry.formats.avro.datum import (
     branch_name,
     branch_position,
@@ -18,7 +17,15 @@ from registry.formats.avro.datum import (
 )
 from registry.formats.avro.findings import PairLocation, inside, option_place
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Map, Named, Record, Union, type_label
-from registry.formats.avro.resolution import Edge, Pair, Reason
+from registry.formats.avro.resolution import (
+    Edge,
+    Pair,
+    Reason,
+    first_match,
+    has_namesakes,
+    is_taken_by_order,
+    meant_branch,
+)
 from registry.formats.avro.value_hazards import logical_hazard, meaning, shown
 from registry.formats.base import FieldOutcome
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from registry.formats.avro.branches import first_match, is_taken_by_order
 from registry.formats.avro.datum import Codec, are_one, branch_name, codec, datum_to_json, plain, plain_error, refusal
 from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedReading, Unresolved, field_sources
 from registry.formats.avro.findings import PairLocation, finding, findings_of, inside, option_place, root_path
@@ -19,7 +18,7 @@ from registry.formats.avro.model import (
     Schema,
     Union,
 )
-from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution
+from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, first_match, is_taken_by_order
 from registry.formats.avro.sample_data import MAX_DEPTH, Coverage, TooMuchData, record_of, with_this_alone
 from registry.formats.base import Incompatibility, Judgement, Witness
 

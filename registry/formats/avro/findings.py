@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from registry.formats.avro.branches import is_misnamed
 from registry.formats.avro.datum import Refusal
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Named, Record, Union, type_label
 from registry.formats.avro.renames import likely_sources
-from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution
+from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, is_misnamed
 from registry.formats.avro.rules import RENAMED_IN_READER, RULES
 from registry.formats.avro.value_hazards import example
 from registry.formats.base import Incompatibility, Judgement

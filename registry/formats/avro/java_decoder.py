@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from registry.formats.avro.branches import meant_branch
 from registry.formats.avro.datum import branch_position, stored
 from registry.formats.avro.findings import PairLocation, inside, option_place
 from registry.formats.avro.java_defaults import DefaultRefused, java_default
 from registry.formats.avro.java_names import JavaStops, RenamedWriter, simple_name
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
-from registry.formats.avro.resolution import READS, Edge, Pair, Reason, mismatch_rule
+from registry.formats.avro.resolution import READS, Edge, Pair, Reason, meant_branch, mismatch_rule
 
 MAX_STEPS: Final = 2_000_000
 _NO_PAIR: Final = Pair(Union((), "", None), Union((), "", None))
