@@ -62,16 +62,16 @@ class TrustedProxies:
         peer = _address(connection)
         if peer is None or not (self.count or self.has(peer)):
             return connection
-        client = peer
+        found = peer
         hops = reversed(forwarded_for.split(",")[-MOST_PROXIES:]) if forwarded_for.strip() else ()
         for number, text in enumerate(hops, 1):
             hop = _address(text)
             if hop is None:
                 break  # no address, so what stands before it is nobody's word
-            client = hop
+            found = hop
             if number == self.count if self.count else not self.has(hop):
                 break
-        return str(client)
+        return str(found)
 
     def trusts(self, connection: str) -> bool:
         """Whether what the other end of the connection says of others is believed."""
@@ -127,8 +127,8 @@ def _address(text: str) -> Address | None:
     elif bare.count(":") == 1:
         bare = bare.partition(":")[0]
     try:
-        address = ip_address(bare)
+        found = ip_address(bare)
     except ValueError:
         return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return mapped or found

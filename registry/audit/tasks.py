@@ -1,4 +1,4 @@
-"""The Celery tasks. They are safe to deliver twice."""
+"""What Celery runs. Delivered twice, it does no harm."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import logging
 
 from celery import shared_task
 
-from registry.audit import hash_chain
+from registry.audit import sealing
 
 logger = logging.getLogger(__name__)
 
 
 @shared_task
 def seal_events() -> None:
-    """Seal all committed events, and write the head to the log, which the database can't change."""
+    """Seal all that has been committed, and note the head in the log, out of the database's reach."""
     number = 0
-    while sealed := hash_chain.seal_events():
+    while sealed := sealing.seal_events():
         number += sealed
     if number:
-        logger.info("audit: %d events sealed, the chain's head is %s", number, hash_chain.head())
+        logger.info("audit: %d events sealed, the chain's head is %s", number, sealing.head())

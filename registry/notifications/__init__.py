@@ -1,1 +1,1 @@
-"""Notifications: an inbox for people, signed webhooks for programs."""
+"""Who is told of what: an inbox for people, signed webhooks for programs."""

@@ -1,4 +1,4 @@
-"""The app of notifications."""
+"""Who is told of what."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class NotificationsConfig(AppConfig):
-    """Notifications."""
+    """Who is told of what."""
 
     name = "registry.notifications"
     label = "notifications"

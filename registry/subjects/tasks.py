@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from registry.subjects.archive import archive
-from registry.subjects.remote import mirrors
+from registry.subjects.services import keeping, remotes, sync_queue
 
 
 @shared_task(acks_late=True)
 def sync_remote(registry_id: int) -> None:
     """Mirror a remote registry; nothing where another worker is at it."""
-    mirrors.sync_registry(registry_id=registry_id)
+    remotes.sync_registry(registry_id=registry_id)
 
 
 @shared_task
 def queue_due_syncs() -> None:
     """Enqueue the mirrors that are due."""
-    for registry_id in mirrors.queue_due_syncs():
+    for registry_id in sync_queue.queue_due_syncs():
         sync_remote.delay(registry_id)
 
 
 @shared_task
 def prune_copies() -> None:
     """Remove the copies that are kept no longer."""
-    while archive.prune():
+    while keeping.prune():
         continue

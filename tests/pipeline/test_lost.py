@@ -6,13 +6,14 @@ import pytest
 from pyspark.errors import PySparkException
 
 from registry.observations import PartitionRange
-from registry.pipeline.kafka_reader import Loss, Piece, loss_of, lost_topics
+from registry.pipeline.lost import Loss, loss_of, lost_topics
+from registry.pipeline.slices import Piece
 
 pytestmark = pytest.mark.requirement("CARD-3")
 
 
 @pytest.mark.parametrize(
-    ("message", "may_pass"),
+    ("said", "may_pass"),
     [
         ("TimeoutException: Timeout of 10000ms expired before the position for partition orders-0 could be determined", True),
         ("UnknownTopicOrPartitionException: This server does not host this topic-partition.", True),
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.requirement("CARD-3")
         ("OffsetOutOfRangeException: out of range", False),
     ],
 )  # fmt: skip
-def test_only_an_absence_may_pass(message: str, may_pass: bool) -> None:
-    loss = loss_of(PySparkException(message))
+def test_only_an_absence_may_pass(said: str, may_pass: bool) -> None:
+    loss = loss_of(PySparkException(said))
     assert loss is not None
     assert loss.may_pass is may_pass
 

@@ -2,8 +2,10 @@
 
 from django.db import migrations, models
 
-from registry.audit.hash_chain import SEAL_FUNCTION
-from registry.audit.triggers import ROW_FUNCTION, TELL_FUNCTION, CreateTables
+from registry.audit.sealing import SEAL_FUNCTION
+from registry.audit.tables import CreateTables
+from registry.audit.telling import TELL_FUNCTION
+from registry.audit.triggers import ROW_FUNCTION
 
 
 class Migration(migrations.Migration):

@@ -21,7 +21,7 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
-from registry.checkpoints.plans.python_expressions import Evaluator, Scope, Unresolved, arguments
+from registry.checkpoints.plans.python_values import Evaluator, Scope, Unresolved, arguments
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import parse_struct
 
@@ -55,14 +55,14 @@ def parse_python(source: str, processor: str = "") -> StatePlan:
     with line and column.
     """
     module = _parsed(source)
-    processors = {name: calls for name, calls in _processors(module).items() if not processor or name == processor}
-    if not processors:
+    found = {name: calls for name, calls in _processors(module).items() if not processor or name == processor}
+    if not found:
         what = f"the class {processor[:80]}" if processor else "the file"
         raise InvalidSchema(f"{what} declares no state: no call of {', '.join(_GETTERS)} or {_DELETE} was found")
-    if len(processors) > 1:
-        listed = ", ".join(sorted(processors))
+    if len(found) > 1:
+        listed = ", ".join(sorted(found))
         raise InvalidSchema(f"several classes declare state: {listed[:300]}; say which one is meant")
-    (calls,) = processors.values()
+    (calls,) = found.values()
     try:
         return _with_operator(_plan(calls), module)
     except RecursionError:
@@ -90,15 +90,15 @@ def _with_operator(plan: StatePlan, module: ast.Module) -> StatePlan:
     )
 
 
-def _mode(argument: ast.expr | None, modes: Sequence[str], module: ast.Module) -> str | None:
+def _mode(given: ast.expr | None, known: Sequence[str], module: ast.Module) -> str | None:
     """The mode that an argument names, in any case of letters as Spark takes it; None where it can't be known."""
-    if argument is None:
+    if given is None:
         return None
     try:
-        value = Evaluator().value(argument, Scope(_assigned(module.body)))
+        value = Evaluator().value(given, Scope(_assigned(module.body)))
     except Unresolved:
         return None
-    return next((mode for mode in modes if isinstance(value, str) and value.lower() == mode.lower()), None)
+    return next((each for each in known if isinstance(value, str) and value.lower() == each.lower()), None)
 
 
 def _parsed(source: str) -> ast.Module:
@@ -115,26 +115,26 @@ def _parsed(source: str) -> ast.Module:
 def _processors(module: ast.Module) -> dict[str, list[_Declared]]:
     """The calls by the class that makes them; "" for functions outside of classes."""
     outer = Scope(_assigned(module.body))
-    processors: dict[str, list[_Declared]] = {}
+    found: dict[str, list[_Declared]] = {}
     try:
         for top in module.body:
             if isinstance(top, ast.ClassDef):
                 attributes = {**_assigned(top.body), **_on_self(top)}
                 for method in top.body:
                     if isinstance(method, _FUNCTIONS):
-                        processors.setdefault(top.name, []).extend(_calls(method, attributes, outer))
+                        found.setdefault(top.name, []).extend(_calls(method, attributes, outer))
             elif isinstance(top, _FUNCTIONS):
-                processors.setdefault("", []).extend(_calls(top, {}, outer))
+                found.setdefault("", []).extend(_calls(top, {}, outer))
     except RecursionError:
         raise InvalidSchema("the file is nested too deep to be read") from None
-    return {name: calls for name, calls in processors.items() if calls}
+    return {name: calls for name, calls in found.items() if calls}
 
 
 def _calls(
     function: ast.FunctionDef | ast.AsyncFunctionDef, attributes: Mapping[str, ast.expr | None], outer: Scope
 ) -> Iterator[_Declared]:
     listed = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    parameters: dict[str, ast.expr | None] = dict.fromkeys((parameter.arg for parameter in listed), None)
+    parameters: dict[str, ast.expr | None] = dict.fromkeys((each.arg for each in listed), None)
     own = listed[0].arg if listed else ""
     scope = Scope({**parameters, **_assigned(function.body)}, attributes, outer, own)
     for node, is_certain in _walk(function):
@@ -156,25 +156,25 @@ def _walk(root: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
 
 def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr | None]:
     """The names that statements assign or import; None where there is no one value."""
-    names: dict[str, ast.expr | None] = {}
+    found: dict[str, ast.expr | None] = {}
     for statement in body:
         for node, is_certain in _walk(statement):
             if isinstance(node, ast.ImportFrom):
-                names.update(dict.fromkeys((alias.asname or alias.name for alias in node.names), None))
+                found.update(dict.fromkeys((each.asname or each.name for each in node.names), None))
             for target, value in _targets(node):
                 if isinstance(target, ast.Name):
-                    names[target.id] = value if is_certain and target.id not in names else None
-    return names
+                    found[target.id] = value if is_certain and target.id not in found else None
+    return found
 
 
 def _on_self(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
     """Attributes that methods assign on themselves, once and to what doesn't come out of a parameter."""
-    attributes: dict[str, ast.expr | None] = {}
+    found: dict[str, ast.expr | None] = {}
     for node, is_certain in _walk(owner):
         for target, value in _targets(node):
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                attributes[target.attr] = value if is_certain and target.attr not in attributes else None
-    return attributes
+                found[target.attr] = value if is_certain and target.attr not in found else None
+    return found
 
 
 def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
@@ -182,7 +182,7 @@ def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield from (
-                    ((element, None) for element in getattr(target, "elts", ()))
+                    ((each, None) for each in getattr(target, "elts", ()))
                     if hasattr(target, "elts")
                     else [(target, value)]
                 )
@@ -220,7 +220,7 @@ def _plan(calls: list[_Declared]) -> StatePlan:
 def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
     kind, parameters = _GETTERS[call.verb]
     name, *schemas, ttl = arguments(call.node, *parameters)
-    read = [_schema(evaluator, call, schema) for schema in schemas]
+    read = [_schema(evaluator, call, each) for each in schemas]
     duration = evaluator.value(ttl, call.scope) if ttl is not None else None
     if duration is not None and type(duration) is not int:
         raise Unresolved(ttl or call.node, "the time to live is no number of milliseconds")
@@ -236,32 +236,32 @@ def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
     )
 
 
-def _name(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) -> str:
-    if argument is None:
+def _name(evaluator: Evaluator, call: _Declared, given: ast.expr | None) -> str:
+    if given is None:
         raise Unresolved(call.node, f"{call.verb} is called without a name")
-    name: Any = evaluator.value(argument, call.scope)
+    name: Any = evaluator.value(given, call.scope)
     if not isinstance(name, str) or not name or len(name) > MAX_NAME:
-        raise Unresolved(argument, "the variable's name is no text")
+        raise Unresolved(given, "the variable's name is no text")
     return name
 
 
-def _schema(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) -> Mapping[str, Any]:
-    if argument is None:
+def _schema(evaluator: Evaluator, call: _Declared, given: ast.expr | None) -> Mapping[str, Any]:
+    if given is None:
         raise Unresolved(call.node, f"{call.verb} is called without a schema")
-    made = evaluator.schema(argument, call.scope)
+    made = evaluator.schema(given, call.scope)
     try:
         parse_struct(made)
     except InvalidSchema as error:
-        raise Unresolved(argument, error.message) from None
+        raise Unresolved(given, error.message) from None
     return made
 
 
 def _refusal(problems: list[Unresolved]) -> InvalidSchema:
     """All that couldn't be read, in one error; its place is the first one's."""
     first, *more = problems[:SHOWN_PROBLEMS]
-    reasons = "; ".join([first.why, *(f"line {e.node.lineno}, column {e.node.col_offset + 1}: {e.why}" for e in more)])
+    said = "; ".join([first.why, *(f"line {e.node.lineno}, column {e.node.col_offset + 1}: {e.why}" for e in more)])
     return InvalidSchema(
-        f"{reasons}; write the plan as a JSON document instead",
+        f"{said}; write the plan as a JSON document instead",
         line=first.node.lineno,
         column=first.node.col_offset + 1,
     )

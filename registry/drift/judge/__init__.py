@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields, declared_fields, record_name
+from registry.drift.judge.declared import Declared, DeclaredField, declared_fields, record_name
 from registry.drift.judge.fields import judge_fields
-from registry.drift.judge.finding_builder import SideOfTopic
 from registry.drift.judge.model import (
     Event,
     FieldDay,
@@ -20,24 +19,21 @@ from registry.drift.judge.model import (
     JudgedFinding,
     KnownFinding,
     Mark,
-    MarkUse,
     Memory,
     Registered,
     RegisteredVersion,
     SubjectSummary,
     TopicMemory,
     TopicSide,
+    Use,
 )
-from registry.drift.judge.streaming_queries import judge_state
-from registry.drift.judge.topic_observations import SIDES, SideSubjects, collect_marks, group_by_topic, subjects_of_side
+from registry.drift.judge.pairs import Pending, pending_versions, subjects_without_topic
+from registry.drift.judge.reading import SIDES, marks_seen, readings
+from registry.drift.judge.states import judge_state
+from registry.drift.judge.strategies import Belonging, belonging
+from registry.drift.judge.telling import SideOfTopic
 from registry.drift.judge.topics import judge_expired, judge_remade, judge_topic
-from registry.drift.judge.versions import (
-    UNNAMED,
-    PendingVersion,
-    message_types,
-    pending_versions,
-    subjects_without_topic,
-)
+from registry.drift.judge.versions import UNNAMED, message_types
 from registry.drift.rules import RULES
 from registry.observations import (
     FramedMessages,
@@ -51,33 +47,33 @@ from registry.observations import (
 
 __all__ = [
     "NO_MEMORY",
+    "Belonging",
+    "Declared",
     "DeclaredField",
-    "DeclaredFields",
     "Event",
     "FieldDay",
     "FieldKey",
     "JudgedFinding",
     "KnownFinding",
     "Mark",
-    "MarkUse",
     "Memory",
-    "PendingVersion",
+    "Pending",
     "Registered",
     "RegisteredVersion",
-    "SideSubjects",
     "SubjectSummary",
     "TopicMemory",
     "TopicSide",
-    "collect_marks",
+    "Use",
+    "belonging",
+    "belongings",
     "declared_fields",
     "in_order",
     "judge",
-    "message_types_by_side",
+    "marks_seen",
     "nothing_read",
     "pending",
     "record_name",
-    "subjects_by_side",
-    "subjects_of_side",
+    "types_seen",
 ]
 
 #: of a first scan
@@ -87,12 +83,12 @@ _RANK = {"break": 0, "risk": 1, "notice": 2}
 
 def nothing_read(observations: Iterable[Observation]) -> bool:
     """Whether a scan saw neither a message nor a state schema nor a row: such a source is not scanned, never clean."""
-    for observation in observations:
-        if isinstance(observation, TopicTotals) and observation.messages:
+    for seen in observations:
+        if isinstance(seen, TopicTotals) and seen.messages:
             return False
-        if isinstance(observation, FramedMessages | UnframedMessages | OtherGroups | StateSchemaVersion):
+        if isinstance(seen, FramedMessages | UnframedMessages | OtherGroups | StateSchemaVersion):
             return False
-        if isinstance(observation, StateRows) and observation.rows:
+        if isinstance(seen, StateRows) and seen.rows:
             return False
     return True
 
@@ -105,53 +101,48 @@ def judge(
     When nothing was read (see `nothing_read`) there are those of expired offsets and of topics that were made anew alone.
     The order of the observations doesn't matter.
     """
-    listed = list(observations)
-    findings = [*judge_expired(listed, registered), *judge_remade(listed, registered, memory)]
-    if nothing_read(listed):
-        return in_order(findings)
-    findings += judge_state(listed)
-    topics = group_by_topic(listed)
+    seen = list(observations)
+    found = [*judge_expired(seen, registered), *judge_remade(seen, registered, memory)]
+    if nothing_read(seen):
+        return in_order(found)
+    found += judge_state(seen)
+    topics = readings(seen)
     for reading in topics:
-        findings += judge_topic(reading, registered, memory)
-        findings += judge_fields(reading, registered, memory)
+        found += judge_topic(reading, registered, memory)
+        found += judge_fields(reading, registered, memory)
     if topics:
-        findings += subjects_without_topic(registered, memory)
-    return in_order(findings)
+        found += subjects_without_topic(registered, memory)
+    return in_order(found)
 
 
-def in_order(findings: Iterable[JudgedFinding]) -> list[JudgedFinding]:
+def in_order(found: Iterable[JudgedFinding]) -> list[JudgedFinding]:
     """The worst first, then in the order of the rules and of the places."""
     order = {rule: number for number, rule in enumerate(RULES)}
-    return sorted(
-        findings,
-        key=lambda finding: (_RANK[finding.severity], order[finding.rule], finding.location, finding.fingerprint),
-    )
+    return sorted(found, key=lambda each: (_RANK[each.severity], order[each.rule], each.location, each.fingerprint))
 
 
-def pending(
-    observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY
-) -> list[PendingVersion]:
+def pending(observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY) -> list[Pending]:
     """Versions that are registered and not yet seen in their topic: for the scan's record, never drift."""
-    return pending_versions(group_by_topic(observations), registered, memory)
+    return pending_versions(readings(observations), registered, memory)
 
 
-def subjects_by_side(observations: Iterable[Observation], registered: Registered) -> dict[TopicSide, SideSubjects]:
+def belongings(observations: Iterable[Observation], registered: Registered) -> dict[TopicSide, Belonging]:
     """The subject name strategies and subjects of every topic and side that was read."""
     return {
-        (reading.topic, side): subjects_of_side((reading.topic, side), reading.marks(side), registered)
-        for reading in group_by_topic(observations)
+        (reading.topic, side): belonging((reading.topic, side), reading.marks(side), registered)
+        for reading in readings(observations)
         for side in SIDES
     }
 
 
-def message_types_by_side(
+def types_seen(
     observations: Iterable[Observation], registered: Registered
 ) -> dict[TopicSide, dict[str, dict[str, tuple[int, int]]]]:
     """The Protobuf message types of every topic and side, by subject and full name, with their first and last time."""
-    types_by_side: dict[TopicSide, dict[str, dict[str, tuple[int, int]]]] = {}
-    for reading in group_by_topic(observations):
+    found: dict[TopicSide, dict[str, dict[str, tuple[int, int]]]] = {}
+    for reading in readings(observations):
         for side in SIDES:
-            subjects = subjects_of_side((reading.topic, side), reading.marks(side), registered).subjects
+            subjects = belonging((reading.topic, side), reading.marks(side), registered).subjects
             where = SideOfTopic(reading, side, registered, NO_MEMORY, subjects)
             for subject, types in message_types(where).items():
                 named = {
@@ -160,5 +151,5 @@ def message_types_by_side(
                     if not name.startswith(f"{UNNAMED} ")
                 }
                 if named:
-                    types_by_side.setdefault((reading.topic, side), {})[subject] = named
-    return types_by_side
+                    found.setdefault((reading.topic, side), {})[subject] = named
+    return found

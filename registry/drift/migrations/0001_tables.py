@@ -3,7 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from registry.audit.triggers import CreateTables, govern
+from registry.audit.tables import CreateTables
+from registry.audit.triggers import govern
 
 
 class Migration(migrations.Migration):

@@ -5,7 +5,8 @@ import django.db.models.deletion
 import django.db.models.functions.text
 from django.db import migrations, models
 
-from registry.audit.triggers import CreateTables, govern
+from registry.audit.tables import CreateTables
+from registry.audit.triggers import govern
 
 
 class Migration(migrations.Migration):

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.compare.comparison import (
+from dashboard.presenters.comparison import (
     ChangeCard,
     ChangeGroup,
     ChoiceGroup,
-    ComparedSide,
     ComparePage,
+    Comparison,
     DirectionSummary,
     ExtraChange,
+    Side,
     TextSwitch,
     TextTools,
     UnchangedField,
-    VersionComparison,
 )
-from dashboard.compare.proof import (
+from dashboard.presenters.frame import (
+    Choice,
+    Crumb,
+    Link,
+    Problem,
+    Section,
+)
+from dashboard.presenters.looks import ChangeKind, Evidence, Verdict
+from dashboard.presenters.notes import TagChip
+from dashboard.presenters.proof import (
     EditView,
     EvidenceNote,
     PartingNote,
@@ -27,10 +36,7 @@ from dashboard.compare.proof import (
     RenameView,
     bytes_view,
 )
-from dashboard.components.badges import ChangeKind, EvidenceKind, Verdict
-from dashboard.components.diff import text_diff
-from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
-from dashboard.subjects.annotations import TagChip
+from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SIDES
 
@@ -101,7 +107,7 @@ CARDS = (
         remedy='give it a default, for example "default": "web", or make it ["null", "string"] with default null.',
         evidence=(
             EvidenceNote(
-                weight=EvidenceKind.CONFIRMED,
+                weight=Evidence.CONFIRMED,
                 sentence=f"Order.channel is absent in 24.1 % of 5,000 messages since 2026-11-01. {HOSTILE}",
             ),
         ),
@@ -124,7 +130,7 @@ CARDS = (
         example="16777217 is read as 16777216",
         evidence=(
             EvidenceNote(
-                weight=EvidenceKind.ON_PAPER, sentence="A risk on paper: Order.amount is null in all 5,000 messages."
+                weight=Evidence.ON_PAPER, sentence="A risk on paper: Order.amount is null in all 5,000 messages."
             ),
         ),
         proofs=(CHANGES, UNPROVED),
@@ -164,8 +170,8 @@ CARDS = (
         after='{"name": "email", "type": ["null", "string"], "default": null}',
     ),
 )
-COMPARISON = VersionComparison(
-    old=ComparedSide(
+COMPARISON = Comparison(
+    old=Side(
         environment=DEV,
         version=2,
         url="/gallery/subject",
@@ -173,7 +179,7 @@ COMPARISON = VersionComparison(
         registered_at=ago(days=9),
         registered_by="steward",
     ),
-    new=ComparedSide(
+    new=Side(
         environment=DEV,
         version=3,
         url="/gallery/subject",
@@ -339,7 +345,7 @@ COMPARE_OTHER = replace(
 )
 COMPARE_FORMATS = replace(
     COMPARE,
-    comparison=VersionComparison(
+    comparison=Comparison(
         old=COMPARISON.old,
         new=COMPARISON.new,
         verdict=Verdict.BREAKS,

@@ -1,1 +1,0 @@
-"""The audit log: its page, its export, and links to what its events are about."""

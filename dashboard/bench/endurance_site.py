@@ -1,0 +1,224 @@
+"""The product for the length of an endurance run: its parts under their keepers, as `up` has them, two web servers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.test import Client, override_settings
+
+from dashboard.bench.pages_site import connected
+from dashboard.bench.registry_client import Target, bearer
+from dashboard.bench.registry_server import closed_web_command, issued_token, product
+from dashboard.services import postgres
+from dashboard.services.errors import PartFailed
+from dashboard.services.keeper import Keeper
+from dashboard.services.layout import Layout
+from dashboard.services.part import Part
+from dashboard.services.parts import BEAT, POSTGRES, VALKEY, WEB, WORKERS
+from dashboard.services.ports import LOOPBACK, free_port
+from dashboard.services.process import Watchdog, end_children, run
+from dashboard.services.programs import migrate_command, prepare_command
+from registry.access.models import User
+from registry.errors import InvalidInput
+
+try:
+    import psutil
+except ImportError:  # it comes with the packages of the tests
+    psutil = None
+
+PACE: Final = 0.05
+PATIENCE: Final = 300.0  # seconds for a part to be ready
+SETUP: Final = 900.0  # seconds for a fresh database, on a machine with much else to do
+WEBS: Final = ("web", "web-2")
+#: what is added up for a line of the table
+MEMORY: Final = {"web": ("web",), "web-2": ("web-2",), "PostgreSQL": ("postgres",), "Valkey": ("valkey",),
+                 "workers": ("worker-default", "beat")}  # fmt: skip
+
+
+@dataclass
+class Keepers:
+    """Keeps parts running in a thread, as the supervisor of `up` does in its own loop."""
+
+    layout: Layout
+    keepers: dict[str, Keeper] = field(default_factory=dict)
+    failed: str = ""
+    _executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(8, "part"))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def add(self, parts: dict[str, tuple[Part, Layout]]) -> None:
+        """Start parts and return when all are ready. Raises PartFailed."""
+        with self._lock:
+            for name, (part, layout) in parts.items():
+                self.keepers[name] = Keeper(
+                    replace(part, name=name, after=(), seconds=PATIENCE), layout, self._executor
+                )
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="keepers", daemon=True)
+            self._thread.start()
+        self.wait(*parts)
+
+    def wait(self, *names: str, seconds: float = 2 * PATIENCE) -> None:
+        """Return when these are ready. Raises PartFailed."""
+        deadline = time.monotonic() + seconds
+        while not all(self.keepers[name].done for name in names):
+            if self.failed or time.monotonic() > deadline:
+                raise PartFailed(self.failed or f"{', '.join(names)} weren't ready after {seconds:.0f} s.")
+            time.sleep(PACE)
+
+    def pid(self, name: str) -> int | None:
+        """The root of a part's processes; None while it has none."""
+        child = self.keepers[name].child
+        return child.pid if child else None
+
+    def end(self) -> None:
+        """End all parts, the last ones first."""
+        self._over.set()
+        if self._thread:
+            self._thread.join()
+        for names in (
+            tuple(name for name in self.keepers if name not in ("postgres", "valkey")),
+            ("postgres", "valkey"),
+        ):
+            end_children([child for name in names if name in self.keepers and (child := self.keepers[name].child)])
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            with self._lock:
+                found = list(self.keepers.values())
+            try:
+                for keeper in found:
+                    keeper.advance(set(), time.monotonic())
+                self.layout.watchdog.revive()
+            except Exception as error:  # noqa: BLE001 - nobody would hear of it in this thread
+                self.failed = f"A keeper failed: {getattr(error, 'message', repr(error))}"
+                return
+            self._over.wait(PACE)
+
+
+@dataclass
+class Site:
+    """What runs: its parts and what their keepers told when, the web servers, and the cookie of somebody signed in."""
+
+    layout: Layout
+    parts: Keepers
+    told: list[tuple[float, str, str]]
+    targets: tuple[Target, Target]
+    cookie: str
+
+    # -- faults --------------------------------------------------------------------------------------------------------
+
+    def restart_postgres(self) -> None:
+        """A fast shutdown; the keeper starts it again."""
+        self._send("postgres", signal.SIGINT)
+
+    def restart_valkey(self) -> None:
+        """It ends as told to; the keeper starts it again."""
+        self._send("valkey", signal.SIGTERM)
+
+    def kill_web(self) -> None:
+        """`kill -9` of the process that answers, of the second web server; its server ends, the keeper starts it again."""
+        root = self._pid("web-2")
+        # The one that serves is by far the largest: the others only track resources.
+        largest = max(psutil.Process(root).children(), key=lambda each: int(each.memory_info().rss), default=None)
+        os.kill(largest.pid if largest else root, signal.SIGKILL)
+
+    def _send(self, name: str, number: signal.Signals) -> None:
+        os.kill(self._pid(name), number)
+
+    def _pid(self, name: str) -> int:
+        pid = self.parts.pid(name)
+        if pid is None:
+            raise PartFailed(f"{name} doesn't run: it can't be restarted.")
+        return pid
+
+    def ready_after(self, part: str, moment: float) -> float | None:
+        """When a part was ready again after that time; None if it isn't yet."""
+        return next((at for at, name, text in self.told if at > moment and name == part and "ready in" in text), None)
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+
+    def memory(self) -> dict[str, int]:
+        """The bytes that the parts hold for themselves now; what processes share, such as buffers, doesn't count."""
+        return {what: sum(map(self._own, names)) for what, names in MEMORY.items()}
+
+    def _own(self, name: str) -> int:
+        pid = self.parts.pid(name)
+        total = 0
+        try:
+            root = psutil.Process(pid) if pid else None
+            found = [root, *root.children(recursive=True)] if root else []
+        except psutil.Error:
+            return 0  # it has just ended: its keeper starts it again
+        for process in found:
+            try:
+                total += process.memory_full_info().uss
+            except psutil.Error:
+                continue
+        return total
+
+
+@contextmanager
+def running_site() -> Iterator[Site]:
+    """PostgreSQL, Valkey, two web servers, the worker and beat, durable, in a scratch folder.
+
+    Raises PartFailed, PartMissing; InvalidInput without psutil.
+    """
+    if psutil is None:
+        raise InvalidInput("Memory and processes are read by psutil, which isn't here: install requirements-dev.lock.")
+    watchdog = Watchdog()
+    watchdog.start()
+    with tempfile.TemporaryDirectory(prefix="schemadesk-bench-", ignore_cleanup_errors=True) as scratch:
+        told: list[tuple[float, str, str]] = []
+        ports = {"web": free_port()}
+        first = Layout.at(
+            Path(scratch) / "data", watchdog, ports=ports,
+            say=lambda part, text: told.append((time.monotonic(), part, text)),
+        )  # fmt: skip
+        first.secret("django")
+        first = replace(first, product=product(first))
+        second = replace(first, ports={"web": free_port([first.ports["web"]])})
+        parts = Keepers(first)
+        try:
+            parts.add({"valkey": (VALKEY, first), "postgres": (POSTGRES, first)})
+            for command in (migrate_command(first), prepare_command(first)):
+                run(command, first.log("setup"), watchdog, seconds=SETUP)
+            authorization = bearer(issued_token(first, "admin"))
+            cookie = signed_in(first, "admin")
+            web = replace(WEB, command=closed_web_command)
+            worker = next(part for part in WORKERS if part.name == "worker-default")
+            parts.add({name: (web, layout) for name, layout in zip(WEBS, (first, second), strict=True)}
+                      | {worker.name: (worker, first), BEAT.name: (BEAT, first)})  # fmt: skip
+            targets = [
+                Target(name, f"http://{LOOPBACK}:{layout.ports['web']}", authorization, pids=(), is_scratch=True)
+                for name, layout in zip(WEBS, (first, second), strict=True)
+            ]
+            yield Site(first, parts, told, (targets[0], targets[1]), cookie)
+        finally:
+            parts.end()
+            watchdog.close()
+            shutil.rmtree(first.sockets, ignore_errors=True)
+
+
+def signed_in(layout: Layout, person: str) -> str:
+    """The cookie of a session of theirs, as the layout's web servers take it."""
+    secret: Any = layout.secret("django")
+    with connected(postgres.url(layout, postgres.OWNER)), override_settings(SECRET_KEY=secret):
+        client = Client()
+        client.force_login(User.objects.get(username=person))
+        name = settings.SESSION_COOKIE_NAME
+        return f"{name}={client.cookies[name].value}"

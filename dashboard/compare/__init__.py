@@ -1,1 +1,0 @@
-"""Two versions compared: the page, the cards of changes, their proof, and the same as Markdown."""

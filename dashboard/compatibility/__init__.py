@@ -1,1 +1,0 @@
-"""The compatibility report of a proposed schema, and the simulator of reads and read-modify-writes."""

@@ -1,1 +1,0 @@
-"""What all pages share: the frame, widgets, badges, links, text diffs, translation and time travel."""

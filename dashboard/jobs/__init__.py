@@ -1,1 +1,0 @@
-"""The page of background jobs and of their runs."""

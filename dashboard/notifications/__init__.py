@@ -1,1 +1,0 @@
-"""The inbox, subscriptions, webhooks and their deliveries."""

@@ -1,0 +1,382 @@
+"""The wizard that retires a version or a subject: what is known, what to do about it, and the typed confirmation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from dashboard.links import subject_url, switch_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor
+from dashboard.pages.numbers import whole_number
+from dashboard.pages.sources_words import given_text
+from dashboard.pages.subject_parts import subject_crumbs, subject_export, subject_parts
+from dashboard.pages.usage import usage_url, verdict_of_retirement
+from dashboard.presenters.frame import Action, Field, Frame, Link, Problem, Section
+from dashboard.presenters.retire import (
+    ConfirmForm,
+    RetireChoice,
+    RetireEvidence,
+    RetirePage,
+    RetirePlace,
+    RetireStep,
+)
+from dashboard.presenters.usage import EvidenceLine, InUse
+from dashboard.texts import counted, later
+from registry.access.roles import Actor, refusal
+from registry.drift.retiring import SubjectRetirement, data_evidence, retirement_of
+from registry.drift.usage import VersionUse
+from registry.errors import InvalidInput, SchemadeskError
+from registry.promotions.gatekeeping import closed_refusal, is_kept
+from registry.promotions.selectors import list_environments
+from registry.subjects.evidence import Evidence
+from registry.subjects.models import Registry
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors import presence_of
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.services.retiring import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT
+
+STEPS: Final = {"": later("What is known"), "choose": later("What to do"), "confirm": later("Confirm")}
+LABELS: Final = {
+    DEPRECATE: later("Deprecate"),
+    SOFT: later("Delete softly"),
+    HARD: later("Delete for good"),
+    RESTORE: later("Restore"),
+}
+ICONS: Final = {DEPRECATE: "clock", SOFT: "ban", HARD: "x", RESTORE: "undo-2"}
+SHOWN: Final = 20
+
+
+@dataclass(frozen=True)
+class Meant:
+    """What is to be retired, as it is now: `use` has the one version, or all of them."""
+
+    place: Registry
+    name: SubjectName
+    version: int | None
+    found: SubjectRetirement
+    use: tuple[VersionUse, ...]
+
+    @property
+    def what(self) -> str:
+        """The thing, in words."""
+        return (
+            gettext("the whole subject")
+            if self.version is None
+            else gettext("version %(version)s") % {"version": self.version}
+        )
+
+    @property
+    def live(self) -> list[VersionUse]:
+        """What isn't deleted."""
+        return [use for use in self.use if not use.deleted]
+
+    @property
+    def referrers(self) -> list[str]:
+        """Live versions that refer to it, those that would go along left out."""
+        named = {name: None for use in self.use for name in use.referrers}
+        return [
+            name for name in named if self.version is not None or name.rpartition(" version ")[0] != self.name.qualified
+        ]
+
+    @property
+    def referrers_hidden(self) -> int:
+        """How many live versions refer to it that the reader may not read."""
+        return sum(use.referrers_hidden for use in self.use)
+
+    @property
+    def unshared(self) -> list[VersionUse]:
+        """The versions whose schema id nothing else of the registry has."""
+        return [use for use in self.use if not use.is_shared]
+
+    def evidence(self) -> list[Evidence]:
+        """All of it: of messages, of state, of clients."""
+        numbers = [use.version for use in self.use]
+        data = data_evidence(self.place, self.name, numbers)
+        return [item for number in numbers for item in (*data.get(number, ()), *self.found.evidence.get(number, ()))]
+
+    def url(self, step: str = "", **query: object) -> str:
+        """The address of a step."""
+        base = subject_url(self.place.name, self.name.qualified, "retire", version=self.version, **query)
+        path, _, given = base.partition("?")
+        return f"{path}{f'/{step}' if step else ''}{f'?{given}' if given else ''}"
+
+
+def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
+    """What the address names. Raises SubjectNotFound, VersionNotFound, RegistryNotFound, InvalidInput."""
+    place, name = get_registry(registry), parse_subject(subject)
+    given = given_text(request.GET, "version")
+    version = whole_number(given, digits=10) if given else None
+    if given and version is None:
+        raise InvalidInput(
+            gettext("%(given)s is no version: it is a number.") % {"given": repr(given[:20])}, field="version"
+        )
+    found = retirement_of(place, name, by=page_actor(request), ask=False)
+    use = found.use.versions if version is None else (found.use.version(version),)
+    return Meant(place, name, version, found, tuple(use))
+
+
+def evidence_page(request: HttpRequest, what: Meant) -> RetirePage:
+    """Step 1: what is known of the use."""
+    return _page(
+        request,
+        what,
+        "",
+        evidence=_evidence(what, page_actor(request)),
+        next_url=what.url("choose"),
+        scopes=_scopes(what),
+    )
+
+
+def choose_page(request: HttpRequest, what: Meant) -> RetirePage:
+    """Step 2: what can be done, with what each brings about."""
+    actor = page_actor(request)
+    return _page(request, what, "choose", choices=tuple(_choice(what, name, actor) for name in _possible(what)))
+
+
+def confirm_page(request: HttpRequest, what: Meant, choice: str, problem: SchemadeskError | None = None) -> RetirePage:
+    """Step 3: the form of one choice, with what was wrong with what it had. Raises InvalidInput for another choice."""
+    if choice not in CHOICES:
+        raise InvalidInput(
+            gettext("%(choice)s is nothing to choose: it is one of %(choices)s.")
+            % {"choice": repr(choice[:40]), "choices": ", ".join(CHOICES)},
+            field="do",
+        )
+    reason = _refused(what, choice, page_actor(request))
+    tone = "danger" if choice in (SOFT, HARD) else "primary"
+    return _page(
+        request,
+        what,
+        "confirm",
+        form=ConfirmForm(
+            sentence=_consequence(what, choice),
+            fields=_fields(request, what, choice),
+            confirm=Action(
+                label=f"{LABELS[choice]}: {what.what}",
+                url=what.url("confirm", do=choice),
+                method="post",
+                allowed=not reason,
+                reason=reason,
+                tone=tone,
+                icon=ICONS[choice],
+            ),
+        ),
+        problem=Problem(what=problem.placed) if problem else None,
+        export=subject_export(what.place.name, what.name) if choice in (SOFT, HARD) else None,
+    )
+
+
+# -- parts --------------------------------------------------------------------------------------------------------------
+
+
+def _page(request: HttpRequest, what: Meant, step: str, **parts: object) -> RetirePage:
+    reached = list(STEPS).index(step)
+    return RetirePage(
+        frame=retire_frame(request, what.place, what.name),
+        subject=what.name.qualified,
+        what=what.what,
+        steps=tuple(
+            RetireStep(label=label, url=what.url(name) if number < reached else "", current=name == step)
+            for number, (name, label) in enumerate(STEPS.items())
+        ),
+        back_url=subject_url(what.place.name, what.name.qualified, version=what.version),
+        **parts,  # type: ignore[arg-type]
+    )
+
+
+def retire_frame(request: HttpRequest, place: Registry, name: SubjectName) -> Frame:
+    """The frame of every page of the wizard."""
+    return make_frame(
+        request,
+        title=gettext("Retire %(qualified)s") % {"qualified": name.qualified},
+        section=Section.SUBJECTS,
+        registry=place.name,
+        crumbs=subject_crumbs(place.name, name),
+        parts=subject_parts(place.name, name, "retire"),
+        url_in=lambda other: switch_url(other, name.qualified, "retire"),
+    )
+
+
+def _scopes(what: Meant) -> tuple[Link, ...]:
+    """The other things that could be meant."""
+    base = what.found.use
+    whole = (Link(label=gettext("the whole subject"), url=subject_url(base.registry, base.subject, "retire")),)
+    each = tuple(
+        Link(
+            label=gettext("version %(version)s") % {"version": use.version},
+            url=subject_url(base.registry, base.subject, "retire", version=use.version),
+        )
+        for use in reversed(base.versions)
+        if use.version != what.version
+    )
+    return (*(whole if what.version is not None else ()), *each[:SHOWN])
+
+
+def _evidence(what: Meant, actor: Actor) -> RetireEvidence:
+    found = what.found
+    retirement = found.subject if what.version is None else found.versions[what.version]
+    order = list_environments()
+    held = presence_of(what.place, what.name).seen_by(actor, what.name).held
+    own = held.get(what.place.name, {})
+    prints = set(own.values()) if what.version is None else {own[what.version]} if what.version in own else set()
+    places = [
+        RetirePlace(
+            environment=environment_of(name, order, url=subject_url(name, what.name.qualified)),
+            sentence=gettext("has it as version %(listed)s")
+            % {"listed": _listed(sorted(n for n, print_ in versions.items() if print_ in prints))},
+        )
+        for name, versions in sorted(held.items(), key=lambda item: order.index(item[0]) if item[0] in order else 99)
+        if prints & set(versions.values())
+    ]
+    referrers = what.referrers
+    return RetireEvidence(
+        verdict=verdict_of_retirement(retirement),
+        lines=tuple(
+            EvidenceLine(in_use=InUse.of(item.in_use), sentence=item.sentence, until=item.until, as_of=item.as_of)
+            for item in dict.fromkeys(what.evidence())
+        )[:SHOWN],
+        messages=sum(use.messages for use in what.use),
+        last_time=max((use.last_time for use in what.use if use.last_time), default=None),
+        referrers=tuple(referrers[:SHOWN]),
+        hidden_referrers=max(0, len(referrers) - SHOWN) + what.referrers_hidden,
+        places=tuple(places),
+        coverage=tuple(topic.sentence for topic in found.use.coverage if topic.is_own)[:SHOWN],
+        usage_url=usage_url(what.place.name, what.name.qualified),
+    )
+
+
+def _possible(what: Meant) -> list[str]:
+    """What makes sense here: restoring for what is deleted, the rest in its order."""
+    restorable = [RESTORE] if len(what.live) < len(what.use) else []
+    return [*restorable, *([DEPRECATE, SOFT] if what.live else []), HARD]
+
+
+def _choice(what: Meant, choice: str, actor: Actor) -> RetireChoice:
+    reason = _refused(what, choice, actor)
+    return RetireChoice(
+        label=LABELS[choice],
+        icon=ICONS[choice],
+        consequence=_consequence(what, choice),
+        action=Action(
+            label=f"{LABELS[choice]} …", url=what.url("confirm", do=choice), allowed=not reason, reason=reason
+        ),
+    )
+
+
+def _refused(what: Meant, choice: str, actor: Actor) -> str:
+    """Why it can't be done, as the services would say; "" if it can."""
+    action, subject = RIGHTS[choice], what.name.qualified
+    lacking = refusal(actor, action, registry=what.place.name, subject=subject)
+    if lacking:
+        return lacking
+    if is_kept(what.place, actor)[0]:
+        return closed_refusal(action, what.place, subject)
+    if choice == HARD and what.live:
+        return gettext("Delete %(what)s softly first.") % {"what": what.what}
+    if choice in (DEPRECATE, SOFT) and not what.live:
+        return gettext("It is soft-deleted already.")
+    if choice in (SOFT, HARD) and what.referrers:
+        return gettext("%(referrers)s refers to it: delete or change that first.") % {"referrers": what.referrers[0]}
+    if choice in (SOFT, HARD) and what.referrers_hidden:
+        return gettext("A subject that you may not read refers to it, and has to be deleted or changed first.")
+    return ""
+
+
+def _consequence(what: Meant, choice: str) -> str:
+    """What a choice brings about, in a sentence or two."""
+    ids = _ids(what.unshared)
+    if choice == DEPRECATE:
+        return gettext(
+            "Nothing stops working. Readers get the message and the date in a header, people on pages; owners are told."
+        )
+    if choice == RESTORE:
+        return gettext(
+            "What is soft-deleted lives again with its numbers and ids, if the level holds with what came since."
+        )
+    all_its_own = len(what.unshared) == len(what.use)
+    if choice == SOFT:
+        readable = (
+            gettext("Messages with %(ids)s stay readable") % {"ids": ids}
+            if ids
+            else gettext("All messages stay readable")
+        )
+        return gettext("Nothing new can be written with it by name. %(readable)s by id, and it can be restored.") % {
+            "readable": readable
+        }
+    back = _coming_back()
+    if not ids:
+        return f"{back} {gettext('Its schema ids belong to other subjects too, so messages stay readable.')}"
+    unreadable = gettext("Messages with %(ids)s become unreadable for good: %(how_many)s.")
+    if settings.DELETED_COPY_DAYS:
+        unreadable = gettext("Messages with %(ids)s become unreadable, unless it is restored: %(how_many)s.")
+    said = f"{back} {unreadable % {'ids': ids, 'how_many': _how_many(what)}}"
+    return said if all_its_own else f"{said} {gettext('What other subjects have as well stays readable.')}"
+
+
+def _coming_back() -> str:
+    days = settings.DELETED_COPY_DAYS
+    if not days:
+        return gettext("It can’t be restored.")
+    return counted(
+        days,
+        "A copy is kept for %(n)s day: until then it can be restored where its numbers and ids are free.",
+        "A copy is kept for %(n)s days: until then it can be restored where its numbers and ids are free.",
+    )
+
+
+def _how_many(what: Meant) -> str:
+    seen = sum(use.messages for use in what.unshared)
+    retirement = what.found.subject if what.version is None else what.found.versions[what.version]
+    if seen:
+        if not retirement.date:
+            return gettext("%(seen)s were seen by the scans") % {"seen": f"{seen:,}"}
+        return gettext("%(seen)s were seen by the scans, some until %(date)s at least") % {
+            "seen": f"{seen:,}",
+            "date": f"{retirement.date:%Y-%m-%d}",
+        }
+    if not any(topic.is_own for topic in what.found.use.coverage):
+        return gettext("how many there are isn’t known, as none of its topics is scanned")
+    return gettext("none was seen by the scans")
+
+
+def _ids(use: Sequence[VersionUse]) -> str:
+    numbers = sorted({each.schema_id for each in use})
+    return gettext("schema id %(listed)s") % {"listed": _listed(numbers)} if numbers else ""
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5]))
+    return (
+        gettext("%(shown)s and %(number)s more") % {"shown": shown, "number": len(numbers) - 5}
+        if len(numbers) > 5
+        else shown
+    )
+
+
+def _fields(request: HttpRequest, what: Meant, choice: str) -> tuple[Field, ...]:
+    def given(name: str) -> str:
+        return given_text(request.POST, name)
+
+    if choice == DEPRECATE:
+        return (
+            Field(
+                name="message", label=gettext("Why, and what to use instead"), kind="textarea", rows=3, required=True,
+                value=given("message"), help=gettext("Readers get it in a header, people on pages, owners in their inbox."),
+            ),
+            Field(name="ends_at", label=gettext("To be used until"), kind="date", value=given("ends_at")),
+        )  # fmt: skip
+    typed = Field(
+        name="confirmed", label=gettext("Type %(qualified)s to confirm") % {"qualified": what.name.qualified}, required=True, code=True,
+        value=given("confirmed"),
+    )  # fmt: skip
+    reason = Field(
+        name="force", label=gettext("Reason to do it all the same"), value=given("force"),
+        help=gettext("Where it is or may be in use; it takes the right to force versions, and stands in the audit.")
+        if choice == HARD
+        else gettext("Where the level wouldn’t hold; it takes the right to force versions, and stands in the audit."),
+    )  # fmt: skip
+    return {SOFT: (typed,), HARD: (typed, reason), RESTORE: (reason,)}[choice]

@@ -1,0 +1,250 @@
+"""The filters of the list of subjects, and how many each of their values would leave.
+
+A registry that is quick to count has the numbers with its page. Of a larger one they come after it, or where they are asked
+for: at most a minute old, and without what the database can't count in time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import astuple, dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from dashboard.kept import kept
+from dashboard.links import subjects_url
+from dashboard.pages.notes import owner_choices, tag_choices
+from dashboard.pages.sources_words import given_text
+from dashboard.pages.subject_filter_words import ATTENTION, KNOWN, LONGEST, MAX_VALUE, NAMES, ORDERS
+from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Search
+from dashboard.presenters.looks import format_name
+from dashboard.presenters.subjects import SubjectNumbers
+from registry.formats import FORMATS
+from registry.formats.compatibility import LEVELS
+from registry.search.facets import Facets, are_quick, facet_counts
+from registry.search.in_list import Asked
+from registry.search.subject_list import DELETED, UNOWNED, UNUSED, SubjectFilter
+from registry.subjects.selectors.notes import tag_counts
+from registry.subjects.selectors.places import Registry
+
+#: the database's time for all numbers; what isn't counted by then isn't told
+COUNTING_SECONDS: Final = 2.0
+#: asks for the numbers with the page, however long they take
+COUNTS: Final = "counts"
+#: filters in a fold below the others
+RARER: Final = ("level_from", "mode", "references", "use")
+#: name in the address → as the selector has it
+_THEIRS: Final = {"q": "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the address says: the value of each filter, and whether the numbers are to come with the page."""
+
+    values: Mapping[str, str]
+    counts: bool
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Chosen:
+        """The filters of an address; a value that a filter doesn't have is none."""
+        values = {name: given_text(request.GET, name)[: LONGEST.get(name, MAX_VALUE)] for name in NAMES}
+        known = {name: values[name] if values[name] in words else "" for name, words in KNOWN.items()}
+        return cls({**values, **known}, COUNTS in request.GET)
+
+    @property
+    def wanted(self) -> SubjectFilter:
+        """The same as the selector has it."""
+        return SubjectFilter(**{_THEIRS.get(name, name): value for name, value in self.values.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted, and when; None where nothing was yet."""
+
+    facets: Facets
+    at: datetime | None = None
+
+    @property
+    def with_page(self) -> bool:
+        """Whether that was so quick that it is of this very moment."""
+        return self.facets.total is not None and self.at is None
+
+    @property
+    def is_later(self) -> bool:
+        """Whether it is yet to be counted."""
+        return self.facets.total is None and self.at is None
+
+
+def counted_with_page(place: Registry, chosen: Chosen, patterns: int, asked: Asked) -> Counted:
+    """The numbers that the page has: all of them where that is quick, those that are kept where they are asked for."""
+    if chosen.counts:
+        return counted_in_time(place, chosen)
+    is_quick = not asked.is_wide and are_quick(place, patterns)
+    return Counted(facet_counts(place, chosen.wanted) if is_quick else Facets())
+
+
+def counted_in_time(place: Registry, chosen: Chosen) -> Counted:
+    """The numbers as they were at most a minute ago. That they take too long is kept too: it isn't tried for everybody."""
+
+    def count() -> tuple[int | None, dict[str, dict[str, int]]]:
+        facets = facet_counts(place, chosen.wanted, seconds=COUNTING_SECONDS)
+        return facets.total, {name: dict(counts) for name, counts in facets.counts.items()}
+
+    wanted = json.dumps(astuple(chosen.wanted)[:-1])  # in any order as many
+    (total, counts), at = kept(f"numbers:{place.pk}:{wanted}", count)
+    return Counted(Facets(total, counts), at)
+
+
+def numbers_part(place: Registry, chosen: Chosen, counted: Counted, *, with_words: bool) -> SubjectNumbers | None:
+    """What is told of the numbers, and the words of the filters with them for a page that has others; None for nothing."""
+    has_none = chosen.values["state"] == DELETED
+    if has_none and not with_words:
+        return None
+    url = with_query(subjects_url(place.name), chosen.values)
+    is_later = counted.is_later and not has_none
+    filters = filters_of(place, chosen.values, counted) if with_words else ()
+    return SubjectNumbers(
+        url=url if is_later else "",
+        count_url=with_query(subjects_url(place.name), {**chosen.values, COUNTS: "1"}) if is_later else "",
+        at=counted.at,
+        is_there=counted.facets.total is not None,
+        is_whole=counted.facets.is_whole,
+        choices=tuple(choice for one in filters for choice in one.choices),
+    )
+
+
+def _tags(place: Registry, *, at_once: bool) -> list[str]:
+    """The tags of the registry, most used first; of a large one those of at most a minute ago."""
+    if at_once:
+        return list(tag_counts(place))
+    tags, _ = kept(f"tags:{place.pk}", lambda: tag_counts(place))
+    return list(tags)
+
+
+def search_of(place: Registry, chosen: Mapping[str, str], counted: Counted) -> Search:
+    """The search box with its filters, and those in force."""
+    base = subjects_url(place.name)
+    active = tuple(
+        ActiveFilter(
+            label=f"{NAMES[name]}: {KNOWN.get(name, {}).get(value, value)}", url=with_query(base, {**chosen, name: ""})
+        )
+        for name, value in chosen.items()
+        if value and name != "sort"
+    )
+    filters = filters_of(place, chosen, counted)
+    return Search(
+        url=base,
+        query=chosen["q"],
+        label=gettext("Search subjects"),
+        placeholder="orders field:email",
+        filters=tuple(one for one in filters if one.name not in RARER),
+        rarer=tuple(one for one in filters if one.name in RARER),
+        active=active,
+        is_later=counted.is_later and chosen["state"] != DELETED,
+    )
+
+
+def choice_id(name: str, value: str) -> str:
+    """By which a choice of a filter is found on its page, whatever its value is."""
+    return f"{name}-{sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
+
+
+def filters_of(place: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
+    """The filters with their numbers."""
+    return tuple(
+        replace(one, choices=tuple(replace(each, id=choice_id(one.name, each.value)) for each in one.choices))
+        for one in _filters(place, chosen, counted)
+    )
+
+
+def _filters(place: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
+    counts = {name: counted.facets.counts.get(name) for name in NAMES}
+    tags = _tags(place, at_once=counted.with_page)
+    return (
+        Filter(
+            name="format",
+            label=gettext("Format"),
+            choices=_choices(sorted(FORMATS), chosen["format"], gettext("Any format"), counts["format"]),
+        ),
+        Filter(
+            name="level",
+            label=gettext("Compatibility"),
+            choices=_choices(LEVELS, chosen["level"], gettext("Any level"), counts["level"]),
+        ),
+        *_own(chosen, counts, ("level_from", "mode", "state")),
+        Filter(
+            name="attention",
+            label=gettext("Needs attention"),
+            choices=_words(ATTENTION, chosen["attention"], counts["attention"], untold=(UNOWNED,)),
+        ),
+        *_own(chosen, counts, ("references", "use")),
+        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(tags, counts["tag"], chosen["tag"])),
+        Filter(name="owner", label=gettext("Owner"), choices=owner_choices(place, counts["owner"], chosen["owner"])),
+        Filter(name="sort", label=gettext("Order"), choices=_words(ORDERS, chosen["sort"])),
+    )
+
+
+def _own(
+    chosen: Mapping[str, str], counts: Mapping[str, Mapping[str, int] | None], names: Collection[str]
+) -> tuple[Filter, ...]:
+    """Filters with a few values of their own."""
+    labels = {
+        "level_from": gettext("Where the level is set"),
+        "mode": gettext("Mode"),
+        "state": gettext("State"),
+        "references": gettext("References"),
+        "use": gettext("Need"),
+    }
+    untold = {"use": (UNUSED,)}
+    return tuple(
+        Filter(
+            name=name,
+            label=labels[name],
+            choices=_words(KNOWN[name], chosen[name], counts[name], untold=untold.get(name, ())),
+        )
+        for name in names
+    )
+
+
+def _words(
+    words: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, untold: Collection[str] = ()
+) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            value=value,
+            label=str(word),
+            selected=value == chosen,
+            # soft-deleted ones are another list, and "any" is the paging's number
+            count=None
+            if counts is None or value in ("", DELETED)
+            else counts.get(value, None if value in untold else 0),
+        )
+        for value, word in words.items()
+    )
+
+
+def _choices(values: Iterable[str], chosen: str, any_word: str, counts: Mapping[str, int] | None) -> tuple[Choice, ...]:
+    return (
+        Choice(value="", label=any_word, selected=not chosen),
+        *(
+            Choice(
+                value=name,
+                label=format_name(name),
+                selected=name == chosen,
+                count=None if counts is None else counts.get(name, 0),
+            )
+            for name in values
+        ),
+    )
+
+
+def with_query(base: str, query: Mapping[str, object]) -> str:
+    """The address with what of the query isn't empty."""
+    given = {name: value for name, value in query.items() if value}
+    return f"{base}?{urlencode(given)}" if given else base

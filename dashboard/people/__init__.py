@@ -1,1 +1,0 @@
-"""People, groups and owners; API tokens; signing in, also through an OpenID Connect issuer."""

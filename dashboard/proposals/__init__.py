@@ -1,1 +1,0 @@
-"""Proposed schemas: drafts, and the editor that checks and submits one."""

@@ -1,1 +1,0 @@
-"""Registries and their connections, archives of their contents, and their policy."""

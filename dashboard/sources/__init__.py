@@ -1,1 +1,0 @@
-"""Sources, clusters and scans: their pages, their forms, and how much was scanned lately."""

@@ -1,1 +1,0 @@
-"""Streaming queries and their state: lists, variables, and the check before a restart."""

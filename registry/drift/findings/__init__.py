@@ -1,1 +1,0 @@
-"""What follows from findings: suspected causes, and checks of promotions."""

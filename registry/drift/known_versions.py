@@ -1,0 +1,199 @@
+"""Registered versions as the judgement takes them: of marks, of subjects, and whether a promotion brought them."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, Value, When
+
+from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
+from registry.drift.judge.reading import milliseconds
+from registry.drift.judge.standing import BELOW
+from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStanding
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.standing import joined_standing
+
+LARGEST_ID: Final = 2**31 - 1
+MAX_MARKS: Final = 20_000
+#: `prefix.subject.vN`: both prefix and subject may have dots of their own
+CONTENT_TYPE: Final = re.compile(r"(?P<names>.{3,1000})\.v(?P<version>[1-9][0-9]{0,8})", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """A version with its rows' numbers, which the judgement doesn't need."""
+
+    version: RegisteredVersion
+    context: str
+    name: str
+    schema_pk: int
+
+
+def is_target(registry: Registry) -> bool:
+    """Whether versions come to the registry by promotions: an environment that is closed, or not the first one."""
+    environment = environment_of(registry)
+    return environment is not None and (environment.is_closed or _before(environment).exists())
+
+
+def environment_before(registry: Registry) -> Registry | None:
+    """The registry of the environment before this one in the promotion order."""
+    environment = environment_of(registry)
+    previous = environment and _before(environment).order_by("-position").select_related("registry").first()
+    return previous.registry if previous else None
+
+
+def _before(environment: Any) -> Any:
+    return type(environment).objects.filter(position__lt=environment.position)
+
+
+def is_last(registry: Registry) -> bool:
+    """Whether the registry is the last environment that takes promotions: production; three queries."""
+    environment = environment_of(registry)
+    if environment is None or not is_target(registry):
+        return False
+    return not type(environment).objects.filter(position__gt=environment.position).exists()
+
+
+def environment_of(registry: Registry) -> Any:
+    """The registry's row among the environments of promotions, None where it is none."""
+    try:
+        return registry.environment  # type: ignore[attr-defined]  # the relation is of registry.promotions
+    except ObjectDoesNotExist:
+        return None
+
+
+def version_rows(registry: Registry, wanted: Q, *, ghosts: Q | None) -> list[VersionRow]:
+    """The registry's versions that a condition names, soft-deleted ones too; one query.
+
+    `ghosts` is what `registry.subjects.arrivals.unrequested` gave; None: whether they were released isn't told.
+    """
+    rows: QuerySet[SchemaVersion] = (
+        SchemaVersion.objects.filter(wanted, subject__context__registry=registry)
+        .select_related("schema", "subject__context", "subject__least_version", "standing")
+        .annotate(can_be_newer=Exists(_not_below_least()))
+        .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
+        .order_by("subject_id", "version")
+    )
+    if ghosts is not None:
+        rows = rows.annotate(is_ghost=Case(When(ghosts, then=Value(True)), default=Value(False)))
+    return [_row(row, told=ghosts is not None) for row in rows]
+
+
+def _row(row: Any, *, told: bool) -> VersionRow:
+    name = SubjectName(row.subject.context.name, row.subject.name)
+    version = RegisteredVersion(
+        subject=name.qualified,
+        version=row.version,
+        deleted=row.deleted_at is not None,
+        schema_id=row.schema.schema_id,
+        released=not row.is_ghost if told else None,
+        registered_at=milliseconds(row.created_at),
+        registered_by=row.created_by,
+        door=row.door,
+        schema_type=row.schema.schema_type,
+        fingerprint=row.schema.fingerprint,
+        guid=str(row.schema.guid),
+        **_standing(row),
+    )
+    return VersionRow(version, name.context, name.subject, row.schema_id)
+
+
+def _not_below_least() -> QuerySet[SchemaVersion]:
+    """The live versions that a producer may still write; where they were all deleted, the least one holds for none."""
+    least = OuterRef("subject__least_version__version")
+    return SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None, version__gte=least)
+
+
+def _standing(row: Any) -> dict[str, Any]:
+    """What was decided of a version; that it is older than the subject's least one weighs more than a deprecation."""
+    standing = joined_standing(row)
+    least = getattr(row.subject, "least_version", None)
+    is_mild = standing is None or standing.standing == VersionStanding.DEPRECATED
+    if least is not None and row.version < least.version and row.can_be_newer and is_mild:
+        return {
+            "standing": BELOW,
+            "standing_since": milliseconds(least.set_at),
+            "standing_message": least.reason,
+            "least": least.version,
+        }
+    if standing is None:
+        return {}
+    return {
+        "standing": standing.standing,
+        "standing_since": milliseconds(standing.decided_at),
+        "standing_until": milliseconds(standing.ends_at) if standing.ends_at else 0,
+        "standing_message": standing.message,
+    }
+
+
+def condition_of(marks: Collection[Mark]) -> Q:
+    """The versions that marks may stand for, in any context; marks that can't stand for any are left out."""
+    ids, guids, named = set(), set(), set()
+    for framing, text in sorted(marks)[:MAX_MARKS]:
+        if framing == "id" and text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_ID:
+            ids.add(int(text))
+        elif framing == "guid" and (guid := _guid(text)) is not None:
+            guids.add(guid)
+        elif framing == "content_type":
+            named |= set(subjects_of_content_type(text))
+    names = {name for name, _ in named}
+    numbers = {version for _, version in named}
+    return Q(schema__schema_id__in=ids) | Q(schema__guid__in=guids) | Q(subject__name__in=names, version__in=numbers)
+
+
+def _guid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def subjects_of_content_type(text: str) -> Iterator[tuple[str, int]]:
+    """What `prefix.subject.vN` may mean: every split of the names into a prefix and a subject, with the version."""
+    match = CONTENT_TYPE.fullmatch(text)
+    if match is None or "\0" in text:
+        return
+    parts = match["names"].split(".")
+    for first in range(1, min(len(parts), 20)):
+        yield ".".join(parts[first:]), int(match["version"])
+
+
+def by_mark(rows: Iterable[VersionRow], marks: Collection[Mark]) -> dict[Mark, list[VersionRow]]:
+    """The versions of each mark, in every context."""
+    by_id: dict[str, list[VersionRow]] = {}
+    by_guid: dict[str, list[VersionRow]] = {}
+    by_name: dict[tuple[str, int], list[VersionRow]] = {}
+    for row in rows:
+        by_id.setdefault(str(row.version.schema_id), []).append(row)
+        by_guid.setdefault(row.version.guid, []).append(row)
+        by_name.setdefault((row.name, row.version.version), []).append(row)
+    found: dict[Mark, list[VersionRow]] = {}
+    for mark in marks:
+        framing, text = mark
+        if framing == "id":
+            found[mark] = by_id.get(text, [])
+        elif framing == "guid":
+            found[mark] = by_guid.get(str(_guid(text) or ""), [])
+        else:
+            # The shortest prefix first: `vnd` is the default one.
+            splits = (by_name.get(split, []) for split in subjects_of_content_type(text))
+            found[mark] = next((rows_ for rows_ in splits if rows_), [])
+    return found
+
+
+def subject_summaries(registry: Registry, context: str) -> dict[str, SubjectSummary]:
+    """All subjects of a context with a version, by their name without it; one query."""
+    rows = (
+        Subject.objects.filter(context__registry=registry, context__name=context, versions__isnull=False)
+        .annotate(live=Count("versions", filter=Q(versions__deleted_at=None)), since=Min("versions__created_at"))
+        .values_list("name", "live", "since")
+    )
+    return {
+        name: SubjectSummary(SubjectName(context, name).qualified, live, milliseconds(since))
+        for name, live, since in rows
+    }

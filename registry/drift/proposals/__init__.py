@@ -1,1 +1,0 @@
-"""Schemas proposed from observed messages."""

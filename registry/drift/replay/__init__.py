@@ -1,1 +1,0 @@
-"""Real messages read with a proposed schema, and other evidence from data."""

@@ -1,1 +1,0 @@
-"""Runs scans: claims one, observes and judges its source, and stores what it found."""

@@ -1,1 +1,0 @@
-"""Where versions and subjects are used, and which of them can be retired."""

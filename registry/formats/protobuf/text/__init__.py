@@ -1,1 +1,0 @@
-"""The text of .proto files: read as statements, resolved, completed for the compiler, and written."""

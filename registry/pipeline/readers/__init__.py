@@ -1,0 +1,1 @@
+"""What Spark reads: Kafka topics and state stores."""

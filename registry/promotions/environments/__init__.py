@@ -1,1 +1,0 @@
-"""Environments: their rules, freezes, break-glass, and what guards closed ones."""

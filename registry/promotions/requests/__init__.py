@@ -1,1 +1,0 @@
-"""Requests: submission, states, drafts, discussions, links, preconditions, and what a request changes."""

@@ -1,1 +1,0 @@
-"""Archived copies of what was deleted for good or uploaded, and restoring them."""

@@ -1,1 +1,0 @@
-"""Associations: which subjects a resource outside of the registry, such as a topic, uses."""

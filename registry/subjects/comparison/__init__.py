@@ -1,1 +1,0 @@
-"""Comparing versions and proposals: by text, by compatibility, and with data."""

@@ -1,1 +1,0 @@
-"""The history of fields and versions, and what another level would have made of it."""

@@ -1,1 +1,0 @@
-"""Exports of a registry, and imports from a file or from another registry."""

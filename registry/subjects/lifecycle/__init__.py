@@ -1,1 +1,0 @@
-"""The life of a version after its registration: status, retirement, deletion, undeletion, and notes about its subject."""

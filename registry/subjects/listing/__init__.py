@@ -1,1 +1,0 @@
-"""The list of subjects: filters, order, pages, and the list as of a moment."""

@@ -1,1 +1,0 @@
-"""References between subjects: what a subject uses, and what depends on it."""

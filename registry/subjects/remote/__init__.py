@@ -1,1 +1,0 @@
-"""Remote registries: reading, writing and testing them over REST, and mirrors of them."""

@@ -1,1 +1,0 @@
-"""Reading what is registered: qualified names, lookup from names to rows, versions, their status and their parsed schemas."""

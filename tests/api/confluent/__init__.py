@@ -1,1 +1,0 @@
-"""Tests of Confluent's API."""

@@ -1,1 +1,0 @@
-"""Tests of a plan's checks."""

@@ -1,1 +1,0 @@
-"""Tests of environments and of what guards closed ones."""

@@ -1,1 +1,0 @@
-"""Tests of remote registries and mirrors."""
