@@ -11,13 +11,14 @@ from django.test import Client
 
 from registry.access.models import RoleGrant, User
 from registry.drift.models import Finding
-from registry.errors import InvalidInput, PlanChanged
-from registry.formats.base import Reference
+from registry.errors import InvalidInput, PlanChanged, SchemaTooCostly
+from registry.formats.base import ParsedSchema, Reference
 from registry.promotions import selectors, services
 from registry.promotions.can_promote import can_promote
 from registry.promotions.evidence_pack import evidence_of
 from registry.promotions.plan import SOURCE_DRIFT
 from registry.promotions.together import why_alone
+from registry.subjects import engines
 from registry.subjects.names import SubjectName
 from tests.conftest import RawClient
 from tests.promotions.parts import BROKEN, ORDERS, V1, V2, Cast, approve_shown, ask, register, state_of
@@ -67,6 +68,26 @@ def test_the_first_release_shows_its_whole_schema_everywhere(cast: Cast, api: Ca
     assert [row["path"] for row in whole["money-value"]["fields"]] == ["Money.amount"]
     html = client_of("approver").get(f"/ui/promotions/{number}/evidence.html").content.decode()
     assert "refers to" in html and "money-value" in html
+
+
+def test_a_first_release_whose_fields_are_too_costly_is_shown_by_its_text(
+    cast: Cast, api: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(V1, cast["steward"])
+    number = ask(cast)
+
+    def refuse(schema: ParsedSchema) -> None:
+        raise SchemaTooCostly("the fields take more than 2 s to list")
+
+    monkeypatch.setattr(engines, "outline", refuse)
+    for path in (f"/ui/promotions/{number}", f"/ui/promotions/{number}/evidence.html"):
+        answer = client_of("approver").get(path)
+        assert answer.status_code == 200, path
+        assert "Order" in answer.content.decode(), path
+    pack = api("approver").get(f"/api/v1/promotions/{number}/evidence")
+    assert pack.status_code == 200
+    (change,) = pack.json()["changes"]
+    assert (json.loads(change["schema"]["text"]), change["schema"]["fields"]) == (V1, [])
 
 
 def test_a_proposed_first_schema_is_shown_and_a_later_one_compared(cast: Cast) -> None:

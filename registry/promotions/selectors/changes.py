@@ -42,7 +42,7 @@ def paths_of(info: RequestInfo, step: Step) -> frozenset[str]:
     Of a side that was deleted or can't be read there are none, and of one too costly to compare the fields alone.
     """
     sides = [schema for schema in (_held_before(info, step), _coming(info, step)) if schema is not None]
-    found = {row.path for schema in sides for row in engines.outline(schema)}
+    found = {row.path for schema in sides for row in _outline(schema)}
     if len({schema.schema_type for schema in sides}) == len(sides) - 1:
         old, new = sides
         try:
@@ -94,9 +94,16 @@ class NewSchema:
 
 
 def new_schema(info: RequestInfo, step: Step) -> NewSchema:
-    """The whole schema of a step; without fields where it can't be parsed or was deleted since."""
+    """The whole schema of a step; without fields where it can't be parsed, costs too much or was deleted since."""
     schema = _coming(info, step)
-    return NewSchema(step.text, step.schema_type, step.references, engines.outline(schema) if schema else ())
+    return NewSchema(step.text, step.schema_type, step.references, _outline(schema) if schema else ())
+
+
+def _outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:
+    try:
+        return engines.outline(schema)
+    except SchemaTooCostly:
+        return ()  # its text is shown all the same, so that the request can be read and rejected
 
 
 def places_of(info: RequestInfo, step: Step) -> tuple[str, str]:
