@@ -18,10 +18,11 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 
+from registry.access.request_origin import FORWARDING_HEADERS
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 FORWARDED_FOR: Final = "HTTP_X_FORWARDED_FOR"
-FORWARDING_HEADERS: Final = (FORWARDED_FOR, "HTTP_FORWARDED", "HTTP_X_REAL_IP")
 #: in the request's environment: the connection is from a proxy that isn't trusted, so many people may share the address
 SHARED: Final = "schemadesk.shared_address"
 MOST_PROXIES: Final = 16

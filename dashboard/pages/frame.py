@@ -15,6 +15,7 @@ from dashboard.links import subjects_url
 from dashboard.presenters.frame import Action, Crumb, Environment, Frame, Mirror, Part, Section, Travel
 from dashboard.presenters.looks import EnvironmentKind
 from registry.access.extent import extent_of
+from registry.access.request_origin import is_local
 from registry.access.roles import READER, Actor, Grant, refusal
 from registry.access.selectors import actor_of_user, anonymous_actor
 from registry.drift.selectors import count_open_findings
@@ -42,7 +43,7 @@ def _actor(request: HttpRequest) -> Actor:
     origin = str(request.META.get("REMOTE_ADDR") or "")
     if request.user.is_authenticated:
         return actor_of_user(request.user, door="ui", origin=origin, signed_in_by=signed_in_by(request))
-    nobody = anonymous_actor(door="ui", origin=origin)
+    nobody = anonymous_actor(door="ui", is_local=is_local(request.META), origin=origin)
     return replace(nobody, grants=(Grant(READER),)) if nobody.grants else nobody
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, connection
@@ -15,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from redis.exceptions import RedisError
 
 from dashboard.database.base import own_generation
+from registry.access.request_origin import is_local
 from registry.access.roles import may
 from registry.api.authentication import authenticate
 from registry.api.confluent.views import Root
@@ -65,7 +64,7 @@ def site_or_api(request: HttpRequest) -> HttpResponse:
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """Prometheus figures, for callers on loopback and those with a token that may read."""
-    if not _is_local(request):
+    if not is_local(request.META):
         try:
             allowed = may(authenticate(request, door="product"), "audit.read")
         except NotSignedIn:
@@ -94,13 +93,3 @@ def _count_answers(figures: CollectorRegistry) -> None:
     hits, misses = own_generation().counted()
     answers.labels("hit").inc(hits)
     answers.labels("miss").inc(misses)
-
-
-def _is_local(request: HttpRequest) -> bool:
-    """A call straight from this machine; one that a proxy forwarded isn't, wherever the proxy stands."""
-    if "HTTP_X_FORWARDED_FOR" in request.META or "HTTP_FORWARDED" in request.META:
-        return False
-    try:
-        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False

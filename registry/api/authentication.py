@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from registry.access.request_origin import is_local
 from registry.access.roles import Actor
 from registry.access.selectors import actor_of_token, anonymous_actor
 from registry.errors import NotSignedIn
@@ -36,7 +37,7 @@ def authenticate(request: HttpRequest | Request, *, door: str) -> Actor:
     origin = str(request.META.get("REMOTE_ADDR") or "")
     token = token_of(request.META.get("HTTP_AUTHORIZATION", ""))
     if token is None:
-        return anonymous_actor(door=door, origin=origin)
+        return anonymous_actor(door=door, is_local=is_local(request.META), origin=origin)
     actor = actor_of_token(token, door=door, origin=origin)
     if actor is None:
         raise NotSignedIn(REFUSED)

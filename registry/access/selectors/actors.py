@@ -118,9 +118,12 @@ def approval_refusal(actor: Actor) -> str:
     return f"Approvals take a sign-in through {settings.OIDC_NAME} here: a password doesn't say who a person is."
 
 
-def anonymous_actor(*, door: str, origin: str = "") -> Actor:
-    """The actor without credentials: no right at all, but under `up` on one's own machine the role that it sets."""
-    role = settings.ANONYMOUS_ROLE
+def anonymous_actor(*, door: str, is_local: bool, origin: str = "") -> Actor:
+    """The actor without credentials: it has no right at all.
+
+    Under `up` it has the role of the settings where the call `is_local`, straight from this machine.
+    """
+    role = settings.ANONYMOUS_ROLE if is_local else ""
     return Actor(name="anonymous", door=door, grants=(Grant(role),) if role else (), origin=origin)
 
 
