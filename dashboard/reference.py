@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
+from dashboard.management.architecture_picture import architecture_picture
+from dashboard.management.third_party import third_party_notices
 from dashboard.presenters.looks import format_name
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
 from registry.api.confluent.errors import CODES, status_of
@@ -28,7 +31,7 @@ from registry.formats.protobuf import difference_rules as protobuf_differences
 from registry.formats.protobuf import rules as protobuf_rules
 from registry.promotions.services.break_glass import MAX_MINUTES
 
-FOLDER = Path(settings.BASE_DIR) / "docs" / "reference"
+ROOT = Path(settings.BASE_DIR)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -171,23 +174,25 @@ def _errors() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "levels.md": _levels,
-    "avro.md": _avro,
-    "protobuf.md": _protobuf,
-    "json-schema.md": _json_schema,
-    "lint.md": _lint,
-    "policies.md": _policies,
-    "drift-rules.md": _drift,
-    "roles.md": _roles,
-    "error-codes.md": _errors,
+    "docs/reference/levels.md": _levels,
+    "docs/reference/avro.md": _avro,
+    "docs/reference/protobuf.md": _protobuf,
+    "docs/reference/json-schema.md": _json_schema,
+    "docs/reference/lint.md": _lint,
+    "docs/reference/policies.md": _policies,
+    "docs/reference/drift-rules.md": _drift,
+    "docs/reference/roles.md": _roles,
+    "docs/reference/error-codes.md": _errors,
+    "docs/architecture.svg": partial(architecture_picture, ROOT),
+    "THIRD_PARTY_NOTICES.md": partial(third_party_notices, ROOT),
 }
 
 
 def stale_pages(*, write: bool) -> list[str]:
-    """Names of the pages that differ from the tables; with `write` they are brought up to date."""
+    """Paths of the pages that differ from their source; with `write` they are brought up to date."""
     stale = []
     for name, make in PAGES.items():
-        path, text = FOLDER / name, f"<!-- printed by `manage.py reference`; don't edit -->\n{make()}"
+        path, text = ROOT / name, f"<!-- printed by `manage.py reference`; don't edit -->\n{make()}"
         if not path.exists() or path.read_text() != text:
             stale.append(name)
             if write:

@@ -10,10 +10,10 @@ from dashboard.reference import stale_pages
 class Command(BaseCommand):
     """Writes what has changed and names it."""
 
-    help = "Write docs/reference from the tables that the code runs on."
+    help = "Write the generated documents from the tables and locks that the code runs on."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: object, **options: object) -> None:
         """Name the pages that were written."""
         for name in stale_pages(write=True):
-            self.stdout.write(f"docs/reference/{name} written")
+            self.stdout.write(f"{name} written")
