@@ -90,7 +90,6 @@ out = (rows.groupBy("id"){call})
         ('.transformWithStateInPandas(P(), outputStructType=T, outputMode=MODE, timeMode="processingtime")', ("transformWithStateInPandas", "Append", "ProcessingTime")),
         ('.transformWithState(P(), T, chosen(), mode)', ("transformWithState", None, None)),
         ('.transformWithState(P(), T, *modes)', ("transformWithState", None, None)),
-        ('.transformWithState(A(), T, "Update", "None").transformWithState(B(), T, "Update", "None")', (None, None, None)),
         ("", (None, None, None)),
     ],
 )  # fmt: skip
@@ -162,6 +161,212 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
     with pytest.raises(InvalidSchema):
         parse_python(f"{evil}\n" + in_init(f"handle.getValueState('v', {evil})"))
     assert not mark.exists()
+
+
+IMPORTS = """from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.types import *
+"""
+PROCESSOR = """class P(StatefulProcessor):
+    def init(self, handle):
+        {init}
+        self.v = handle.getValueState("v", {schema})
+
+    def handleInputRows(self, key, rows, timers):
+        {rows}
+"""
+
+
+def processor(
+    before: str = "", *, init: str = "pass", schema: str = "S", rows: str = "pass", after: str = "", body: str = ""
+) -> str:
+    """A file with one processor whose plan is read, but for what is given to it."""
+    indented = {"init": init.replace("\n", "\n" + 8 * " "), "rows": rows.replace("\n", "\n" + 8 * " ")}
+    made = PROCESSOR.format(schema=schema, **indented)
+    return "\n".join((IMPORTS, before, made + "".join(f"    {line}\n" for line in body.splitlines()), after, ""))
+
+
+STRUCT = 'S = StructType([StructField("a", LongType())])'
+TEXT = 'S = "a INT"'
+LIST = 'F = [StructField("a", LongType())]\nS = StructType(F)'
+OVERRIDE = TEXT + "\n" + PROCESSOR.format(init="pass", schema="self.S", rows="pass") + '    S = "a INT"\n'
+USE = 'out = rows.transformWithState({made}, "n INT", "Update", "None")'
+
+REFUSED = {
+    # a schema that is changed in place
+    "add": (processor(STRUCT + '\nS.add("b", "long")'), "S is changed in place"),
+    "add in init": (processor(STRUCT, init='S.add("b", "long")'), "S is changed in place"),
+    "add in another value": (processor(STRUCT + '\nT = S.add("b", "long")'), "S is changed in place"),
+    "add under if": (processor(STRUCT + '\nif x:\n    S.add("b", "long")'), "S is changed in place"),
+    "add in a function": (processor(STRUCT + '\ndef grow():\n    S.add("b", "long")'), "S is changed in place"),
+    "add by a parameter": (processor(STRUCT + '\ndef f(s):\n    s.add("b", "long")\nf(S)'), "changed in place"),
+    "add by another name": (processor(STRUCT + '\nT = S\nT.add("b", "long")'), "changed in place"),
+    "add in the class": (processor(body=STRUCT + '\nS.add("b", "long")', schema="self.S"), "S is changed in place"),
+    "add on self": (processor(body=STRUCT, init='self.S.add("b", "long")', schema="self.S"), "S is changed in place"),
+    "fields.append": (processor(STRUCT + "\nS.fields.append(x)"), "S is changed in place"),
+    "list append": (processor(LIST + "\nF.append(x)"), "changed in place"),
+    "list extend": (processor(LIST + "\nF.extend(x)"), "changed in place"),
+    "list insert": (processor(LIST + "\nF.insert(0, x)"), "changed in place"),
+    "shared list": (processor(LIST + '\nT = StructType(F).add("b", "long")'), "F is changed in place"),
+    "item of a list": (processor(LIST + "\nF[0] = x"), "changed in place"),
+    "deleted item": (processor(LIST + "\ndel F[0]"), "changed in place"),
+    "attribute of a schema": (processor(STRUCT + "\nS.fields = x"), "S is changed in place"),
+    "attribute of a field": (processor(STRUCT + "\nfor f in S.fields:\n    f.nullable = False"), "changed in place"),
+    "augmented": (processor(LIST + "\nF += x"), "no one value"),
+    # classes that build on each other
+    "overridden": (OVERRIDE + 'class Q(P):\n    S = "a STRING"\n' + USE.format(made="Q()"), "Q builds on P"),
+    "maybe overridden": (OVERRIDE + 'class Q(P):\n    S = "a STRING"\n', "say which one is meant"),
+    "passed is not known": (OVERRIDE + USE.format(made="make()"), "make is no class of this file"),
+    "imported base": (processor(TEXT).replace("(StatefulProcessor)", "(Base)"), "builds on Base"),
+    "replaced base": ("from x import Other as StatefulProcessor\n" + processor(TEXT), "builds on StatefulProcessor"),
+    "imported init": (
+        processor(TEXT, init="super().init(handle)").replace("(StatefulProcessor)", "(x.Base)"),
+        "builds on x.Base",
+    ),
+    "on self and in the class": (processor(body=TEXT, init='self.S = "b INT"', schema="self.S"), "no one value"),
+    "of another scope": (
+        processor(body="def __init__(self, S):\n    self.s = S", init=TEXT, schema="self.s"),
+        "S has no one value",
+    ),
+    "decorated": (processor(TEXT).replace("class P", "@made\nclass P"), "has a decorator"),
+    # deleted and declared
+    "deleted before": (processor(TEXT, init='handle.deleteIfExists("v")'), "'v' is deleted and is among the variables"),
+    "deleted after": (
+        processor(TEXT, init='handle.getListState("w", S)\nhandle.deleteIfExists("w")'),
+        "'w' is deleted and is among the variables",
+    ),
+    # names that are there twice
+    "init twice": (processor(TEXT, body="def init(self, handle):\n    pass"), "init is defined twice"),
+    "init assigned": (processor(TEXT, body="init = other"), "init is"),
+    "method twice": (processor(TEXT, body="def f(self):\n    pass\ndef f(self):\n    pass"), "f is defined twice"),
+    "class twice": (processor(TEXT, after="class P:\n    pass"), "P is defined or assigned more than once"),
+    "class replaced": (processor(TEXT, after="P = other(P)"), "P is defined or assigned more than once"),
+    # what may not run
+    "return": (processor(TEXT, init="if self.old:\n    return"), "after a return"),
+    "plain return": (processor(TEXT, init="return"), "after a return"),
+    "raise": (processor(TEXT, init="if self.old:\n    raise ValueError"), "after a return, raise"),
+    "raise in a method": (
+        processor(TEXT, init="self.f()", body="def f(self):\n    raise ValueError"),
+        "after a return, raise",
+    ),
+    **{
+        f"behind {code}": (processor(TEXT, init=code), "in a branch or a loop")
+        for code in (
+            "C and handle.deleteIfExists('w')",
+            "C or handle.deleteIfExists('w')",
+            "handle.deleteIfExists('w') if C else None",
+            "[handle.deleteIfExists('w') for each in C]",
+            "a < b < handle.deleteIfExists('w')",
+            "f = lambda: handle.deleteIfExists('w')",
+            "try:\n    handle.deleteIfExists('w')\nexcept ValueError:\n    pass",
+            "with suppress(ValueError):\n    handle.deleteIfExists('w')",
+            "while C:\n    handle.deleteIfExists('w')",
+            "match C:\n    case 1:\n        handle.deleteIfExists('w')",
+            "def f():\n    handle.deleteIfExists('w')",
+        )
+    },
+    "generator": (processor(TEXT, init="yield 1"), "a generator"),
+    "async": (processor(TEXT).replace("def init", "async def init"), "async"),
+    # methods that init doesn't come to
+    "another method": (
+        processor(TEXT, body='def f(self, h):\n    h.getValueState("w", "a INT")'),
+        "init doesn't surely",
+    ),
+    "method under if": (
+        processor(TEXT, init="if C:\n    self.f(handle)", body='def f(self, h):\n    h.getValueState("w", "a INT")'),
+        "passed on",
+    ),
+    "deleted elsewhere": (
+        processor(TEXT, init="self.h = handle", rows="self.h.deleteIfExists('w')"),
+        "init doesn't surely",
+    ),
+    # code that isn't in the file
+    "helper": (processor(TEXT, init="helper(handle)"), "the handle is passed on"),
+    "helper's method": (processor(TEXT, init="self.x.f(handle)"), "the handle is passed on"),
+    "kept and passed": (processor(TEXT, init="self.h = handle\nhelper(self.h)"), "the handle is passed on"),
+    "self passed": (processor(TEXT, init="self.h = handle\nhelper(self)"), "passed on with its handle"),
+    "another name": (processor(TEXT, init="h = handle\nh.deleteIfExists('w')"), "the handle is passed on"),
+    "getattr": (processor(TEXT, init="getattr(handle, n)('w')"), "the handle is passed on"),
+    "bound method": (processor(TEXT, init="d = handle.deleteIfExists\nd('w')"), "init doesn't surely|passed on"),
+    "handle replaced": (processor(TEXT, init="handle = other"), "assigned anew"),
+    # names that are replaced
+    **{
+        f"replaced by {code}": (processor(TEXT + "\n" + code), "S has no one value")
+        for code in (
+            "with x as S:\n    pass",
+            "for S in x:\n    pass",
+            "try:\n    pass\nexcept ValueError as S:\n    pass",
+            "def S():\n    pass",
+            "class S:\n    pass",
+            "del S",
+            "def f():\n    global S\n    S = 1",
+            "(S := 1)",
+            "[S := 1 for x in y]",
+            "import S",
+            "from x import S",
+            "(a, (b, *S)) = x",
+            "match x:\n    case S:\n        pass",
+        )
+    },
+    "star": ("from x import *\n" + processor(TEXT), "everything of x is imported"),
+    "star of a package": ("from . import *\n" + processor(TEXT), "everything of . is imported"),
+    "class attribute from outside": (processor(body=TEXT, schema="self.S", after='P.S = "b INT"'), "P.S is replaced"),
+    "init from outside": (processor(TEXT, after="P.init = other"), "P.init is replaced"),
+    "setattr": (processor(TEXT, after='setattr(P, "init", other)'), r"setattr\(…\)"),
+    "exec": (processor(TEXT, after="exec(x)"), r"exec\(…\)"),
+    "type of another package": ("from x import StructType\n" + processor(STRUCT), "another than PySpark's"),
+    "type of this file": (processor("def LongType():\n    return StringType()\n" + STRUCT), "another than PySpark's"),
+    "type of an unknown module": (processor(schema="x.StructType([])"), "another than PySpark's"),
+    # several operators
+    "two operators": (processor(TEXT, after=f"{USE.format(made='P()')}\n{USE.format(made='P()')}"), "more than once"),
+    "another class": (processor(TEXT, after=USE.format(made="Imported()")), "Imported is no class of this file"),
+}
+
+
+@pytest.mark.parametrize(("source", "says"), REFUSED.values(), ids=REFUSED)
+def test_what_could_be_otherwise_when_it_runs_is_refused(source: str, says: str) -> None:
+    with pytest.raises(InvalidSchema, match=says) as caught:
+        parse_python(source)
+    assert caught.value.line and caught.value.column
+    assert "write the plan as a JSON document instead" in caught.value.message
+
+
+READ = {
+    "text": processor(TEXT.replace("INT", "BIGINT")),
+    "struct": processor(STRUCT),
+    "chained": processor('S = StructType().add("a", "long")'),
+    "chained on a field": processor('A = StructField("a", LongType())\nS = StructType([A])\nT = StructType([A]).add("b", "long")'),
+    "passed by name": processor(STRUCT, after="p = P()\n" + USE.format(made="p")),
+    "in the class": processor(body=STRUCT, schema="self.S"),
+    "on self": processor(init='self.s = "a BIGINT"', schema="self.s"),
+    "renamed type": "from pyspark.sql.types import LongType as IntegerType\n" + processor('S = StructType([StructField("a", IntegerType())])'),
+    "local of a function": processor(STRUCT + "\ndef f():\n    S = 1"),
+    "own methods": processor(init='self._rest(handle)', schema="'a BIGINT'", body="def _rest(self, h):\n    self.x = 1"),
+    "kept handle": processor(STRUCT, init="self._handle = handle", rows="self._handle.registerTimer(1)"),
+    "Spark's init": processor(STRUCT, init="super().init(handle)"),
+    "other calls": processor(STRUCT, init="handle.getQueryInfo()\nlog(self)\nif C:\n    print(1)", rows="return\nraise x"),
+    "sets and lists": processor(STRUCT, rows="seen = set()\nseen.add(1)\nself.v.update((1,))\nrows.append(1)"),
+    "used as a schema": processor(STRUCT, after="rows = x.select(from_json('v', S))\n" + USE.format(made="P()")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", READ.values(), ids=READ)
+def test_ordinary_files_are_read(source: str) -> None:
+    (variable,) = parse_python(source).variables
+    assert (variable.name, to_ddl(variable.value)) == ("v", "a BIGINT")
+
+
+def test_own_methods_that_init_calls_are_followed_in_order() -> None:
+    source = processor(TEXT, init="self._rest(h=handle)", body='def _rest(self, h):\n    h.getListState("w", S)')
+    assert [(each.name, each.kind) for each in parse_python(source).variables] == [("w", "list"), ("v", "value")]
+
+
+def test_of_several_operators_the_class_is_said_and_their_modes_are_one() -> None:
+    both = processor(TEXT, after=USE.format(made="P()") + "\n" + USE.format(made="Other()"))
+    assert parse_python(both, "P").output_mode == "Update"
+    with pytest.raises(InvalidSchema, match="with different modes"):
+        parse_python(both + USE.format(made="P()").replace("Update", "Append"), "P")
+    with pytest.raises(InvalidSchema, match="Other is passed here, not P"):
+        parse_python(processor(TEXT, after=USE.format(made="Other()")), "P")
 
 
 @pytest.mark.slow

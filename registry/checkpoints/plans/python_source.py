@@ -7,6 +7,7 @@ The file is read with `ast` and never executed: what can't be known so is refuse
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -21,7 +22,17 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
-from registry.checkpoints.plans.python_values import Evaluator, Scope, Unresolved, arguments
+from registry.checkpoints.plans.python_names import (
+    FUNCTIONS,
+    assigned,
+    bindings,
+    changes,
+    counted,
+    roots,
+    unreadable,
+)
+from registry.checkpoints.plans.python_reach import Method, Reach
+from registry.checkpoints.plans.python_values import Bound, Evaluator, Scope, Unresolved, arguments, origin
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import parse_struct
 
@@ -34,18 +45,17 @@ _GETTERS: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
 }
 _DELETE: Final = "deleteIfExists"
 _OPERATOR_ARGUMENTS: Final = ("statefulProcessor", "outputStructType", "outputMode", "timeMode")
-_CONDITIONS: Final = (ast.If, ast.For, ast.While, ast.Try, ast.IfExp, ast.Match, ast.With)
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BASES: Final = ("StatefulProcessor", "object")
+_HOOKS: Final = ("__getattribute__", "__getattr__", "__new__", "__init_subclass__", "__setattr__")
 
 
 @dataclass(frozen=True)
 class _Declared:
-    """A call that declares or deletes a variable, where names are looked up for it, and whether it always runs."""
+    """A call that declares or deletes a variable, and where names are looked up for it."""
 
     node: ast.Call
     verb: str
     scope: Scope
-    is_certain: bool
 
 
 def parse_python(source: str, processor: str = "") -> StatePlan:
@@ -55,36 +65,166 @@ def parse_python(source: str, processor: str = "") -> StatePlan:
     with line and column.
     """
     module = _parsed(source)
-    found = {name: calls for name, calls in _processors(module).items() if not processor or name == processor}
-    if not found:
-        what = f"the class {processor[:80]}" if processor else "the file"
-        raise InvalidSchema(f"{what} declares no state: no call of {', '.join(_GETTERS)} or {_DELETE} was found")
-    if len(found) > 1:
-        listed = ", ".join(sorted(found))
-        raise InvalidSchema(f"several classes declare state: {listed[:300]}; say which one is meant")
-    (calls,) = found.values()
     try:
-        return _with_operator(_plan(calls), module)
+        return _read(module, processor)
+    except Unresolved as problem:
+        raise _refusal([problem]) from None
     except RecursionError:
-        raise InvalidSchema("an expression of the file is nested too deep to be read") from None
+        raise InvalidSchema("the file is nested too deep to be read") from None
 
 
-def _with_operator(plan: StatePlan, module: ast.Module) -> StatePlan:
-    """The plan with what the call that makes the operator says; what it doesn't say in constants stays open."""
-    calls = [
+def _read(module: ast.Module, processor: str) -> StatePlan:
+    bound = counted(module)
+    operators = [
         node
         for node in ast.walk(module)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in APIS
     ]
-    if len(calls) != 1:
-        return plan
-    (call,) = calls
-    assert isinstance(call.func, ast.Attribute)
-    plan = replace(plan, api=call.func.attr)
+    owner = _owner(module, processor, operators, bound)
+    outer = Scope(assigned(module.body))
+    reach = Reach(owner, (*_GETTERS, _DELETE))
+    problems = [*unreadable(module), *_class_problems(owner, outer), *reach.problems]
+    attributes = _attributes(owner, outer)
+    calls = [_Declared(node, _verb(node), _scope(method, attributes, outer)) for node, method in reach.found]
+    evaluator = Evaluator()
+    plan = _plan(calls, evaluator, problems)
+    problems = list(changes(module, evaluator.used, owner.name, reach.methods))
+    if problems:
+        raise _refusal(problems)
+    return _with_operators(plan, module, operators, bound)
+
+
+def _verb(node: ast.Call) -> str:
+    assert isinstance(node.func, ast.Attribute)
+    return node.func.attr
+
+
+def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound: Counter[str]) -> ast.ClassDef:
+    """The class that is meant: the one that is named, or passed to the one operator, or that alone declares state."""
+    if len(operators) > 1 and not processor:
+        raise Unresolved(operators[1], f"{_verb(operators[1])} is called more than once: say which class is meant")
+    passed = {_passed(each, module, bound): each for each in operators}
+    for name, call in passed.items():
+        if not (name or processor):
+            raise Unresolved(call, "which class is passed here can't be known: say which one is meant")
+    if processor and passed and not {processor, ""} & set(passed):
+        raise Unresolved(operators[0], f"{', '.join(passed)[:80]} is passed here, not {processor[:80]}")
+    chosen = processor or "".join(passed)
+    for each in module.body:
+        if isinstance(each, ast.ClassDef) and bound[each.name] > 1 and (_declaring(each) or each.name == chosen):
+            raise Unresolved(each, f"{each.name} is defined or assigned more than once in this file")
+    classes = {each.name: each for each in module.body if isinstance(each, ast.ClassDef)}
+    stray = [each for each in module.body if not isinstance(each, ast.ClassDef) and _declaring(each)]
+    if chosen not in classes and chosen and not processor:
+        raise Unresolved(operators[0], f"{chosen[:80]} is no class of this file: what it declares can't be known")
+    found = [each for name, each in classes.items() if _declaring(each) and chosen in ("", name)]
+    if stray:
+        raise Unresolved(_declaring(stray[0])[0], "state is declared outside of a class of the file's top level")
+    if not found and chosen in classes and classes[chosen].bases:
+        found = [classes[chosen]]  # what it inherits is judged with its bases
+    if not found:
+        what = f"the class {chosen[:80]}" if chosen else "the file"
+        raise InvalidSchema(f"{what} declares no state: no call of {', '.join(_GETTERS)} or {_DELETE} was found")
+    if len(found) > 1:
+        listed = ", ".join(sorted(each.name for each in found))
+        raise InvalidSchema(f"several classes declare state: {listed[:300]}; say which one is meant")
+    for node in ast.walk(module):
+        if not chosen and isinstance(node, ast.ClassDef) and found[0].name in {n for b in node.bases for n in roots(b)}:
+            raise Unresolved(node, f"{node.name} builds on {found[0].name}: say which one is meant")
+    return found[0]
+
+
+def _declaring(root: ast.AST) -> list[ast.Attribute]:
+    names = (*_GETTERS, _DELETE)
+    return [each for each in ast.walk(root) if isinstance(each, ast.Attribute) and each.attr in names]
+
+
+def _passed(call: ast.Call, module: ast.Module, bound: Counter[str]) -> str:
+    """The name of the class whose object a call takes as its processor; "" where it can't be known."""
+    given = next((each.value for each in call.keywords if each.arg == "statefulProcessor"), None)
+    if call.args and not isinstance(call.args[0], ast.Starred):
+        given = call.args[0]
+    if isinstance(given, ast.Name) and bound[given.id] == 1:
+        found = [value for node in ast.walk(module) for name, value in bindings(node) if name == given.id]
+        given = next((each for each in found if isinstance(each, ast.expr)), None)
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Name):
+        return given.func.id
+    return ""
+
+
+def _class_problems(owner: ast.ClassDef, outer: Scope) -> Iterator[Unresolved]:
+    """Why a class isn't what its body says."""
+    if owner.decorator_list or owner.keywords:
+        yield Unresolved(owner, f"{owner.name} has a decorator or a metaclass: what it makes of it can't be known")
+    for base in owner.bases:
+        try:
+            name = origin(base, outer)
+        except Unresolved:
+            name = ""
+        if name not in _BASES:
+            yield Unresolved(base, f"{owner.name} builds on {ast.unparse(base)[:80]}: what that declares isn't read")
+    names = Counter(name for statement in owner.body for name in _bound_in(statement))
+    for statement in owner.body:
+        for name in _bound_in(statement):
+            if isinstance(statement, FUNCTIONS) and (names[name] > 1 or name in _HOOKS):
+                why = "decides how attributes are found" if name in _HOOKS else "is defined twice in its class"
+                yield Unresolved(statement, f"{name} {why}")
+            elif not isinstance(statement, FUNCTIONS) and name == "init":
+                yield Unresolved(statement, "init is no plain method of its class")
+
+
+def _bound_in(statement: ast.stmt) -> Iterator[str]:
+    inner = [statement] if isinstance(statement, (*FUNCTIONS, ast.ClassDef)) else ast.walk(statement)
+    return (name for node in inner for name, _ in bindings(node))
+
+
+def _attributes(owner: ast.ClassDef, outer: Scope) -> dict[str, tuple[ast.expr, Scope] | None]:
+    """The class's attributes, and those that __init__ or init assign on self; None for what has no one value."""
+    own = Scope(assigned(owner.body), {}, outer)
+    found: dict[str, tuple[ast.expr, Scope] | None] = {
+        name: (value, own) if isinstance(value, ast.expr) else None for name, value in own.names.items()
+    }
+    for method in owner.body:
+        if not isinstance(method, FUNCTIONS):
+            continue
+        scope = _scope(method, found, outer)
+        plain = {
+            id(each.targets[0]): each.value
+            for each in method.body
+            if isinstance(each, ast.Assign) and len(each.targets) == 1 and method.name in ("__init__", "init")
+        }
+        plain |= {id(e.target): e.value for e in method.body if isinstance(e, ast.AnnAssign) and e.value is not None}
+        for node in ast.walk(method):
+            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                value = plain.get(id(node))
+                found[node.attr] = (value, scope) if value is not None and node.attr not in found else None
+    return found
+
+
+def _scope(method: Method, attributes: Mapping[str, tuple[ast.expr, Scope] | None], outer: Scope) -> Scope:
+    names = [each.arg for each in ast.walk(method.args) if isinstance(each, ast.arg)]
+    replaced: dict[str, Bound] = {**assigned(method.body), **dict.fromkeys(names)}
+    return Scope(replaced, attributes, outer, names[0] if names else "")
+
+
+def _with_operators(plan: StatePlan, module: ast.Module, operators: list[ast.Call], bound: Counter[str]) -> StatePlan:
+    """The plan with what the call that makes the operator says; what it doesn't say in constants stays open."""
+    made = [_with_operator(plan, each, module, bound) for each in operators]
+    for other, call in zip(made[1:], operators[1:], strict=True):
+        if other != made[0]:
+            raise Unresolved(call, f"{_verb(call)} is called more than once, with different modes")
+    return made[0] if made else plan
+
+
+def _with_operator(plan: StatePlan, call: ast.Call, module: ast.Module, bound: Counter[str]) -> StatePlan:
+    plan = replace(plan, api=_verb(call))
     try:
-        _, _, output_mode, time_mode = arguments(call, *_OPERATOR_ARGUMENTS)
+        _, _, *modes = arguments(call, *_OPERATOR_ARGUMENTS)
     except Unresolved:
         return plan
+    output_mode, time_mode = (
+        None if each is None or any(bound[name] > 1 for name in roots(each)) else each for each in modes
+    )
     return replace(
         plan, output_mode=_mode(output_mode, OUTPUT_MODES, module), time_mode=_mode(time_mode, TIME_MODES, module)
     )
@@ -95,7 +235,7 @@ def _mode(given: ast.expr | None, known: Sequence[str], module: ast.Module) -> s
     if given is None:
         return None
     try:
-        value = Evaluator().value(given, Scope(_assigned(module.body)))
+        value = Evaluator().value(given, Scope(assigned(module.body)))
     except Unresolved:
         return None
     return next((each for each in known if isinstance(value, str) and value.lower() == each.lower()), None)
@@ -112,97 +252,13 @@ def _parsed(source: str) -> ast.Module:
         raise InvalidSchema(f"this can't be read as Python: {error or 'it is nested too deep'}") from None
 
 
-def _processors(module: ast.Module) -> dict[str, list[_Declared]]:
-    """The calls by the class that makes them; "" for functions outside of classes."""
-    outer = Scope(_assigned(module.body))
-    found: dict[str, list[_Declared]] = {}
-    try:
-        for top in module.body:
-            if isinstance(top, ast.ClassDef):
-                attributes = {**_assigned(top.body), **_on_self(top)}
-                for method in top.body:
-                    if isinstance(method, _FUNCTIONS):
-                        found.setdefault(top.name, []).extend(_calls(method, attributes, outer))
-            elif isinstance(top, _FUNCTIONS):
-                found.setdefault("", []).extend(_calls(top, {}, outer))
-    except RecursionError:
-        raise InvalidSchema("the file is nested too deep to be read") from None
-    return {name: calls for name, calls in found.items() if calls}
-
-
-def _calls(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, attributes: Mapping[str, ast.expr | None], outer: Scope
-) -> Iterator[_Declared]:
-    listed = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    parameters: dict[str, ast.expr | None] = dict.fromkeys((each.arg for each in listed), None)
-    own = listed[0].arg if listed else ""
-    scope = Scope({**parameters, **_assigned(function.body)}, attributes, outer, own)
-    for node, is_certain in _walk(function):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            continue
-        if node.func.attr in _GETTERS or node.func.attr == _DELETE:
-            yield _Declared(node, node.func.attr, scope, is_certain)
-
-
-def _walk(root: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
-    """All nodes in the order of the text, and whether each is reached whenever the function is."""
-    stack = [(root, True)]
-    while stack:
-        node, is_certain = stack.pop()
-        yield node, is_certain
-        inner = is_certain and (not isinstance(node, _CONDITIONS) or isinstance(node, ast.With))
-        stack += [(child, inner) for child in reversed(list(ast.iter_child_nodes(node)))]
-
-
-def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr | None]:
-    """The names that statements assign or import; None where there is no one value."""
-    found: dict[str, ast.expr | None] = {}
-    for statement in body:
-        for node, is_certain in _walk(statement):
-            if isinstance(node, ast.ImportFrom):
-                found.update(dict.fromkeys((each.asname or each.name for each in node.names), None))
-            for target, value in _targets(node):
-                if isinstance(target, ast.Name):
-                    found[target.id] = value if is_certain and target.id not in found else None
-    return found
-
-
-def _on_self(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
-    """Attributes that methods assign on themselves, once and to what doesn't come out of a parameter."""
-    found: dict[str, ast.expr | None] = {}
-    for node, is_certain in _walk(owner):
-        for target, value in _targets(node):
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                found[target.attr] = value if is_certain and target.attr not in found else None
-    return found
-
-
-def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                yield from (
-                    ((each, None) for each in getattr(target, "elts", ()))
-                    if hasattr(target, "elts")
-                    else [(target, value)]
-                )
-        case ast.AnnAssign(target=target, value=value) if value is not None:
-            yield target, value
-        case ast.AugAssign(target=target) | ast.For(target=target) | ast.NamedExpr(target=target):
-            yield target, None
-
-
-def _plan(calls: list[_Declared]) -> StatePlan:
-    evaluator = Evaluator()
+def _plan(calls: list[_Declared], evaluator: Evaluator, problems: list[Unresolved]) -> StatePlan:
     variables: dict[str, PlannedState] = {}
-    removed: list[str] = []
-    problems: list[Unresolved] = []
+    removed: dict[str, ast.Call] = {}
     for call in calls:
         try:
-            if not call.is_certain:
-                raise Unresolved(call.node, f"{call.verb} stands in a branch or a loop: whether it runs can't be known")
             if call.verb == _DELETE:
-                removed.append(_name(evaluator, call, *arguments(call.node, "stateName")))
+                removed[_name(evaluator, call, *arguments(call.node, "stateName"))] = call.node
             else:
                 made = _variable(evaluator, call)
                 if made.name in variables:
@@ -210,11 +266,16 @@ def _plan(calls: list[_Declared]) -> StatePlan:
                 variables[made.name] = made
         except Unresolved as problem:
             problems.append(problem)
+    problems += [
+        Unresolved(node, f"{name!r} is deleted and is among the variables too")
+        for name, node in removed.items()
+        if name in variables
+    ]
     if problems:
         raise _refusal(problems)
     if len(variables) > MAX_VARIABLES:
         raise InvalidSchema(f"the file declares more than {MAX_VARIABLES:,} state variables")
-    return StatePlan(tuple(variables.values()), tuple(dict.fromkeys(removed)), language="python")
+    return StatePlan(tuple(variables.values()), tuple(removed), language="python")
 
 
 def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:

@@ -42,7 +42,7 @@ _NEEDED: Final = object()
 class Unresolved(Exception):
     """An expression whose value can't be known without running the file; `node` is where it stands."""
 
-    def __init__(self, node: ast.expr, why: str) -> None:
+    def __init__(self, node: ast.expr | ast.stmt, why: str) -> None:
         super().__init__(why)
         self.node = node
         self.why = why
@@ -62,12 +62,22 @@ class FieldValue:
     json: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Imported:
+    """What an import binds, by its full name in its package."""
+
+    dotted: str
+
+
+Bound = ast.expr | Imported | None  # what a name stands for; None where that can't be known
+
+
 @dataclass
 class Scope:
-    """Names that can be looked up at a place: name → what is assigned to it; None where that can't be known."""
+    """Names that can be looked up at a place: name → what it stands for. Attributes of self have scopes of their own."""
 
-    names: Mapping[str, ast.expr | None]
-    attributes: Mapping[str, ast.expr | None] = field(default_factory=dict)
+    names: Mapping[str, Bound]
+    attributes: Mapping[str, tuple[ast.expr, Scope] | None] = field(default_factory=dict)
     outer: Scope | None = None
     self_name: str = ""
 
@@ -78,6 +88,7 @@ class Evaluator:
     def __init__(self) -> None:
         self._steps = 0
         self._pending: list[ast.expr] = []
+        self.used: set[str] = set()  # the names and attributes that were looked up
 
     def value(self, node: ast.expr, scope: Scope) -> Any:
         """The value; raises Unresolved, also for a name that is defined by itself."""
@@ -122,7 +133,8 @@ class Evaluator:
         while scope is not None:
             if name in scope.names:
                 found = scope.names[name]
-                if found is None:
+                self.used.add(name)
+                if not isinstance(found, ast.expr):
                     raise Unresolved(node, f"{name} has no one value here: a parameter, an import, or assigned twice")
                 return self.value(found, scope)
             scope = scope.outer
@@ -133,8 +145,9 @@ class Evaluator:
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
         if owner and owner in (scope.self_name, "self", "cls") and name in scope.attributes:
             found = scope.attributes[name]
+            self.used.add(name)
             if found is not None:
-                return self.value(found, scope)
+                return self.value(*found)
             raise Unresolved(node, f"{owner}.{name} has no one value: assigned twice, or out of a parameter")
         if name == "fields":
             struct = self.value(node.value, scope)
@@ -167,9 +180,9 @@ class Evaluator:
         raise Unresolved(node, "is a calculation that isn't done here")
 
     def _call(self, node: ast.Call, scope: Scope) -> Any:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name == "add" and isinstance(node.func, ast.Attribute):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "add":
             return self._add(node, node.func.value, scope)
+        name = origin(node.func, scope)
         if name in ("fromDDL", "_parse_datatype_string"):
             (text,) = self._arguments(node, scope, ("ddl", _NEEDED))
             return TypeValue(self._ddl(node, text))
@@ -268,6 +281,35 @@ _MAKERS: Final[Mapping[str, Callable[[Evaluator, ast.Call, Scope], Any]]] = {
     "MapType": Evaluator._map,
     "DecimalType": Evaluator._decimal,
 }
+
+
+def origin(node: ast.expr, scope: Scope) -> str:
+    """The name that PySpark has for what is named, through imports; raises Unresolved for what may be something else.
+
+    A name that the file doesn't bind is taken as it stands: `from pyspark.sql.types import *` brings it.
+    """
+    parts: list[str] = []
+    at = node
+    while isinstance(at, ast.Attribute):
+        parts.append(at.attr)
+        at = at.value
+    if not isinstance(at, ast.Name):
+        raise Unresolved(node, f"what {ast.unparse(node)[:80]}(…) gives can't be known without running the file")
+    inner: Scope | None = scope
+    while inner is not None and at.id not in inner.names:
+        inner = inner.outer
+    if inner is None:
+        dotted = at.id
+        is_known = not parts or (parts == ["fromDDL"] and dotted == "StructType")
+    else:
+        bound = inner.names[at.id]
+        dotted = bound.dotted if isinstance(bound, Imported) else ""
+        is_known = dotted.split(".")[0] == "pyspark"
+    if not is_known:
+        raise Unresolved(
+            node, f"what {ast.unparse(node)[:80]}(…) gives can't be known: it may be another than PySpark's"
+        )
+    return [*dotted.split("."), *reversed(parts)][-1]
 
 
 def arguments(node: ast.Call, *names: str) -> list[ast.expr | None]:

@@ -1,0 +1,240 @@
+"""Where the names of a Python file come from, and what could change their values behind a plan's back.
+
+Names are compared as text, wherever they stand: one that could be replaced or changed in place counts as replaced.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from registry.checkpoints.plans.python_values import Bound, Imported, Unresolved
+
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_OWN_SCOPE: Final = (*FUNCTIONS, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_CONDITIONS: Final = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.IfExp, ast.BoolOp, ast.Match)
+_STARS: Final = ("pyspark.sql.types", "pyspark.sql.streaming", "pyspark.sql.streaming.stateful_processor")
+_DYNAMIC: Final = frozenset({"setattr", "delattr", "exec", "eval", "globals", "vars", "__import__", "reload"})
+_DYNAMIC_ATTRIBUTES: Final = frozenset({"__dict__", "__setattr__", "__delattr__", "__bases__", "__class__"})
+_CHANGING: Final = frozenset(
+    {
+        "add",
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "pop",
+        "clear",
+        "sort",
+        "reverse",
+        "update",
+        "setdefault",
+        "popitem",
+    }
+    | {"__setitem__", "__delitem__", "__iadd__", "__init__"}
+)
+
+
+def assigned(body: Sequence[ast.AST]) -> dict[str, Bound]:
+    """The names that statements bind in their own scope: what to, or None where there is no one value."""
+    found: dict[str, Bound] = {}
+    stack = [(each, True) for each in reversed(body)]
+    while stack:
+        node, is_certain = stack.pop()
+        for name, value in bindings(node):
+            is_same = isinstance(value, Imported) and found.get(name) == value
+            found[name] = value if is_same or (is_certain and name not in found) else None
+        if isinstance(node, _OWN_SCOPE):
+            found.update(dict.fromkeys(_reaching_out(node)))
+            continue
+        inner = is_certain and not isinstance(node, _CONDITIONS)
+        stack += [(child, inner) for child in reversed(list(ast.iter_child_nodes(node)))]
+    return found
+
+
+def _reaching_out(root: ast.AST) -> Iterator[str]:
+    """Names that an inner scope binds outside of itself."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            yield from node.names
+        elif isinstance(node, ast.NamedExpr) and isinstance(root, ast.expr):
+            yield node.target.id
+
+
+def bindings(node: ast.AST) -> Iterator[tuple[str, Bound]]:
+    """The names that this node itself binds or deletes; a target of a tuple counts by itself, without a value."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((each.id, value) for each in targets if isinstance(each, ast.Name))
+            for each in targets:
+                if not isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
+                    yield from _names(each)
+        case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+            yield name, value
+        case ast.AugAssign(target=target) | ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _names(target)
+        case ast.NamedExpr(target=target) | ast.withitem(optional_vars=ast.expr() as target):
+            yield from _names(target)
+        case ast.Delete(targets=targets):
+            for each in targets:
+                yield from _names(each)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, None
+        case (
+            ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name)
+        ):
+            yield name, None
+        case ast.MatchMapping(rest=str() as name):
+            yield name, None
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from ((name, None) for name in names)
+        case ast.Import(names=aliases):
+            for alias in aliases:
+                top = alias.name.split(".")[0]
+                yield (alias.asname, Imported(alias.name)) if alias.asname else (top, Imported(top))
+        case ast.ImportFrom(names=aliases):
+            origin = "." * node.level + (node.module or "")
+            yield from ((a.asname or a.name, Imported(f"{origin}.{a.name}")) for a in aliases if a.name != "*")
+
+
+def _names(target: ast.AST) -> Iterator[tuple[str, None]]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id, None
+
+
+def counted(module: ast.Module) -> Counter[str]:
+    """How often each name is bound anywhere in the file, parameters included."""
+    found: Counter[str] = Counter()
+    for node in ast.walk(module):
+        found.update(name for name, _ in bindings(node))
+        if isinstance(node, ast.arg):
+            found[node.arg] += 1
+    return found
+
+
+def unreadable(module: ast.Module) -> Iterator[Unresolved]:
+    """What may replace any name of the file."""
+    for node in ast.walk(module):
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*")]) if node.level or node.module not in _STARS:
+                yield Unresolved(
+                    node, f"everything of {node.module or '.'} is imported: it may replace names of the plan"
+                )
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _DYNAMIC:
+                yield Unresolved(node, f"what {name}(…) changes can't be known without running the file")
+            case ast.Attribute(attr=name) if name in _DYNAMIC_ATTRIBUTES:
+                yield Unresolved(node, f"what is done by {name} can't be known without running the file")
+
+
+def changes(
+    module: ast.Module, plan_names: Collection[str], owner: str, methods: Collection[str]
+) -> Iterator[Unresolved]:
+    """Where values of the plan's names, or the class that declares it, are changed in place."""
+    names = _aliases(module, set(plan_names))
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=verb, value=value)) if verb in _CHANGING and names & _receiver(value):
+                yield _changed(node, names & _receiver(value))
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                inside = set(roots(node.value))
+                if owner in inside or node.attr in methods:
+                    yield Unresolved(node, f"{ast.unparse(node)[:80]} is replaced: the class isn't what its body says")
+                elif inside & names or (node.attr in plan_names and not _is_self(node.value)):
+                    yield _changed(node, inside & names or {node.attr})
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) if names & set(roots(node.value)):
+                yield _changed(node, names & set(roots(node.value)))
+            case ast.AugAssign(target=target) if names & set(roots(target)):
+                yield _changed(node, names & set(roots(target)))
+
+
+def _changed(node: ast.expr | ast.stmt, names: set[str]) -> Unresolved:
+    said = ", ".join(sorted(names))
+    return Unresolved(node, f"{said[:80]} is changed in place: give it its whole value where it is assigned")
+
+
+def _receiver(node: ast.expr) -> set[str]:
+    """The names whose own object a method's call changes; `StructType([…])` has a list of its own."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="add", value=value)):
+            return _receiver(value)
+        case ast.Call(func=ast.Name(id="StructType") | ast.Attribute(attr="StructType"), args=args, keywords=keywords):
+            given = (*args, *(each.value for each in keywords))
+            return {n for each in given if not isinstance(each, ast.List | ast.BinOp) for n in roots(each)}
+        case ast.Call(func=func):
+            return set(roots(func))
+    return set(roots(node))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def roots(node: ast.AST | None) -> Iterator[str]:
+    """The names whose object an expression is, or shares a part with: S of `S.fields[0]` and of `StructType(S.fields)`."""
+    stack = [node]
+    while stack:
+        match stack.pop():
+            case ast.Name(id=name):
+                yield name
+            case ast.Attribute(attr=name, value=value):
+                yield name
+                stack.append(value)
+            case ast.Subscript(value=value) | ast.Starred(value=value) | ast.NamedExpr(value=value):
+                stack.append(value)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                stack.append(func)
+                if isinstance(func, ast.Name | ast.Attribute):
+                    stack += [*args, *(each.value for each in keywords)]
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.BoolOp(values=items):
+                stack += items
+            case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+                stack += [left, right]
+
+
+def _aliases(module: ast.Module, names: set[str]) -> set[str]:
+    """The names, with those that may stand for the same objects, or parts of them: assigned, looped over, passed on."""
+    pairs: list[tuple[set[str], set[str]]] = []
+    functions = {node.name: node.args for node in ast.walk(module) if isinstance(node, FUNCTIONS)}
+    for node in ast.walk(module):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                pairs.append(({n for each in targets for n in _stored(each)}, _shared(value)))
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                pairs.append((_stored(target), _shared(value)))
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                pairs.append((_stored(target), set(roots(value))))
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                pairs.append((_stored(target), set(roots(value))))
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args, keywords=keywords) if (
+                name in functions
+            ):
+                taken = {n for each in (*args, *(k.value for k in keywords)) for n in roots(each)}
+                pairs.append(({each.arg for each in ast.walk(functions[name]) if isinstance(each, ast.arg)}, taken))
+    grown = True
+    while grown:
+        grown = False
+        for targets_, sources in pairs:
+            if sources & names and not targets_ <= names:
+                names |= targets_
+                grown = True
+    return names - {"self", "cls"}
+
+
+def _stored(target: ast.AST) -> set[str]:
+    return {
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+
+
+def _shared(value: ast.expr) -> set[str]:
+    """As `roots`, but what a call gives is a new object, except for StructType(…) and add(…)."""
+    if isinstance(value, ast.Call):
+        name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        if name not in ("add", "StructType"):
+            return set()
+    return set(roots(value))
