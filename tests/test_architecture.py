@@ -12,20 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.management.architecture_picture import import_table
+
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "docs" / "architecture.md"
-ROW = re.compile(r"^\| (?P<packages>`[^|]+`) \| (?P<allowed>[^|]+) \|$", re.MULTILINE)
 
 
 @cache
 def rules() -> dict[str, set[str]]:
     """Package → what it may import, from the table that people read."""
-    found = {}
-    for row in ROW.finditer(TABLE.read_text()):
-        allowed = set(re.findall(r"`([^`]+)`", row["allowed"]))
-        for package in re.findall(r"`([^`]+)`", row["packages"]):
-            found[package] = allowed
-    return found
+    return import_table(ROOT)
 
 
 @cache

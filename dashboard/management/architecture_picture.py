@@ -18,18 +18,20 @@ _STYLE: Final = (
 
 
 def import_table(root: Path) -> dict[str, set[str]]:
-    """Package of `registry` → the packages of `registry` that it may import."""
+    """Package → all that it may import besides the standard library and itself, by the table that people read."""
     imports: dict[str, set[str]] = {}
     for row in _ROW.finditer((root / "docs" / "architecture.md").read_text(encoding="utf-8")):
-        names = {".".join(name.split(".")[:2]) for name in re.findall(r"`(registry\.[^`]+)`", row["imports"])}
-        for package in re.findall(r"`([^`]+)`", row["packages"]):
-            imports[package] = names - {package}
+        allowed = set(re.findall(r"`([^`]+)`", row["imports"]))
+        imports |= dict.fromkeys(re.findall(r"`([^`]+)`", row["packages"]), allowed)
     return imports
 
 
 def architecture_picture(root: Path) -> str:
     """The picture as SVG: a box for each package above all that it imports, and an arrow where no other path leads."""
-    imports = import_table(root) | {"dashboard": set(import_table(root))}
+    table = import_table(root)
+    imports = {package: _packages(allowed) - {package} for package, allowed in table.items()} | {
+        "dashboard": set(table)
+    }
     layers = _layers(imports)
     height = _LAYER * len(layers)
     centres = {
@@ -49,6 +51,11 @@ def architecture_picture(root: Path) -> str:
             "</svg>\n",
         )
     )
+
+
+def _packages(names: set[str]) -> set[str]:
+    """The packages of `registry` that the names are of."""
+    return {".".join(name.split(".")[:2]) for name in names if name.startswith("registry.")}
 
 
 def _layers(imports: Mapping[str, set[str]]) -> list[list[str]]:

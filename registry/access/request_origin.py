@@ -13,7 +13,7 @@ FORWARDING_HEADERS: Final = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_R
 def is_local(environment: Mapping[str, Any]) -> bool:
     """Whether a request comes straight from this machine.
 
-    A request that a proxy forwards doesn't, wherever the proxy runs: nobody knows whom it speaks for.
+    A request with a forwarding header is never local, even if the proxy runs here: its client may be anywhere.
     """
     if any(header in environment for header in FORWARDING_HEADERS):
         return False
