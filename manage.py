@@ -29,7 +29,7 @@ STAMP = VENV / "schemadesk-installed.json"
 LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
 # uv halves the time that pip takes (26 s instead of 60 s on two cores).
-UV_LOCK = ROOT / "dashboard" / "services" / "installer.lock"
+UV_LOCK = ROOT / "dashboard" / "runtime" / "installer.lock"
 # Commands that need the tools of development too. `tool` runs one of them: `manage.py tool ruff check`.
 DEV_COMMANDS = ("test", "lint", "tool", "messages")
 SAY_AFTER = 2.0  # seconds that something may take without a word
@@ -75,11 +75,11 @@ def run_command(argv: "list[str]") -> int:
 
         return run_tests(argv[2:])
     if command == "up":
-        from dashboard.services.up import main as up
+        from dashboard.runtime.up import main as up
 
         return up(argv[2:])
     if command != "lock_jars":
-        from dashboard.services.state import adopt_running
+        from dashboard.runtime.instance_lock import adopt_running
 
         adopt_running()
     from django.core.management import execute_from_command_line

@@ -2,7 +2,7 @@
 
 The server speaks ASGI because that shows the request target as it was sent; Django under ASGI would be several times
 slower than under WSGI, so the bridge below calls its WSGI handler in a thread. Before it stands
-the cache of dashboard/hot_path.py.
+the cache of dashboard/response_cache/cache.py.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from django.conf import settings
 from django.db import connection
 
-from dashboard import collecting
+from dashboard import gc_tuning
 from dashboard.wsgi import application as django_application
-from registry.api.google.errors import refusal as google_refusal
-from registry.api.product.refusals import refusal as product_refusal
-from registry.api.replay import ENVIRON
+from registry.api.cache_policy import ENVIRON
+from registry.api.google.base import refusal as google_refusal
+from registry.api.product.base import refusal as product_refusal
 from registry.api.spring.errors import refusal as spring_refusal
-from registry.subjects import schema_children
+from registry.subjects.engine import schema_workers
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -57,7 +57,7 @@ class ClientGone(Exception):
     """Nobody waits for the answer any more."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is answered here: the status and a sentence."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
@@ -67,7 +67,7 @@ class Refused(Exception):
 
 
 @dataclass
-class Answer:
+class BridgeResponse:
     """A response whose body is either whole, or what is still to come from the application."""
 
     status: int
@@ -101,7 +101,7 @@ class WsgiBridge:
             return
         try:
             body, length = await self._body(scope, receive)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             await self._refuse(refusal, scope, receive, send)
             return
         except ClientGone:
@@ -110,11 +110,11 @@ class WsgiBridge:
         exchange = Exchange(loop, receive, send)
         with body:
             environ = build_environ(scope, body, length)
-            answer = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
-        if answer is not None:
-            await _send_whole(answer, send)
+            response = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
+        if response is not None:
+            await _send_whole(response, send)
 
-    async def _refuse(self, refusal: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _refuse(self, refusal: RequestRefused, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer at once, and let the client finish: most read no answer before they have written all of their body.
 
         A connection that is closed on a client that still writes loses the answer (a broken pipe, a reset).
@@ -144,14 +144,16 @@ class WsgiBridge:
         """The request's whole body and its length; the thread that Django gets need not wait for a slow client."""
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
         if announced.isdigit() and int(announced) > self._max_body:
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
+            raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
         if not announced and all(name != b"transfer-encoding" for name, _ in scope["headers"]):
             return io.BytesIO(), 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 return await self._read(receive)
         except TimeoutError:
-            raise Refused(HTTPStatus.REQUEST_TIMEOUT, f"The body did not come in {BODY_SECONDS:.0f} s.") from None
+            raise RequestRefused(
+                HTTPStatus.REQUEST_TIMEOUT, f"The body did not come in {BODY_SECONDS:.0f} s."
+            ) from None
 
     async def _read(self, receive: Receive) -> tuple[IO[bytes], int]:
         body: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by the caller
@@ -164,7 +166,7 @@ class WsgiBridge:
                 part, more = message.get("body", b""), message.get("more_body", False)
                 length += len(part)
                 if length > self._max_body:
-                    raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
+                    raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
                 body.write(part)
         except BaseException:
             body.close()
@@ -186,19 +188,19 @@ class Exchange:
         self._status = 0
         self._headers: list[tuple[bytes, bytes]] = []
 
-    def call(self, application: WsgiApplication, environ: dict[str, Any]) -> Answer | None:
+    def call(self, application: WsgiApplication, environ: dict[str, Any]) -> BridgeResponse | None:
         """The whole answer; None when it was a stream, which is sent from here, in this thread, piece by piece."""
         try:
             result = application(environ, self._start_response)
         except Exception:
             logger.exception("no answer to %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
             text = b'{"error_code":500,"message":"Internal Server Error"}'
-            return Answer(500, [(b"content-type", b"application/json")], text)
+            return BridgeResponse(500, [(b"content-type", b"application/json")], text)
         try:
             if environ["REQUEST_METHOD"] == "HEAD":
-                return Answer(self._status, self._headers, b"")
+                return BridgeResponse(self._status, self._headers, b"")
             if not getattr(result, "streaming", not isinstance(result, list | tuple)) or self._is_short():
-                return Answer(self._status, self._headers, b"".join(result))
+                return BridgeResponse(self._status, self._headers, b"".join(result))
             self._stream(iter(result))
             return None
         finally:
@@ -282,9 +284,9 @@ def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
     return environ
 
 
-async def _send_whole(answer: Answer, send: Send) -> None:
-    await send({"type": "http.response.start", "status": int(answer.status), "headers": answer.headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+async def _send_whole(response: BridgeResponse, send: Send) -> None:
+    await send({"type": "http.response.start", "status": int(response.status), "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
 
 async def _drain(receive: Receive) -> None:
@@ -330,17 +332,17 @@ def _no_write(data: bytes) -> None:
 
 
 def _begin() -> None:
-    schema_children.prestart()
-    collecting.settle()
+    schema_workers.prestart()
+    gc_tuning.settle()
 
 
 def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Django behind the bridge, with answers before it unless the settings say otherwise."""
     # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi says which those are.
     from dashboard.database.base import own_generation
-    from dashboard.generation_hosts import Agent
-    from dashboard.generation_listener import Listener
-    from dashboard.hot_path import HotPath, noting
+    from dashboard.response_cache.cache import HotPath, noting
+    from dashboard.response_cache.hosts import Agent
+    from dashboard.response_cache.listener import Listener
 
     refusals = {b"/v1/projects/": google_refusal, b"/api/v1/": product_refusal}
     if spring := settings.SPRING_PATH.strip("/").encode():

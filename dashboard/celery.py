@@ -56,8 +56,8 @@ class SteadyConnection(Connection):
 
     def get_transport_cls(self) -> type:
         """As its base does it, with channels that say what is wrong."""
-        found: type = super().get_transport_cls()  # type: ignore[no-untyped-call]
-        return SteadyTransport if found is redis.Transport else found
+        transport: type = super().get_transport_cls()  # type: ignore[no-untyped-call]
+        return SteadyTransport if transport is redis.Transport else transport
 
     def _ensure_connection(
         self,
@@ -80,7 +80,7 @@ class SteadyAMQP(AMQP):
     Connection = SteadyConnection
 
 
-class HandedOn(DjangoTask):
+class RecordedTask(DjangoTask):
     """A task that is told of by a row as well: where the broker is away, the request that made it goes on."""
 
     abstract = True
@@ -106,7 +106,7 @@ def keep_what_tasks_log(**_: Any) -> None:
 
 worker_init.connect(keep_what_tasks_log, weak=False)
 
-app = Celery("schemadesk", amqp=SteadyAMQP, task_cls=HandedOn)
+app = Celery("schemadesk", amqp=SteadyAMQP, task_cls=RecordedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
     [

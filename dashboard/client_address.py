@@ -63,16 +63,16 @@ class TrustedProxies:
         peer = _address(connection)
         if peer is None or not (self.count or self.has(peer)):
             return connection
-        found = peer
+        client = peer
         hops = reversed(forwarded_for.split(",")[-MOST_PROXIES:]) if forwarded_for.strip() else ()
         for number, text in enumerate(hops, 1):
             hop = _address(text)
             if hop is None:
                 break  # no address, so what stands before it is nobody's word
-            found = hop
+            client = hop
             if number == self.count if self.count else not self.has(hop):
                 break
-        return str(found)
+        return str(client)
 
     def trusts(self, connection: str) -> bool:
         """Whether what the other end of the connection says of others is believed."""
@@ -128,8 +128,8 @@ def _address(text: str) -> Address | None:
     elif bare.count(":") == 1:
         bare = bare.partition(":")[0]
     try:
-        found = ip_address(bare)
+        address = ip_address(bare)
     except ValueError:
         return None
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    return mapped or found
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

@@ -105,11 +105,11 @@ class ErrorPageMiddleware:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Callable[..., HttpResponse], places: object, named: object
+        self, request: HttpRequest, view: Callable[..., HttpResponse], args: object, named: object
     ) -> HttpResponse | None:
         """The page that says so where a page is asked for as of a moment and can't be shown so."""
-        from dashboard.travel import refuse_to_travel
-        from dashboard.views.errors import error_page
+        from dashboard.components.time_travel import refuse_to_travel
+        from dashboard.errors.views import error_page
 
         if not request.path.startswith("/ui/"):
             return None
@@ -121,6 +121,6 @@ class ErrorPageMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """The page for an error of the product; None for any other, which Django answers with its 500."""
-        from dashboard.views.errors import error_page
+        from dashboard.errors.views import error_page
 
         return error_page(request, error)

@@ -59,8 +59,8 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
 from dashboard.client_address import TrustedProxies
-from dashboard.database import reach
-from dashboard.redis_url import celery_form
+from dashboard.database import circuit_breaker
+from dashboard.runtime.valkey import celery_form
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("SCHEMADESK_DATA", BASE_DIR / "var"))
@@ -102,14 +102,14 @@ REACHING = {
 def _database(url: str) -> dict[str, Any]:
     """Django's database entry from a libpq URL, Unix sockets included."""
     parts = conninfo_to_dict(url)
-    known = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
+    options = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
     return {
         "ENGINE": "dashboard.database",
-        "NAME": known["dbname"],
-        "USER": known["user"],
-        "PASSWORD": known["password"],
-        "HOST": known["host"],
-        "PORT": known["port"],
+        "NAME": options["dbname"],
+        "USER": options["user"],
+        "PASSWORD": options["password"],
+        "HOST": options["host"],
+        "PORT": options["port"],
         "OPTIONS": {**REACHING, **parts, **PREPARED, **({"pool": POOL} if USE_POOL else {})},
         "CONN_HEALTH_CHECKS": not USE_POOL,
         "ATOMIC_REQUESTS": False,
@@ -123,8 +123,8 @@ POOL = {
     "min_size": 1,
     "max_size": 8,
     "timeout": DATABASE_WAIT,
-    "reconnect_timeout": reach.BETWEEN,
-    "reconnect_failed": reach.try_again,
+    "reconnect_timeout": circuit_breaker.BETWEEN,
+    "reconnect_failed": circuit_breaker.try_again,
 }
 _database_url = os.environ.get("DATABASE_URL", "postgresql:///schemadesk")
 if _as_owner:
@@ -249,16 +249,16 @@ SILENCED_SYSTEM_CHECKS = ["templates.W003"]
 
 AUTH_USER_MODEL = "access.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-ACCOUNT_ADAPTER = "dashboard.accounts.ClosedAdapter"
+ACCOUNT_ADAPTER = "dashboard.people.sign_in.ClosedAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
-# What is counted of failed sign-ins: dashboard/sign_in_limits.py. One that succeeds isn't counted: nobody may use it up
+# What is counted of failed sign-ins: dashboard/people/sign_in.py. One that succeeds isn't counted: nobody may use it up
 # for others who share an address.
 ACCOUNT_RATE_LIMITS = {"login_failed": "", "login": ""}
 # The proxies whose word is taken for where a request comes from (dashboard/client_address.py).
 TRUSTED_PROXIES = TrustedProxies.parse(os.environ.get("SCHEMADESK_TRUSTED_PROXIES", ""))
-SOCIALACCOUNT_ADAPTER = "dashboard.oidc.IssuerAccounts"
+SOCIALACCOUNT_ADAPTER = "dashboard.people.oidc.IssuerAccounts"
 SOCIALACCOUNT_STORE_TOKENS = False
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 # Sign-in through an OpenID Connect issuer (docs/how-to/people.md).
@@ -313,7 +313,7 @@ SESSION_COOKIE_NAME = "schemadesk_session"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
-FILE_UPLOAD_HANDLERS = ["dashboard.uploads.SmallFileHandler"]  # nothing that is sent is written to a disk
+FILE_UPLOAD_HANDLERS = ["dashboard.upload_handler.SmallFileHandler"]  # nothing that is sent is written to a disk
 
 LANGUAGE_CODE = "en"  # the language of the texts in code and templates, and of the APIs
 LOCALE_PATHS = [BASE_DIR / "locale"]
@@ -339,7 +339,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["registry.api.json_bodies.BoundedJsonParser"],
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,  # `format` is a parameter of Confluent's API
-    "EXCEPTION_HANDLER": "registry.api.product.errors.handle",
+    "EXCEPTION_HANDLER": "registry.api.product.base.handle",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Schemadesk",
@@ -357,7 +357,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "filters": {"sparing": {"()": reach.Sparing}},
+    "filters": {"sparing": {"()": circuit_breaker.LogThrottle}},
     "loggers": {
         **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore2", "py4j")},
         "psycopg.pool": {"level": "WARNING", "filters": ["sparing"]},

@@ -8,7 +8,7 @@ import os
 from celery import shared_task
 from django.core.cache import cache
 
-from dashboard.demo_run import load_demo
+from dashboard.demo.load import load_demo
 
 logger = logging.getLogger(__name__)
 DEMO_LOCK = "demo-is-loading"

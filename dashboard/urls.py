@@ -5,22 +5,22 @@ from __future__ import annotations
 from django.conf import settings
 from django.urls import include, path, register_converter
 
-from dashboard.spring_path import spring_addresses
-from dashboard.views import health
+from dashboard import health
+from dashboard.spring_urls import spring_addresses
 from registry.api.raw_path import SegmentConverter
 
 register_converter(SegmentConverter, "segment")
 
-handler400 = "dashboard.views.errors.bad_request"
-handler403 = "dashboard.views.errors.permission_denied"
-handler404 = "dashboard.views.errors.not_found"
-handler500 = "dashboard.views.errors.server_error"
+handler400 = "dashboard.errors.views.bad_request"
+handler403 = "dashboard.errors.views.permission_denied"
+handler404 = "dashboard.errors.views.not_found"
+handler500 = "dashboard.errors.views.server_error"
 
 urlpatterns = [
     path("healthz", health.alive),
     path("readyz", health.ready),
     path("metrics", health.metrics),
-    path("ui/accounts/", include("dashboard.account_urls")),
+    path("ui/accounts/", include("dashboard.people.urls")),
     path("ui/", include("dashboard.page_urls")),
     path("api/v1/", include("registry.api.product.urls")),
     path("v1/projects/", include("registry.api.google.urls")),

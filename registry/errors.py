@@ -1,7 +1,7 @@
 """Everything that can go wrong, as a tree.
 
 An error says what is wrong, where, and the cure; each REST dialect and the pages turn it into their
-own status and code with a table of their own. Those of associations stand in registry/subjects/association_errors.py.
+own status and code with a table of their own. Those of associations stand in registry/subjects/associations/requests.py.
 
     SchemadeskError
     ├── InvalidInput                 what was sent can't be used

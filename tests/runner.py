@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.services.folders import cache_folder
+from dashboard.runtime.layout import cache_folder
 from tests.weights import Weigher
 
 QUICK = "not slow and not broker and not spark and not browser and not clients"

@@ -31,13 +31,19 @@ from unittest import mock
 
 import pytest
 
-from dashboard.services import postgres, spark, valkey
-from dashboard.services.folders import private_folder
-from dashboard.services.layout import Layout
-from dashboard.services.part import Part, running
-from dashboard.services.parts import POSTGRES, VALKEY
-from dashboard.services.process import Watchdog
-from dashboard.services.standalone import kafka_broker, kafka_connect, postgres_server, spark_connect
+from dashboard.runtime import postgres, spark, valkey
+from dashboard.runtime.layout import Layout, private_folder
+from dashboard.runtime.parts import (
+    POSTGRES,
+    VALKEY,
+    Part,
+    kafka_broker,
+    kafka_connect,
+    postgres_server,
+    running,
+    spark_connect,
+)
+from dashboard.runtime.process import Watchdog
 from tests.java_words import PLANS_NOT_COMPILED, SHORT_LIVED
 
 

@@ -1,4 +1,4 @@
-"""The database backend: as Django's for PostgreSQL, and it announces what is committed (see dashboard/generation.py)."""
+"""The database backend: as Django's for PostgreSQL, and it announces what is committed (see dashboard/response_cache/epoch.py)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.conf import settings
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DataError, InterfaceError, OperationalError
 
-from dashboard.database.reach import REACH, is_ended
+from dashboard.database.circuit_breaker import REACH, is_ended
 from dashboard.database.statements import Kind, kind_of, note_written
-from dashboard.generation import Generation, generation_at
-from dashboard.generation_hosts import tell_hosts
+from dashboard.response_cache.epoch import Generation, generation_at
+from dashboard.response_cache.hosts import tell_hosts
 from registry.api.outage import OutcomeUnknown
 
 _CHANGES = (Kind.CHANGE, Kind.COUNTED)
@@ -44,11 +44,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_connection_params(self) -> dict[str, Any]:
         """With the name of this process, by which it is known at the server after it was killed."""
-        found: dict[str, Any] = super().get_connection_params()
+        parameters: dict[str, Any] = super().get_connection_params()
         if settings.HOT_PATH:
             generation = own_generation()
-            found["application_name"] = generation.name_of(generation.slot)
-        return found
+            parameters["application_name"] = generation.name_of(generation.slot)
+        return parameters
 
     def _noting(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
         kind = kind_of(sql)
@@ -90,13 +90,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         if self.pool:
             REACH.wait(settings.DATABASE_WAIT)
-        found = super().get_new_connection(conn_params)
-        if self.pool and is_ended(found):
-            found.close()
-            self.pool.putconn(found)
+        connection = super().get_new_connection(conn_params)
+        if self.pool and is_ended(connection):
+            connection.close()
+            self.pool.putconn(connection)
             self.pool.check()  # of the others too
-            found = super().get_new_connection(conn_params)
-        return found
+            connection = super().get_new_connection(conn_params)
+        return connection
 
     def _configure_connection(self, connection: Any) -> Any:
         """The pool has made a connection: the database is there."""

@@ -62,11 +62,11 @@ class _Handler(BaseHTTPRequestHandler):
         except UnicodeDecodeError as error:
             self._refuse(400, f"The schema of {subject} isn't UTF-8: {error}.")
             return
-        status, answer = self._register(subject, schema)
+        status, content = self._register(subject, schema)
         if status != 200:
-            self._refuse(status, f"{subject}: {answer.get('message', 'the registry gave no reason')}")
+            self._refuse(status, f"{subject}: {content.get('message', 'the registry gave no reason')}")
             return
-        number = answer["id"]
+        number = content["id"]
         kind = self.headers.get("X-Registry-ArtifactType", "AVRO")
         self._answer(200, {"id": subject, "type": kind, "version": "1", "globalId": number, "contentId": number})
 
@@ -79,8 +79,8 @@ class _Handler(BaseHTTPRequestHandler):
         data = json.dumps({"schema": schema}).encode()
         try:
             request = urllib.request.Request(address, data, headers)  # noqa: S310  the address is the operator's
-            with WITHOUT_PROXY.open(request, timeout=PATIENCE) as answer:
-                return answer.status, _object(answer.read(LARGEST))
+            with WITHOUT_PROXY.open(request, timeout=PATIENCE) as response:
+                return response.status, _object(response.read(LARGEST))
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, _object(error.read(LARGEST))
@@ -108,10 +108,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _object(body: bytes) -> dict[str, object]:
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 @contextmanager
@@ -132,8 +132,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--registry", required=True)
-    words = parser.parse_args()
-    with Endpoint(words.registry, words.port) as server:
+    arguments = parser.parse_args()
+    with Endpoint(arguments.registry, arguments.port) as server:
         server.serve_forever()
 
 

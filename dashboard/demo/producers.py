@@ -37,7 +37,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Produced:
+class DemoMessages:
     """What was written: messages by topic, and the schema id of each schema file's name."""
 
     messages: dict[str, int]
@@ -101,7 +101,7 @@ def produce(
     registry_url: str,
     auth: tuple[str, str] | None = None,
     on_line: Callable[[str], object] = print,
-) -> Produced:
+) -> DemoMessages:
     """Write the `orders` and `customers` topics in two schema versions each, and the five kinds of bad messages.
 
     `registry_url` is the base of an API in Confluent's dialect, `auth` its (user, secret) for HTTP basic; progress
@@ -128,7 +128,7 @@ def produce(
         on_line(f"produced to {bad.topic} {bad.what}")
     _flush(producer, delivery)
     ids = {schema: int.from_bytes(value[1:5], "big") for schema, value in last_values.items()}
-    return Produced(messages, ids)
+    return DemoMessages(messages, ids)
 
 
 def _create_topics(bootstrap: str, topics: list[str]) -> None:

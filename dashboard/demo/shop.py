@@ -1,21 +1,203 @@
-"""The demo's shop: a database whose changes Debezium's real connector writes to topics, as Avro and as JSON."""
+"""The demo's shop: a database whose changes Debezium's real connector writes to topics, as Avro and as JSON.
+
+Also the configuration of that connector and of its converters, and the REST API of its Kafka Connect worker.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import secrets
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote, unquote, urlsplit
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dashboard.demo.connect_api import Connect
-from dashboard.demo.connectors import Converter, Login, conversion, debezium, slot_name
-from dashboard.services.folders import write_private
+from dashboard.runtime.layout import write_private
 from registry.errors import Unavailable
+
+Converter = Literal["json", "json_schema", "avro"]
+CONVERTERS: tuple[Converter, ...] = ("json", "json_schema", "avro")
+
+
+@dataclass(frozen=True)
+class Login:
+    """Where a PostgreSQL is and who reads its log there; `password` may be a reference to one of Connect's secrets."""
+
+    port: int
+    user: str
+    password: str
+    database: str
+    host: str = "127.0.0.1"
+
+
+def debezium(login: Login, *, prefix: str, publication: str, more: Mapping[str, str]) -> dict[str, str]:
+    """The configuration of a PostgreSQL connector: topics `PREFIX.SCHEMA.TABLE`, a slot named as the prefix, truncates
+    and messages too. The publication has to be there. `more` are further properties, which win."""
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "plugin.name": "pgoutput",
+        "database.hostname": login.host,
+        "database.port": str(login.port),
+        "database.user": login.user,
+        "database.password": login.password,
+        "database.dbname": login.database,
+        "topic.prefix": prefix,
+        "slot.name": slot_name(prefix),
+        "publication.name": publication,
+        "publication.autocreate.mode": "disabled",
+        "snapshot.mode": "initial",
+        # Truncates are left out by default.
+        "skipped.operations": "none",
+        "topic.creation.default.replication.factor": "1",
+        "topic.creation.default.partitions": "1",
+        "tasks.max": "1",
+        **more,
+    }
+
+
+def slot_name(prefix: str) -> str:
+    """The replication slot's name: PostgreSQL takes lower-case letters, digits and `_`."""
+    return "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in prefix.lower())
+
+
+def conversion(converter: Converter, *, endpoint: str = "", token: str = "") -> dict[str, str]:
+    """How keys and values are written: `json`, `json_schema` (with a schema in each message), or `avro`, framed and
+    registered through the Apicurio endpoint of dashboard.demo.apicurio_endpoint with this token."""
+    if converter == "avro":
+        settings = {
+            "": "io.apicurio.registry.utils.converter.AvroConverter",
+            ".apicurio.registry.url": endpoint,
+            ".apicurio.registry.auto-register": "true",
+            ".apicurio.registry.as-confluent": "true",
+            ".apicurio.registry.headers.enabled": "false",
+            ".apicurio.registry.use-id": "contentId",
+        }
+        if token:
+            settings |= {".apicurio.auth.username": "token", ".apicurio.auth.password": token}
+        names = {"schema.name.adjustment.mode": "avro", "field.name.adjustment.mode": "avro"}
+    else:
+        with_schema = "true" if converter == "json_schema" else "false"
+        settings = {"": "org.apache.kafka.connect.json.JsonConverter", ".schemas.enable": with_schema}
+        names = {}
+    sides = {f"{side}.converter{name}": value for side in ("key", "value") for name, value in settings.items()}
+    return sides | names
+
+
+CONNECT_TIMEOUT = 30.0  # seconds for an answer: a worker that rebalances takes its time
+LARGEST = 16 * 1024 * 1024
+PACE = 0.2
+WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class ConnectRefused(Unavailable):
+    """Kafka Connect can't be reached (`status` 0), or refused what it was asked for; the message has its own words."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Status:
+    """A connector's state and those of its tasks. A connector stays RUNNING while its task is FAILED: `failure` is
+    the first failed task's reason, empty where none failed."""
+
+    connector: str
+    tasks: tuple[str, ...]
+    failure: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether the connector and all its tasks run, and there is one."""
+        return self.connector == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
+
+
+class Connect:
+    """A worker's REST API at `url`, which may carry a user and a password. Methods raise ConnectRefused."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._base = f"{address.scheme}://{address.hostname}:{address.port}"
+        self._headers = {"Content-Type": "application/json"}
+        if address.username:
+            login = f"{unquote(address.username)}:{unquote(address.password or '')}"
+            self._headers["Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
+
+    def names(self) -> list[str]:
+        """The names of all connectors."""
+        return sorted(self._ask("GET", "/connectors"))
+
+    def put(self, name: str, configuration: Mapping[str, str]) -> None:
+        """Makes the connector, or gives the one that is there this configuration."""
+        self._ask("PUT", f"/connectors/{quote(name, safe='')}/config", configuration)
+
+    def delete(self, name: str) -> None:
+        """Removes the connector if it is there. Its slot in PostgreSQL stays."""
+        try:
+            self._ask("DELETE", f"/connectors/{quote(name, safe='')}")
+        except ConnectRefused as error:
+            if error.status != 404:
+                raise
+
+    def restart_failed(self, name: str, *, seconds: float = 10.0) -> None:
+        """Starts what failed of the connector again; returns when it was, or failed again within so many seconds."""
+        self._ask("POST", f"/connectors/{quote(name, safe='')}/restart?includeTasks=true&onlyFailed=true")
+        # The worker does it a little later, and calls the task FAILED until then.
+        deadline = time.monotonic() + seconds
+        while self.status(name).failure and time.monotonic() < deadline:
+            time.sleep(PACE / 4)
+
+    def status(self, name: str) -> Status:
+        """How it is with the connector now; `UNASSIGNED` where the worker hasn't taken it up yet."""
+        try:
+            content = self._ask("GET", f"/connectors/{quote(name, safe='')}/status")
+        except ConnectRefused as error:
+            if error.status == 404:
+                return Status("UNASSIGNED", ())
+            raise
+        failed = [task.get("trace", "") for task in content["tasks"] if task["state"] == "FAILED"]
+        failure = failed[0] if failed else content["connector"].get("trace", "")
+        return Status(content["connector"]["state"], tuple(task["state"] for task in content["tasks"]), failure)
+
+    def wait_until(self, name: str, condition: Callable[[Status], bool], *, seconds: float = 60.0) -> Status:
+        """The first status that is as wanted. Raises ConnectRefused with the last one after so many seconds."""
+        deadline = time.monotonic() + seconds
+        while not condition(status := self.status(name)):
+            if time.monotonic() > deadline:
+                raise ConnectRefused(f"The connector {name} is {status} after {seconds:.0f} s.")
+            time.sleep(PACE)
+        return status
+
+    def wait_until_running(self, name: str, *, seconds: float = 60.0) -> None:
+        """Returns when the connector and its task run. Raises ConnectRefused with the task's reason where it failed."""
+        status = self.wait_until(name, lambda state: state.running or bool(state.failure), seconds=seconds)
+        if status.failure:
+            raise ConnectRefused(f"The connector {name} failed: {status.failure}")
+
+    def _ask(self, method: str, path: str, content: Mapping[str, str] | None = None) -> Any:
+        data = json.dumps(content).encode() if content is not None else None
+        request = urllib.request.Request(self._base + path, data, self._headers, method=method)  # noqa: S310
+        try:
+            with WITHOUT_PROXY.open(request, timeout=CONNECT_TIMEOUT) as response:
+                body = response.read(LARGEST)
+        except urllib.error.HTTPError as error:
+            with error:
+                reason = error.read(LARGEST).decode("utf-8", "replace")
+            message = f"Kafka Connect answered {method} {path} with {error.code}: {reason[:2000]}"
+            raise ConnectRefused(message, error.code) from error
+        except OSError as error:
+            raise ConnectRefused(f"Kafka Connect at {self._base} can't be reached: {error}") from error
+        return json.loads(body) if body else None
+
 
 HERE = Path(__file__).parent
 DATABASE = "shop"
@@ -33,11 +215,11 @@ ONLY: Mapping[str, dict[str, str]] = {
     },
     "shop_json": {"table.include.list": "shop.customers"},
 }
-PATIENCE = 60.0
+CONNECTOR_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ShopEnvironment:
     """What the shop runs on: the superuser's address of a PostgreSQL that listens on a port, Kafka Connect, the folder
     of the secrets that it reads, the address of the Apicurio endpoint and a token for the registry behind that."""
 
@@ -48,7 +230,7 @@ class Surroundings:
     token: str
 
 
-def write_shop(around: Surroundings, on_line: Callable[[str], object]) -> Login:
+def write_shop(around: ShopEnvironment, on_line: Callable[[str], object]) -> Login:
     """Make the shop and its connectors if they are missing, let a day pass in it, and change a table.
 
     Gives the login that may read the shop's catalog. A second run adds another day. Raises Unavailable when a connector fails or doesn't read what was written.
@@ -69,7 +251,7 @@ def write_shop(around: Surroundings, on_line: Callable[[str], object]) -> Login:
     return replace(login, password=_kept_password(around.secrets / "shop-postgres"))
 
 
-def _make_database(around: Surroundings, shop: str) -> Login:
+def _make_database(around: ShopEnvironment, shop: str) -> Login:
     """The database with its tables and publication, and the login of connectors, which may only read."""
     password = _kept_password(around.secrets / "shop-postgres")
     with psycopg.connect(around.server, autocommit=True) as connection:
@@ -96,13 +278,13 @@ def _kept_password(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _reference(around: Surroundings, name: str) -> str:
+def _reference(around: ShopEnvironment, name: str) -> str:
     """What stands for a secret in a connector's configuration, which Connect keeps in a topic."""
     return f"${{directory:{around.secrets}:{name}}}"
 
 
 def _start_connector(
-    around: Surroundings, connect: Connect, shop: str, login: Login, prefix: str, converter: Converter
+    around: ShopEnvironment, connect: Connect, shop: str, login: Login, prefix: str, converter: Converter
 ) -> None:
     write_private(around.secrets / "shop-token", around.token)
     _drop_lost_slot(shop, prefix)
@@ -110,11 +292,11 @@ def _start_connector(
     # After a slot was lost there is a gap: then all rows are read again.
     more = {**converting, **ONLY[prefix], "snapshot.mode": "when_needed"}
     connect.put(prefix, debezium(login, prefix=prefix, publication=PUBLICATION, more=more))
-    status = connect.wait_until(prefix, lambda found: found.running or bool(found.failure), seconds=PATIENCE)
+    status = connect.wait_until(prefix, lambda state: state.running or bool(state.failure), seconds=CONNECTOR_TIMEOUT)
     if status.failure:
         # It failed in an earlier run, perhaps for a reason that is gone.
         connect.restart_failed(prefix)
-    connect.wait_until_running(prefix, seconds=PATIENCE)
+    connect.wait_until_running(prefix, seconds=CONNECTOR_TIMEOUT)
 
 
 def _drop_lost_slot(shop: str, prefix: str) -> None:
@@ -141,11 +323,13 @@ def _wait_until_read(connection: psycopg.Connection, connect: Connect) -> None:
     connection.execute("SELECT pg_logical_emit_message(false, 'shop', 'The end of a step.')")
     slots = [slot_name(prefix) for prefix in CONNECTORS]
     question = "SELECT slot_name FROM pg_replication_slots WHERE slot_name = ANY(%s) AND confirmed_flush_lsn >= %s"
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + CONNECTOR_TIMEOUT
     while len(done := connection.execute(question, [slots, end and end[0]]).fetchall()) < len(slots):
         for prefix in CONNECTORS:
             if failure := connect.status(prefix).failure:
                 raise Unavailable(f"The connector {prefix} failed: {failure}")
         if time.monotonic() > deadline:
-            raise Unavailable(f"After {PATIENCE:.0f} s only {done} of the slots {slots} have been read to the end.")
+            raise Unavailable(
+                f"After {CONNECTOR_TIMEOUT:.0f} s only {done} of the slots {slots} have been read to the end."
+            )
         time.sleep(0.2)

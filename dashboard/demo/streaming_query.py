@@ -90,8 +90,8 @@ class CustomerTotals(StatefulProcessor):
         for row in rows:
             count, amount, status, currency = count + 1, amount + row.amount_cents, row.status, row.currency
             recent.append((row.order_id, row.amount_cents))
-            seen = self._by_status.getValue((status,)) if self._by_status.containsKey((status,)) else None
-            self._by_status.updateValue((status,), ((seen[0] if seen else 0) + 1,))
+            count_row = self._by_status.getValue((status,)) if self._by_status.containsKey((status,)) else None
+            self._by_status.updateValue((status,), ((count_row[0] if count_row else 0) + 1,))
         totals = (count, amount, status) + ((currency,) if self._release.with_currency else ())
         self._totals.update(totals)
         self._last_orders.put(recent[-3:])

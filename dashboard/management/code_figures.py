@@ -40,7 +40,7 @@ VAGUE_NAMES: Final = frozenset(
 MAX_FUNCTION_LINES: Final = 20
 MAX_TEMPLATE_WIDTH: Final = 160
 # Parts of `dashboard` that draw no page.
-NOT_PRESENTATION: Final = ("services", "bench", "demo", "database", "management", "styles")
+NOT_PRESENTATION: Final = ("runtime", "demo", "database", "response_cache", "management", "styles")
 # Names that Django itself asks for.
 DJANGO_NAMES: Final = frozenset({"Meta", "Command", "Migration"})
 _LAYOUT: Final = (tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING)
@@ -56,13 +56,13 @@ class SizeLimit:
 
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
-    "modules": SizeLimit(1_180, 620),
-    "lines of code": SizeLimit(116_500, 86_000),
-    "lines of presentation": SizeLimit(23_900, 13_000),
-    "import lines, %": SizeLimit(11, 8),
-    "vague names, %": SizeLimit(7.8, 0.5),
-    "class names with more than two homes": SizeLimit(57, 0),
-    "modules in the largest folder": SizeLimit(126, 24),
+    "modules": SizeLimit(724, 620),
+    "lines of code": SizeLimit(109_600, 86_000),
+    "lines of presentation": SizeLimit(23_500, 13_000),
+    "import lines, %": SizeLimit(9.3, 8),
+    "vague names, %": SizeLimit(2.6, 0.5),
+    "class names with more than two homes": SizeLimit(9, 0),
+    "modules in the largest folder": SizeLimit(24, 24),
     "import cycles": SizeLimit(0, 0),
     f"functions over {MAX_FUNCTION_LINES} lines, %": SizeLimit(10, 10),
     f"template lines over {MAX_TEMPLATE_WIDTH} characters": SizeLimit(973, 0),

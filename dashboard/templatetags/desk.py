@@ -17,11 +17,13 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from dashboard import links
-from dashboard.presenters.frame import Link
-from dashboard.presenters.looks import Look, Shown, Verdict, format_name
-from dashboard.presenters.subjects import VersionChip
-from dashboard.texts import counted, later
+from dashboard.components import copy_as as lists
+from dashboard.components import links
+from dashboard.components.badges import Look, Shown, Verdict, format_name
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Link
+from dashboard.subjects.presenters import VersionChip
+from registry.access.roles import may, may_somewhere
 
 register = template.Library()
 register.filter(format_name)
@@ -190,9 +192,9 @@ def names(values: Sequence[str], limit: int = LONGEST_NAME, css: str = "mono") -
 
 
 @register.simple_tag
-def linked(places: Sequence[Link], limit: int = LONGEST_NAME, css: str = "") -> SafeString:
+def linked(links: Sequence[Link], limit: int = LONGEST_NAME, css: str = "") -> SafeString:
     """Links one after the other, for the same reason."""
-    shown = ((css, place.url, name(place.label, limit)) for place in places)
+    shown = ((css, link.url, name(link.label, limit)) for link in links)
     return format_html_join(", ", '<a class="{}" href="{}">{}</a>', shown)
 
 
@@ -235,7 +237,7 @@ def readable(value: object) -> str:
 
 @register.simple_tag
 def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
-    """The address of a subject's page; see dashboard.links."""
+    """The address of a subject's page; see dashboard.components.links."""
     return links.subject_url(registry, subject, page, **query)
 
 
@@ -277,15 +279,15 @@ def action(context: Context, what: Any, small: bool = False, anchor: str = "") -
 @register.inclusion_tag("components/actions.html", takes_context=True)
 def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
     """Buttons in a row; a reason that keeps several of them from being pressed is said once, below."""
-    reasons = [each.reason for each in what if not each.allowed]
+    reasons = [action.reason for action in what if not action.allowed]
     shared = reasons[0] if len(reasons) > 1 and len(set(reasons)) == 1 else ""
     return {"actions": what, "shared": shared, "csrf_token": context.get("csrf_token")}
 
 
 @register.inclusion_tag("components/environment.html")
-def environment(place: Any, version: int | None = None) -> dict[str, Any]:
+def environment(chip: Any, version: int | None = None) -> dict[str, Any]:
     """An environment's chip, with a version where one is meant."""
-    return {"place": place, "version": version}
+    return {"place": chip, "version": version}
 
 
 @register.simple_tag
@@ -329,3 +331,24 @@ def paging(what: Any) -> dict[str, Any]:
 def search_form(what: Any, target: str = "") -> dict[str, Any]:
     """A list's search box and filters; `target` is the id that htmx replaces."""
     return {"search": what, "target": target}
+
+
+@register.inclusion_tag("components/copy_as.html", takes_context=True)
+def copy_as(context: Context, name: str, **parameters: str) -> dict[str, Any]:
+    """Unfolded, where programs get this list: see dashboard.components.copy_as."""
+    request = context.get("request")
+    return {"copy": None if request is None else lists.copy_as(request, name, **parameters)}
+
+
+@register.simple_tag(takes_context=True)
+def reader_may_somewhere(context: Context, action: str) -> bool:
+    """Whether the page's reader may in any registry or for any subject; False where nobody has asked who that is."""
+    actor = getattr(context.get("request"), "page_actor", None)
+    return actor is not None and may_somewhere(actor, action)
+
+
+@register.simple_tag(takes_context=True)
+def reader_may(context: Context, action: str) -> bool:
+    """Whether the page's reader may; False where nobody has asked yet who that is, as on a page of an error: no query."""
+    actor = getattr(context.get("request"), "page_actor", None)
+    return actor is not None and may(actor, action)

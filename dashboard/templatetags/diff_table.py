@@ -9,9 +9,9 @@ from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from dashboard.presenters.text_diff import Line, Row, Segment, TextDiff
+from dashboard.components.diff import Line, Row, Segment, TextDiff
+from dashboard.components.translation import counted
 from dashboard.templatetags.desk import visible
-from dashboard.texts import counted
 
 register = template.Library()
 
@@ -71,8 +71,8 @@ def _half(line: Line, mark: str, sign: str, tag: str, half: str) -> str:
 
 
 def _skipped(row: Row, columns: int) -> str:
-    said = counted(row.skipped, "%(n)s unchanged line", "%(n)s unchanged lines")
-    return f'<tr class="skip-row"><td colspan="{columns}">{conditional_escape(said)}</td></tr>'
+    text = counted(row.skipped, "%(n)s unchanged line", "%(n)s unchanged lines")
+    return f'<tr class="skip-row"><td colspan="{columns}">{conditional_escape(text)}</td></tr>'
 
 
 def _sign(mark: str) -> str:

@@ -52,15 +52,15 @@ class Sentence(Node):
         values: dict[str, Any] = {name: value.resolve(context) for name, value in block.extra_context.items()}
         if self.plural and block.counter and block.countervar:
             count = values[block.countervar] = block.counter.resolve(context)
-            said = ngettext(self.singular, self.plural, count)
+            text = ngettext(self.singular, self.plural, count)
         else:
-            said = gettext(self.singular)
+            text = gettext(self.singular)
         try:
             shown = {
                 name: render_value_in_context(values[name] if name in values else context[name], context)
                 for name in self.names
             }
-            return SafeString(said % shown)
+            return SafeString(text % shown)
         except (KeyError, ValueError):  # of the translation or the context: Django says it in English, or leaves it out
             return SafeString(block.render(context))
 

@@ -1,8 +1,8 @@
 """The egress policy: which addresses our own HTTP clients may connect to.
 
-A host is named by an operator or by a form, so it may point anywhere: at the metadata service of a cloud, at a port of
-this machine, at a name that resolves to something else the second time. So a connection is typed, its host is resolved
-here, every address that it resolves to is judged, and the connection goes to a judged address and not to the name.
+An operator or a form names the host, so it may point anywhere: at the metadata service of a cloud, at a port of this
+machine, at a name that resolves to something else the second time. So connections are typed, the host is resolved here,
+every address that it resolves to is judged, and the client connects to a judged address instead of the name.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _NUMERIC = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 @dataclass(frozen=True)
 class Connection:
-    """Where a client of ours connects to; `host` is in lower case, `path` has no slash at its end.
+    """A target of our clients; `host` is in lower case, `path` has no trailing slash.
 
-    `secret` is the name under which a secret is kept, never the secret itself.
+    `secret` is the name of a stored secret, never the secret itself.
     """
 
     scheme: str
@@ -51,7 +51,7 @@ class Connection:
 
     @property
     def url(self) -> str:
-        """The address as people write it, without user and secret."""
+        """The URL without user and secret."""
         return f"{self.scheme}://{self.netloc}{self.path}"
 
     @property
@@ -62,31 +62,31 @@ class Connection:
 
 
 def parse_connection(url: str, *, user: str = "", secret: str = "") -> Connection:
-    """The connection that an address means. Raises InvalidInput, which says what is wrong with it and the cure.
+    """Parse a URL into a connection. Raises InvalidInput, which says what is wrong and how to fix it.
 
-    The grammar is narrow on purpose: what programs read in different ways (users in addresses, octal numbers,
-    backslashes, other scripts) is no address here.
+    The grammar is narrow on purpose: it excludes what programs parse differently (users in URLs, octal numbers,
+    backslashes, other scripts).
     """
-    found = _URL.fullmatch(url) if len(url) <= MAX_URL else None
-    if found is None:
+    match = _URL.fullmatch(url) if len(url) <= MAX_URL else None
+    if match is None:
         raise InvalidInput(_what_is_wrong(url))
-    host = found["host"].lower().strip("[]").removesuffix(".")
-    _check_host(host, bracketed=found["host"].startswith("["))
-    port = int(found["port"]) if found["port"] else PORTS[found["scheme"]]
+    host = match["host"].lower().strip("[]").removesuffix(".")
+    _check_host(host, bracketed=match["host"].startswith("["))
+    port = int(match["port"]) if match["port"] else PORTS[match["scheme"]]
     if not 1 <= port <= 65535:
         raise InvalidInput(f"The port {port} is not between 1 and 65535.")
-    path = found["path"].rstrip("/")
+    path = match["path"].rstrip("/")
     if any(part.replace("%2e", ".").replace("%2E", ".") in (".", "..") for part in path.split("/")):
         raise InvalidInput(f"The path {path[:80]!r} goes up; write it without '.' and '..'.")
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in user) or ":" in user or len(user) > 255:
         raise InvalidInput("A user has up to 255 characters, no ':' and no control character.")
     if secret and not _SECRET.fullmatch(secret):
         raise InvalidInput("A secret's name has 1 to 64 letters, digits, _ and -; it names the secret and isn't it.")
-    return Connection(found["scheme"], host, port, path, user, secret)
+    return Connection(match["scheme"], host, port, path, user, secret)
 
 
 def _what_is_wrong(url: str) -> str:
-    """A sentence that repeats nothing of the address: it may hold a password."""
+    """What is wrong, without repeating any of the URL, which may contain a password."""
     before_path = url.partition("://")[2].partition("/")[0]
     if "@" in before_path:
         return "The address has a user in it; give the user apart, and name a secret for the password."
@@ -117,7 +117,7 @@ def _networks(*texts: str) -> tuple[Network, ...]:
 
 
 METADATA, LINK_LOCAL, PRIVATE = "cloud metadata", "link-local", "private"
-#: kind of address → its networks; the first that fits counts. Source: IANA's special-purpose address registries and the
+#: kind of address → its networks; the first match counts. Source: IANA's special-purpose address registries and the
 #: clouds' own documentation of their metadata services
 KINDS: tuple[tuple[str, tuple[Network, ...]], ...] = (
     (
@@ -140,7 +140,7 @@ KINDS: tuple[tuple[str, tuple[Network, ...]], ...] = (
     ("reserved", _networks("240.0.0.0/4", "192.0.0.0/24", "198.18.0.0/15", "100::/64")),
     (PRIVATE, _networks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "fec0::/10")),
 )
-#: IPv6 networks whose addresses stand for an IPv4 address → the place of its lowest bit
+#: IPv6 networks whose addresses embed an IPv4 address → the position of its lowest bit
 _EMBEDDED = (
     (ipaddress.IPv6Network("::ffff:0:0/96"), 0),
     (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),
@@ -149,12 +149,12 @@ _EMBEDDED = (
     (ipaddress.IPv6Network("2002::/16"), 80),
     (ipaddress.IPv6Network("::/96"), 0),
 )
-#: kinds that a host's name in the allow list doesn't open: who runs that name's DNS would choose the address
+#: kinds that a host name in the allow list doesn't allow, because the owner of its DNS could choose the address
 _ONLY_BY_ADDRESS = frozenset({METADATA, LINK_LOCAL, "unspecified", "multicast", "reserved"})
 
 
 def kind_of(address: Address) -> str:
-    """What kind of address it is, empty for a public one; one that stands for an IPv4 address is of that one's kind."""
+    """The kind of an address, empty for a public one; an embedded IPv4 address decides too."""
     inner = ipv4_in(address)
     for candidate in (address, inner) if inner else (address,):
         for kind, networks in KINDS:
@@ -166,7 +166,7 @@ def kind_of(address: Address) -> str:
 
 
 def ipv4_in(address: Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for: mapped, translated (NAT64), 6to4 or compatible."""
+    """The IPv4 address that an IPv6 address embeds: mapped, translated (NAT64), 6to4 or compatible."""
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return None
     for network, shift in _EMBEDDED:
@@ -176,13 +176,13 @@ def ipv4_in(address: Address) -> ipaddress.IPv4Address | None:
 
 
 def system_resolve(host: str, port: int) -> list[str]:
-    """What the system's resolver says, within ten seconds: it has no time-out of its own that we could set."""
+    """Resolve with the system's resolver, within ten seconds, since it has no configurable time-out."""
     answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def ask() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answers.put([str(item[4][0]) for item in found])
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put([str(item[4][0]) for item in infos])
         except OSError as error:
             answers.put(error)
         except UnicodeError as error:
@@ -190,17 +190,17 @@ def system_resolve(host: str, port: int) -> list[str]:
 
     threading.Thread(target=ask, name=f"resolve-{host[:40]}", daemon=True).start()
     try:
-        answer = answers.get(timeout=RESOLVE_SECONDS)
+        result = answers.get(timeout=RESOLVE_SECONDS)
     except queue.Empty:
         raise OSError(f"no answer within {RESOLVE_SECONDS:.0f} s") from None
-    if isinstance(answer, OSError):
-        raise answer
-    return answer
+    if isinstance(result, OSError):
+        raise result
+    return result
 
 
 @dataclass(frozen=True)
 class EgressPolicy:
-    """What may be connected to. `allow` lists hosts, addresses and networks, each with or without a port."""
+    """Which addresses clients may connect to. `allow` lists hosts, addresses and networks, each with or without a port."""
 
     allow: tuple[str, ...] = ()
     refuse_private: bool = False
@@ -211,17 +211,17 @@ class EgressPolicy:
         return self.judge(connection.host, connection.port)
 
     def judge(self, host: str, port: int) -> list[Address]:
-        """The addresses of a host, all of them judged, in the resolver's order.
+        """The addresses of a host, all judged, in the resolver's order.
 
-        Clients that can't be told the address to connect to, as those of Kafka, ask this before they begin.
-        Raises AddressRefused where one of them may not be connected to, RemoteUnavailable where there is none.
+        Clients that can't connect to a given address, such as Kafka's, call this before they connect.
+        Raises AddressRefused if one of them is not allowed, RemoteUnavailable if there is none.
         """
-        found = list(dict.fromkeys(self._resolved(host, port)))
-        if not found:
+        addresses = list(dict.fromkeys(self._resolved(host, port)))
+        if not addresses:
             raise RemoteUnavailable(f"{host} has no address; check its name.")
-        for address in found:
+        for address in addresses:
             self._judge(host, port, address)
-        return found
+        return addresses
 
     def _resolved(self, host: str, port: int) -> list[Address]:
         try:
@@ -261,7 +261,7 @@ def current_policy() -> EgressPolicy:
 
 
 def _covers(entry: str, host: str, port: int, address: Address, kind: str) -> bool:
-    """Whether an entry of the allow list means this address of a host."""
+    """Whether an entry of the allow list covers this address of a host."""
     where, only_port = _entry(entry)
     if only_port is not None and only_port != port:
         return False
@@ -270,13 +270,13 @@ def _covers(entry: str, host: str, port: int, address: Address, kind: str) -> bo
     except ValueError:
         return where.lower() == host and kind not in _ONLY_BY_ADDRESS
     if kind == METADATA and network.num_addresses > 1:
-        return False  # a wide network never means the one address in it that gives credentials away
+        return False  # a wide network never includes the one address in it that gives credentials away
     inner = ipv4_in(address)
     return any(item is not None and item.version == network.version and item in network for item in (address, inner))
 
 
 def _entry(entry: str) -> tuple[str, int | None]:
-    """`host`, `host:port`, `address`, `network`, `[v6]:port` → what is before the port, and the port."""
+    """`host`, `host:port`, `address`, `network`, `[v6]:port` → the part before the port, and the port."""
     if entry.startswith("["):
         where, _, port = entry[1:].partition("]")
         return where, int(port[1:]) if port[1:].isdigit() else None

@@ -6,8 +6,7 @@ from django.contrib.auth.models import AbstractUser, Group
 from django.db import models
 from django.utils import timezone
 
-from registry.access.roles import ROLES
-from registry.access.scopes import ALL, SCOPES
+from registry.access.roles import ALL, ROLES, SCOPES
 
 _ROLES = [(role, role) for role in ROLES]
 
@@ -17,7 +16,7 @@ class User(AbstractUser):
 
 
 class RoleGrant(models.Model):
-    """A role that a user has in one registry (empty: in all), for the subjects that a pattern names."""
+    """A role of a user in one registry (empty: in all), for the subjects that match a pattern."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="role_grants")
     role = models.CharField(max_length=16, choices=_ROLES)
@@ -35,7 +34,7 @@ class RoleGrant(models.Model):
 
 
 class GroupGrant(models.Model):
-    """A role that everybody in a group has, in one registry (empty: in all), for the subjects that a pattern names."""
+    """A role of all members of a group in one registry (empty: in all), for the subjects that match a pattern."""
 
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="role_grants")
     role = models.CharField(max_length=16, choices=_ROLES)
@@ -53,7 +52,7 @@ class GroupGrant(models.Model):
 
 
 class Ownership(models.Model):
-    """Who answers for the subjects that a pattern names: one person or one group. It gives no right by itself."""
+    """The owner of the subjects that match a pattern: one person or one group. It gives no rights by itself."""
 
     registry = models.CharField(max_length=255, blank=True)
     subject_pattern = models.CharField(max_length=255)
@@ -76,7 +75,7 @@ class Ownership(models.Model):
 
 
 class ApiToken(models.Model):
-    """A token of 256 random bits; only its SHA-256 is kept, so a copy of the database opens nothing."""
+    """A token of 256 random bits; only its SHA-256 is stored, so a copy of the database gives no access."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)

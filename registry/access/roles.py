@@ -1,12 +1,73 @@
-"""Roles as a table, and `may()`: the one place that decides, for every door."""
+"""Roles and token scopes as tables, and `may()`, which decides for every channel.
+
+A token allows what both its scopes and its person's roles allow.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 
-from registry.access.scopes import Limit, scopes_with
 from registry.errors import NotAllowed, NotSignedIn
+
+ALL = "all"
+_READ = frozenset({"schema.read", "audit.read"})
+_REGISTER = _READ | {"version.register", "client.declare", "deployment.tell"}
+
+#: scope → the actions that it allows; None: every action, including future ones
+SCOPES: dict[str, frozenset[str] | None] = {
+    "read": _READ,
+    "register": _REGISTER,
+    "write": _REGISTER | {"version.delete", "version.standing", "subject.describe", "config.change"},
+    "scan": _READ
+    | {"cluster.manage", "source.manage", "source.scan", "state.check"}
+    | {"finding.decide", "finding.mute", "sample.read"},
+    "promote": _READ | {"promotion.request", "promotion.apply", "deployment.tell"},
+    ALL: None,
+}
+
+#: scope → its description beside the choice
+SCOPE_WORDS = {
+    "read": "Read schemas, findings, requests and the audit.",
+    "register": "Read, register versions, declare clients, tell of deployments: what a producer, a consumer or a build needs.",
+    "write": "Register, declare clients, tell of deployments, deprecate, describe, delete softly, and change compatibility settings.",
+    "scan": "Read, also masked samples, manage clusters and sources, start scans, decide on findings.",
+    "promote": "Read, ask for promotions, apply approved ones, tell of deployments: what a pipeline needs.",
+    ALL: "Everything that its person may.",
+}
+
+
+@dataclass(frozen=True)
+class TokenLimit:
+    """The limit of a token: the actions of its scope, in its registry (empty: in all), for its subjects."""
+
+    scope: str = ALL
+    registry: str = ""
+    subject_pattern: str = "*"
+    expires_at: datetime | None = None
+
+    def has(self, action: str) -> bool:
+        """Whether the scope includes the action; an unknown scope includes none."""
+        actions = SCOPES.get(self.scope, frozenset())
+        return actions is None or action in actions
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it limits nothing."""
+        return self.scope == ALL and not self.registry and self.subject_pattern == "*"
+
+    @property
+    def place(self) -> str:
+        """The subjects and registry that it covers, in words."""
+        subjects = "all subjects" if self.subject_pattern == "*" else f"subjects {self.subject_pattern}"
+        return f"{subjects} of {f'registry {self.registry}' if self.registry else 'all registries'}"
+
+
+def scopes_with(action: str) -> list[str]:
+    """The scopes that allow an action, narrowest first."""
+    return [name for name in SCOPES if TokenLimit(scope=name).has(action)]
+
 
 READER, STEWARD, APPROVER, ADMIN = "reader", "steward", "approver", "admin"
 ROLES = (READER, STEWARD, APPROVER, ADMIN)
@@ -50,10 +111,10 @@ ACTIONS: dict[str, frozenset[str]] = {
     "people.manage": _ADMINS,
 }
 
-#: what can be done in the past
+#: actions that are possible while the past is shown
 LOOKING: frozenset[str] = frozenset({"schema.read", "audit.read"})
 
-#: what a person reads when it is refused
+#: action → its description in refusals
 ACTION_WORDS = {
     "schema.read": "read schemas",
     "version.register": "register versions",
@@ -90,7 +151,7 @@ ACTION_WORDS = {
 
 @dataclass(frozen=True)
 class Grant:
-    """A role in a registry (empty: in all) for the subjects that a shell pattern names."""
+    """A role in a registry (empty: in all) for the subjects that match a shell pattern."""
 
     role: str
     registry: str = ""
@@ -99,12 +160,11 @@ class Grant:
 
 @dataclass(frozen=True)
 class Actor:
-    """Who calls, through which door (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`).
+    """Who calls; `door` is the channel (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`).
 
-    `origin` says from where, for the audit: the caller's address, and the name of the token. `signed_in_by` is how the
-    person proved who they are: `password`, `oidc`, or "" where nobody did (a token that a command made, a task); a token
-    carries how its maker was signed in. `limit` is what a token takes away from the rights of its person. `past` is there
-    while something is looked at as it was: why nothing can be done then.
+    `origin` is for the audit: the caller's address, and the name of the token. `signed_in_by` is how the person signed in:
+    `password`, `oidc`, or "" if nobody did (a token that a command made, a task); a token has its maker's. `limit` is how a
+    token limits the rights of its person. `past` is set while the past is shown: why nothing can be changed then.
     """
 
     name: str
@@ -113,19 +173,19 @@ class Actor:
     grants: tuple[Grant, ...] = field(default=())
     origin: str = ""
     signed_in_by: str = ""
-    limit: Limit | None = None
+    limit: TokenLimit | None = None
     past: str = ""
 
 
 def system_actor(name: str, door: str = "task") -> Actor:
-    """The actor of a task or command that runs on the product's own behalf, with every right."""
+    """The actor of a task or command that runs on the product's own behalf, with all rights."""
     return Actor(name=name, door=door, grants=(Grant(ADMIN),))
 
 
 def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> bool:
-    """Whether the actor may do the action there; raises KeyError for an action that the table doesn't have.
+    """Whether the actor may do the action there; raises KeyError for an unknown action.
 
-    A token may what its person may *and* its scope names, there.
+    A token allows what both its person's roles *and* its scope allow there.
     """
     roles = ACTIONS[action]
     if actor.past and action not in LOOKING:
@@ -149,14 +209,14 @@ def may_in(actor: Actor, action: str, registry: str) -> bool:
     return in_limit and may_somewhere(named, action)
 
 
-def _covers(grant: Grant | Limit, registry: str, subject: str) -> bool:
+def _covers(grant: Grant | TokenLimit, registry: str, subject: str) -> bool:
     if grant.registry and grant.registry != registry:
         return False
     return grant.subject_pattern == "*" or (bool(subject) and fnmatchcase(subject, grant.subject_pattern))
 
 
 def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> str:
-    """Why the actor may not, as a sentence; empty when they may. Pages show it beside a disabled button."""
+    """Why the actor may not, as a sentence; empty if they may. Pages show it beside a disabled button."""
     if may(actor, action, registry=registry, subject=subject):
         return ""
     if actor.past and action not in LOOKING:

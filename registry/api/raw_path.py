@@ -54,5 +54,5 @@ class SegmentConverter:
         return unquote(value, errors="strict")
 
     def to_url(self, value: str) -> str:
-        """Encode one segment. Django quotes the result once more, so links are made by `dashboard.links`."""
+        """Encode one segment. Django quotes the result once more, so links are made by `dashboard.components.links`."""
         return quote(value, safe="")

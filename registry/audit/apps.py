@@ -14,8 +14,8 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         """Around every migration: the views of the past, and the application role's rights."""
-        from registry.audit.grants import grant_to_application
-        from registry.audit.past_views import forget_views, make_views
+        from registry.audit.history_views import forget_views, make_views
+        from registry.audit.triggers import grant_to_application
 
         pre_migrate.connect(forget_views, sender=self, dispatch_uid="forget_views")
         post_migrate.connect(make_views, sender=self, dispatch_uid="make_views")

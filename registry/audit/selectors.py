@@ -1,8 +1,11 @@
-"""Reading the audit."""
+"""Reading the audit: events for pages, and a streamed export as JSON lines or CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import csv
+import io
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from time import monotonic
@@ -14,11 +17,12 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
 from registry.audit.models import AuditEvent
+from registry.errors import InvalidInput
 
 CHUNK = 2_000
-#: events that one statement looks at where a condition has to be asked of each of them
+#: events that one statement reads if it has to check a condition on each of them
 LOOKED_AT: Final = 50_000
-#: seconds below which a statement of a file looks at twice as many the next time, and above which at half as many
+#: seconds below which the next statement of an export reads twice as many events, and above which half as many
 _QUICK, _SLOW = 0.1, 0.5
 _TABLES: Final = """
 WITH RECURSIVE found(name) AS (
@@ -30,9 +34,9 @@ WITH RECURSIVE found(name) AS (
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which events: empty means all. `text` is looked for in actor, table, reason and origin; `since` is inclusive.
+    """A filter of events: empty means all. `text` is searched for in actor, table, reason and origin; `since` is inclusive.
 
-    `about` is a condition that another app made: which rows are about something that it knows.
+    `about` is a condition that another app provides.
     """
 
     text: str = ""
@@ -78,7 +82,7 @@ def list_events(
 
 
 def newest_event(*, until: datetime | None = None) -> int:
-    """The number of the newest event, or of the newest before a time; 0 where there is none; one query."""
+    """The number of the newest event, or of the newest before a time; 0 if there is none; one query."""
     rows = (
         AuditEvent.objects.order_by("-id") if until is None else AuditEvent.objects.filter(at__lt=until).order_by("-at")
     )
@@ -86,9 +90,9 @@ def newest_event(*, until: datetime | None = None) -> int:
 
 
 def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
-    """All events that there are now, oldest first, as JSON-ready rows; read a few thousand at a time.
+    """All present events, oldest first, as JSON-ready rows, read a few thousand at a time.
 
-    A statement looks at a part of the log alone, however few of it are wanted: none runs for long.
+    Each statement reads only a part of the log, however few of its events match, so that none runs for long.
     """
     rows, numbers = _rows(chosen).order_by("id"), AuditEvent.objects.order_by("id").values_list("id", flat=True)
     after, last, step = (numbers.first() or 0) - 1, numbers.last() or 0, LOOKED_AT
@@ -104,24 +108,24 @@ def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
 
 def events_of_rows(rows: Mapping[str, Collection[int]], *, limit: int) -> list[AuditEntry]:
     """The events of these rows (table → numbers), oldest first, `limit` at most; one query."""
-    wanted = Q(pk__in=())
+    condition = Q(pk__in=())
     for table, numbers in rows.items():
-        wanted |= Q(table=table, row_id__in=[str(number) for number in numbers])
-    return [_entry(row) for row in AuditEvent.objects.filter(wanted).order_by("id")[:limit]]
+        condition |= Q(table=table, row_id__in=[str(number) for number in numbers])
+    return [_entry(row) for row in AuditEvent.objects.filter(condition).order_by("id")[:limit]]
 
 
 def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[int, dict[str, str | None]]:
-    """For each event these columns of its row as it was after it, or before it where it is gone, as texts; one query.
+    """Event → these columns of its row after the event, or before a deletion, as texts; one query.
 
-    A column that the table doesn't have is None. The rest of a row, a schema's text for one, isn't read.
+    A column that the table doesn't have is None. The rest of the row, such as a schema's text, isn't read.
     """
-    wanted = {f"column_{name}": KeyTextTransform(name, Coalesce("after", "before")) for name in columns}
-    rows = AuditEvent.objects.filter(pk__in=events).annotate(**wanted).values_list("pk", *wanted)
+    annotations = {f"column_{name}": KeyTextTransform(name, Coalesce("after", "before")) for name in columns}
+    rows = AuditEvent.objects.filter(pk__in=events).annotate(**annotations).values_list("pk", *annotations)
     return {pk: dict(zip(columns, values, strict=True)) for pk, *values in rows}
 
 
 def tables_of_audit() -> list[str]:
-    """The tables that have an event, sorted; read by jumping from one to the next in the index of tables and rows."""
+    """The tables that have events, sorted, by a loose scan of the index on table and row."""
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         return [str(table) for (table,) in cursor.fetchall()]
@@ -147,3 +151,58 @@ def _entry(row: AuditEvent) -> AuditEntry:
         why=row.why, operation=row.operation, table=row.table, row_id=row.row_id, before=before, after=after,
         position=row.position, seal=row.seal,
     )  # fmt: skip
+
+
+COLUMNS: Final = (
+    "id", "at", "actor", "door", "origin", "why", "operation", "table", "row_id", "before", "after",
+    "transaction_id", "position", "seal",
+)  # fmt: skip
+# A spreadsheet interprets a cell that begins with one of these as a formula.
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Export:
+    """An export file: its name, media type and streamed text."""
+
+    name: str
+    media: str
+    text: Iterator[str]
+
+
+def export_events(chosen: AuditFilter, form: str) -> Export:
+    """All matching events as a file, oldest first. Raises InvalidInput for an unknown format."""
+    if form not in FORMS:
+        raise InvalidInput(f"The audit comes as {' or '.join(FORMS)}, not as {form[:20]!r}.")
+    media, write = FORMS[form]
+    return Export(f"audit.{form}", media, write(stream_events(chosen)))
+
+
+def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    yield _csv_line(COLUMNS)
+    for row in rows:
+        yield _csv_line([_cell(row[name]) for name in COLUMNS])
+
+
+def _csv_line(cells: Any) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+FORMS: Final[Mapping[str, tuple[str, Callable[[Iterator[dict[str, Any]]], Iterator[str]]]]] = {
+    "jsonl": ("application/x-ndjson; charset=utf-8", _json_lines),
+    "csv": ("text/csv; charset=utf-8", _csv),
+}

@@ -1,13 +1,25 @@
-"""The trigger function, and the migration operation that puts a table under it.
+"""Triggers and grants in the database, with the migration operations that set them up.
 
-The function runs as its owner (SECURITY DEFINER), so the application's role needs no right to write
-the audit table, and has none: neither a bulk update nor raw SQL slips by, and nothing that was
-written can be changed through that role.
+`govern` puts a table under the audit trigger. Its function runs as its owner (SECURITY DEFINER), so the application's
+role needs no right to write the audit table, and has none: neither a bulk update nor raw SQL slips by, and nothing that
+was written can be changed through that role. `grant_to_application` sets that role's rights after every migration.
+
+`tell` puts a table under the trigger that notifies the channel `schemadesk_changed` at commit, whoever made the change;
+caches listen to it. The payload is the name of the connection, for people who look.
 """
 
 from __future__ import annotations
 
-from django.db.migrations.operations import RunSQL
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db import connections
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations import CreateModel, RunSQL
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+from psycopg import sql
 
 ROW_FUNCTION = """
 CREATE OR REPLACE FUNCTION audit_row() RETURNS trigger
@@ -51,3 +63,87 @@ def govern(table: str, *, hide: tuple[str, ...] = (), events: str = EVERY_CHANGE
         f'CREATE TRIGGER audit AFTER {events} ON "{table}" FOR EACH ROW EXECUTE FUNCTION audit_row({arguments})',
         f'DROP TRIGGER IF EXISTS audit ON "{table}"',
     )
+
+
+TELL_FUNCTION = """
+CREATE OR REPLACE FUNCTION tell_change() RETURNS trigger
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM pg_notify('schemadesk_changed', current_setting('application_name', true));
+    RETURN NULL;
+END $$
+"""
+
+
+def tell(table: str, columns: Sequence[str] = ()) -> RunSQL:
+    """The migration operation by which a table's changes are told; of updates those of some columns (none named: all)."""
+    named = ", ".join(f'"{column}"' for column in columns)
+    update = f"UPDATE OF {named}" if named else "UPDATE"
+    return RunSQL(
+        f'CREATE TRIGGER tell_change AFTER INSERT OR DELETE OR TRUNCATE OR {update} ON "{table}"'
+        " FOR EACH STATEMENT EXECUTE FUNCTION tell_change()",
+        f'DROP TRIGGER IF EXISTS tell_change ON "{table}"',
+    )
+
+
+class CreateTables(Operation):
+    """Creates the tables of models, each after those that it refers to.
+
+    As `CreateModel` for each would, but for this: with every `CreateModel` Django makes the classes anew of all models
+    that the new one leads to, of other apps too. Here they are made once, when all are known.
+    """
+
+    def __init__(self, *models: CreateModel) -> None:
+        self.models = models
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Add the models; their classes are made when they are asked for."""
+        state.__dict__.pop("apps", None)
+        for model in self.models:
+            model.state_forwards(app_label, state)
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Create the tables."""
+        for model in self.models:
+            model.database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Drop the tables, the last one first."""
+        for model in reversed(self.models):
+            model.database_backwards(app_label, schema_editor, from_state, to_state)
+
+    def describe(self) -> str:
+        """What `migrate --plan` says."""
+        return f"Create models {', '.join(model.name for model in self.models)}"
+
+
+GRANTS = (
+    "GRANT USAGE ON SCHEMA public TO {role}",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
+    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
+    "REVOKE ALL ON audit_auditevent FROM {role}",
+    "GRANT SELECT ON audit_auditevent TO {role}",
+    "REVOKE ALL ON audit_chainhead FROM {role}",
+    "GRANT SELECT ON audit_chainhead TO {role}",
+    "GRANT EXECUTE ON FUNCTION audit_seal(integer) TO {role}",
+    "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
+)
+
+
+def grant_to_application(*, using: str, **_signal: Any) -> None:
+    """Receiver of post_migrate: the application's role reads and writes everything but the audit, which it reads.
+
+    Does nothing where the role doesn't exist: an operator who runs with one role has no append-only
+    promise, and `manage.py check --deploy` says so.
+    """
+    role = settings.DATABASE_APPLICATION_ROLE
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s AND rolname <> current_user", [role])
+        if cursor.fetchone() is None:
+            return
+        for statement in GRANTS:
+            cursor.execute(sql.SQL(statement).format(role=sql.Identifier(role)))

@@ -1,8 +1,8 @@
 """A Spark checkpoint's own files, read without Spark: what its state looks like, and how it came to look so."""
 
-from registry.checkpoints.cache import ReadCache
 from registry.checkpoints.discovery import Bounds, Discovery, Found, find_checkpoints
-from registry.checkpoints.locations import Location, parse_location, why_rows_are_not_readable
+from registry.checkpoints.files import ReadCache
+from registry.checkpoints.filesystem import Location, parse_location, why_rows_are_not_readable
 from registry.checkpoints.model import (
     Budget,
     Checkpoint,
@@ -15,7 +15,7 @@ from registry.checkpoints.model import (
     StateVariable,
 )
 from registry.checkpoints.object_store import ObjectStore, S3Endpoint, s3_options
-from registry.checkpoints.read import read_checkpoint
+from registry.checkpoints.reader import read_checkpoint
 
 __all__ = [
     "Bounds",

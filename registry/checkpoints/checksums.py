@@ -13,12 +13,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from registry.checkpoints.entries import Missing
 from registry.checkpoints.files import CheckpointFiles
-from registry.checkpoints.layout import SCHEMA_FILE_LIMIT, SCHEMA_FILE_NAME
-from registry.checkpoints.locations import LOCAL, parse_location
+from registry.checkpoints.filesystem import LOCAL, Missing, parse_location
 from registry.checkpoints.logs import LOG_LIMIT, batch_numbers
 from registry.checkpoints.model import Checkpoint, Stop
+from registry.checkpoints.schema_files import SCHEMA_FILE_LIMIT, SCHEMA_FILE_NAME
 
 HEADER: Final = struct.Struct(">4sI")
 MAGIC: Final = b"crc\0"
@@ -48,20 +47,20 @@ def _read_at_a_start(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterator
         yield from ((log, str(number)) for number in batch_numbers(files, log)[-count:])
     for source in files.entries("sources"):
         if source.is_folder:
-            yield from (("sources", source.name, each.name) for each in files.entries("sources", source.name)[:1_000])
+            yield from (("sources", source.name, entry.name) for entry in files.entries("sources", source.name)[:1_000])
     for operator in checkpoint.operators:
         yield from _of_operator(files, ("state", str(operator.number)), checkpoint.last_committed_batch)
 
 
 def _of_operator(files: CheckpointFiles, base: Parts, last: int | None) -> Iterator[Parts]:
     yield (*base, "_metadata", "metadata")
-    names = [each.name for each in files.entries(*base, "_metadata", "v2") if each.name.isdigit()]
+    names = [entry.name for entry in files.entries(*base, "_metadata", "v2") if entry.name.isdigit()]
     numbers = sorted(int(name) for name in names if last is None or int(name) <= last)
     yield from ((*base, "_metadata", "v2", str(number)) for number in numbers[-1:])
     for store in files.entries(*base, "_stateSchema"):
         folder = (*base, "_stateSchema", store.name)
         written = files.entries(*folder) if store.is_folder else ()
-        yield from ((*folder, each.name) for each in written if SCHEMA_FILE_NAME.fullmatch(each.name))
+        yield from ((*folder, entry.name) for entry in written if SCHEMA_FILE_NAME.fullmatch(entry.name))
 
 
 def _checksums(parts: Parts) -> Parts:
@@ -79,5 +78,5 @@ def _fits(files: CheckpointFiles, parts: Parts) -> bool:
         return True
     size = HEADER.unpack_from(sums)[1]
     chunks = [content[at : at + size] for at in range(0, len(content), size)] if size else []
-    known = sums[HEADER.size : HEADER.size + len(chunks) * SUM.size]
-    return known == b"".join(SUM.pack(zlib.crc32(chunk)) for chunk in chunks)
+    expected = sums[HEADER.size : HEADER.size + len(chunks) * SUM.size]
+    return expected == b"".join(SUM.pack(zlib.crc32(chunk)) for chunk in chunks)

@@ -8,12 +8,11 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from registry.checkpoints.cache import ReadCache
-from registry.checkpoints.files import CheckpointFiles, Patience
-from registry.checkpoints.layout import looks_like_a_checkpoint
+from registry.checkpoints.files import CheckpointFiles, Patience, ReadCache
 from registry.checkpoints.model import Checkpoint
 from registry.checkpoints.object_store import ObjectStore
-from registry.checkpoints.read import read_checkpoint
+from registry.checkpoints.reader import read_checkpoint
+from registry.checkpoints.schema_files import looks_like_a_checkpoint
 from registry.errors import InvalidCheckpoint
 
 
@@ -64,31 +63,31 @@ def find_checkpoints(
     """
     bounds = bounds or Bounds()
     roots = tuple(allowed_roots)
-    walk = _Walk(path, roots, store, bounds)
-    found: list[Found] = []
-    for place in walk.checkpoints():
-        if len(found) >= bounds.checkpoints:
+    walk = _FolderWalk(path, roots, store, bounds)
+    checkpoints: list[Found] = []
+    for folder in walk.checkpoints():
+        if len(checkpoints) >= bounds.checkpoints:
             walk.ended_early = f"more than {bounds.checkpoints} checkpoints"
             break
-        found.append(_read(place, roots, store, cache, Patience(seconds=max(1.0, walk.seconds_left))))
-    found.sort(key=lambda each: each.path)
-    return Discovery(tuple(found), walk.folders, walk.ended_early, tuple(walk.passed_over))
+        checkpoints.append(_read(folder, roots, store, cache, Patience(seconds=max(1.0, walk.seconds_left))))
+    checkpoints.sort(key=lambda item: item.path)
+    return Discovery(tuple(checkpoints), walk.folders, walk.ended_early, tuple(walk.passed_over))
 
 
 def _read(
-    place: str,
+    folder: str,
     roots: tuple[str | os.PathLike[str], ...],
     store: ObjectStore | None,
     cache: ReadCache | None,
     patience: Patience,
 ) -> Found:
     try:
-        return Found(place, read_checkpoint(place, roots, store=store, cache=cache, patience=patience), None)
+        return Found(folder, read_checkpoint(folder, roots, store=store, cache=cache, patience=patience), None)
     except InvalidCheckpoint as error:
-        return Found(place, None, error.message)
+        return Found(folder, None, error.message)
 
 
-class _Walk:
+class _FolderWalk:
     """A walk in breadth, so that what lies near is found before a bound ends it."""
 
     def __init__(
@@ -111,16 +110,16 @@ class _Walk:
     def checkpoints(self) -> Iterable[str]:
         """The path of each checkpoint."""
         waiting: deque[tuple[str, ...]] = deque([()])
-        seen: set[str] = set()
+        visited: set[str] = set()
         while waiting:
             if self._has_ended():
                 return
             parts = waiting.popleft()
             try:
                 identity = self._files.identity(*parts)
-                if identity in seen:  # a link back to where the walk has been
+                if identity in visited:  # a link back to where the walk has been
                     continue
-                seen.add(identity)
+                visited.add(identity)
                 self.folders += 1
                 entries = self._files.entries(*parts)
             except InvalidCheckpoint as error:

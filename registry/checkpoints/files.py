@@ -1,20 +1,96 @@
-"""Files of a checkpoint on any file system, read only inside the allowed roots, up to a size and up to a time."""
+"""Files of a checkpoint on any file system, read only inside the allowed roots, up to a size and up to a time.
+
+A cache keeps what was read, so that a checkpoint that did not change is not read again.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from registry.checkpoints.cache import ReadCache
-from registry.checkpoints.entries import Entry, Folder, Missing
-from registry.checkpoints.local_files import OUTSIDE, LocalFolder
-from registry.checkpoints.locations import LOCAL, Location, location_of_root, parse_location
+from registry.checkpoints.filesystem import (
+    LOCAL,
+    OUTSIDE,
+    Entry,
+    Folder,
+    LocalFolder,
+    Location,
+    Missing,
+    location_of_root,
+    parse_location,
+)
 from registry.checkpoints.object_store import ObjectStore, StoreFolder
 from registry.errors import InvalidCheckpoint
 
+if TYPE_CHECKING:
+    from registry.checkpoints.model import Checkpoint
+
 __all__ = ["CheckpointFiles", "Entry", "Missing", "Patience"]
+
+
+MAX_CONTENT: Final = 1024 * 1024  # bytes of one file that is kept
+
+#: folder → what was listed in it: all that a checkpoint's reading depends on, since every file read stands in one
+Listings = dict[tuple[str, ...], tuple[Entry, ...]]
+
+
+class ReadCache:
+    """Checkpoints by path with the listings that they were read from, and small files by name, size and stamp.
+
+    For several threads of one process; what was used longest ago goes first. What it answers is as good as the file
+    system's stamps: a file rewritten in the same size within one tick of its clock looks unchanged. Spark writes none
+    of these files twice.
+    """
+
+    def __init__(self, checkpoints: int = 2_000, total_bytes: int = 64 * 1024 * 1024) -> None:
+        self._lock = threading.Lock()
+        self._most = checkpoints
+        self._bytes_left = total_bytes
+        self._checkpoints: OrderedDict[tuple[str, str], tuple[Listings, Checkpoint]] = OrderedDict()
+        self._contents: OrderedDict[tuple[str, tuple[str, ...], int, str], bytes] = OrderedDict()
+
+    def checkpoint(self, path: str, spelling: str) -> tuple[Listings, Checkpoint] | None:
+        """What the last reading of `path`, written as `given`, saw and gave."""
+        with self._lock:
+            entry = self._checkpoints.get((path, spelling))
+            if entry is not None:
+                self._checkpoints.move_to_end((path, spelling))
+            return entry
+
+    def keep_checkpoint(self, path: str, spelling: str, listings: Listings, checkpoint: Checkpoint) -> None:
+        """Remember a reading."""
+        with self._lock:
+            self._checkpoints[path, spelling] = (listings, checkpoint)
+            self._checkpoints.move_to_end((path, spelling))
+            while len(self._checkpoints) > self._most:
+                self._checkpoints.popitem(last=False)
+
+    def content(self, path: str, parts: tuple[str, ...], entry: Entry) -> bytes | None:
+        """The bytes of a file that has the same size and stamp as when it was read."""
+        key = (path, parts, entry.size, entry.stamp)
+        with self._lock:
+            data = self._contents.get(key)
+            if data is not None:
+                self._contents.move_to_end(key)
+            return data
+
+    def keep_content(self, path: str, parts: tuple[str, ...], entry: Entry, content: bytes) -> None:
+        """Remember a file of at most MAX_CONTENT bytes."""
+        if len(content) > MAX_CONTENT:
+            return
+        key = (path, parts, entry.size, entry.stamp)
+        with self._lock:
+            self._bytes_left += len(self._contents.pop(key, b""))
+            self._contents[key] = content
+            self._bytes_left -= len(content)
+            while self._bytes_left < 0 and self._contents:
+                _, dropped = self._contents.popitem(last=False)
+                self._bytes_left += len(dropped)
 
 
 MAX_NAME = 1_024  # characters of a name; file systems have 255 bytes, object stores 1,024 for the whole key
@@ -84,9 +160,9 @@ class CheckpointFiles:
     def entries(self, *parts: str) -> tuple[Entry, ...]:
         """What a folder holds, by name; nothing when it isn't there. Raises InvalidCheckpoint above MAX_ENTRIES."""
         self._check_time()
-        found = self._folder.entries(_names(parts), self.shown(*parts))
-        self._listings.setdefault(parts, found)
-        return found
+        entries = self._folder.entries(_names(parts), self.shown(*parts))
+        self._listings.setdefault(parts, entries)
+        return entries
 
     def fetch(self, *parts: str, names: Iterable[str], limit: int) -> None:
         """Say that these files of a folder are read next: an object store gives them together. Those that a cache has
@@ -113,14 +189,14 @@ class CheckpointFiles:
                 f"the checkpoint's metadata has more than {self._patience.total_bytes} bytes; no query's has",
                 file=shown,
             )
-        known = self._listed(parts)
-        if self._cache and known and known.size == len(content):
-            self._cache.keep_content(self.cache_name, parts, known, content)
+        entry = self._listed(parts)
+        if self._cache and entry and entry.size == len(content):
+            self._cache.keep_content(self.cache_name, parts, entry, content)
         return content
 
     def _cached(self, parts: tuple[str, ...]) -> bytes | None:
-        known = self._listed(parts) if self._cache else None
-        return self._cache.content(self.cache_name, parts, known) if self._cache and known else None
+        entry = self._listed(parts) if self._cache else None
+        return self._cache.content(self.cache_name, parts, entry) if self._cache and entry else None
 
     def _listed(self, parts: tuple[str, ...]) -> Entry | None:
         """The entry of a file whose folder was listed before."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from registry.checkpoints.entries import Entry, Missing
 from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.filesystem import Entry, Missing
 from registry.checkpoints.logs import LOG_LIMIT, batch_numbers
 from registry.checkpoints.model import QuerySource, Stop
 from registry.checkpoints.sources import INTEGER, MAX_SOURCES, NO_OFFSET, START_LIMIT
@@ -35,31 +35,33 @@ LOGGING: Final = ("files",)  # kinds of sources that don't start, or begin anew,
 
 
 def log_stops(
-    files: CheckpointFiles, commits: Sequence[int], query_id: str, known: Mapping[int, bytes]
+    files: CheckpointFiles, commits: Sequence[int], query_id: str, contents: Mapping[int, bytes]
 ) -> tuple[Stop, ...]:
     """What of the logs Spark doesn't start with; `commits` are the batches that are committed, ascending, and `known`
     the newest files of `offsets` as they were read before.
 
     A query that runs meanwhile commits batches and removes old ones: what looks wrong is looked at again then.
     """
-    found: list[Stop] = []
+    stops: list[Stop] = []
     for _ in range(TRIES):
-        found = [*_query_id(query_id), *_stops(_Logs(files, commits, known))]
-        now = batch_numbers(files, "commits") if found else commits
+        stops = [*_query_id(query_id), *_stops(_Logs(files, commits, contents))]
+        now = batch_numbers(files, "commits") if stops else commits
         if now == commits:
             break
         commits = now
-    return tuple(found)
+    return tuple(stops)
 
 
 class _Logs:
     """The newest files of both logs, each read once."""
 
-    def __init__(self, files: CheckpointFiles, commits: Sequence[int], known: Mapping[int, bytes]) -> None:
+    def __init__(self, files: CheckpointFiles, commits: Sequence[int], contents: Mapping[int, bytes]) -> None:
         self.files = files
         self.commits = commits
         self.offsets = batch_numbers(files, "offsets")
-        self._read: dict[tuple[str, int], bytes | None] = {("offsets", batch): each for batch, each in known.items()}
+        self._read: dict[tuple[str, int], bytes | None] = {
+            ("offsets", batch): content for batch, content in contents.items()
+        }
         files.fetch("commits", names=[str(batch) for batch in commits[-2:]], limit=LOG_LIMIT)
         for batch in commits[-2:]:
             self.content("commits", batch)
@@ -140,8 +142,8 @@ def _ids(logs: _Logs) -> Iterable[Stop]:
         yield Stop(where, f"{where} lacks the ids of state that the commit before it has", RESTORE, STATE_ERROR)
     elif has_ids and planned and planned[0] > committed + 1:
         gone = f"commits/{planned[0] - 1}"
-        words = f"{gone} is missing, which names the state that batch {planned[0]} begins with"
-        yield Stop(gone, words, RESTORE, STATE_ERROR)
+        problem = f"{gone} is missing, which names the state that batch {planned[0]} begins with"
+        yield Stop(gone, problem, RESTORE, STATE_ERROR)
 
 
 def _ids_of(content: bytes | None) -> tuple[int | None, bool]:
@@ -185,9 +187,9 @@ def _commit(logs: _Logs) -> Iterable[Stop]:
     where, content = f"commits/{batch}", logs.content("commits", batch)
     if content is None:
         return
-    found = next((stop for is_so, stop in _COMMITS if is_so(content)), None)
-    if found is not None:
-        yield Stop(where, f"{where} {found.words}", RESTORE, found.error)
+    fault = next((stop for is_so, stop in _COMMITS if is_so(content)), None)
+    if fault is not None:
+        yield Stop(where, f"{where} {fault.problem}", RESTORE, fault.error)
 
 
 _NO_JSON: Final = object()
@@ -195,7 +197,7 @@ _NO_JSON: Final = object()
 
 @dataclass(frozen=True)
 class _Fault:
-    words: str
+    problem: str
     error: str
 
 
@@ -205,8 +207,8 @@ def _lines(content: bytes) -> list[str]:
 
 
 def _version(content: bytes) -> int | None:
-    found = VERSION.fullmatch(_lines(content)[0])
-    return int(found[1]) if found else None
+    match = VERSION.fullmatch(_lines(content)[0])
+    return int(match[1]) if match else None
 
 
 def _second(content: bytes) -> Any:
@@ -268,11 +270,13 @@ def _is_odd(entry: Entry) -> bool:
 
 def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iterable[Stop]:
     """The logs that sources keep themselves, where one is missing or its newest file is no log of Spark's."""
-    for each in sources:
-        names = [entry.name for entry in files.entries("sources", each.name)]
-        if (each.kind in LOGGING or each.description == INTEGER) and not any(map(PLAIN_NUMBER.fullmatch, names)):
-            where = files.shown("sources", each.name)
-            yield Stop(where, f"{where} has no log, which {each.description} keeps there", RESTORE, "")
+    for query_source in sources:
+        names = [entry.name for entry in files.entries("sources", query_source.name)]
+        if (query_source.kind in LOGGING or query_source.description == INTEGER) and not any(
+            map(PLAIN_NUMBER.fullmatch, names)
+        ):
+            where = files.shown("sources", query_source.name)
+            yield Stop(where, f"{where} has no log, which {query_source.description} keeps there", RESTORE, "")
     for source in [entry.name for entry in files.entries("sources") if entry.is_folder][:MAX_SOURCES]:
         named = [entry for entry in files.entries("sources", source) if not entry.is_folder]
         numbered = [entry for entry in named if PLAIN_NUMBER.fullmatch(entry.name)]

@@ -182,7 +182,7 @@ def read_operator_info(files: CheckpointFiles, operator: str, last_batch: int | 
             file=where,
         )
     numbers = _metadata_numbers(files, operator) if "v2" in present else []
-    for number in reversed([each for each in numbers if last_batch is None or each <= last_batch] or numbers[:1]):
+    for number in reversed([batch for batch in numbers if last_batch is None or batch <= last_batch] or numbers[:1]):
         try:
             return _read_info(files, (*base, "v2", str(number)))
         except Missing:  # the running query removed it since; an older one says the same of the operator
@@ -205,13 +205,13 @@ def read_format_version(files: CheckpointFiles, batch: int) -> int:
 
 def earlier_variables(files: CheckpointFiles, operator: str) -> dict[str, tuple[str, bool]]:
     """Kind and TTL of the variables in all metadata that an operator still has, for those that were removed since."""
-    known: dict[str, tuple[str, bool]] = {}
+    variables: dict[str, tuple[str, bool]] = {}
     for number in _metadata_numbers(files, operator):
         try:
-            known.update(_read_info(files, ("state", operator, "_metadata", "v2", str(number))).variables)
+            variables.update(_read_info(files, ("state", operator, "_metadata", "v2", str(number))).variables)
         except Missing:  # removed by the running query meanwhile
             continue
-    return known
+    return variables
 
 
 def _metadata_numbers(files: CheckpointFiles, operator: str) -> list[int]:

@@ -1,10 +1,15 @@
-"""What a checkpoint says of itself, as frozen values."""
+"""What a checkpoint says of itself, as frozen values and as observations.
+
+Also the column families that Spark keeps beside the variables of the user.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+from registry.observations import Observation, StateLimit, StateSchemaVersion, StateVariableRead
 
 
 @dataclass(frozen=True)
@@ -183,15 +188,123 @@ class Checkpoint:
     @property
     def budgets(self) -> tuple[Budget, ...]:
         """Spark's limits on evolutions, used and left; none for operators whose state can't evolve."""
-        found = []
+        items = []
         for operator in self.operators:
             for variable in operator.variables:
                 if operator.evolvable and variable.removed_at is None:
                     used = variable.value_schemas_used
-                    found.append(
+                    items.append(
                         Budget("value_schemas", operator.number, variable.name, used, self.limits.value_schemas)
                     )
             if operator.schema_files:
                 used = operator.schema_files
-                found.append(Budget("schema_files", operator.number, None, used, self.limits.schema_files))
-        return tuple(found)
+                items.append(Budget("schema_files", operator.number, None, used, self.limits.schema_files))
+        return tuple(items)
+
+
+# prefix of a family's name → what it is for; {0} is the rest of the name
+INTERNAL: Final = (
+    ("$rowCounter_", "the number of entries of list {0}"),
+    ("$procTimers_keyToTimestamp", "processing-time timers by key"),
+    ("$procTimers_timestampToKey", "processing-time timers by time"),
+    ("$eventTimers_keyToTimestamp", "event-time timers by key"),
+    ("$eventTimers_timestampToKey", "event-time timers by time"),
+    ("$ttl_", "when entries of {0} expire"),
+    ("$min_", "the earliest expiry in list {0}"),
+    ("$count_", "the number of entries of list {0}"),
+    ("$", "kept by Spark itself"),
+    ("left-keyToNumValues", "the number of buffered rows by key, left side of the join"),
+    ("right-keyToNumValues", "the number of buffered rows by key, right side of the join"),
+)
+
+# families and stores of built-in operators → (user-facing label, kind)
+STORES: Final = {
+    "left-keyWithIndexToValue": ("buffered rows, left side of the join", "join_rows"),
+    "right-keyWithIndexToValue": ("buffered rows, right side of the join", "join_rows"),
+    "default": ("the operator's state", "operator"),
+}
+
+# stateVariableType in the operator's metadata → kind
+KINDS: Final = {"ValueState": "value", "ListState": "list", "MapState": "map", "TimerState": "timer"}
+
+# operatorName in the metadata → what it is in the user's words
+OPERATORS: Final = {
+    "transformWithStateExec": "transformWithState",
+    "transformWithStateInPySparkExec": "transformWithState (Python)",
+    "transformWithStateInPandasExec": "transformWithStateInPandas",
+    "stateStoreSave": "streaming aggregation",
+    "sessionWindowStateStoreSaveExec": "session windows",
+    "dedupe": "dropDuplicates",
+    "dedupeWithinWatermark": "dropDuplicatesWithinWatermark",
+    "symmetricHashJoin": "stream-stream join",
+    "flatMapGroupsWithState": "flatMapGroupsWithState",
+    "applyInPandasWithState": "applyInPandasWithState",
+    "globalLimit": "limit",
+    # told by its state's form, which is the same for both
+    "groupsWithState": "flatMapGroupsWithState or applyInPandasWithState",
+}
+#: the family that transformWithState of Scala writes down beside its variables and keeps nothing in
+UNUSED_DEFAULT: Final = "default"
+EVOLVING: Final = frozenset(name for name in OPERATORS if name.startswith("transformWithState"))
+
+
+def internal_meaning(family: str) -> str | None:
+    """What a family of Spark's own means to the user; None for a user's variable."""
+    for prefix, meaning in INTERNAL:
+        if family.startswith(prefix):
+            return meaning.format(family.removeprefix(prefix))
+    return None
+
+
+def observe_schemas(checkpoint: Checkpoint) -> list[Observation]:
+    """Every schema version of every state variable, and how much of Spark's limits is used."""
+    observed: list[Observation] = []
+    for operator in checkpoint.operators:
+        for variable in operator.variables:
+            observed += _versions(operator, variable)
+    observed += [
+        StateLimit(budget.limit, budget.operator, budget.variable, budget.used, budget.allowed)
+        for budget in checkpoint.budgets
+    ]
+    return observed
+
+
+def _versions(operator: Operator, variable: StateVariable) -> list[StateSchemaVersion]:
+    return [
+        StateSchemaVersion(
+            operator=operator.number,
+            variable=variable.name,
+            kind=variable.kind,
+            version=version.version,
+            schema_id=version.schema_id,
+            batch=version.batch,
+            encoding=operator.encoding,
+            key_schema=version.key_schema,
+            value_schema=version.value_schema,
+            written_at=version.written_at,
+        )
+        for version in variable.versions
+    ]
+
+
+def rows_to_read(checkpoint: Checkpoint) -> tuple[StateVariableRead, ...]:
+    """The reads that show a checkpoint's rows: each variable as of the last committed batch, and an evolved one also
+    as of the last batch before it evolved, which shows how much the fields held that it lost.
+    """
+    reads = []
+    for operator in checkpoint.operators:
+        for variable in operator.variables:
+            if variable.removed_at is not None:
+                continue
+            name = variable.name if operator.name.startswith("transformWithState") else None
+            side = _join_side(variable.name)
+            last = checkpoint.last_committed_batch
+            reads.append(StateVariableRead(operator.number, name, variable.kind, last, side))
+            evolved_in = variable.newest.batch
+            if len(variable.versions) > 1 and evolved_in:
+                reads.append(StateVariableRead(operator.number, name, variable.kind, evolved_in - 1, side))
+    return tuple(reads)
+
+
+def _join_side(store: str) -> Literal["left", "right"] | None:
+    return "left" if store.startswith("left-") else "right" if store.startswith("right-") else None

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from registry.checkpoints.entries import Entry, Missing, listed, too_large
-from registry.checkpoints.locations import Location
+from registry.checkpoints.filesystem import Entry, Location, Missing, listed, too_large
 from registry.errors import AddressRefused, InvalidCheckpoint, InvalidInput, RemoteUnavailable
 
 CALL_SECONDS: Final = 20.0  # one listing with all its pages, or one file
@@ -130,12 +129,12 @@ class ObjectStore:
     def listing(self, path: str, shown: str) -> list[Mapping[str, Any]]:
         """What lies directly below a prefix; nothing where there is none. Raises InvalidCheckpoint, RemoteUnavailable."""
         try:
-            found = self._system.ls(path, detail=True, **self._options)
+            entries = self._system.ls(path, detail=True, **self._options)
         except FileNotFoundError:
             return []
         except Exception as error:  # file systems raise what their clients do, and there is no class of all of them
             raise _translated(error, shown) from error
-        return list(found)
+        return list(entries)
 
     def read(self, path: str, size: int, shown: str) -> bytes:
         """The first `size` bytes of an object and one more, which shows that it grew."""
@@ -153,19 +152,19 @@ class ObjectStore:
         paths = list(sizes)
         ends = [size + 1 for size in sizes.values()]
         try:
-            found = self._system.cat_ranges(paths, [0] * len(paths), ends, on_error="return", **self._options)
-        except Exception as error:  # as in `listing`; what a single file failed with is in `found`
+            contents = self._system.cat_ranges(paths, [0] * len(paths), ends, on_error="return", **self._options)
+        except Exception as error:  # as in `listing`; what a single file failed with is in `contents`
             raise _translated(error, "several files") from error
-        return {path: bytes(part) for path, part in zip(paths, found, strict=True) if isinstance(part, bytes)}
+        return {path: bytes(part) for path, part in zip(paths, contents, strict=True) if isinstance(part, bytes)}
 
 
 def _translated(error: Exception, shown: str) -> Exception:
     """A file system's error in our words; nothing of what it says itself, which may have headers or keys in it."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if "not among the addresses that were judged" in str(seen):
+    cause: BaseException | None = error
+    while cause is not None:
+        if "not among the addresses that were judged" in str(cause):
             return AddressRefused("The object store leads to an address that wasn't judged; it wasn't connected to.")
-        seen = seen.__cause__ or seen.__context__
+        cause = cause.__cause__ or cause.__context__
     if isinstance(error, PermissionError):
         return InvalidCheckpoint(f"{shown} can't be read: the object store refuses these credentials")
     if isinstance(error, TimeoutError):
@@ -221,10 +220,10 @@ class StoreFolder:
 
     def fetch(self, parts: tuple[str, ...], names: Iterable[str], limit: int) -> None:
         """Get files of a folder together, up to TOGETHER bytes, for the reads that follow."""
-        wanted = set(names)
+        requested = set(names)
         sizes: dict[str, int] = {}
         for entry in self.entries(parts, "/".join(parts)):
-            if entry.name in wanted and not entry.is_folder and 0 < entry.size <= limit:
+            if entry.name in requested and not entry.is_folder and 0 < entry.size <= limit:
                 sizes[self.identity((*parts, entry.name))] = entry.size
         self._fetched = {}
         while sizes and sum(sizes.values()) > TOGETHER:
@@ -233,15 +232,15 @@ class StoreFolder:
             self._fetched = self._store.read_together(sizes)
 
     def _object(self, parts: tuple[str, ...]) -> Entry | None:
-        found = (entry for entry in self._parent(parts) if entry.name == parts[-1] and not entry.is_folder)
-        return next(found, None)
+        matches = (entry for entry in self._parent(parts) if entry.name == parts[-1] and not entry.is_folder)
+        return next(matches, None)
 
     def _parent(self, parts: tuple[str, ...]) -> tuple[Entry, ...]:
         return self.entries(parts[:-1], "/".join(parts[:-1]) or ".")
 
 
-def _entries(found: Iterable[Mapping[str, Any]], prefix: str) -> Iterator[Entry]:
-    for item in found:
+def _entries(listing: Iterable[Mapping[str, Any]], prefix: str) -> Iterator[Entry]:
+    for item in listing:
         name = str(item.get("name", "")).rstrip("/")
         if name == prefix or not name.startswith(prefix + "/"):
             continue  # the folder's own mark

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from registry.checkpoints.entries import Missing
 from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.filesystem import Missing
 from registry.checkpoints.model import QuerySource
 
 START_LIMIT: Final = 16 * 1024 * 1024  # bytes; a Kafka source's first offsets name every partition
@@ -48,11 +48,11 @@ def query_sources(files: CheckpointFiles, offsets: Mapping[str, str]) -> tuple[Q
 
     A sink isn't in a checkpoint's metadata. A source that had nothing yet is looked up where it keeps its beginning.
     """
-    found = []
+    sources = []
     for name, text in list(offsets.items())[:MAX_SOURCES]:
-        known = text if text != NO_OFFSET else _beginning(files, name)
-        found.append(_source(name, known))
-    return tuple(found)
+        offset = text if text != NO_OFFSET else _beginning(files, name)
+        sources.append(_source(name, offset))
+    return tuple(sources)
 
 
 def _source(name: str, text: str | None) -> QuerySource:

@@ -13,12 +13,11 @@ class DriftConfig(AppConfig):
 
     def ready(self) -> None:
         """Tells the apps below whom to ask: of versions what scans know, of promotions what is open and what they answer."""
-        from registry.drift.answering import findings_of
-        from registry.drift.promoting import NAME, drift_facts, open_breaks_of, open_drift
-        from registry.drift.retiring import PROVIDER, data_evidence
-        from registry.promotions.origins import find_origins
-        from registry.promotions.outlook import find_breaks, outlook
-        from registry.subjects.evidence import provide
+        from registry.drift.findings.promotion_check import NAME, drift_facts, findings_of, open_breaks_of, open_drift
+        from registry.drift.usage.retirement import PROVIDER, data_evidence
+        from registry.promotions.checks.check_plugins import find_breaks, outlook
+        from registry.promotions.requests.finding_links import find_origins
+        from registry.subjects.usage.evidence import provide
 
         provide(PROVIDER, "data", data_evidence)
         outlook(NAME, open_drift, drift_facts)

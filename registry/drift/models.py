@@ -1,11 +1,10 @@
-"""What is scanned, each scan, and what was found."""
+"""What is scanned, each scan, its findings, deployments that programs reported, and minimum versions of subjects."""
 
 from __future__ import annotations
 
-from django.db import models
+from typing import Final
 
-from registry.drift.deployment_model import Deployment
-from registry.drift.least_model import LeastVersion
+from django.db import models
 
 __all__ = [
     "FINDING_STATES",
@@ -29,6 +28,57 @@ __all__ = [
     "Source",
     "Topic",
 ]
+
+
+MAX_LABEL: Final = 200
+MAX_URL: Final = 2_000
+
+
+class Deployment(models.Model):
+    """Something was deployed: a label, when it began, and whose messages it may have changed; empty patterns: any."""
+
+    registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="deployments")
+    label = models.CharField(max_length=MAX_LABEL)
+    at = models.DateTimeField(help_text="when it began")
+    url = models.CharField(max_length=MAX_URL, blank=True, help_text="the run that deployed it")
+    subjects = models.CharField(max_length=512, blank=True, help_text="shell pattern of qualified names")
+    topics = models.CharField(max_length=249, blank=True, help_text="shell pattern of topics")
+    client = models.CharField(max_length=128, blank=True, help_text="a declared client: the subjects that it has")
+    told_at = models.DateTimeField(auto_now_add=True)
+    told_by = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["registry", "label", "at"], name="one_deployment"),
+            models.CheckConstraint(condition=~models.Q(label=""), name="deployment_has_a_label"),
+        ]
+        indexes = [
+            models.Index(fields=["registry", "-at", "-id"], name="deployments_of_a_registry"),
+            models.Index(fields=["-at", "-id"], name="deployments_newest_first"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class LeastVersion(models.Model):
+    """Messages that are written with an older version from then on are drift; reading old ones stays possible."""
+
+    subject = models.OneToOneField("subjects.Subject", on_delete=models.CASCADE, related_name="least_version")
+    version = models.PositiveIntegerField()
+    reason = models.TextField()
+    set_by = models.TextField()
+    set_at = models.DateTimeField(help_text="since when that version is the least")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(version__gte=2), name="least_version_forbids_one"),
+            models.CheckConstraint(condition=~models.Q(reason=""), name="least_version_says_why"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_id}: {self.version}"
+
 
 KINDS = ("kafka", "state_store", "debezium", "registry")
 MODES = ("since_last", "tail", "window", "full")

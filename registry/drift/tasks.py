@@ -5,19 +5,20 @@ from __future__ import annotations
 from celery import shared_task
 
 from registry.access.roles import system_actor
-from registry.drift import scanning, services
+from registry.drift import services
+from registry.drift.scan import runner
 
 
 @shared_task(acks_late=True)
 def run_scan(scan_id: int) -> None:
     """Run a queued scan; nothing where another worker has it."""
-    scanning.perform_scan(scan_id)
+    runner.perform_scan(scan_id)
 
 
 @shared_task
 def interrupt_scan(tag: str) -> None:
     """End what a cancelled scan still does on Spark."""
-    scanning.interrupt_scan(tag)
+    runner.interrupt_scan(tag)
 
 
 @shared_task
@@ -39,6 +40,6 @@ def prune_deployments() -> None:
 def reclaim_lost_scans() -> None:
     """End what dead workers' scans still do on Spark, then give them to others."""
     for tag in services.lost_tags():
-        scanning.interrupt_scan(tag)
+        runner.interrupt_scan(tag)
     for scan_id in services.reclaim_lost_scans():
         run_scan.delay(scan_id)

@@ -54,13 +54,13 @@ class Parting:
             else f"{old} reads data of the new schema"
         )
         rules = "accept" if self.by_rules == "yes" else "refuse"
-        said = {
+        outcomes = {
             "yes": "all data are read unchanged",
             "no": "data are lost or can't be read",
             "unknown": "the data don't decide it",
             "differs": "it depends on the decoder",
         }
-        return f"Whether {reading}: the established rules {rules} it; {said[self.by_data]} ({self.how})."
+        return f"Whether {reading}: the established rules {rules} it; {outcomes[self.by_data]} ({self.how})."
 
     def to_dict(self) -> dict[str, Any]:
         """The parting as JSON values."""
@@ -76,7 +76,7 @@ class Parting:
 
 
 @dataclass(frozen=True, slots=True)
-class Rename:
+class SuspectedRename:
     """A field dropped and one added that look like one renamed, and the edit that would make it known as such.
 
     `is_edit_tried` is False where none was looked for, of very many.
@@ -179,7 +179,7 @@ class Assessment:
     strip: LevelStrip
     partings: tuple[Parting, ...]
     compared_with_data: int
-    renames: tuple[Rename, ...]
+    renames: tuple[SuspectedRename, ...]
     patch: Patch | None
     dependants: tuple[Dependant, ...] = ()
     lint: tuple[LintFinding, ...] = ()
@@ -211,7 +211,7 @@ class Assessment:
             "patch": self.patch.to_dict() if self.patch else None,
             "clients": [client.to_dict() for client in self.clients],
             "dependants": [dependant.to_dict() for dependant in self.dependants],
-            "lint": [found.to_dict() for found in self.lint],
+            "lint": [finding.to_dict() for finding in self.lint],
         }
 
 
@@ -249,18 +249,18 @@ def _proved(format: SchemaFormat, checker: Checker, report: Report) -> Report:
     budget = MAX_WITNESSES
     proved: list[ReportItem] = []
     findings = _findings_of(checker, report)
-    for item, found in zip(report.items, findings, strict=True):
-        if item.witness is None and item.severity != "warning" and budget > 0 and found.kind != "SCHEMA_TYPE_CHANGED":
+    for item, finding in zip(report.items, findings, strict=True):
+        if item.witness is None and item.severity != "warning" and budget > 0 and finding.kind != "SCHEMA_TYPE_CHANGED":
             budget -= 1
             reader, writer = checker.sides(item.against_version, item.direction)
-            item = replace(item, witness=format.witness(reader, writer, found))  # noqa: PLW2901
+            item = replace(item, witness=format.witness(reader, writer, finding))  # noqa: PLW2901
         proved.append(item)
     return replace(report, items=tuple(proved))
 
 
 def _findings_of(checker: Checker, report: Report) -> list[Incompatibility]:
     pairs = dict.fromkeys((item.against_version, item.direction) for item in report.items)
-    return [found for version, direction in pairs for found in checker.found(version, direction).findings]
+    return [finding for version, direction in pairs for finding in checker.judge_pair(version, direction).findings]
 
 
 def _partings(
@@ -273,18 +273,18 @@ def _partings(
     same = [(version, old) for version, old in reversed(history) if old.schema_type == new.schema_type]
     pairs = [(version, direction) for version, _ in same for direction in _DIRECTIONS][:MAX_COMPARED_WITH_DATA]
     rules = judged or Checker(format, new, same, "confluent")
-    found: list[Parting] = []
+    partings: list[Parting] = []
     for version, direction in pairs:
         reader, writer = rules.sides(version, direction)
-        by_rules = rules.found(version, direction).answer
+        by_rules = rules.judge_pair(version, direction).verdict
         truth = format.truth(reader, writer)
         if truth.answer != by_rules:
             witness = next((finding.witness for finding in truth.findings if finding.witness), None)
-            found.append(Parting(version, direction, by_rules, truth.answer, truth.how, witness))
-    return tuple(found), len(pairs)
+            partings.append(Parting(version, direction, by_rules, truth.answer, truth.how, witness))
+    return tuple(partings), len(pairs)
 
 
-def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[Rename, ...]:
+def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[SuspectedRename, ...]:
     if not history or history[-1][1].schema_type != new.schema_type:
         return ()
     old = history[-1][1]
@@ -295,7 +295,7 @@ def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple
 
 def renames_of(
     differences: Sequence[Difference], accept: Callable[[Difference], Edit | None], fields: Callable[[], int]
-) -> tuple[Rename, ...]:
+) -> tuple[SuspectedRename, ...]:
     """The suspected renames, the likeliest first; of large schemas only the first get an edit.
 
     `accept` makes an edit, which reads the whole new schema again; `fields` says how many fields that has.
@@ -306,17 +306,17 @@ def renames_of(
     suspected.sort(key=lambda pair: -pair[0])
     tries = max(1, MAX_FIELDS_EDITED // max(1, fields()))
     return tuple(
-        Rename(
+        SuspectedRename(
             item.path,
             item.message,
             score,
             item.reasons,
-            accept(item) if place < tries else None,
-            is_edit_tried=place < tries,
+            accept(item) if index < tries else None,
+            is_edit_tried=index < tries,
             before=str(item.before),
             after=str(item.after),
         )
-        for place, (score, item) in enumerate(suspected)
+        for index, (score, item) in enumerate(suspected)
     )
 
 
@@ -327,16 +327,16 @@ def _patch(
 
     The safest come first: what makes a likely rename known, then what keeps all data, and last what invents a value.
     """
-    schema, seen = new, {new.text}
+    schema, texts = new, {new.text}
     titles: list[str] = []
     safety: list[Safety] = ["rename", "kept", "invented"]
     if len({(item.rule, item.named_path) for item in report.breaks}) > MAX_EDITS:
         return None
     while len(titles) < MAX_EDITS and not report.is_compatible:
         step = (
-            _next_rename(format, report, schema, history, parse, seen)
+            _next_rename(format, report, schema, history, parse, texts)
             if safety[0] == "rename"
-            else _next_edit(format, checker, report, schema, parse, seen, may_invent=safety[0] == "invented")
+            else _next_edit(format, checker, report, schema, parse, texts, may_invent=safety[0] == "invented")
         )
         if step is None:
             safety.pop(0)
@@ -344,7 +344,7 @@ def _patch(
                 break
             continue
         title, schema = step
-        seen.add(schema.text)
+        texts.add(schema.text)
         titles.append(title)
         checker = Checker(format, schema, history, report.profile)
         report = checker.report(level_named(report.level))
@@ -354,14 +354,14 @@ def _patch(
 
 
 def _next_rename(
-    format: SchemaFormat, report: Report, schema: ParsedSchema, history: History, parse: Parse, seen: set[str]
+    format: SchemaFormat, report: Report, schema: ParsedSchema, history: History, parse: Parse, texts: set[str]
 ) -> tuple[str, ParsedSchema] | None:
     """The edit of the likeliest rename that leaves fewer problems, and the schema after it.
 
     Where readers still need the old name, the field must come back under it, and a rename would double its data.
     """
     for rename in _renames(format, schema, history):
-        if rename.edit is None or rename.edit.text in seen:
+        if rename.edit is None or rename.edit.text in texts:
             continue
         try:
             changed = parse(rename.edit.text)
@@ -380,18 +380,18 @@ def _next_edit(
     report: Report,
     schema: ParsedSchema,
     parse: Parse,
-    seen: set[str],
+    texts: set[str],
     *,
     may_invent: bool,
 ) -> tuple[str, ParsedSchema] | None:
     """The first edit for a finding that decides, and the schema after it; one that invents values only if it may."""
-    for item, found in zip(report.items, _findings_of(checker, report), strict=True):
-        if item.severity not in DECISIVE[report.profile] or found.kind == "SCHEMA_TYPE_CHANGED":
+    for item, finding in zip(report.items, _findings_of(checker, report), strict=True):
+        if item.severity not in DECISIVE[report.profile] or finding.kind == "SCHEMA_TYPE_CHANGED":
             continue
         reader, writer = checker.sides(item.against_version, item.direction)
         other = writer if item.direction == "BACKWARD" else reader
-        edit = format.repair(schema, other, found, is_reader=item.direction == "BACKWARD")
-        if edit is None or edit.text in seen or (edit.is_invented and not may_invent):
+        edit = format.repair(schema, other, finding, is_reader=item.direction == "BACKWARD")
+        if edit is None or edit.text in texts or (edit.is_invented and not may_invent):
             continue
         try:
             return edit.title, parse(edit.text)

@@ -302,7 +302,7 @@ class SchemaFormat(Protocol):
     def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
         """What really happens to the writer's data, by encoding and decoding or by proof; costlier than `judge`."""
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
         """Proof of one finding, or (None) of any break of the pair; one that isn't found says why."""
 
     def example(self, parsed: ParsedSchema) -> Any:
@@ -312,7 +312,7 @@ class SchemaFormat(Protocol):
         """What the reader makes of a datum (the format's JSON form); raises InvalidDatum if it isn't the writer's."""
 
     def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
         """The smallest edit of `schema` that removes the finding against `other`; None where there is none.
 
@@ -358,11 +358,11 @@ def graph_fingerprint(
     `referenced` gives each referenced text once, canonical, after those that it refers to itself: the cost is that of
     the graph, not of the tree that it unfolds to.
     """
-    known: dict[tuple[str, int, str], str] = {}
+    fingerprints: dict[tuple[str, int, str], str] = {}
 
     def named(items: Sequence[ResolvedReference]) -> list[tuple[str, str]]:
-        return [(item.name, known[item.subject, item.version, item.text]) for item in items]
+        return [(item.name, fingerprints[item.subject, item.version, item.text]) for item in items]
 
     for item, text in referenced:
-        known[item.subject, item.version, item.text] = content_fingerprint(text, named(item.references))
+        fingerprints[item.subject, item.version, item.text] = content_fingerprint(text, named(item.references))
     return content_fingerprint(canonical, named(references))

@@ -175,7 +175,7 @@ class Checker:
         self._history = history
         self._profile: Profile = profile
         self._by_version = dict(history)
-        self._found: dict[tuple[int, Direction], Found] = {}
+        self._results: dict[tuple[int, Direction], PairResult] = {}
 
     def report(self, level: Level) -> Report:
         """The report of one level, the newest version first."""
@@ -185,7 +185,7 @@ class Checker:
             item
             for version in versions
             for direction in level.directions
-            for item in self.found(version, direction).items
+            for item in self.judge_pair(version, direction).items
         ]
         return Report(
             level=level.name,
@@ -199,7 +199,7 @@ class Checker:
                 (version, direction)
                 for version in versions
                 for direction in level.directions
-                if self.found(version, direction).answer == "differs"
+                if self.judge_pair(version, direction).verdict == "differs"
             ),
         )
 
@@ -208,15 +208,15 @@ class Checker:
         reports = {name: self.report(level) for name, level in LEVELS.items()}
         return LevelStrip(reports, tuple(self._row(version) for version, _ in reversed(self._history)))
 
-    def found(self, version: int, direction: Direction) -> Found:
+    def judge_pair(self, version: int, direction: Direction) -> PairResult:
         """What is to say of one version in one direction."""
         key = (version, direction)
-        if key not in self._found:
+        if key not in self._results:
             old = self._by_version[version]
-            answer, findings, how = self._judge(old, direction)
-            items = tuple(item_from(self._format, found, direction, version, self._new, old) for found in findings)
-            self._found[key] = Found(answer, items, how, findings)
-        return self._found[key]
+            verdict, findings, how = self._judge(old, direction)
+            items = tuple(item_from(self._format, finding, direction, version, self._new, old) for finding in findings)
+            self._results[key] = PairResult(verdict, items, how, findings)
+        return self._results[key]
 
     def sides(self, version: int, direction: Direction) -> tuple[ParsedSchema, ParsedSchema]:
         """(reader, writer) of a pair."""
@@ -224,8 +224,8 @@ class Checker:
         return (self._new, old) if direction == "BACKWARD" else (old, self._new)
 
     def _row(self, version: int) -> MatrixRow:
-        backward, forward = self.found(version, "BACKWARD"), self.found(version, "FORWARD")
-        return MatrixRow(version, backward.answer == "yes", forward.answer == "yes", backward.items, forward.items)
+        backward, forward = self.judge_pair(version, "BACKWARD"), self.judge_pair(version, "FORWARD")
+        return MatrixRow(version, backward.verdict == "yes", forward.verdict == "yes", backward.items, forward.items)
 
     def _judge(self, old: ParsedSchema, direction: Direction) -> tuple[Answer, tuple[Incompatibility, ...], str]:
         if old.schema_type != self._new.schema_type:
@@ -236,20 +236,20 @@ class Checker:
             if truth.answer != "unknown":
                 return truth.answer, truth.findings + truth.warnings, truth.how
         judgement = self._format.judge(reader, writer)
-        answer: Answer = "yes" if judgement.is_compatible else "no"
+        verdict: Answer = "yes" if judgement.is_compatible else "no"
         if self._profile == "confluent":
-            return answer, judgement.breaks + judgement.hazards, ""
+            return verdict, judgement.breaks + judgement.hazards, ""
         # What can't be decided by the data is decided by the rules, and the report says so.
         unproven = _not_proven(truth.how, judgement.is_compatible)
         warnings = tuple(replace(hazard, severity="warning") for hazard in judgement.hazards)
-        return answer, (*judgement.breaks, unproven, *warnings), truth.how
+        return verdict, (*judgement.breaks, unproven, *warnings), truth.how
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PairResult:
     """What a profile says of one pair: its answer, the items with the findings they are of, and how `semantic` knows."""
 
-    answer: Answer
+    verdict: Answer
     items: tuple[ReportItem, ...]
     how: str
     findings: tuple[Incompatibility, ...]

@@ -1,23 +1,197 @@
-"""What reading and comparing a schema may cost, estimated from its text alone, before any parser sees it.
-
-A schema is a program for its checker: a few hundred characters of `allOf` and `anyOf` keep a checker busy for
-seconds, hold the interpreter's lock meanwhile and take a gigabyte. The estimate is one walk over the tokens of the
-text, without recursion, and errs on the high side: what looks cheap here is cheap. It says nothing about validity.
-
-`LIMITS` decides what follows: up to `in_process` a schema is worked on where the request runs, above it in a child
-process that can be killed, above `at_most` nowhere.
-"""
+"""What reading and comparing a schema may cost, estimated from its text alone, before any parser sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ResolvedReference
-from registry.formats.measures import CEILING, measure
+
+#: no count grows beyond this, so that products stay small numbers
+CEILING: Final = 10**18
+#: deeper than any limit: what is nested deeper is counted no further
+DEEPEST: Final = 2_000
+
+
+def measure(schema_type: str, text: str) -> dict[str, int]:
+    """The counts of a text, by the names that the limits of its format use; linear in its length."""
+    return _proto_measures(text) if schema_type == "PROTOBUF" else _json_measures(schema_type, text)
+
+
+# -- JSON texts -------------------------------------------------------------------------------------------------------
+
+# A string with the colon that makes it a key, a comment, or a bracket. An open string or comment goes to the end, so
+# no place is read twice.
+_JSON_TOKEN: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*+(?:"(?:\s*+:)?+|\\?\Z)|/\*.*?(?:\*/|\Z)|//[^\n]*+|[\[\]{},]', re.DOTALL
+)
+_ASCII_ESCAPE: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+_COUNTED_REPEAT: Final = re.compile(r"\{\s*+(\d{1,9})\s*+(?:,\s*+(\d{0,9}))?+")
+_REPEATED_GROUP: Final = re.compile(r"\)[*+{]")
+_LONGEST_KEYWORD: Final = 128
+_LISTED: Final = 100_000
+
+_BRACKETS: Final = frozenset("[]{},")
+
+#: what one alternative more, or one use of the keyword, adds to the exponent of the combinations
+_COMBINING: Final = frozenset({"anyOf", "allOf", "oneOf"})
+_BRANCHING: Final = frozenset({"if", "not", "contains", "unevaluatedProperties", "unevaluatedItems"})
+_BRANCHING_MEMBERS: Final = frozenset({"dependencies", "dependentSchemas", "patternProperties", "dependentRequired"})
+_REFERRING: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+#: arrays of an Avro schema that are no union
+_PLAIN_ARRAYS: Final = frozenset({"fields", "symbols", "aliases", "required"})
+#: keys of an Avro schema whose value names a type
+_NAMING: Final = frozenset({"type", "items", "values"})
+_SIMPLE_TYPES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+_BUILT_TYPES: Final = ("record", "error", "enum", "array", "map", "fixed")
+_AVRO_SIMPLE: Final = frozenset(f'"{name}"' for name in (*_SIMPLE_TYPES, *_BUILT_TYPES))
+
+
+class _JsonMeasure:
+    """One pass over the tokens: how deep, how wide, and how many ways."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.branches = 0
+        self.keys = 0
+        self.referring = 0
+        self.bits = 0.0
+        self.named = 0
+        self._open: list[tuple[str, str]] = []  # the key before it and the bracket
+        self._commas: list[int] = []
+        self._key = ""
+        self._names_types = False
+
+    def read(self, tokens: Iterable[str]) -> None:
+        """Takes the tokens in their order, until it is too deep to matter."""
+        for token in tokens:
+            if token in _BRACKETS:
+                self._bracket(token)
+                if self.depth > DEEPEST:
+                    return
+            elif token[0] != '"':
+                continue  # a comment
+            elif token[-1] == ":":
+                self._read_key(token)
+            elif self._names_types and token not in _AVRO_SIMPLE:
+                self.named += 1
+
+    def _bracket(self, sign: str) -> None:
+        if sign == ",":
+            if self._commas:
+                self._commas[-1] += 1
+                self._names_types = self._open[-1][1] == "[" and self._open[-1][0] not in _PLAIN_ARRAYS
+        elif sign in "[{":
+            self._open.append((self._key, sign))
+            self._commas.append(0)
+            self.depth = max(self.depth, len(self._open))
+            self._names_types = sign == "[" and self._key not in _PLAIN_ARRAYS
+            self._key = ""
+        elif self._open:
+            key, bracket = self._open.pop()
+            self._close(key, bracket, self._commas.pop())
+
+    def finish(self) -> None:
+        """Counts what was left open: a text that isn't JSON must not look cheaper for it."""
+        while self._open:
+            key, bracket = self._open.pop()
+            self._close(key, bracket, self._commas.pop())
+
+    def _read_key(self, token: str) -> None:
+        self.keys += 1
+        self._key = _keyword(token)
+        self._names_types = self._key in _NAMING
+        if self._key in _BRANCHING:
+            self.bits += 1
+        elif self._key in _REFERRING:
+            self.referring += 1
+
+    def _close(self, key: str, bracket: str, commas: int) -> None:
+        members = commas + 1
+        if bracket == "[" and key not in _PLAIN_ARRAYS:
+            self.branches = max(self.branches, members)
+        if key == "oneOf" and bracket == "[":
+            self.bits += members - 1  # each one excludes all others
+        elif key in _COMBINING and bracket == "[":
+            self.bits += math.log2(members)
+        elif key in _BRANCHING_MEMBERS and bracket == "{":
+            self.bits += members
+
+
+def _keyword(token: str) -> str:
+    key = token[1 : token.rindex('"')]
+    if "\\" in key and len(key) <= _LONGEST_KEYWORD:
+        try:
+            return str(json.loads(f'"{key}"'))
+        except ValueError:
+            return key
+    return key
+
+
+def _json_measures(schema_type: str, text: str) -> dict[str, int]:
+    walk = _JsonMeasure()
+    # A list is quicker to walk, and of a long text it would be many times as large as the text.
+    tokens = (
+        _JSON_TOKEN.findall(text) if len(text) <= _LISTED else (measures[0] for measures in _JSON_TOKEN.finditer(text))
+    )
+    walk.read(tokens)
+    walk.finish()
+    measures = {"depth": walk.depth, "branches": walk.branches}
+    if schema_type == "AVRO":
+        return measures | {"named uses": walk.named}
+    # What a reference leads to may hold all the alternatives there are.
+    bits = walk.bits * (1 + walk.referring) if walk.referring else walk.bits
+    combinations = CEILING if bits >= 59 else round(2**bits)
+    return measures | {"combinations": combinations, "keys": walk.keys, "repetitions": _repetitions(text)}
+
+
+def _repetitions(text: str) -> int:
+    """How often the patterns of a text may repeat something: counted repeats nest, repeated groups may too."""
+    plain = _ASCII_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "\\u00" in text else text
+    product = 1
+    for low, high in _COUNTED_REPEAT.findall(plain):
+        product *= max(int(low), int(high or 0), 1)
+        if product > CEILING:
+            return CEILING
+    groups = len(_REPEATED_GROUP.findall(plain))
+    return CEILING if groups >= 9 else min(product * 100**groups, CEILING)
+
+
+# -- Protobuf ---------------------------------------------------------------------------------------------------------
+
+_PROTO_TOKEN: Final = re.compile(
+    r'"(?:[^"\\\n]|\\.)*+(?:"|\\?(?=\n|\Z))|\'(?:[^\'\\\n]|\\.)*+(?:\'|\\?(?=\n|\Z))|/\*.*?(?:\*/|\Z)|//[^\n]*+'
+    r"|[A-Za-z_][A-Za-z0-9_.]*+|[{}\[\]()<>=]",
+    re.DOTALL,
+)
+_DEFINING: Final = frozenset({"message", "enum", "oneof", "extend", "service", "group", "rpc"})
+
+
+def _proto_measures(text: str) -> dict[str, int]:
+    depth = deepest = definitions = fields = imports = 0
+    for match in _PROTO_TOKEN.finditer(text):
+        word = match[0]
+        if word in "{[(<":
+            depth += 1
+            deepest = max(deepest, depth)
+            if depth > DEEPEST:
+                break
+        elif word in "}])>":
+            depth = max(depth - 1, 0)
+        elif word == "=":
+            fields += 1
+        elif word in _DEFINING:
+            definitions += 1
+        elif word == "import":
+            imports += 1
+    return {"depth": deepest, "definitions": definitions, "fields": fields, "imports": imports}
+
 
 Place = Literal["process", "child"]
 Combine = Literal["sum", "product", "largest"]
@@ -35,7 +209,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class CostLimit:
     """What of one measure is cheap, alone and (`in_pair`) for two schemas together, and what is refused anywhere.
 
     `combine` says how the measures of two schemas make that of the pair. `cure` is what to do about a refusal.
@@ -46,7 +220,7 @@ class Limit:
     in_pair: int
     combine: Combine
     at_most: int | None
-    words: str
+    label: str
     cure: str
 
 
@@ -54,38 +228,40 @@ _SPLIT: Final = "move shared types into schemas of their own and refer to them"
 _FLATTEN: Final = "nest less: give the inner parts names and use them by name"
 _FEWER: Final = "use fewer alternatives in one place"
 
-_SIZE: Final = Limit("characters", 60_000, 150_000, "sum", 1_048_576, "characters", _SPLIT)
-_NESTING: Final = Limit("depth", 60, 60, "largest", 1_000, "levels of nesting", _FLATTEN)
-_REFERRED: Final = Limit("references", 100, 200, "sum", 1_000, "referenced schemas, directly or not", _SPLIT)
+_SIZE: Final = CostLimit("characters", 60_000, 150_000, "sum", 1_048_576, "characters", _SPLIT)
+_NESTING: Final = CostLimit("depth", 60, 60, "largest", 1_000, "levels of nesting", _FLATTEN)
+_REFERRED: Final = CostLimit("references", 100, 200, "sum", 1_000, "referenced schemas, directly or not", _SPLIT)
 
-LIMITS: Final[Mapping[str, tuple[Limit, ...]]] = {
+LIMITS: Final[Mapping[str, tuple[CostLimit, ...]]] = {
     "AVRO": (
         # Read and compared in Python, in proportion to its length but for the rows below: about 1 µs a character.
-        Limit("characters", 300_000, 700_000, "sum", 1_048_576, "characters", _SPLIT),
+        CostLimit("characters", 300_000, 700_000, "sum", 1_048_576, "characters", _SPLIT),
         _NESTING,
         _REFERRED,
-        Limit("branches", 200, 2_500, "product", 100_000, "branches in one union", _FEWER),
+        CostLimit("branches", 200, 2_500, "product", 100_000, "branches in one union", _FEWER),
         # Each use of a name leads the comparison of two schemas to the named type again.
-        Limit("named uses", 300, 90_000, "product", None, "uses of named types", _SPLIT),
+        CostLimit("named uses", 300, 90_000, "product", None, "uses of named types", _SPLIT),
     ),
     "JSON": (
         _SIZE,
         _NESTING,
         _REFERRED,
-        Limit("branches", 200, 2_500, "product", 100_000, "alternatives in one place", _FEWER),
+        CostLimit("branches", 200, 2_500, "product", 100_000, "alternatives in one place", _FEWER),
         # Measured with jsonschema_rs 0.60, canonicalize: 160 take 13 ms, 384 67 ms, 900 0.5 s, 2,000 2 s and 400 MB.
-        Limit("combinations", 256, 65_536, "product", None, "combinations of its alternatives", _FEWER),
-        Limit("repetitions", 1_000, 1_000, "largest", None, "repetitions in its patterns", "bound the patterns lower"),
-        Limit("keys", 3_000, 6_000, "sum", None, "keys", _SPLIT),
+        CostLimit("combinations", 256, 65_536, "product", None, "combinations of its alternatives", _FEWER),
+        CostLimit(
+            "repetitions", 1_000, 1_000, "largest", None, "repetitions in its patterns", "bound the patterns lower"
+        ),
+        CostLimit("keys", 3_000, 6_000, "sum", None, "keys", _SPLIT),
     ),
     "PROTOBUF": (
         # The compiler takes about 1 µs a character, with the interpreter's lock held.
-        Limit("characters", 30_000, 100_000, "sum", 1_048_576, "characters", _SPLIT),
+        CostLimit("characters", 30_000, 100_000, "sum", 1_048_576, "characters", _SPLIT),
         _NESTING,
         _REFERRED,
-        Limit("definitions", 300, 600, "sum", 20_000, "messages, enums, groups and oneofs", _SPLIT),
-        Limit("fields", 1_000, 2_000, "sum", 65_535, "fields and enum constants", _SPLIT),
-        Limit("imports", 50, 100, "sum", 1_000, "imports", _SPLIT),
+        CostLimit("definitions", 300, 600, "sum", 20_000, "messages, enums, groups and oneofs", _SPLIT),
+        CostLimit("fields", 1_000, 2_000, "sum", 65_535, "fields and enum constants", _SPLIT),
+        CostLimit("imports", 50, 100, "sum", 1_000, "imports", _SPLIT),
     ),
 }
 
@@ -104,13 +280,13 @@ def estimate(schema_type: str, text: str, references: Sequence[ResolvedReference
 
 def pair_cost(first: Cost, second: Cost) -> Cost:
     """The cost of comparing two schemas of one format, to be held against `in_pair`."""
-    found = {}
+    measures = {}
     for limit in LIMITS.get(first.schema_type, ()):
         one, other = first.measures.get(limit.measure, 0), second.measures.get(limit.measure, 0)
         # A schema without any of a measure still meets each of the other one's.
         combined = {"sum": one + other, "product": max(one, 1) * max(other, 1), "largest": max(one, other)}
-        found[limit.measure] = min(combined[limit.combine], CEILING)
-    return Cost(first.schema_type, found)
+        measures[limit.measure] = min(combined[limit.combine], CEILING)
+    return Cost(first.schema_type, measures)
 
 
 def place_of(cost: Cost) -> Place:
@@ -131,10 +307,10 @@ def place_of_pair(first: Cost, second: Cost) -> Place:
     return "process" if cheap else "child"
 
 
-def _refuse_absurd(limit: Limit, value: int) -> None:
+def _refuse_absurd(limit: CostLimit, value: int) -> None:
     if limit.at_most is not None and value > limit.at_most:
         raise SchemaTooCostly(
-            f"the schema has more than {limit.at_most:,} {limit.words}, which is the limit: {limit.cure}",
+            f"the schema has more than {limit.at_most:,} {limit.label}, which is the limit: {limit.cure}",
             measure=limit.measure,
             value=value,
             limit=limit.at_most,
@@ -143,32 +319,32 @@ def _refuse_absurd(limit: Limit, value: int) -> None:
 
 def _referenced_texts(references: Sequence[ResolvedReference]) -> list[str]:
     """Each referenced text once; without recursion, since a small graph can be a huge tree."""
-    seen: dict[tuple[str, int, str], str] = {}
+    texts: dict[tuple[str, int, str], str] = {}
     stack = list(references)
     most = _REFERRED.at_most or 0
     while stack:
         reference = stack.pop()
         key = (reference.subject, reference.version, reference.text)
-        if key not in seen:
-            seen[key] = reference.text
-            _refuse_absurd(_REFERRED, len(seen) if len(seen) > most else 0)
+        if key not in texts:
+            texts[key] = reference.text
+            _refuse_absurd(_REFERRED, len(texts) if len(texts) > most else 0)
             stack.extend(reference.references)
-    return list(seen.values())
+    return list(texts.values())
 
 
 def _merged(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """One cost of a text and its references: sums, but the deepest, the widest, and all combinations together."""
-    found: dict[str, int] = {}
+    measures: dict[str, int] = {}
     for part in parts:
         for name, value in part.items():
-            known = found.get(name)
-            if known is None:
-                found[name] = value
+            before = measures.get(name)
+            if before is None:
+                measures[name] = value
             elif name in ("depth", "branches"):
-                found[name] = max(known, value)
+                measures[name] = max(before, value)
             else:
-                found[name] = min(known * value if name == "combinations" else known + value, CEILING)
-    return found
+                measures[name] = min(before * value if name == "combinations" else before + value, CEILING)
+    return measures
 
 
 def _measured(schema_type: str, text: str) -> Mapping[str, int]:
@@ -182,7 +358,7 @@ def _remembered(schema_type: str, text: str) -> Mapping[str, int]:
 
 
 def _counted(schema_type: str, text: str) -> Mapping[str, int]:
-    found = {"characters": len(text)}
+    measures = {"characters": len(text)}
     if len(text) > (_SIZE.at_most or 0):
-        return found  # refused by its size alone
-    return found | measure(schema_type, text)
+        return measures  # refused by its size alone
+    return measures | measure(schema_type, text)

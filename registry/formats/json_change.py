@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.errors import InvalidDatum
-from registry.formats.pointer import join, unescape
+from registry.formats.json_pointer import join, unescape
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,20 @@ def _changed(result: Any, change: Change) -> Any:
     if not change.pointer:
         return copy.deepcopy(change.value)
     *holders, last = change.pointer.split("/")[1:] or [""]
-    place = result
+    holder = result
     for part in holders:
-        place = _inside(place, unescape(part), change)
+        holder = _inside(holder, unescape(part), change)
     key = unescape(last)
-    _inside(place, key, change)
-    place[int(key) if isinstance(place, list) else key] = copy.deepcopy(change.value)
+    _inside(holder, key, change)
+    holder[int(key) if isinstance(holder, list) else key] = copy.deepcopy(change.value)
     return result
 
 
-def _inside(place: Any, key: str, change: Change) -> Any:
-    if isinstance(place, dict) and key in place:
-        return place[key]
-    if isinstance(place, list) and key.isdecimal() and int(key) < len(place):
-        return place[int(key)]
+def _inside(holder: Any, key: str, change: Change) -> Any:
+    if isinstance(holder, dict) and key in holder:
+        return holder[key]
+    if isinstance(holder, list) and key.isdecimal() and int(key) < len(holder):
+        return holder[int(key)]
     raise InvalidDatum(f'the change leads nowhere: the datum has no "{change.pointer[:200]}"', pointer=change.pointer)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from registry.formats.pointer import join, without_comments
+from registry.formats.json_pointer import join, without_comments
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _INDENT: Final = re.compile(r"\n([ \t]*)$")
@@ -63,9 +63,9 @@ class TextEdit:
 
     def set_member(self, pointer: str, key: str, source: str) -> None:
         """Gives an object a member, or its member another value; raises NoSuchPlace."""
-        place = join(pointer, key)
-        if self.has(place):
-            self.replace(place, source)
+        member = join(pointer, key)
+        if self.has(member):
+            self.replace(member, source)
         else:
             self._insert(pointer, f"{json.dumps(key)}: {source}", len(self.node(pointer).starts), is_object=True)
 
@@ -113,8 +113,8 @@ class TextEdit:
 
     def _separator(self, node: Node, index: int) -> str:
         """What stands between two items: a new line with the indentation where the neighbour has its own line."""
-        found = _INDENT.search(self.text, 0, node.starts[index])
-        return f"\n{found.group(1)}" if found is not None else " "
+        match = _INDENT.search(self.text, 0, node.starts[index])
+        return f"\n{match.group(1)}" if match is not None else " "
 
     def _splice(self, start: int, end: int, source: str) -> None:
         self.text = self.text[:start] + source + self.text[end:]

@@ -1,16 +1,42 @@
-"""Compatibility reports as text for a terminal, and as Markdown for a merge request."""
+"""Compatibility reports as text for a terminal, and as Markdown for a merge request; other people's text is escaped."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from registry.formats.assessment import Assessment
 from registry.formats.base import Witness
 from registry.formats.lint import LintFinding
-from registry.formats.markdown import code, fenced, plain
 from registry.formats.report import Direction, Report, ReportItem
+
+_MARKS = re.compile(r"([\\`*_\[\]<>|#])")
+_FENCES = re.compile("`+")
+
+
+def plain(text: str) -> str:
+    """A sentence in one line, its marks escaped."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """An inline code span, whatever backticks the text holds."""
+    inside = " ".join(text.split())
+    fence = "`" * (_longest(inside) + 1)
+    return f"{fence} {inside} {fence}" if "`" in inside else f"{fence}{inside}{fence}"
+
+
+def fenced(text: str, language: str) -> str:
+    """A block of code."""
+    fence = "`" * max(3, _longest(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    return max((len(run) for run in _FENCES.findall(text)), default=0)
+
 
 READING: Final[Mapping[Direction, str]] = {
     "BACKWARD": "the new schema reads version {}",
@@ -32,7 +58,7 @@ def assessment_text(assessment: Assessment) -> str:
     lines += [f"renamed? {rename.message} (score {rename.score:.2f})" for rename in assessment.renames]
     lines += [f"client: {client.sentence}" for client in assessment.clients]
     lines += [f"refers to it: {item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
-    lines += [f"advice: {lint_text(found)}" for found in assessment.lint]
+    lines += [f"advice: {lint_text(finding)}" for finding in assessment.lint]
     if assessment.patch:
         lines += ["", f"what to do ({_patch_verdict(assessment)}):"]
         lines += [f"  {number}. {title}" for number, title in enumerate(assessment.patch.titles, start=1)]
@@ -57,15 +83,15 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
         titles = [f"{number}. {plain(title)}" for number, title in enumerate(assessment.patch.titles, start=1)]
         parts += _section(f"What to do: {_patch_verdict(assessment)}", titles)
         parts.append(fenced(assessment.patch.diff, "diff"))
-    parts += _section("Advice, which decides nothing", [_lint_markdown(found) for found in assessment.lint])
+    parts += _section("Advice, which decides nothing", [_lint_markdown(finding) for finding in assessment.lint])
     return "\n\n".join(parts) + "\n"
 
 
 def _verdict(report: Report) -> str:
     verdict = "depends on the decoder, so not compatible" if report.verdict == "differs" else report.verdict
     profile = "" if report.profile == "confluent" else f" (profile {report.profile})"
-    asked = ", ".join(map(str, report.versions))
-    checked = f", checked against version {asked}" if asked else "; nothing to check"
+    versions = ", ".join(map(str, report.versions))
+    checked = f", checked against version {versions}" if versions else "; nothing to check"
     return f"{verdict} under {report.level}{profile}{checked}"
 
 
@@ -82,10 +108,10 @@ def _patch_verdict(assessment: Assessment) -> str:
 
 def item_text(item: ReportItem) -> str:
     """One finding for a terminal: severity, rule and place, then what, why, proof and cure."""
-    place = f" (line {item.line}, column {item.column})" if item.line is not None else ""
+    position = f" (line {item.line}, column {item.column})" if item.line is not None else ""
     reading = READING[item.direction].format(item.against_version)
     lines = [
-        f"{item.severity.upper()} {item.rule} at {item.named_path or 'the whole schema'}{place}: {reading}",
+        f"{item.severity.upper()} {item.rule} at {item.named_path or 'the whole schema'}{position}: {reading}",
         f"    {item.message}",
         f"    why: {item.why}" if item.why else "",
         f"    proof: {_proof(item.witness)}" if item.witness else "",
@@ -94,22 +120,20 @@ def item_text(item: ReportItem) -> str:
     return "\n".join(filter(None, lines))
 
 
-def lint_text(found: LintFinding) -> str:
+def lint_text(finding: LintFinding) -> str:
     """One piece of advice in one line."""
-    place = f" (line {found.line}, column {found.column})" if found.line is not None else ""
-    where = f" at {found.path}" if found.path else ""
-    return f"{found.rule}{where}{place}: {found.message}; cure: {found.cure}{_more(found)}"
+    position = f" (line {finding.line}, column {finding.column})" if finding.line is not None else ""
+    where = f" at {finding.path}" if finding.path else ""
+    return f"{finding.rule}{where}{position}: {finding.message}; cure: {finding.cure}{_more(finding)}"
 
 
-def _lint_markdown(found: LintFinding) -> str:
-    where = f" at {code(found.path)}" if found.path else ""
-    return (
-        f"- {found.weight} {code(found.rule)}{where}: {plain(found.message)}. Cure: {plain(found.cure)}{_more(found)}"
-    )
+def _lint_markdown(finding: LintFinding) -> str:
+    where = f" at {code(finding.path)}" if finding.path else ""
+    return f"- {finding.weight} {code(finding.rule)}{where}: {plain(finding.message)}. Cure: {plain(finding.cure)}{_more(finding)}"
 
 
-def _more(found: LintFinding) -> str:
-    return f" ({found.more} more places)" if found.more else ""
+def _more(finding: LintFinding) -> str:
+    return f" ({finding.more} more places)" if finding.more else ""
 
 
 def _proof(witness: Witness) -> str:
@@ -139,17 +163,19 @@ def _level_table(assessment: Assessment) -> str:
 
 
 def _matrix_table(assessment: Assessment) -> str:
-    said = {True: "yes", False: "**no**"}
+    labels = {True: "yes", False: "**no**"}
     rows = ["| version | new reads old | old reads new |", "|---|---|---|"]
-    rows += [f"| {row.version} | {said[row.is_backward]} | {said[row.is_forward]} |" for row in assessment.strip.matrix]
+    rows += [
+        f"| {row.version} | {labels[row.is_backward]} | {labels[row.is_forward]} |" for row in assessment.strip.matrix
+    ]
     return "\n".join(rows)
 
 
 def _item_markdown(item: ReportItem) -> str:
-    place = f", line {item.line}, column {item.column}" if item.line is not None else ""
+    position = f", line {item.line}, column {item.column}" if item.line is not None else ""
     reading = READING[item.direction].format(item.against_version)
     where = code(item.named_path) if item.named_path else "the whole schema"
-    lines = [f"- **{item.severity} {code(item.rule)}** at {where}{place}: {reading}", f"  {plain(item.message)}"]
+    lines = [f"- **{item.severity} {code(item.rule)}** at {where}{position}: {reading}", f"  {plain(item.message)}"]
     lines += [f"  Why: {plain(item.why)}"] if item.why else []
     lines += [f"  Proof: {plain(_proof(item.witness))}"] if item.witness else []
     lines += [f"  Cure: {plain(item.remedy)}"] if item.remedy else []

@@ -15,7 +15,7 @@ from typing import Any, Final
 from registry.errors import InvalidDatum, InvalidInput
 from registry.formats import FORMATS
 from registry.formats.base import FieldOutcome, ParsedSchema
-from registry.formats.decoding import MAX_BODY, Replay, replay_of
+from registry.formats.message_bodies import MAX_BODY, BodyReplay, replay_of
 from registry.formats.protobuf.decoding import split_indexes
 
 FIRST: Final = 5
@@ -69,9 +69,9 @@ class WriterTally:
             mine[:] = sorted([*mine, *theirs])[:FIRST]
         for path, kinds in other.fields.items():
             if path in self.fields or len(self.fields) < MAX_PATHS:
-                held = self.fields.setdefault(path, {})
+                counts = self.fields.setdefault(path, {})
                 for kind, count in kinds.items():
-                    held[kind] = held.get(kind, 0) + count
+                    counts[kind] = counts.get(kind, 0) + count
 
 
 @dataclass
@@ -102,13 +102,13 @@ class ReplayTally:
     def from_json(cls, line: str) -> ReplayTally:
         """What `to_json` wrote."""
         values = json.loads(line)
-        writers = {(framing, mark): _writer_tally(held) for framing, mark, held in values.pop("writers")}
+        writers = {(framing, mark): _writer_tally(tally) for framing, mark, tally in values.pop("writers")}
         return cls(writers=writers, **values)
 
 
-def _writer_tally(held: Mapping[str, Any]) -> WriterTally:
-    lists = {name: [(part, at, why) for part, at, why in held[name]] for name in ("failures", "foreign")}
-    return WriterTally(**{**held, **lists})
+def _writer_tally(values: Mapping[str, Any]) -> WriterTally:
+    lists = {name: [(part, at, why) for part, at, why in values[name]] for name in ("failures", "foreign")}
+    return WriterTally(**{**values, **lists})
 
 
 def kind_of(outcome: FieldOutcome) -> str:
@@ -129,7 +129,7 @@ class Replayer:
     def __init__(self, reader: ReplaySchema, writers: Mapping[Key, ReplaySchema], seconds: float) -> None:
         self._reader = reader
         self._schemas = writers
-        self._replays: dict[Key, Replay | str] = {}
+        self._replays: dict[Key, BodyReplay | str] = {}
         self._parsed: ParsedSchema | None = None
         self._ends = time.monotonic() + seconds
         self.tally = ReplayTally()
@@ -179,13 +179,13 @@ class Replayer:
         else:
             writer.count(resolution.fields)
 
-    def _replay(self, key: Key) -> Replay | str:
+    def _replay(self, key: Key) -> BodyReplay | str:
         """The replay of a mark, or why there is none."""
         if key not in self._replays:
             self._replays[key] = self._made(self._schemas[key])
         return self._replays[key]
 
-    def _made(self, schema: ReplaySchema) -> Replay | str:
+    def _made(self, schema: ReplaySchema) -> BodyReplay | str:
         if schema.kind != self._reader.kind:
             return f"they are written in {schema.kind}, and the reader is {self._reader.kind}"
         engine = FORMATS[schema.kind]
@@ -204,12 +204,12 @@ def _indexes(header: bytes | None) -> tuple[int, ...] | None:
     return split_indexes(header[17:])[0]
 
 
-def _note(found: list[tuple[int, int, str]], at: tuple[int, int], reason: str) -> None:
+def _note(failures: list[tuple[int, int, str]], at: tuple[int, int], reason: str) -> None:
     """Keep the first few, by partition and offset."""
-    found.append((*at, " ".join(reason.split())[:MAX_REASON]))
-    if len(found) > FIRST:
-        found.sort()
-        found.pop()
+    failures.append((*at, " ".join(reason.split())[:MAX_REASON]))
+    if len(failures) > FIRST:
+        failures.sort()
+        failures.pop()
 
 
 def merged(lines: Sequence[str]) -> ReplayTally:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from registry.formats.avro import messages as avro
+from registry.formats.avro import rules as avro
 from registry.formats.base import Incompatibility, ParsedSchema, SchemaFormat, Severity, Witness
-from registry.formats.json_schema import messages as json_schema
-from registry.formats.protobuf import messages as protobuf
+from registry.formats.json_schema import rules as json_schema
+from registry.formats.protobuf import rules as protobuf
 
 Direction = Literal["BACKWARD", "FORWARD"]
 Profile = Literal["confluent", "semantic"]
@@ -104,8 +104,8 @@ class ReportItem:
         sentences, shape = next((row for row in _ESTABLISHED if self.kind in row[0]), _ESTABLISHED[0])
         reader, writer = ("new", "old") if self.direction == "BACKWARD" else ("old", "new")
         values = {"location": self.location, "detail": self.detail, "reader": reader, "writer": writer}
-        said = sentences.get(self.kind, "").format_map(values) or self.message
-        return shape.format(kind=self.kind, said=said, detail=self.detail)
+        sentence = sentences.get(self.kind, "").format_map(values) or self.message
+        return shape.format(kind=self.kind, said=sentence, detail=self.detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,10 @@ class Report:
         """What Confluent's API gives as `messages` in a verbose answer; empty if the schema is compatible."""
         messages: list[str] = []
         for version in self.versions:
-            found = [item for item in self.breaks if item.against_version == version]
-            if not found:
+            items = [item for item in self.breaks if item.against_version == version]
+            if not items:
                 continue
-            messages.extend(item.confluent_message() for item in found)
+            messages.extend(item.confluent_message() for item in items)
             messages.append(f"{{oldSchemaVersion: {version}}}")
             messages.append(_old_schema_message(self.old_schemas.get(version, "")))
         if messages:
@@ -172,7 +172,7 @@ class Report:
 
 def item_from(
     format: SchemaFormat,
-    found: Incompatibility,
+    finding: Incompatibility,
     direction: Direction,
     version: int,
     new: ParsedSchema,
@@ -180,21 +180,21 @@ def item_from(
 ) -> ReportItem:
     """A format's finding as an item: seen from the new schema, with lines and columns, and the cure on its side."""
     if direction == "BACKWARD":
-        new_pointer, new_source = found.reader_pointer, found.reader_source
-        old_pointer, old_source = found.writer_pointer, found.writer_source
-        before, after, remedy = found.before, found.after, found.remedy_in_reader
+        new_pointer, new_source = finding.reader_pointer, finding.reader_source
+        old_pointer, old_source = finding.writer_pointer, finding.writer_source
+        before, after, remedy = finding.before, finding.after, finding.remedy_in_reader
     else:
-        new_pointer, new_source = found.writer_pointer, found.writer_source
-        old_pointer, old_source = found.reader_pointer, found.reader_source
-        before, after, remedy = found.after, found.before, found.remedy_in_writer
+        new_pointer, new_source = finding.writer_pointer, finding.writer_source
+        old_pointer, old_source = finding.reader_pointer, finding.reader_source
+        before, after, remedy = finding.after, finding.before, finding.remedy_in_writer
     line, column = _position(format, new, new_pointer, new_source)
     old_line, old_column = _position(format, old, old_pointer, old_source)
     return ReportItem(
-        rule=found.rule,
-        kind=found.kind,
+        rule=finding.rule,
+        kind=finding.kind,
         direction=direction,
         against_version=version,
-        named_path=found.path,
+        named_path=finding.path,
         json_pointer_new=new_pointer,
         json_pointer_old=old_pointer,
         line=line,
@@ -203,16 +203,16 @@ def item_from(
         old_column=old_column,
         before=before,
         after=after,
-        severity=found.severity,
-        message=found.message,
-        why=found.why,
+        severity=finding.severity,
+        message=finding.message,
+        why=finding.why,
         remedy=remedy,
-        location=found.location,
-        detail=found.detail,
-        example=found.example,
-        witness=found.witness,
-        decoders=found.decoders,
-        causes=tuple(item_from(format, cause, direction, version, new, old) for cause in found.causes),
+        location=finding.location,
+        detail=finding.detail,
+        example=finding.example,
+        witness=finding.witness,
+        decoders=finding.decoders,
+        causes=tuple(item_from(format, cause, direction, version, new, old) for cause in finding.causes),
     )
 
 

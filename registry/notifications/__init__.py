@@ -1,1 +1,1 @@
-"""Who is told of what: an inbox for people, signed webhooks for programs."""
+"""Notifications: an inbox for people, signed webhooks for programs."""

@@ -1,4 +1,4 @@
-"""Who is told of what."""
+"""The app of notifications."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class NotificationsConfig(AppConfig):
-    """Who is told of what."""
+    """Notifications."""
 
     name = "registry.notifications"
     label = "notifications"

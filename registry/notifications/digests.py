@@ -1,32 +1,37 @@
-"""Digests by mail: who wants them, which are due, and sending each once.
+"""Digests by mail: who wants them, when they are due, their text and HTML, and sending each once.
 
-A digest is a row of its person and its day, so two workers make one. It is claimed by a conditional update before it is
-sent. A worker that dies while it sends may have sent it, so that one isn't sent again: what it told of stays unread in
-the inbox. A mail server that refuses is asked again a few times.
+A digest is one row per person and day, so two workers can't make two. A worker claims it by a conditional update before it
+sends it. If the worker dies while sending, the mail may have left, so it isn't sent again: its events stay unread in the
+inbox. If the mail server refuses, the digest is retried a few times.
 """
 
 from __future__ import annotations
 
 import logging
 import smtplib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Final
+from urllib.parse import quote
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
-from django.core.mail import BadHeaderError
+from django.core.mail import BadHeaderError, EmailMultiAlternatives
+from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from registry.access.models import User
 from registry.access.roles import Actor, may_somewhere, require, system_actor
 from registry.access.selectors import actor_of_user
-from registry.audit.services import record
+from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound
-from registry.notifications.digest_mail import mail_of, person_in
-from registry.notifications.digest_times import next_after, zone_of
 from registry.notifications.models import (
+    DAILY,
     DELIVERED,
     EMPTY,
     EVERY,
@@ -34,6 +39,7 @@ from registry.notifications.models import (
     OFF,
     QUEUED,
     SENDING,
+    WEEKLY,
     Digest,
     DigestWish,
     InboxEntry,
@@ -41,14 +47,124 @@ from registry.notifications.models import (
 from registry.notifications.selectors import EntryInfo, list_entries, person_of
 from registry.notifications.services import storable
 
+SALT: Final = "schemadesk digest"
+PATH: Final = "/ui/digest/stop/"
+LONGEST: Final = 500
+
+
+def stop_token(user_id: int) -> str:
+    """A token with which the recipient of the mail can end that person's digests, and do nothing else."""
+    return Signer(salt=SALT).sign(str(user_id))
+
+
+def person_in(token: str) -> int | None:
+    """The person of a token, None if its signature is invalid."""
+    try:
+        return int(Signer(salt=SALT).unsign(token))
+    except (BadSignature, ValueError):
+        return None
+
+
+def mail_of(*, user_id: int, address: str, entries: Sequence[EntryInfo], more: int) -> EmailMultiAlternatives:
+    """The mail; `more` is the number of older unread notices that aren't in it."""
+    count = len(entries)
+    subject = f"{count} new {'notice' if count == 1 else 'notices'} in Schemadesk"
+    stop = f"{settings.SITE_URL}{PATH}{quote(stop_token(user_id))}" if settings.SITE_URL else ""
+    headers = {"Auto-Submitted": "auto-generated"}
+    if stop:
+        headers |= {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    mail = EmailMultiAlternatives(subject, _text(entries, more, stop), to=[address], headers=headers)
+    mail.attach_alternative(_html(subject, entries, more, stop), "text/html")
+    return mail
+
+
+def _text(entries: Sequence[EntryInfo], more: int, stop: str) -> str:
+    parts = [
+        f"{_clean(entry.title)}: {_clean(entry.text)}\n{_place(entry)}{_link(entry)}".rstrip() for entry in entries
+    ]
+    parts += [_more(more)] if more else []
+    parts.append(_why(stop) + (f"\n{stop}" if stop else ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def _html(subject: str, entries: Sequence[EntryInfo], more: int, stop: str) -> SafeString:
+    rows = format_html_join("", "<li><p><strong>{}</strong><br>{}<br>{}{}</p></li>", (_row(entry) for entry in entries))
+    rest = format_html("<p>{}</p>", _more(more)) if more else SafeString("")
+    end = (
+        format_html('<p>{} <a href="{}">Send me no more</a></p>', _why(stop), stop)
+        if stop
+        else format_html("<p>{}</p>", _why(stop))
+    )
+    page = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{}</title></head><body><ul>{}</ul>{}{}</body></html>'
+    return format_html(page, subject, rows, rest, end)
+
+
+def _row(entry: EntryInfo) -> tuple[str, str, str, SafeString]:
+    link = _link(entry)
+    shown = format_html('<br><a href="{}">Open</a>', link) if link else SafeString("")
+    return _clean(entry.title), _clean(entry.text), _place(entry).strip(), shown
+
+
+def _place(entry: EntryInfo) -> str:
+    parts = [_clean(part) for part in (entry.registry, entry.subject) if part]
+    return f"{' · '.join(parts)}\n" if parts else ""
+
+
+def _link(entry: EntryInfo) -> str:
+    return (
+        f"{settings.SITE_URL}{quote(entry.url, safe='/:?=&%#,;@!$+*~.-_')}" if settings.SITE_URL and entry.url else ""
+    )
+
+
+def _more(more: int) -> str:
+    return f"{more} older {'one is' if more == 1 else 'ones are'} not read yet."
+
+
+def _why(stop: str) -> str:
+    where = "" if stop else " Choose so under Inbox, Subscriptions."
+    return f"You chose to get unread notices by mail.{where}"
+
+
+def _clean(text: str) -> str:
+    """A foreign text on one line, without unprintable characters, cut to a length."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of that name, UTC for an unknown one."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def next_after(now: datetime, *, every: str, hour: int, zone: str) -> datetime | None:
+    """The next moment at that hour of the zone: every day, or on Mondays; None for never.
+
+    An hour that the clocks skip counts as the moment of the change; an hour that they show twice counts once.
+    """
+    if every == OFF:
+        return None
+    tz = zone_of(zone)
+    day = now.astimezone(tz).date()
+    step = timedelta(days=1)
+    for _ in range(9):
+        moment = datetime.combine(day, time(hour), tzinfo=tz).astimezone(now.tzinfo)
+        if moment > now and (every == DAILY or (every == WEEKLY and day.weekday() == 0)):
+            return moment
+        day += step
+    raise AssertionError("a week has a Monday")
+
+
 logger = logging.getLogger(__name__)
 ACTION: Final = "notification.subscribe"
 MOST: Final = 50  # notices in one mail
 TRIES: Final = 5
 BETWEEN: Final = timedelta(minutes=10)
-#: longer than a mail server is waited for
+#: longer than the time-out of the mail server
 LEASE: Final = timedelta(minutes=5)
-#: a digest that was handed to a worker and not begun is handed out again after this long
+#: a digest that was given to a worker and not started is given out again after this time
 HANDED: Final = timedelta(minutes=2)
 AT_A_TIME: Final = 500
 _GONE: Final = "The worker that sent it vanished; it may have been sent."
@@ -56,7 +172,7 @@ _GONE: Final = "The worker that sent it vanished; it may have been sent."
 
 @dataclass(frozen=True)
 class DigestInfo:
-    """What a person chose, where it goes, and how the last one ended. `address` is "" for an account without one."""
+    """A person's digest settings, the address, and the result of the last digest. `address` is "" if the account has none."""
 
     every: str
     hour: int
@@ -89,7 +205,7 @@ def digest_of(actor: Actor) -> DigestInfo:
 
 @transaction.atomic
 def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> None:
-    """Get unread notices by mail, or not. Raises InvalidInput, NotSignedIn, NotAllowed."""
+    """Set how often unread notices are mailed. Raises InvalidInput, NotSignedIn, NotAllowed."""
     user_id = person_of(by)
     if not may_somewhere(by, ACTION):
         require(by, ACTION)
@@ -105,7 +221,7 @@ def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> Non
 
 @transaction.atomic
 def stop_digest(*, token: str) -> None:
-    """End the digests of whom a mail's token is for. Raises NotFound for a token that isn't ours."""
+    """End the digests of the person of a mail's token. Raises NotFound for an invalid token."""
     user_id = person_in(token)
     wish = DigestWish.objects.filter(user=user_id).first() if user_id is not None else None
     if wish is None:
@@ -122,7 +238,7 @@ def _choose(user_id: int, every: str, hour: int, zone: str) -> None:
 
 @transaction.atomic
 def due_digests() -> list[int]:
-    """Numbers of digests to hand to workers now. Without a mail server none are made: the days pass."""
+    """The numbers of digests to give to workers now. Without a mail server, no digests are made."""
     now = timezone.now()
     due = DigestWish.objects.filter(next_at__lte=now).order_by("next_at").select_for_update(skip_locked=True)
     for wish in due[:AT_A_TIME]:
@@ -139,13 +255,13 @@ def due_digests() -> list[int]:
 
 
 def prune() -> None:
-    """Remove digests that are older than notices are kept."""
+    """Delete digests that are older than the retention of notices."""
     oldest = timezone.now() - timedelta(days=settings.NOTIFICATION_DAYS)
     Digest.objects.filter(finished_at__lt=oldest).delete()
 
 
 def send_digest(digest_id: int) -> str:
-    """Send a digest; gives the state it ends in, "" where it isn't this worker's to send."""
+    """Send a digest; returns its final state, "" if another worker has it."""
     lease = timezone.now() + LEASE
     mine = Digest.objects.filter(pk=digest_id, state=QUEUED)
     if not mine.update(state=SENDING, next_attempt_at=lease, attempts=F("attempts") + 1):
@@ -156,29 +272,29 @@ def send_digest(digest_id: int) -> str:
     except (smtplib.SMTPRecipientsRefused, BadHeaderError, ValueError) as error:
         return _finish(row, FAILED, error=f"The address isn't taken: {type(error).__name__}.")
     except (smtplib.SMTPException, OSError) as error:
-        said = f"The mail server can't be used: {type(error).__name__}."
-        logger.warning("digest %s: %s", row.pk, said)
-        return _finish(row, FAILED if row.attempts >= TRIES else QUEUED, error=said)
+        problem = f"The mail server can't be used: {type(error).__name__}."
+        logger.warning("digest %s: %s", row.pk, problem)
+        return _finish(row, FAILED if row.attempts >= TRIES else QUEUED, error=problem)
 
 
 def _send(row: Digest) -> str:
-    """Send what is new since the last one and not read; what the person may no longer read is left out."""
+    """Send the unread notices since the last digest, without those that the person may no longer read."""
     user = row.user
     before = Digest.objects.filter(user=user, state=DELIVERED).aggregate(newest=Max("up_to"))["newest"] or 0
     actor = actor_of_user(user, door="task")
-    found = [entry for entry in list_entries(actor, unread=True, limit=MOST) if entry.url or entry.registry]
-    fresh = [entry for entry in found if entry.id > before]
+    unread_entries = [entry for entry in list_entries(actor, unread=True, limit=MOST) if entry.url or entry.registry]
+    fresh = [entry for entry in unread_entries if entry.id > before]
     if not fresh or not user.email or not user.is_active:
         return _finish(row, EMPTY)
     unread = InboxEntry.objects.filter(user=user, read_at=None).count()
     mail_of(user_id=user.pk, address=user.email, entries=fresh, more=unread - len(fresh)).send()
-    return _finish(row, DELIVERED, told=fresh)
+    return _finish(row, DELIVERED, entries=fresh)
 
 
-def _finish(row: Digest, state: str, *, error: str = "", told: list[EntryInfo] | None = None) -> str:
+def _finish(row: Digest, state: str, *, error: str = "", entries: list[EntryInfo] | None = None) -> str:
     now = timezone.now()
     row.state, row.error = state, storable(error, 500)
-    row.notices, row.up_to = len(told or ()), max((entry.id for entry in told or ()), default=0)
+    row.notices, row.up_to = len(entries or ()), max((entry.id for entry in entries or ()), default=0)
     row.finished_at = None if state == QUEUED else now
     row.next_attempt_at = now + BETWEEN
     row.save()

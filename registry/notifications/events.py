@@ -1,4 +1,4 @@
-"""What people and programs can be told of: one row an event."""
+"""The event types that people and programs can be notified about."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ OWNED: Final = "finding.owned"
 
 
 @dataclass(frozen=True)
-class Event:
-    """An event. `sentence` is said where the change has no sentence of its own.
+class EventType:
+    """An event type. `sentence` is the text of an event without its own.
 
-    `concerns` names an action of registry/access/roles.py: whoever may do it there is told without a subscription;
-    empty: nobody but subscribers and those whom the change names. `for_owners`: the owners of the subject alone are told,
-    without a subscription, and no webhook.
+    `concerns` names an action of registry/access/roles.py: whoever may do it there is notified without a subscription;
+    empty: only subscribers and people whom the event names. `for_owners`: only the owners of the subject are notified,
+    without a subscription, and no webhooks.
     """
 
     id: str
@@ -28,75 +28,77 @@ class Event:
 
 
 _ROWS = (
-    Event("version.registered", "Version registered", "A version of {subject} was registered in {registry}."),
-    Event("version.deleted", "Version deleted", "A version of {subject} was deleted in {registry}."),
-    Event(
+    EventType("version.registered", "Version registered", "A version of {subject} was registered in {registry}."),
+    EventType("version.deleted", "Version deleted", "A version of {subject} was deleted in {registry}."),
+    EventType(
         "version.deprecated", "Standing of a version changed", "A version of {subject} in {registry} was deprecated."
     ),
-    Event("config.changed", "Compatibility changed", "The compatibility of {subject} changed in {registry}."),
-    Event("mode.changed", "Mode changed", "The mode of {subject} changed in {registry}.", "registry.manage"),
-    Event(
+    EventType("config.changed", "Compatibility changed", "The compatibility of {subject} changed in {registry}."),
+    EventType("mode.changed", "Mode changed", "The mode of {subject} changed in {registry}.", "registry.manage"),
+    EventType(
         "promotion.requested",
         "Promotion requested",
         "{subject} should be promoted to {registry}.",
         "promotion.review",
     ),
-    Event("promotion.reviewed", "Promotion reviewed", "The promotion of {subject} to {registry} was reviewed."),
-    Event("promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} is discussed."),
-    Event(
+    EventType("promotion.reviewed", "Promotion reviewed", "The promotion of {subject} to {registry} was reviewed."),
+    EventType("promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} is discussed."),
+    EventType(
         "promotion.affects",
         "Declared clients don’t go on",
         "A promotion of {subject} to {registry} affects clients of it.",
     ),
-    Event(
+    EventType(
         "promotion.acknowledged", "Promotion acknowledged", "Clients of {subject} know of its promotion to {registry}."
     ),
-    Event(
+    EventType(
         "promotion.taken_back",
         "Acknowledgement taken back",
         "What clients of {subject} said of its promotion to {registry} was taken back.",
     ),
-    Event("promotion.voided", "Approval voided", "Approvals of {subject} for {registry} no longer count."),
-    Event("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} has a time."),
-    Event("promotion.applied", "Promotion applied", "{subject} was promoted to {registry}."),
-    Event(
+    EventType("promotion.voided", "Approval voided", "Approvals of {subject} for {registry} no longer count."),
+    EventType("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} has a time."),
+    EventType("promotion.applied", "Promotion applied", "{subject} was promoted to {registry}."),
+    EventType(
         "promotion.failed",
         "Promotion failed",
         "The promotion of {subject} to {registry} failed.",
         "promotion.apply",
     ),
-    Event("promotion.withdrawn", "Promotion withdrawn", "The request for {subject} in {registry} was withdrawn."),
-    Event("breakglass.opened", "Break-glass opened", "Break-glass was opened in {registry}.", "registry.manage"),
-    Event("breakglass.used", "Break-glass used", "Break-glass was used on {subject} in {registry}.", "registry.manage"),
-    Event(
+    EventType("promotion.withdrawn", "Promotion withdrawn", "The request for {subject} in {registry} was withdrawn."),
+    EventType("breakglass.opened", "Break-glass opened", "Break-glass was opened in {registry}.", "registry.manage"),
+    EventType(
+        "breakglass.used", "Break-glass used", "Break-glass was used on {subject} in {registry}.", "registry.manage"
+    ),
+    EventType(
         "environment.loosening_requested",
         "Looser rules requested",
         "Looser rules were requested for {registry}.",
         "promotion.review",
     ),
-    Event("environment.loosened", "Rules loosened", "The rules of {registry} were loosened.", "promotion.review"),
-    Event(
+    EventType("environment.loosened", "Rules loosened", "The rules of {registry} were loosened.", "promotion.review"),
+    EventType(
         "environment.loosening_declined",
         "Looser rules declined",
         "A request to loosen the rules of {registry} was turned down or withdrawn.",
         "promotion.review",
     ),
-    Event("finding.opened", "Finding opened", "Drift was found on {subject} in {registry}.", "finding.decide"),
-    Event(OWNED, "Drift on what you own", "Drift was found on {subject} in {registry}.", for_owners=True),
-    Event("finding.reopened", "Finding reopened", "Drift came back on {subject} in {registry}.", "finding.decide"),
-    Event("finding.resolved", "Finding resolved", "Drift on {subject} in {registry} is over."),
-    Event("scan.failed", "Scan failed", "A scan for {registry} failed.", "source.manage"),
-    Event("mirror.failed", "Mirror failed", "The mirror {registry} can't be read.", "registry.manage"),
-    Event(DISABLED, "Webhook switched off", "A webhook was switched off."),
-    Event(TEST, "Test message", "A test message."),
+    EventType("finding.opened", "Finding opened", "Drift was found on {subject} in {registry}.", "finding.decide"),
+    EventType(OWNED, "Drift on what you own", "Drift was found on {subject} in {registry}.", for_owners=True),
+    EventType("finding.reopened", "Finding reopened", "Drift came back on {subject} in {registry}.", "finding.decide"),
+    EventType("finding.resolved", "Finding resolved", "Drift on {subject} in {registry} is over."),
+    EventType("scan.failed", "Scan failed", "A scan for {registry} failed.", "source.manage"),
+    EventType("mirror.failed", "Mirror failed", "The mirror {registry} can't be read.", "registry.manage"),
+    EventType(DISABLED, "Webhook switched off", "A webhook was switched off."),
+    EventType(TEST, "Test message", "A test message."),
 )
-EVENTS: Final[dict[str, Event]] = {row.id: row for row in _ROWS}
-#: what a person may subscribe to: a test message goes to its webhook alone
+EVENTS: Final[dict[str, EventType]] = {row.id: row for row in _ROWS}
+#: the types that a person may subscribe to; a test message goes only to its webhook
 SUBSCRIBABLE: Final = tuple(row.id for row in _ROWS if row.id not in (TEST, DISABLED))
-#: what a webhook may be told
+#: the types that a webhook may receive
 FOR_WEBHOOKS: Final = tuple(row.id for row in _ROWS if row.id != TEST and not row.for_owners)
 
 
 def sentence_of(event: str, *, registry: str, subject: str) -> str:
-    """The event's own sentence. Raises KeyError for an event that the table doesn't have."""
+    """The sentence of an event type. Raises KeyError for an unknown type."""
     return EVENTS[event].sentence.format(subject=subject or "the registry", registry=registry or "the registry")

@@ -1,8 +1,8 @@
-"""What background tasks log: the end of each one's last run is kept, so that people read it without a shell.
+"""The logs of background tasks: the end of each task's last run is stored, so that people can read it without a shell.
 
-A worker listens to its own tasks; web processes and commands don't. What could be a secret is masked before it is kept,
-and of an exception only its type is, as its text may hold what somebody sent. What can't be written is logged and no
-more: a task never fails because its log can't be kept.
+A worker records its own tasks; web processes and commands don't. Possible secrets are masked before they are stored, and
+only the type of an exception is stored, since its text may contain user data. If a log can't be written, that is only
+logged: a task never fails because of its log.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 MOST_LINES: Final = 200
 LONGEST_LINE: Final = 400
 KEPT: Final = timedelta(days=14)
-#: a task that ran well, said nothing and was noted less than this ago isn't noted again: some run every few seconds
+#: a task that succeeded without any output isn't stored again within this time: some run every few seconds
 QUIET_SECONDS: Final = 30.0
-#: what they log of a task is its beginning and end, and the whole of an exception
+#: they log the start and end of each task, and whole exceptions
 NOT_OURS: Final = ("celery.", "kombu.")
 MASK: Final = "…"
 _SECRET: Final = re.compile(
@@ -44,61 +44,61 @@ _SECRET: Final = re.compile(
 
 @dataclass
 class _Run:
-    """A task under way, with the last lines that it logged."""
+    """A running task, with the last lines that it logged."""
 
     task: str
     key: str
     started_at: datetime
     began: float
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
-    said: int = 0
+    line_count: int = 0
 
 
-class _Here(threading.local):
+class _CurrentRun(threading.local):
     """The run of this thread."""
 
     run: _Run | None = None
 
 
-_here = _Here()
+_here = _CurrentRun()
 _noted: dict[tuple[str, str], tuple[str, float]] = {}
 
 
 class TailHandler(logging.Handler):
-    """Keeps what is logged while a task runs, in the thread that runs it."""
+    """Stores what is logged while a task runs, in the thread that runs it."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the line, masked; whatever a line has wrong with it is no matter of the task."""
+        """Store the line, masked; an invalid line never fails the task."""
         run = _here.run
         if run is None or record.name.startswith(NOT_OURS):
             return
         try:
             run.lines.append(line_of(record))
-            run.said += 1
+            run.line_count += 1
         except (TypeError, ValueError, KeyError):  # a message whose values don't fit it
             self.handleError(record)
 
 
 def line_of(record: logging.LogRecord) -> str:
-    """A record as one line: when, how grave, by whom, what; of an exception its type alone."""
+    """A record as one line: time, level, logger and message; for an exception only its type."""
     at = datetime.fromtimestamp(record.created, tz=timezone.get_default_timezone())
     error = f" ({record.exc_info[0].__name__})" if record.exc_info and record.exc_info[0] else ""
-    said = masked(f"{at:%H:%M:%S} {record.levelname} {record.name}: {record.getMessage()}{error}")
-    return storable(" ".join(said.split()), LONGEST_LINE)
+    line = masked(f"{at:%H:%M:%S} {record.levelname} {record.name}: {record.getMessage()}{error}")
+    return storable(" ".join(line.split()), LONGEST_LINE)
 
 
 def masked(text: str) -> str:
-    """The text without what looks like a password, a key or a token, and without our own."""
-    for known in (settings.SECRET_KEY, settings.EMAIL_HOST_PASSWORD):
-        if known:
-            text = text.replace(known, MASK)
-    return _SECRET.sub(lambda found: f"{next((part for part in found.groups() if part), '')}{MASK}", text)
+    """The text without anything like a password, key or token, and without our own secrets."""
+    for secret in (settings.SECRET_KEY, settings.EMAIL_HOST_PASSWORD):
+        if secret:
+            text = text.replace(secret, MASK)
+    return _SECRET.sub(lambda match: f"{next((part for part in match.groups() if part), '')}{MASK}", text)
 
 
 def listen() -> None:
-    """From now on keep what this process's tasks log; a worker says this once, before it takes tasks."""
+    """Start storing what this process's tasks log; a worker calls this once, before it takes tasks."""
     logging.getLogger().addHandler(TailHandler(level=logging.INFO))
-    # Celery sets the root logger's level to its own, WARNING; ours log as the settings say
+    # Celery sets the root logger's level to WARNING; ours use the level of the settings
     logging.getLogger("registry").setLevel(settings.LOG_LEVEL)
     signals.task_prerun.connect(_begin, weak=False, dispatch_uid="job_log_begin")
     signals.task_postrun.connect(_end, weak=False, dispatch_uid="job_log_end")
@@ -118,7 +118,7 @@ def _end(state: str = "", retval: Any = None, **_: Any) -> None:
     ended = JobRun.FAILED if failed else JobRun.DONE
     last = _noted.get((run.task, run.key))
     now = time.monotonic()
-    if last and last[0] == ended == JobRun.DONE and not run.said and now - last[1] < QUIET_SECONDS:
+    if last and last[0] == ended == JobRun.DONE and not run.line_count and now - last[1] < QUIET_SECONDS:
         return
     try:
         _keep(run, ended, error)
@@ -131,7 +131,7 @@ def _end(state: str = "", retval: Any = None, **_: Any) -> None:
 
 
 def _keep(run: _Run, state: str, error: str) -> None:
-    """Write the run over the one of before. One that said nothing leaves the lines of the last that did."""
+    """Store the run in place of the previous one. A run without output keeps the lines of the last one with output."""
     values: dict[str, Any] = {
         "state": state,
         "started_at": run.started_at,
@@ -139,13 +139,13 @@ def _keep(run: _Run, state: str, error: str) -> None:
         "seconds": round(time.monotonic() - run.began, 3),
         "error": storable(error, 500),
     }
-    if run.said:
-        values |= {"lines": list(run.lines), "left_out": run.said - len(run.lines)}
+    if run.line_count:
+        values |= {"lines": list(run.lines), "left_out": run.line_count - len(run.lines)}
     JobRun.objects.update_or_create(task=run.task, key=run.key, defaults=values)
 
 
 def prune() -> None:
-    """Remove runs that are old."""
+    """Delete old runs."""
     JobRun.objects.filter(started_at__lt=timezone.now() - KEPT).delete()
 
 

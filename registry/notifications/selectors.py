@@ -1,4 +1,4 @@
-"""Inboxes, subscriptions, webhooks and their deliveries, for pages and programs."""
+"""Inboxes, subscriptions, webhooks and their deliveries, for pages and the API."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Prefetch
+from django.db.models import OuterRef, Prefetch, Subquery
 
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, NotSignedIn
 from registry.notifications.events import EVENTS
-from registry.notifications.models import Attempt, Delivery, InboxEntry, Notice, Subscription, Webhook
+from registry.notifications.models import (
+    FAILED,
+    QUEUED,
+    SENDING,
+    Attempt,
+    Delivery,
+    InboxEntry,
+    Notice,
+    Subscription,
+    Webhook,
+)
 
 PAGE: Final = 50
 
@@ -45,7 +55,7 @@ class SubscriptionInfo:
 
 @dataclass(frozen=True)
 class WebhookInfo:
-    """A webhook. Its key stands nowhere."""
+    """A webhook, without its key."""
 
     id: str
     name: str
@@ -65,7 +75,7 @@ class WebhookInfo:
 
 @dataclass(frozen=True)
 class AttemptInfo:
-    """One try: an HTTP status or what went wrong, and how the answer began."""
+    """One attempt: the HTTP status or the error, and the start of the response."""
 
     at: datetime
     status: int | None
@@ -76,7 +86,7 @@ class AttemptInfo:
 
 @dataclass(frozen=True)
 class DeliveryInfo:
-    """A message on its way; `next_attempt_at` counts while it is queued."""
+    """A delivery; `next_attempt_at` is set while it is queued."""
 
     id: int
     message_id: str
@@ -91,21 +101,21 @@ class DeliveryInfo:
 
 
 def person_of(actor: Actor) -> int:
-    """The number of the person who acts. Raises NotSignedIn."""
+    """The actor's user id. Raises NotSignedIn."""
     if actor.user_id is None:
         raise NotSignedIn("An inbox belongs to a person: sign in.")
     return actor.user_id
 
 
 def count_unread(user_id: int) -> int:
-    """How many notices a person hasn't read."""
+    """The number of a person's unread notices."""
     return InboxEntry.objects.filter(user=user_id, read_at=None).count()
 
 
 def list_entries(
     actor: Actor, *, unread: bool = False, before: int | None = None, limit: int = PAGE
 ) -> list[EntryInfo]:
-    """A person's notices, newest first; `before` is the number of an entry. What they may no longer read is left out.
+    """A person's notices, newest first; `before` is the number of an entry. Texts that they may no longer read are hidden.
 
     Raises NotSignedIn.
     """
@@ -114,11 +124,11 @@ def list_entries(
         rows = rows.filter(read_at=None)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    return [_hidden_or_shown(row, actor) for row in rows[:limit]]
+    return [_entry_info(row, actor) for row in rows[:limit]]
 
 
-def _hidden_or_shown(row: InboxEntry, actor: Actor) -> EntryInfo:
-    """The entry; without its words where the right to read them was taken away since."""
+def _entry_info(row: InboxEntry, actor: Actor) -> EntryInfo:
+    """The entry; without its text if the person may no longer read it."""
     notice: Notice = row.notice
     shown = may(actor, "schema.read", registry=notice.registry, subject=notice.subject)
     return EntryInfo(
@@ -135,7 +145,7 @@ def _hidden_or_shown(row: InboxEntry, actor: Actor) -> EntryInfo:
 
 
 def title_of(event: str) -> str:
-    """The event's title; its id where a later release has dropped it."""
+    """The title of an event type; its id if a later release has removed the type."""
     return EVENTS[event].title if event in EVENTS else event
 
 
@@ -155,12 +165,12 @@ def list_subscriptions(actor: Actor) -> list[SubscriptionInfo]:
 
 
 def may_see_all(actor: Actor) -> bool:
-    """Whether somebody sees the webhooks of others too."""
+    """Whether the actor sees other people's webhooks too."""
     return may(actor, "registry.manage")
 
 
 def webhook_row(actor: Actor, public_id: str) -> Webhook:
-    """The webhook if it is the actor's own, or they see all. Raises NotFound (also for others' webhooks), NotSignedIn."""
+    """The webhook, if it is the actor's own or they see all. Raises NotFound (also for others' webhooks), NotSignedIn."""
     user_id = person_of(actor)
     row = Webhook.objects.select_related("owner").filter(public_id=public_id).first()
     if row is None or (row.owner_id != user_id and not may_see_all(actor)):
@@ -169,7 +179,7 @@ def webhook_row(actor: Actor, public_id: str) -> Webhook:
 
 
 def list_webhooks(actor: Actor) -> list[WebhookInfo]:
-    """The actor's own webhooks, or all of them for who manages registries. Raises NotSignedIn."""
+    """The actor's own webhooks, or all with the right to manage registries. Raises NotSignedIn."""
     user_id = person_of(actor)
     rows = Webhook.objects.select_related("owner")
     return [webhook_info(row) for row in (rows if may_see_all(actor) else rows.filter(owner=user_id))]
@@ -193,7 +203,7 @@ def list_deliveries(
 
 
 def webhook_info(row: Webhook) -> WebhookInfo:
-    """The row as it is shown."""
+    """The info of a webhook's row."""
     return WebhookInfo(
         id=row.public_id,
         name=row.name,
@@ -230,8 +240,51 @@ def _delivery_info(row: Delivery) -> DeliveryInfo:
 
 
 def event_rows() -> list[dict[str, Any]]:
-    """The table of events, for programs."""
+    """The event types, for the API."""
     return [
         {"id": row.id, "title": row.title, "told_without_subscription": row.concerns, "told_to_owners": row.for_owners}
         for row in EVENTS.values()
     ]
+
+
+@dataclass(frozen=True)
+class DeliveryUnderWay:
+    """A delivery, its webhook and the error of its last attempt; `next_attempt_at` is set while it is queued."""
+
+    id: int
+    webhook: str
+    webhook_name: str
+    event: str
+    state: str
+    attempts: int
+    created_at: datetime
+    next_attempt_at: datetime | None
+    error: str
+
+
+def deliveries_under_way(actor: Actor, *, limit: int) -> list[DeliveryUnderWay]:
+    """Queued and running deliveries, then failed ones, newest first; none if nobody is signed in. Two queries."""
+    if actor.user_id is None:
+        return []
+    rows = Delivery.objects.select_related("webhook", "notice").order_by("-id")
+    if not may_see_all(actor):
+        rows = rows.filter(webhook__owner_id=actor.user_id)
+    tries = Attempt.objects.filter(delivery=OuterRef("pk")).order_by("-id")
+    rows = rows.annotate(last_error=Subquery(tries.values("error")[:1]))
+    waiting = rows.filter(state__in=(QUEUED, SENDING))[:limit]
+    failed = rows.filter(state=FAILED)[:limit]
+    return [_info(row) for row in (*waiting, *failed)]
+
+
+def _info(row: Delivery) -> DeliveryUnderWay:
+    return DeliveryUnderWay(
+        id=row.pk,
+        webhook=row.webhook.public_id,
+        webhook_name=row.webhook.name,
+        event=row.notice.event,
+        state=row.state,
+        attempts=row.attempts,
+        created_at=row.created_at,
+        next_attempt_at=row.next_attempt_at if row.state == QUEUED else None,
+        error=getattr(row, "last_error", None) or "",
+    )

@@ -1,4 +1,7 @@
-"""Telling whom it concerns, in the transaction of the change. Deliveries leave after the commit."""
+"""Notifying people and webhooks in the transaction of the change, and what people do with their inbox and subscriptions.
+
+Deliveries leave after the commit.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,22 @@ from django.db.models import Q
 from django.utils import timezone
 
 from registry.access.models import GroupGrant, RoleGrant
-from registry.access.roles import ACTIONS, Actor, Grant
-from registry.notifications.concerned import (
-    Happening,
-    Narrow,
+from registry.access.permission_filters import checked_pattern
+from registry.access.roles import ACTIONS, Actor, Grant, require
+from registry.audit.context import record
+from registry.errors import InvalidInput, NotFound
+from registry.notifications.events import ANY, EVENTS, SUBSCRIBABLE, sentence_of
+from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
+from registry.notifications.recipients import (
+    Event,
     Receiver,
-    Wish,
+    RestrictedText,
+    SubscriptionRule,
     is_in_sight,
     people_concerned,
     webhooks_concerned,
 )
-from registry.notifications.events import ANY, EVENTS, sentence_of
-from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
+from registry.notifications.selectors import person_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,21 +62,21 @@ def notify(
     data: Mapping[str, Any] | None = None,
     by: int | None = None,
 ) -> int:
-    """Tell of one change; see `notify_many`. `text` empty: the event's own sentence."""
-    return notify_many([Happening(event, registry, subject, text=text, url=url, to=tuple(to), data=data or {}, by=by)])
+    """Notify about one event; see `notify_many`. An empty `text` means the type's own sentence."""
+    return notify_many([Event(event, registry, subject, text=text, url=url, to=tuple(to), data=data or {}, by=by)])
 
 
-def notify_many(happenings: Sequence[Happening]) -> int:
-    """Write inbox entries and deliveries for all whom changes concern; gives how many entries and deliveries.
+def notify_many(events: Sequence[Event]) -> int:
+    """Write inbox entries and deliveries for all recipients of events; returns how many entries and deliveries.
 
-    At most seven queries to read and three to write, however many happenings and people (in batches of 2000 rows); one
-    where nobody is named, concerned by role, or subscribes.
-    What the database refuses is logged and undone to a savepoint: no change fails because nobody could be told.
-    Raises KeyError for an event that the table doesn't have, TransactionManagementError outside a transaction.
+    At most seven queries to read and three to write, however many events and people (in batches of 2000 rows); one if
+    nobody is named, concerned by role, or subscribes.
+    A database error is logged and rolled back to a savepoint: no change fails because of its notifications.
+    Raises KeyError for an unknown event type, TransactionManagementError outside a transaction.
     """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("notify(…) works only inside a transaction")
-    whole = [_cleaned(happening) for happening in happenings]
+    whole = [_cleaned(event) for event in events]
     if not whole or not _is_anybody_there(whole):
         return 0
     try:
@@ -77,69 +84,69 @@ def notify_many(happenings: Sequence[Happening]) -> int:
             entries, deliveries = _write(whole)
     except DatabaseError:
         if connection.needs_rollback:
-            raise  # not even the savepoint is there any more: the change is lost, whoever made it must know
-        logger.exception("%d notices could not be written, the first of %s", len(whole), whole[0].event)
+            raise  # even the savepoint is lost, and so is the change, which its author must know
+        logger.exception("%d notices could not be written, the first of %s", len(whole), whole[0].type)
         return 0
     if deliveries:
         wake_deliveries()
     return entries + deliveries
 
 
-def _is_anybody_there(happenings: Sequence[Happening]) -> bool:
-    """Whether anybody may have to be told: registrations ask this each time, and mostly nobody subscribes.
+def _is_anybody_there(events: Sequence[Event]) -> bool:
+    """Whether there may be any recipients: registrations check this each time, and mostly nobody subscribes.
 
-    Not inside the savepoint, which would cost more than the question.
+    Outside the savepoint, which would cost more than the query.
     """
-    if any(happening.to or happening.owners or EVENTS[happening.event].concerns for happening in happenings):
+    if any(event.to or event.owners or EVENTS[event.type].concerns for event in events):
         return True
-    events = sorted({happening.event for happening in happenings} | {ANY})
+    type_ids = sorted({event.type for event in events} | {ANY})
     with connection.cursor() as cursor:
-        cursor.execute(ANYBODY, [events])
-        (found,) = cursor.fetchone()
-    return bool(found)
+        cursor.execute(ANYBODY, [type_ids])
+        (exists,) = cursor.fetchone()
+    return bool(exists)
 
 
 def wake_deliveries() -> None:
-    """Have what is queued delivered once this transaction is committed; beat does it where the message is lost."""
+    """Deliver what is queued once this transaction is committed; beat does it if the message is lost."""
     transaction.on_commit(lambda: current_app.send_task(SWEEP, retry=False), robust=True)
 
 
-def _write(happenings: Sequence[Happening]) -> tuple[int, int]:
-    """Rows of all of it; gives how many inbox entries and deliveries."""
-    events = {happening.event for happening in happenings}
-    wishes = [
-        Wish(row.user_id, row.event, row.registry_pattern, row.subject_pattern, row.wanted)
-        for row in Subscription.objects.filter(event__in=[*events, ANY])
+def _write(events: Sequence[Event]) -> tuple[int, int]:
+    """Write the rows; returns how many inbox entries and deliveries."""
+    type_ids = {event.type for event in events}
+    rules = [
+        SubscriptionRule(row.user_id, row.event, row.registry_pattern, row.subject_pattern, row.wanted)
+        for row in Subscription.objects.filter(event__in=[*type_ids, ANY])
     ]
     receivers = [
         Receiver(row.pk, row.owner_id, row.events, row.registry_pattern, row.subject_pattern)
         for row in Webhook.objects.filter(active=True)
     ]
-    named = {number for happening in happenings for number in (*happening.to, *happening.owners)}
-    people = _people(events, named | {wish.user_id for wish in wishes} | {item.owner_id for item in receivers})
-    told = [
-        (happening, people_concerned(happening, wishes, people), webhooks_concerned(happening, receivers, people))
-        for happening in happenings
+    named = {number for event in events for number in (*event.to, *event.owners)}
+    people = _people(type_ids, named | {rule.user_id for rule in rules} | {item.owner_id for item in receivers})
+    recipients = [
+        (event, people_concerned(event, rules, people), webhooks_concerned(event, receivers, people))
+        for event in events
     ]
     owners = {receiver.id: receiver.owner_id for receiver in receivers}
-    told = [part for whole in told for part in _by_sight(*whole, owners, people)]
-    users_there = _held(KEEP_USERS, {number for _, users, _ in told for number in users})
-    webhooks_there = _held(KEEP_WEBHOOKS, {number for _, _, numbers in told for number in numbers})
-    told = [
-        (happening, [u for u in users if u in users_there], [w for w in numbers if w in webhooks_there])
-        for happening, users, numbers in told
+    recipients = [part for whole in recipients for part in _by_permission(*whole, owners, people)]
+    users_there = _locked_rows(KEEP_USERS, {number for _, users, _ in recipients for number in users})
+    webhooks_there = _locked_rows(KEEP_WEBHOOKS, {number for _, _, numbers in recipients for number in numbers})
+    recipients = [
+        (event, [u for u in users if u in users_there], [w for w in numbers if w in webhooks_there])
+        for event, users, numbers in recipients
     ]
-    told = [item for item in told if item[1] or item[2]]
-    notices = Notice.objects.bulk_create([_notice(happening) for happening, _, _ in told], batch_size=BATCH)
+    recipients = [item for item in recipients if item[1] or item[2]]
+    notices = Notice.objects.bulk_create([_notice(event) for event, _, _ in recipients], batch_size=BATCH)
     now = timezone.now()
     entries = [
         InboxEntry(user_id=user, notice=notice)
-        for notice, (_, users, _) in zip(notices, told, strict=True)
+        for notice, (_, users, _) in zip(notices, recipients, strict=True)
         for user in users
     ]
     deliveries = [
         Delivery(webhook_id=number, notice=notice, next_attempt_at=now)
-        for notice, (_, _, numbers) in zip(notices, told, strict=True)
+        for notice, (_, _, numbers) in zip(notices, recipients, strict=True)
         for number in numbers
     ]
     InboxEntry.objects.bulk_create(entries, batch_size=BATCH)
@@ -147,25 +154,25 @@ def _write(happenings: Sequence[Happening]) -> tuple[int, int]:
     return len(entries), len(deliveries)
 
 
-def _by_sight(
-    happening: Happening, users: list[int], webhooks: list[int], owners: Mapping[int, int], people: Mapping[int, Actor]
-) -> list[tuple[Happening, list[int], list[int]]]:
-    """Whom to tell of it as it is, and whom in the words for those who may not read all of the registry."""
-    if happening.narrow is None:
-        return [(happening, users, webhooks)]
+def _by_permission(
+    event: Event, users: list[int], webhooks: list[int], owners: Mapping[int, int], people: Mapping[int, Actor]
+) -> list[tuple[Event, list[int], list[int]]]:
+    """The recipients of the full text, and those of the text for readers who may not read the whole registry."""
+    if event.narrow is None:
+        return [(event, users, webhooks)]
     named = {*users, *(owners[number] for number in webhooks)}
-    whole = {number for number in named if is_in_sight(people.get(number), happening)}
-    narrow = replace(happening, text=happening.narrow.text, data=happening.narrow.data)
+    whole = {number for number in named if is_in_sight(people.get(number), event)}
+    narrow = replace(event, text=event.narrow.text, data=event.narrow.data)
     return [
-        (happening, [user for user in users if user in whole], [one for one in webhooks if owners[one] in whole]),
+        (event, [user for user in users if user in whole], [one for one in webhooks if owners[one] in whole]),
         (narrow, [user for user in users if user not in whole], [one for one in webhooks if owners[one] not in whole]),
     ]
 
 
-def _held(statement: str, numbers: Collection[int]) -> set[int]:
-    """Those rows that are still there, kept from being deleted until this transaction has ended.
+def _locked_rows(statement: str, numbers: Collection[int]) -> set[int]:
+    """The rows that still exist, locked against deletion until this transaction ends.
 
-    Foreign keys are tested at the commit: a person or webhook that is deleted before it would fail the whole change.
+    Foreign keys are checked at the commit: a person or webhook that is deleted before it would fail the whole change.
     """
     if not numbers:
         return set()
@@ -174,64 +181,64 @@ def _held(statement: str, numbers: Collection[int]) -> set[int]:
         return {number for (number,) in cursor.fetchall()}
 
 
-def _people(events: Iterable[str], numbers: Collection[int]) -> dict[int, Actor]:
-    """Active people who may be concerned, with their grants and those of their groups, in two queries.
+def _people(type_ids: Iterable[str], numbers: Collection[int]) -> dict[int, Actor]:
+    """The active people who may be recipients, with their grants and those of their groups, in two queries.
 
-    Every role may read, so the grants by which an event concerns somebody are enough to read it, too.
+    Every role may read, so the grants by which an event type concerns a person also allow reading it.
     """
-    actions = {EVENTS[event].concerns for event in events} - {""}
+    actions = {EVENTS[type_id].concerns for type_id in type_ids} - {""}
     roles = {role for action in actions for role in ACTIONS[action]}
     own = RoleGrant.objects.filter(Q(user__in=numbers) | Q(role__in=roles), user__is_active=True)
     by_group = GroupGrant.objects.filter(Q(group__user__in=numbers) | Q(role__in=roles), group__user__is_active=True)
     grants: dict[int, list[Grant]] = {}
-    for number, *place in (
+    for number, *scope in (
         *own.values_list("user", *_PLACE),
         *by_group.values_list("group__user", *_PLACE),
     ):
-        grants.setdefault(number, []).append(Grant(*place))
-    return {number: Actor(str(number), "task", number, tuple(found)) for number, found in grants.items()}
+        grants.setdefault(number, []).append(Grant(*scope))
+    return {number: Actor(str(number), "task", number, tuple(own_grants)) for number, own_grants in grants.items()}
 
 
-def _notice(happening: Happening) -> Notice:
+def _notice(event: Event) -> Notice:
     return Notice(
-        event=happening.event,
-        registry=happening.registry,
-        subject=happening.subject,
-        text=happening.text,
-        url=happening.url,
-        data=happening.data,
+        event=event.type,
+        registry=event.registry,
+        subject=event.subject,
+        text=event.text,
+        url=event.url,
+        data=event.data,
     )
 
 
-def _cleaned(happening: Happening) -> Happening:
-    """The happening in what a row can hold: names and texts of others may have any character and any length."""
-    text = happening.text or sentence_of(happening.event, registry=happening.registry, subject=happening.subject)
+def _cleaned(event: Event) -> Event:
+    """The event with values that a row can store: foreign names and texts may have any characters and any length."""
+    text = event.text or sentence_of(event.type, registry=event.registry, subject=event.subject)
     return replace(
-        happening,
-        event=EVENTS[happening.event].id,
-        registry=storable(happening.registry, 255),
-        subject=storable(happening.subject, 1400),
+        event,
+        type=EVENTS[event.type].id,
+        registry=storable(event.registry, 255),
+        subject=storable(event.subject, 1400),
         text=storable(text, MAX_TEXT),
-        url=storable(happening.url, MAX_URL) if is_own_path(happening.url) else "",
-        data=_storable_data(happening.data),
-        narrow=happening.narrow
-        and Narrow(storable(happening.narrow.text, MAX_TEXT), _storable_data(happening.narrow.data)),
+        url=storable(event.url, MAX_URL) if is_own_path(event.url) else "",
+        data=_storable_data(event.data),
+        narrow=event.narrow
+        and RestrictedText(storable(event.narrow.text, MAX_TEXT), _storable_data(event.narrow.data)),
     )
 
 
 def is_own_path(url: str) -> bool:
-    """Whether it is an address on this site: it starts at its root, and browsers can't read it as another host's."""
+    """Whether it is a path on this site that browsers can't interpret as another host."""
     return url.startswith("/") and url[1:2] not in ("/", "\\") and len(url) <= MAX_URL and url.isprintable()
 
 
 def storable(text: str, longest: int) -> str:
-    """A text that PostgreSQL takes, cut to so many characters."""
+    """The text as PostgreSQL can store it, cut to a number of characters."""
     clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     return clean if len(clean) <= longest else f"{clean[: longest - 1]}…"
 
 
 def _storable_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data as JSON that a row can hold; what is too large or no JSON is left out, and that is said."""
+    """The data as storable JSON; if it is too large or no JSON, a note in its place."""
     try:
         text = json.dumps(dict(data), ensure_ascii=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -243,7 +250,7 @@ def _storable_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storable_json(text: str) -> str:
-    """PostgreSQL's jsonb has neither NUL nor halves of surrogate pairs; texts with either lose just those."""
+    """Remove NUL and lone surrogates, which PostgreSQL's jsonb can't store."""
     if "\\u0000" not in text and "\\ud" not in text:
         return text
     return json.dumps(_clean_values(json.loads(text)))
@@ -257,3 +264,57 @@ def _clean_values(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(name, MAX_DATA): _clean_values(item) for name, item in value.items()}
     return value
+
+
+MAX_SUBSCRIPTIONS: Final = 100  # of one person; each is matched with every event
+
+
+def mark_read(*, by: Actor, entries: Collection[int] | None = None, up_to: int | None = None) -> int:
+    """Mark entries of one's own inbox as read: those given, or (None) all, or all up to a number; returns how many.
+
+    `up_to` is the newest entry that the person saw: later ones stay unread. Numbers of other people's entries are
+    ignored. Raises NotSignedIn.
+    """
+    rows = InboxEntry.objects.filter(user=person_of(by), read_at=None)
+    if entries is not None:
+        rows = rows.filter(pk__in=list(entries))
+    if up_to is not None:
+        rows = rows.filter(pk__lte=up_to)
+    return rows.update(read_at=timezone.now())
+
+
+@transaction.atomic
+def subscribe(
+    *, event: str, registry_pattern: str = "*", subject_pattern: str = "*", wanted: bool = True, by: Actor
+) -> int:
+    """Subscribe to an event type (`*`: all) where both shell patterns match, or opt out; returns the subscription's number.
+
+    The same type and patterns again change `wanted`. Raises InvalidInput, NotSignedIn, NotAllowed.
+    """
+    user_id = person_of(by)
+    registry_pattern, subject_pattern = checked_patterns(registry_pattern, subject_pattern)
+    require(by, "notification.subscribe", registry=registry_pattern, subject=subject_pattern)
+    if event != ANY and event not in SUBSCRIBABLE:
+        raise InvalidInput(f"There is no event {event[:64]!r}; known are *, {', '.join(SUBSCRIBABLE)}.")
+    subscriptions = Subscription.objects.filter(user=user_id)
+    key: dict[str, Any] = {"event": event, "registry_pattern": registry_pattern, "subject_pattern": subject_pattern}
+    if subscriptions.count() >= MAX_SUBSCRIPTIONS and not subscriptions.filter(**key).exists():
+        raise InvalidInput(f"You have {MAX_SUBSCRIPTIONS} subscriptions; remove one, or widen a pattern.")
+    record(by=by, why=f"{'subscribe to' if wanted else 'leave out'} {event} of {registry_pattern}/{subject_pattern}")
+    row, _ = Subscription.objects.update_or_create(user_id=user_id, **key, defaults={"wanted": wanted})
+    return row.pk
+
+
+@transaction.atomic
+def unsubscribe(*, subscription_id: int, by: Actor) -> None:
+    """Remove a subscription of one's own. Raises NotFound (also for others'), NotSignedIn."""
+    row = Subscription.objects.filter(user=person_of(by), pk=subscription_id).first()
+    if row is None:
+        raise NotFound(f"You have no subscription {subscription_id}.")
+    record(by=by, why=f"unsubscribe from {row.event} of {row.registry_pattern}/{row.subject_pattern}")
+    row.delete()
+
+
+def checked_patterns(registry_pattern: str, subject_pattern: str) -> tuple[str, str]:
+    """Both patterns, stripped and validated; empty ones mean all. Raises InvalidInput."""
+    return checked_pattern(registry_pattern, "registry"), checked_pattern(subject_pattern, "subject")

@@ -1,24 +1,65 @@
-"""Making, changing and removing webhooks; their keys; sending again."""
+"""Webhooks: creating, changing and removing them, their keys and signatures, and replaying messages.
+
+Signatures follow the Standard Webhooks specification; keys are derived and never stored. Key: HKDF-SHA256
+(RFC 5869) of the deployment's secret key, with the webhook's public id and the number of the key. Signature: HMAC-SHA256
+over `ID.TIMESTAMP.BODY`, in base64 after `v1,`.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from registry.access.egress import current_policy, parse_connection
 from registry.access.roles import Actor, require
-from registry.audit.services import record
+from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, RemoteUnavailable, WrongState
 from registry.notifications.events import EVENTS, FOR_WEBHOOKS, TEST
-from registry.notifications.inbox import checked_patterns
 from registry.notifications.models import DELIVERED, FAILED, KINDS, QUEUED, SIGNED, Delivery, Notice, Webhook
 from registry.notifications.selectors import person_of, webhook_row
-from registry.notifications.services import wake_deliveries
-from registry.notifications.signing import shown_secret
+from registry.notifications.services import checked_patterns, wake_deliveries
+
+KEY_BYTES: Final = 32
+SALT: Final = b"schemadesk webhook signing"
+PREFIX: Final = "whsec_"
+#: how long messages are also signed with the former key, so that receivers can switch
+OVERLAP: Final = timedelta(hours=24)
+
+
+def key_of(public_id: str, key_version: int) -> bytes:
+    """The 32-byte signing key of a webhook."""
+    info = f"{public_id}\0{key_version}".encode()
+    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=SALT, info=info).derive(settings.SECRET_KEY.encode())
+
+
+def shown_secret(public_id: str, key_version: int) -> str:
+    """The key in the form that its owner sees once: `whsec_` and base64."""
+    return PREFIX + base64.b64encode(key_of(public_id, key_version)).decode()
+
+
+def versions_in_force(key_version: int, rotated_at: datetime | None, now: datetime) -> tuple[int, ...]:
+    """The versions of the keys to sign with: the present one, and the former one for a day after a rotation."""
+    if key_version > 1 and rotated_at is not None and now - rotated_at < OVERLAP:
+        return key_version, key_version - 1
+    return (key_version,)
+
+
+def signature(*, keys: Collection[bytes], message_id: str, timestamp: int, body: bytes) -> str:
+    """The header `webhook-signature`: one signature a key, separated by spaces; `timestamp` in Unix seconds."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return " ".join("v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode("ascii") for key in keys)
+
 
 MAX_NAME: Final = 100
 MAX_WEBHOOKS: Final = 50  # of one person
@@ -43,9 +84,9 @@ def create_webhook(
     subject_pattern: str = "*",
     by: Actor,
 ) -> NewKey:
-    """Make a webhook of one's own; gives its id and its key, "" for one of a chat program. No events: all of them.
+    """Create one's own webhook; returns its id and its key, "" for a chat program. No events means all.
 
-    Raises InvalidInput and AddressRefused for an address that can't be sent to, WrongState for a name that is taken,
+    Raises InvalidInput and AddressRefused for an unusable address, WrongState for a name that is taken,
     NotSignedIn, NotAllowed.
     """
     user_id = person_of(by)
@@ -74,7 +115,7 @@ def _key_of(row: Webhook) -> NewKey:
 
 
 def update_webhook(*, webhook: str, changes: Mapping[str, Any], by: Actor) -> None:
-    """Change name, url, kind, events, patterns or whether it is active. Switched on again, what waits is delivered.
+    """Change name, url, kind, events, patterns or whether it is active. Pending messages are delivered if it is active.
 
     Raises NotFound, InvalidInput, AddressRefused, WrongState, NotSignedIn, NotAllowed.
     """
@@ -111,9 +152,9 @@ def remove_webhook(*, webhook: str, by: Actor) -> None:
 
 
 def rotate_key(*, webhook: str, by: Actor) -> NewKey:
-    """Sign with a new key from now on, and for a day with the former one too; gives the new one, this one time.
+    """Sign with a new key from now on, and for a day with the former one too; returns the new key, only once.
 
-    Raises NotFound, WrongState for a webhook that signs nothing, NotSignedIn, NotAllowed.
+    Raises NotFound, WrongState for a webhook without signatures, NotSignedIn, NotAllowed.
     """
     number = webhook_row(by, webhook)
     _require(by, number.registry_pattern, number.subject_pattern)
@@ -129,7 +170,7 @@ def rotate_key(*, webhook: str, by: Actor) -> NewKey:
 
 
 def send_test(*, webhook: str, by: Actor) -> int:
-    """Queue a test message; gives the delivery's number. Raises NotFound, WrongState, NotSignedIn, NotAllowed."""
+    """Queue a test message; returns the delivery's number. Raises NotFound, WrongState, NotSignedIn, NotAllowed."""
     row = webhook_row(by, webhook)
     _require(by, row.registry_pattern, row.subject_pattern)
     if not row.active:
@@ -142,7 +183,7 @@ def send_test(*, webhook: str, by: Actor) -> int:
 
 
 def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
-    """Deliver a message again, with the same `webhook-id` and a fresh number of attempts.
+    """Deliver a message again, with the same `webhook-id`; the attempts start from zero.
 
     Raises NotFound, WrongState for one that is under way, NotSignedIn, NotAllowed.
     """
@@ -162,26 +203,28 @@ def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
 
 
 def _require(by: Actor, registry_pattern: str, subject_pattern: str) -> None:
-    """The right to manage webhooks there. What its owner may not read isn't sent, whatever the patterns say."""
+    """Require the right to manage webhooks there. What the owner may not read isn't sent, whatever the patterns."""
     require(by, "webhook.manage", registry=registry_pattern, subject=subject_pattern)
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    name = str(given["name"]).strip()
+def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    name = str(fields["name"]).strip()
     if not name or len(name) > MAX_NAME or not name.isprintable():
         raise InvalidInput(f"A webhook's name has 1 to {MAX_NAME} printable characters.")
-    if given["kind"] not in KINDS:
-        raise InvalidInput(f"There is no kind {str(given['kind'])[:40]!r} of webhooks; there are {', '.join(KINDS)}.")
-    events = sorted({str(event) for event in given["events"]})
-    known = FOR_WEBHOOKS
-    unknown = [event for event in events if event not in EVENTS or event not in known]
+    if fields["kind"] not in KINDS:
+        raise InvalidInput(f"There is no kind {str(fields['kind'])[:40]!r} of webhooks; there are {', '.join(KINDS)}.")
+    events = sorted({str(event) for event in fields["events"]})
+    allowed = FOR_WEBHOOKS
+    unknown = [event for event in events if event not in EVENTS or event not in allowed]
     if unknown:
-        raise InvalidInput(f"There is no event {unknown[0][:64]!r}; known are {', '.join(known)}.")
-    registry_pattern, subject_pattern = checked_patterns(str(given["registry_pattern"]), str(given["subject_pattern"]))
+        raise InvalidInput(f"There is no event {unknown[0][:64]!r}; known are {', '.join(allowed)}.")
+    registry_pattern, subject_pattern = checked_patterns(
+        str(fields["registry_pattern"]), str(fields["subject_pattern"])
+    )
     return {
         "name": name,
-        "url": str(given["url"]).strip(),
-        "kind": given["kind"],
+        "url": str(fields["url"]).strip(),
+        "kind": fields["kind"],
         "events": events,
         "registry_pattern": registry_pattern,
         "subject_pattern": subject_pattern,
@@ -189,9 +232,9 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judged_host(url: str) -> str:
-    """The host that an address names, once the egress policy lets us connect to all that it leads to.
+    """The host of an address, if the egress policy allows all addresses that it resolves to.
 
-    It is judged again at each delivery: a name may lead elsewhere by then.
+    Each delivery checks again, because a name may resolve to another address by then.
     """
     connection = parse_connection(url)
     try:

@@ -6,23 +6,30 @@ value of another type are refused with the line they stand on. Offsets count fro
 milliseconds since 1970 in UTC, sizes are bytes.
 """
 
-from registry.observations.kinds import (
-    Observation,
-)
 from registry.observations.lines import (
     FORMAT_VERSION,
     MalformedObservation,
+    Observation,
     decode_observations,
     decode_spec,
     encode_observations,
     encode_spec,
 )
 from registry.observations.specification import (
+    BodyProblem,
+    Bound,
     Bounds,
+    Framing,
+    Hint,
     KafkaConnection,
+    Operation,
     PartitionRange,
     Profile,
+    SaslMechanism,
     ScanSpec,
+    SchemaKind,
+    SecurityProtocol,
+    Side,
     StateScan,
     StateVariableRead,
     TopicRead,
@@ -61,17 +68,6 @@ from registry.observations.topics import (
     TopicTotals,
     UndecodableMessages,
     UnframedMessages,
-)
-from registry.observations.vocabulary import (
-    BodyProblem,
-    Bound,
-    Framing,
-    Hint,
-    Operation,
-    SaslMechanism,
-    SchemaKind,
-    SecurityProtocol,
-    Side,
 )
 
 __all__ = [

@@ -9,8 +9,71 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, Union
 
-from registry.observations.kinds import Observation
 from registry.observations.specification import ScanSpec
+from registry.observations.states import (
+    StateExpiry,
+    StateFieldNulls,
+    StateFieldRange,
+    StateKeys,
+    StateLimit,
+    StateRows,
+    StateSchemaVersion,
+    StateTimers,
+    StateTotals,
+    StateUnreadable,
+)
+from registry.observations.topics import (
+    ChangeEvents,
+    ChangeShape,
+    FieldProfile,
+    FramedMessages,
+    FramedTwice,
+    MessageIndexes,
+    NullMessages,
+    OffsetsExpired,
+    OtherGroups,
+    PartitionRead,
+    Sample,
+    ScanTotals,
+    SchemaNotUsed,
+    TopicLost,
+    TopicRemade,
+    TopicTotals,
+    UndecodableMessages,
+    UnframedMessages,
+)
+
+Observation = (
+    PartitionRead
+    | FramedMessages
+    | FramedTwice
+    | UnframedMessages
+    | NullMessages
+    | UndecodableMessages
+    | MessageIndexes
+    | FieldProfile
+    | ChangeEvents
+    | ChangeShape
+    | Sample
+    | SchemaNotUsed
+    | OtherGroups
+    | OffsetsExpired
+    | TopicRemade
+    | TopicLost
+    | TopicTotals
+    | ScanTotals
+    | StateSchemaVersion
+    | StateLimit
+    | StateRows
+    | StateKeys
+    | StateFieldNulls
+    | StateFieldRange
+    | StateExpiry
+    | StateTimers
+    | StateUnreadable
+    | StateTotals
+)
+
 
 FORMAT_VERSION = 4
 
@@ -83,13 +146,13 @@ def _build(kind: type[Any], plain: Any, where: str) -> Any:
     if not isinstance(plain, dict):
         raise MalformedObservation(f"{where} is {_shown(plain)}, not an object")
     hints = typing.get_type_hints(kind)
-    wanted = {part.name: part for part in fields(kind) if part.name not in _NEVER_WRITTEN}
-    unknown = sorted(set(plain) - set(wanted))
-    missing = sorted(set(wanted) - set(plain))
+    parts = {part.name: part for part in fields(kind) if part.name not in _NEVER_WRITTEN}
+    unknown = sorted(set(plain) - set(parts))
+    missing = sorted(set(parts) - set(plain))
     if unknown or missing:
         problem = f"has no field {missing[0]}" if missing else f"has a field too many: {unknown[0][:80]}"
         raise MalformedObservation(f"{where} {problem}")
-    return kind(**{name: _value(hints[name], plain[name], f"{where}.{name}") for name in wanted})
+    return kind(**{name: _value(hints[name], plain[name], f"{where}.{name}") for name in parts})
 
 
 def _value(hint: Any, plain: Any, where: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from registry.observations.vocabulary import Bound
+from registry.observations.specification import Bound
 
 
 @dataclass(frozen=True)

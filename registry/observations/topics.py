@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from registry.observations.vocabulary import BodyProblem, Bound, Framing, Hint, Operation, Side
+from registry.observations.specification import BodyProblem, Bound, Framing, Hint, Operation, Side
 
 
 @dataclass(frozen=True)

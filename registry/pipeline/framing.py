@@ -1,4 +1,6 @@
-"""Framing, said in Spark's own functions: no row passes through Python.
+"""The framing of messages in Spark's own functions, and how many messages have which, by topic and partition.
+
+No row passes through Python. One Spark job groups all topics of a slice; the slices of a scan are added up.
 
 A key or value says which schema wrote it in one of three places: the first five bytes (a zero byte and the schema id);
 the header `__key_schema_id` or `__value_schema_id` (a byte 1, the GUID's 16 bytes, and for Protobuf the message's
@@ -10,12 +12,26 @@ A header wins over the first bytes, as the established deserializers have it.
 from __future__ import annotations
 
 import uuid
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.connect import functions as f
 
-from registry.observations import Framing, Side
+from registry.observations import (
+    FramedMessages,
+    FramedTwice,
+    Framing,
+    Hint,
+    NullMessages,
+    Observation,
+    OtherGroups,
+    Side,
+    Span,
+    UnframedMessages,
+    WriterSchema,
+)
 
 SIDES: Final[tuple[Side, Side]] = ("key", "value")
 FRAMINGS: Final[tuple[Framing, ...]] = ("id", "guid", "content_type")
@@ -45,7 +61,7 @@ _MARKS: Final = {
 }
 
 
-def with_framing(messages: DataFrame, *kept: str) -> DataFrame:
+def with_framing(messages: DataFrame, *columns: str) -> DataFrame:
     """The columns `kept` of messages with headers, and of each side its class (a name of CLASSES), its raw mark,
     and what follows a GUID in its header: the indexes of a Protobuf message.
     """
@@ -53,12 +69,12 @@ def with_framing(messages: DataFrame, *kept: str) -> DataFrame:
         **{f"{side}_header": _header(f"__{side}_schema_id") for side in SIDES},
         "content_type_header": _header("contentType", "content-type"),
     }
-    found = {f"{side}_guid": f.expr(_guid(f"{side}_header")) for side in SIDES}
-    found["value_content_type"] = f.expr(
+    markers = {f"{side}_guid": f.expr(_guid(f"{side}_header")) for side in SIDES}
+    markers["value_content_type"] = f.expr(
         "nullif(CASE WHEN content_type_header IS NOT NULL THEN "
         f"regexp_extract(CAST(content_type_header AS STRING), '{_CONTENT_TYPE}', 1) END, '')"
     )
-    found["key_content_type"] = f.lit(None).cast("string")
+    markers["key_content_type"] = f.lit(None).cast("string")
     sides = {
         name: column
         for side in SIDES
@@ -68,7 +84,7 @@ def with_framing(messages: DataFrame, *kept: str) -> DataFrame:
             (f"{side}_indexes", f.expr(f"substring({side}_guid, 18)")),
         )
     }
-    return messages.withColumns(headers).withColumns(found).withColumns(sides).select(*kept, *sides)
+    return messages.withColumns(headers).withColumns(markers).withColumns(sides).select(*columns, *sides)
 
 
 def body(side: Side) -> str:
@@ -120,8 +136,8 @@ def as_framing(name: str) -> Framing | None:
 
 def _header(*names: str) -> Column:
     """The first header of one of these names; null where there is none."""
-    found = ", ".join(_HEADER.format(name) for name in names)
-    return f.expr(f"CASE WHEN headers IS NOT NULL THEN coalesce({found}) END")
+    candidates = ", ".join(_HEADER.format(name) for name in names)
+    return f.expr(f"CASE WHEN headers IS NOT NULL THEN coalesce({candidates}) END")
 
 
 def _guid(header: str) -> str:
@@ -139,3 +155,209 @@ def _mark(side: Side) -> Column:
     ]
     whens.append(f"WHEN {dict(CLASSES)['id']} THEN {_MARKS['id']}")
     return f.expr(f"CASE {' '.join(whens)} END".format(side))
+
+
+GROUPED = ("topic", "partition", *(f"{side}_{part}" for side in SIDES for part in ("class", "mark", "inner")))
+_FRAMED = f"IN ({', '.join(repr(name) for name in FRAMINGS)})"
+#: hours that are counted of a group, the newest; what a producer writes as a time may be anything
+MOST_HOURS: Final = 24
+_HOUR = "greatest(0, unix_millis(timestamp)) DIV 3600000"
+SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
+
+
+def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_groups: int) -> DataFrame:
+    """Messages counted by partition and by class and mark of both sides.
+
+    At most `max_groups` groups keep their marks, those of known schemas and the largest first; the others of a
+    partition become one row with `folded`, so that foreign bytes that look like ids can't make millions of rows.
+    """
+    marks = marks_of(writers)
+    columns = ("topic", "partition", "offset", "timestamp", "size", *SIDES)
+    framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *columns)
+    inner = {f"{side}_inner": f.expr(_inner(side, marks.get("id", []))) for side in SIDES}
+    framed = framed.withColumns(inner).select(*GROUPED, "offset", "timestamp", "size")
+    groups = _with_hours(framed)
+    is_known = " AND ".join(_known(side, marks) for side in SIDES)
+    order = f"ORDER BY ({is_known}) DESC, messages DESC"
+    ranked = groups.withColumn("folded", f.expr(f"row_number() OVER ({order}) > {int(max_groups)}"))
+    whole = [f.expr(f"CASE WHEN NOT folded THEN {name} END").alias(name) for name in GROUPED[2:]]
+    return ranked.groupBy("topic", "partition", "folded", *whole).agg(
+        f.count("*").alias("groups"),
+        *_together(),
+        f.expr("first(hours) FILTER (WHERE NOT folded)").alias("hours"),
+    )
+
+
+def _with_hours(framed: DataFrame) -> DataFrame:
+    """The groups, each with its messages by hour: the newest hours alone, which are counted whole."""
+    by_hour = framed.groupBy(*GROUPED, f.expr(_HOUR).alias("hour")).agg(
+        f.count("*").alias("messages"),
+        f.sum("size").alias("bytes"),
+        f.min("offset").alias("first_offset"),
+        f.max("offset").alias("last_offset"),
+        f.expr("unix_millis(min(timestamp))").alias("first_time"),
+        f.expr("unix_millis(max(timestamp))").alias("last_time"),
+    )
+    newest = f"slice(sort_array(collect_list(struct(hour, messages)), false), 1, {MOST_HOURS})"
+    return by_hour.groupBy(*GROUPED).agg(
+        *_together(),
+        f.expr(newest).alias("hours"),
+    )
+
+
+def _together() -> list[Column]:
+    """What groups have together that become one."""
+    return [
+        f.sum("messages").alias("messages"),
+        f.sum("bytes").alias("bytes"),
+        f.min("first_offset").alias("first_offset"),
+        f.max("last_offset").alias("last_offset"),
+        f.min("first_time").alias("first_time"),
+        f.max("last_time").alias("last_time"),
+    ]
+
+
+def marks_of(writers: Iterable[WriterSchema]) -> dict[Framing, list[bytes]]:
+    """The raw marks of the writers, by framing."""
+    marks: dict[Framing, list[bytes]] = {}
+    for writer in writers:
+        marks.setdefault(writer.framing, []).append(raw_mark(writer.framing, writer.mark))
+    return marks
+
+
+def _inner(side: Side, ids: Iterable[bytes]) -> str:
+    """The known schema id that the bytes begin with although a header has a GUID: they were framed twice."""
+    listed = ", ".join(binary(raw) for raw in sorted(set(ids)))
+    if not listed:
+        return "CAST(NULL AS BINARY)"
+    framed = f"{side}_class = 'guid' AND substring({side}, 1, 1) = X'00' AND substring({side}, 2, 4) IN ({listed})"
+    return f"CASE WHEN {framed} THEN substring({side}, 2, 4) END"
+
+
+def _known(side: Side, marks: dict[Framing, list[bytes]]) -> str:
+    return f"({side}_class NOT {_FRAMED} OR {is_one_of(side, marks)})"
+
+
+# topic, partition, side, class, mark ("" for unframed bytes)
+GroupKey = tuple[str, int, Side, str, str]
+
+
+@dataclass
+class Tally:
+    """The groups found so far; what lies beyond the bound of groups is folded into one a partition."""
+
+    groups: dict[GroupKey, Span] = field(default_factory=dict)
+    # hour since 1970 → messages, of each group the newest hours
+    hours: dict[GroupKey, dict[int, int]] = field(default_factory=dict)
+    folded: dict[tuple[str, int], tuple[int, Span]] = field(default_factory=dict)
+    # topic, partition, side, GUID, schema id
+    twice: dict[tuple[str, int, Side, str, int], Span] = field(default_factory=dict)
+    partitions: dict[tuple[str, int], int] = field(default_factory=dict)
+    messages: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all keys and values counted."""
+        return sum(self.bytes.values())
+
+    def add(self, row: Any) -> None:
+        """Count one row of the grouping: for its partition, and for both of its sides."""
+        partition, span = (row.topic, row.partition), span_of(row)
+        self.partitions[partition] = self.partitions.get(partition, 0) + span.messages
+        self.messages[row.topic] = self.messages.get(row.topic, 0) + span.messages
+        self.bytes[row.topic] = self.bytes.get(row.topic, 0) + span.bytes
+        if row.folded:
+            groups, before = self.folded.get(partition, (0, None))
+            self.folded[partition] = (groups + row.groups, joined(before, span))
+            return
+        for key in keys_of(row):
+            self.groups[key] = joined(self.groups.get(key), span)
+            self.hours[key] = newest_hours(self.hours.get(key, {}), row.hours or ())
+            inner = row[f"{key[2]}_inner"]
+            if inner is not None:
+                twice = (*partition, key[2], key[4], int.from_bytes(inner, "big"))
+                self.twice[twice] = joined(self.twice.get(twice), span)
+
+    def forget(self, topic: str) -> None:
+        """Drop what was counted of a topic that was lost."""
+        self.groups = {key: span for key, span in self.groups.items() if key[0] != topic}
+        self.hours = {key: hours for key, hours in self.hours.items() if key[0] != topic}
+        self.twice = {key: span for key, span in self.twice.items() if key[0] != topic}
+        self.folded = {partition: some for partition, some in self.folded.items() if partition[0] != topic}
+        self.partitions = {partition: count for partition, count in self.partitions.items() if partition[0] != topic}
+        self.messages.pop(topic, None)
+        self.bytes.pop(topic, None)
+
+    def fold_beyond(self, most: int, marks: frozenset[tuple[str, str]]) -> None:
+        """Keep `most` groups, those with a known mark and the largest first.
+
+        What slices found apart may be more together than each was allowed.
+        """
+        ranked = sorted(self.groups.items(), key=lambda item: (_is_foreign(item[0], marks), -item[1].messages))
+        for key, span in ranked[most:]:
+            partition = key[:2]
+            groups, before = self.folded.get(partition, (0, None))
+            self.folded[partition] = (groups + 1, joined(before, span))
+            del self.groups[key]
+            self.hours.pop(key, None)
+
+    def observations(self) -> Iterator[Observation]:
+        """The groups as observations, sorted."""
+        for (topic, partition, side, kind, mark), span in sorted(self.groups.items()):
+            framing = as_framing(kind)
+            if kind == "null":
+                yield NullMessages(topic, side, partition, span)
+            elif framing is None:
+                yield UnframedMessages(topic, side, partition, cast("Hint", kind), span)
+            else:
+                hours = self.hours.get((topic, partition, side, kind, mark), {})
+                counted = {str(hour): number for hour, number in sorted(hours.items())}
+                yield FramedMessages(topic, side, partition, framing, mark, span, counted)
+        for (topic, partition, side, guid, schema_id), span in sorted(self.twice.items()):
+            yield FramedTwice(topic, side, partition, guid, schema_id, span)
+        for (topic, partition), (groups, span) in sorted(self.folded.items()):
+            yield OtherGroups(topic, partition, groups, span)
+
+
+def keys_of(row: Any) -> Iterator[GroupKey]:
+    """The groups of both sides that a row of the grouping stands for; none for a folded one."""
+    if row.folded:
+        return
+    for side in SIDES:
+        raw, kind = row[f"{side}_mark"], row[f"{side}_class"]
+        yield row.topic, row.partition, side, kind, mark_of(kind, raw) if raw is not None else ""
+
+
+def newest_hours(before: Mapping[int, int], more: Iterable[Any]) -> dict[int, int]:
+    """The hours with those of one more row, the newest alone.
+
+    An hour that a row left out has as many newer ones there: it is left out here too, and what stays is counted whole.
+    """
+    hours = dict(before)
+    for row in more:
+        hours[row.hour] = hours.get(row.hour, 0) + row.messages
+    return dict(sorted(hours.items(), reverse=True)[:MOST_HOURS])
+
+
+def span_of(row: Any) -> Span:
+    """The span in the columns of a row."""
+    return Span(row.messages, row.bytes, row.first_offset, row.last_offset, row.first_time, row.last_time)
+
+
+def joined(one: Span | None, other: Span) -> Span:
+    """Two spans of one partition as one."""
+    if one is None:
+        return other
+    return Span(
+        one.messages + other.messages,
+        one.bytes + other.bytes,
+        min(one.first_offset, other.first_offset),
+        max(one.last_offset, other.last_offset),
+        min(one.first_time, other.first_time),
+        max(one.last_time, other.last_time),
+    )
+
+
+def _is_foreign(key: GroupKey, marks: frozenset[tuple[str, str]]) -> bool:
+    return as_framing(key[3]) is not None and (key[3], key[4]) not in marks

@@ -29,17 +29,14 @@ from registry.observations import (
     TopicScan,
     WriterSchema,
 )
-from registry.pipeline import bare, slices, superset
-from registry.pipeline.bodies import JSON_CLASSES, Marks, Wanted
-from registry.pipeline.control import Control
-from registry.pipeline.decoding import Decoding
-from registry.pipeline.framing import as_framing, raw_mark
-from registry.pipeline.native import CountedBad, CountedField, Group, Mark, counted, profile_query
-from registry.pipeline.profiled import BadBodies, Owner, Profiles, owner_of
-from registry.pipeline.session import first_line
-from registry.pipeline.slices import Piece
-from registry.pipeline.superset import Node, NotMergeable
-from registry.pipeline.tally import joined, keys_of
+from registry.pipeline import avro_schemas, kafka_reader
+from registry.pipeline.avro_schemas import NotMergeable, TypeNode
+from registry.pipeline.body_decoding import JSON_CLASSES, BodySelection, Decoding, Marks
+from registry.pipeline.framing import as_framing, joined, keys_of, raw_mark
+from registry.pipeline.kafka_reader import Piece
+from registry.pipeline.native_profile import CountedBad, CountedField, Mark, ProfileGroup, counted, profile_query
+from registry.pipeline.profile_result import BadBodies, Owner, Profiles, owner_of
+from registry.pipeline.session import Control, first_line
 
 logger = logging.getLogger(__name__)
 
@@ -51,17 +48,17 @@ GROUPS_IN_MEMORY: Final = 2_000
 class Profiled:
     """What one slice gave: facts of the native pass by owner, and the lines of the pass through Python."""
 
-    counted: list[tuple[Group, list[CountedField | CountedBad]]] = field(default_factory=list)
+    counted: list[tuple[ProfileGroup, list[CountedField | CountedBad]]] = field(default_factory=list)
     lines: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _ProfileWriter:
     """A schema to decode with; `tree` where Spark's own functions can."""
 
     kind: SchemaKind
     text: str
-    tree: Node | None = None
+    tree: TypeNode | None = None
 
 
 class Profiler:
@@ -71,40 +68,43 @@ class Profiler:
         self._session, self._spec, self._control = session, spec, control
         self._profiles = Profiles()
         self._asked = spec.profile.fields or spec.profile.changes or spec.profile.samples > 0
-        self._writers: dict[Mark, _Writer] = {}
+        self._writers: dict[Mark, _ProfileWriter] = {}
         # Of a topic's side, the schemas counted natively, in the order in which they were met, and those that can't be.
-        self._native: dict[tuple[str, Side], dict[Mark, Node]] = {}
+        self._native: dict[tuple[str, Side], dict[Mark, TypeNode]] = {}
         self._apart: set[tuple[str, Side, Mark]] = set()
         for writer in spec.writers if self._asked else ():
             try:
                 self._writers[writer.framing, writer.mark] = _writer(writer, changes=spec.profile.changes)
-            except bare.SchemaNotUsable as error:
+            except avro_schemas.SchemaNotUsable as error:
                 self._profiles.unusable[writer.framing, writer.mark] = str(error)
-        known = {(framing, raw_mark(framing, mark)): each for (framing, mark), each in self._writers.items()}
-        texts = {key: (each.kind, each.text) for key, each in known.items()}
+        by_raw = {
+            (framing, raw_mark(framing, mark)): profile_writer
+            for (framing, mark), profile_writer in self._writers.items()
+        }
+        texts = {key: (profile_writer.kind, profile_writer.text) for key, profile_writer in by_raw.items()}
         self._decoding = Decoding(session, spec, control, texts)
 
     def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
         """The profile of a slice, whose groups are `rows`; counts for nothing until it is given to `add`."""
         profiled = Profiled()
-        seen = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._asked else set()
-        groups = self._groups(seen)
+        marks = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._asked else set()
+        groups = self._groups(marks)
         if groups:  # else a grouping of more keys than 128 is sorted, with all of its sketches
             self._session.conf.set("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", str(GROUPS_IN_MEMORY))
         query = profile_query(self._session, self._spec.connection, groups, pieces, self._spec.profile.reveal)
         if query is not None:
-            found = self._control.run("profiling fields", query.collect)
+            counts = self._control.run("profiling fields", query.collect)
             for number, group in enumerate(groups):
-                own = [row for row in found if row["group"] == number]
+                own = [row for row in counts if row["group"] == number]
                 profiled.counted.append((group, list(counted(group, own, self._spec.profile.reveal))))
-        wanted = [self._whole(pieces, seen), self._share(pieces, groups), *_first_bad(profiled, pieces)]
-        profiled.lines = self._decoding.lines(wanted)
+        selections = [self._whole(pieces, marks), self._share(pieces, groups), *_first_bad(profiled, pieces)]
+        profiled.lines = self._decoding.lines(selections)
         return profiled
 
-    def _groups(self, seen: set[tuple[str, Side, str, str]]) -> list[Group]:
+    def _groups(self, groups_met: set[tuple[str, Side, str, str]]) -> list[ProfileGroup]:
         """The groups that are counted natively; a schema stays on the side where it was first put."""
         now: dict[tuple[str, Side], set[Mark]] = {}
-        for topic, side, kind, mark in sorted(seen):
+        for topic, side, kind, mark in sorted(groups_met):
             framing = as_framing(kind)
             writer = self._writers.get((framing, mark)) if framing is not None else None
             if framing is None or writer is None or writer.tree is None:
@@ -112,24 +112,24 @@ class Profiler:
             if (topic, side, (framing, mark)) not in self._apart:
                 now.setdefault((topic, side), set()).add((framing, mark))
                 self._native.setdefault((topic, side), {}).setdefault((framing, mark), writer.tree)
-        found = []
+        groups = []
         for (topic, side), marks in sorted(now.items()):
-            known = self._native[topic, side]
-            reader, kept = superset.common(known)
-            for apart in known.keys() - set(kept):
+            native = self._native[topic, side]
+            reader, readable = avro_schemas.common(native)
+            for apart in native.keys() - set(readable):
                 self._apart.add((topic, side, apart))
-                del known[apart]
-            trees = {mine: known[mine] for mine in sorted(marks & known.keys())}
+                del native[apart]
+            trees = {mine: native[mine] for mine in sorted(marks & native.keys())}
             if reader is not None and trees:
-                found.append(Group(topic, side, reader, trees, {mine: raw_mark(*mine) for mine in trees}))
-        return found
+                groups.append(ProfileGroup(topic, side, reader, trees, {mine: raw_mark(*mine) for mine in trees}))
+        return groups
 
-    def _whole(self, pieces: Sequence[Piece], seen: set[tuple[str, Side, str, str]]) -> Wanted:
+    def _whole(self, pieces: Sequence[Piece], groups_met: set[tuple[str, Side, str, str]]) -> BodySelection:
         """What goes through Python in whole: JSON without a schema, and the schemas that aren't counted natively."""
         marks: Marks = {}
         indexed: dict[Framing, list[bytes]] = {}
         plain: set[tuple[str, Side]] = set()
-        for topic, side, kind, mark in seen:
+        for topic, side, kind, mark in groups_met:
             framing = as_framing(kind)
             if framing is None:
                 plain |= {(topic, side)} if kind in JSON_CLASSES else set()
@@ -142,14 +142,14 @@ class Profiler:
                     indexed.setdefault(framing, []).append(raw)
         topics = {topic for topic, _ in (*marks, *plain)}
         some = tuple(piece for piece in pieces if piece.topic in topics)
-        return Wanted(some, marks, indexed, frozenset(plain))
+        return BodySelection(some, marks, indexed, frozenset(plain))
 
-    def _share(self, pieces: Sequence[Piece], groups: Sequence[Group]) -> Wanted:
+    def _share(self, pieces: Sequence[Piece], groups: Sequence[ProfileGroup]) -> BodySelection:
         """The first messages of the slice, of the schemas that are counted natively."""
         topics = {group.topic for group in groups}
-        some, _ = slices.cut([piece for piece in pieces if piece.topic in topics], SHARE)
+        some, _ = kafka_reader.cut([piece for piece in pieces if piece.topic in topics], SHARE)
         marks: Marks = {(group.topic, group.side): _by_framing(group.raws) for group in groups}
-        return Wanted(tuple(some), marks)
+        return BodySelection(tuple(some), marks)
 
     def add(self, profiled: Profiled) -> None:
         """Count a slice's profile."""
@@ -180,11 +180,11 @@ class Profiler:
         sketches = list(self._profiles.sketches().items())
         if not sketches:
             return {}
-        rows = [(number, bytearray(each)) for number, (_, some) in enumerate(sketches) for each in some]
+        rows = [(number, bytearray(sketch)) for number, (_, some) in enumerate(sketches) for sketch in some]
         try:
             merged = self._session.createDataFrame(rows, "number int, sketch binary").groupBy("number")
             query = merged.agg(f.expr("hll_sketch_estimate(hll_union_agg(sketch))").alias("estimate"))
-            found = self._control.run("counting distinct values", query.collect)
+            estimates = self._control.run("counting distinct values", query.collect)
         except (
             ScanInterrupted,
             SparkUnavailable,
@@ -195,7 +195,7 @@ class Profiler:
                 raise
             logger.warning("distinct values weren't counted: %s", first_line(error))
             return {}
-        return {sketches[row.number][0]: row.estimate for row in found}
+        return {sketches[row.number][0]: row.estimate for row in estimates}
 
     def _is_native(self, owner: Owner) -> bool:
         topic, side, framing, mark = owner
@@ -219,8 +219,8 @@ class Profiler:
 
     def _add_indexes(self, key: list[Any], span: list[int]) -> None:
         topic, side, partition, framing, raw, shown = key
-        place = (owner_of(topic, side, framing, raw), partition, shown)
-        self._profiles.indexes[place] = joined(self._profiles.indexes.get(place), Span(*span))
+        group_key = (owner_of(topic, side, framing, raw), partition, shown)
+        self._profiles.indexes[group_key] = joined(self._profiles.indexes.get(group_key), Span(*span))
 
     def _add_changes(self, key: list[Any], what: dict[str, Any]) -> None:
         span, marks = self._profiles.changes.get(tuple(key), (None, [0] * 6))
@@ -228,8 +228,8 @@ class Profiler:
         self._profiles.changes[tuple(key)] = (joined(span, Span(*what["span"])), added)
 
     def _add_shapes(self, key: list[Any], span: list[int]) -> None:
-        place = cast("tuple[str, Side, int, str]", tuple(key))
-        self._profiles.shapes[place] = joined(self._profiles.shapes.get(place), Span(*span))
+        shape_key = cast("tuple[str, Side, int, str]", tuple(key))
+        self._profiles.shapes[shape_key] = joined(self._profiles.shapes.get(shape_key), Span(*span))
 
     def _add_text(self, digest: str, text: str) -> None:
         self._profiles.texts[digest] = text
@@ -237,43 +237,45 @@ class Profiler:
     def _add_samples(self, key: list[Any], samples: list[list[Any]]) -> None:
         owner = owner_of(*key)
         topic, side, framing, mark = owner
-        kept = self._profiles.samples.setdefault(owner, [])
+        topic_samples = self._profiles.samples.setdefault(owner, [])
         for partition, offset, time, text in samples:
-            kept.append(Sample(topic, side, partition, offset, time, framing, mark, text, self._spec.profile.reveal))
-        kept.sort(key=lambda each: (each.partition, each.offset))
-        del kept[self._spec.profile.samples :]
+            topic_samples.append(
+                Sample(topic, side, partition, offset, time, framing, mark, text, self._spec.profile.reveal)
+            )
+        topic_samples.sort(key=lambda sample: (sample.partition, sample.offset))
+        del topic_samples[self._spec.profile.samples :]
 
     def _add_unusable(self, key: list[str], reason: str) -> None:
         framing, raw = key
-        _, _, known, mark = owner_of("", "value", framing, raw)
-        if known is not None:
-            self._profiles.unusable[known, mark] = reason
+        _, _, known_framing, mark = owner_of("", "value", framing, raw)
+        if known_framing is not None:
+            self._profiles.unusable[known_framing, mark] = reason
 
 
-def _writer(writer: WriterSchema, *, changes: bool) -> _Writer:
+def _writer(writer: WriterSchema, *, changes: bool) -> _ProfileWriter:
     """A schema to decode with; raises SchemaNotUsable. Debezium's envelopes go through Python when they are asked for."""
     if writer.kind != "AVRO":
-        return _Writer(writer.kind, writer.text)
-    schema = bare.bare(writer.text)
+        return _ProfileWriter(writer.kind, writer.text)
+    schema = avro_schemas.bare(writer.text)
     try:
-        tree: Node | None = superset.tree_of(schema)
+        tree: TypeNode | None = avro_schemas.tree_of(schema)
     except NotMergeable:
         tree = None
     if tree is not None and changes and {"op", "source"} <= tree.fields.keys():
         tree = None
-    return _Writer("AVRO", json.dumps(schema), tree)
+    return _ProfileWriter("AVRO", json.dumps(schema), tree)
 
 
 def _by_framing(raws: Mapping[Mark, bytes]) -> dict[Framing, list[bytes]]:
-    found: dict[Framing, list[bytes]] = {}
+    by_framing: dict[Framing, list[bytes]] = {}
     for (framing, _), raw in raws.items():
-        found.setdefault(framing, []).append(raw)
-    return found
+        by_framing.setdefault(framing, []).append(raw)
+    return by_framing
 
 
-def _first_bad(profiled: Profiled, pieces: Sequence[Piece]) -> Iterator[Wanted]:
+def _first_bad(profiled: Profiled, pieces: Sequence[Piece]) -> Iterator[BodySelection]:
     """The first undecodable body of each partition and schema group, for the reason of its failure."""
-    known = {(piece.topic, piece.range.partition): piece for piece in pieces}
+    by_partition = {(piece.topic, piece.range.partition): piece for piece in pieces}
     for group, facts in profiled.counted:
         first: dict[int, int] = {}
         for fact in facts:
@@ -282,7 +284,7 @@ def _first_bad(profiled: Profiled, pieces: Sequence[Piece]) -> Iterator[Wanted]:
         some = [
             replace(piece, range=replace(piece.range, start=offset, end=offset + 1))
             for partition, offset in sorted(first.items())
-            if (piece := known.get((group.topic, partition))) is not None
+            if (piece := by_partition.get((group.topic, partition))) is not None
         ]
         if some:
-            yield Wanted(tuple(some), {(group.topic, group.side): _by_framing(group.raws)})
+            yield BodySelection(tuple(some), {(group.topic, group.side): _by_framing(group.raws)})

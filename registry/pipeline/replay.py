@@ -13,16 +13,14 @@ from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
 
 from registry.errors import BrokerUnavailable, InvalidSource
-from registry.formats.decoding import MAX_BODY
+from registry.formats.message_bodies import MAX_BODY
 from registry.formats.replay_tally import Key, ReplaySchema, ReplayTally, merged
 from registry.observations import Framing, KafkaConnection, Side, TopicRead
-from registry.pipeline import replay_worker, slices
-from registry.pipeline.control import Control, OnProgress
+from registry.pipeline import kafka_reader, replay_worker
 from registry.pipeline.framing import body, raw_mark, with_framing
-from registry.pipeline.lost import broker_error, loss_of
-from registry.pipeline.readers import kafka
+from registry.pipeline.kafka_reader import broker_error, loss_of
 from registry.pipeline.replay_worker import archive_of_engines, counting
-from registry.pipeline.session import USER_ID, close_session, open_session
+from registry.pipeline.session import USER_ID, Control, OnProgress, close_session, open_session
 
 MAX_MESSAGES: Final = 20_000
 #: rows that a worker gets at a time: of bodies of MAX_BODY each at most
@@ -65,14 +63,14 @@ def replay(
     Raises InvalidSource, BrokerUnavailable, SparkUnavailable, and ScanInterrupted at the deadline.
     """
     began = time.monotonic()
-    kafka.check_topics([spec.read])
+    kafka_reader.check_topics([spec.read])
     try:
         _by_raw_mark(spec.writers)
     except ValueError as error:
         raise InvalidSource(f"A writer has a mark that is none: {error}") from error
-    pieces = [piece for piece in slices.pieces([spec.read]) if piece.size]
-    if slices.left(pieces) > MAX_MESSAGES:
-        raise InvalidSource(f"A replay reads at most {MAX_MESSAGES:,} messages, not {slices.left(pieces):,}.")
+    pieces = [piece for piece in kafka_reader.pieces([spec.read]) if piece.size]
+    if kafka_reader.left(pieces) > MAX_MESSAGES:
+        raise InvalidSource(f"A replay reads at most {MAX_MESSAGES:,} messages, not {kafka_reader.left(pieces):,}.")
     if not pieces:
         return Replayed(ReplayTally(), 0.0)
     session = open_session(remote, user_id=USER_ID)
@@ -96,9 +94,9 @@ def _kafka_error(error: PySparkException, spec: TopicReplay) -> Exception | None
     return broker_error(error, spec.connection.bootstrap, [spec.read.topic])
 
 
-def _collect(session: SparkSession, spec: TopicReplay, pieces: list[slices.Piece]) -> list[Any]:
+def _collect(session: SparkSession, spec: TopicReplay, pieces: list[kafka_reader.Piece]) -> list[Any]:
     side = spec.side
-    messages = kafka.read_messages(session, spec.connection, pieces)
+    messages = kafka_reader.read_messages(session, spec.connection, pieces)
     framed = with_framing(messages, "partition", "offset", "headers", side)
     bounded = framed.select(
         "partition",

@@ -26,8 +26,8 @@ def archive_of_engines() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in _SHIPPED:
-            found = root / name
-            for path in [found] if found.is_file() else sorted(found.rglob("*")):
+            source = root / name
+            for path in [source] if source.is_file() else sorted(source.rglob("*")):
                 if path.suffix in _SUFFIXES:
                     archive.write(path, f"registry/{path.relative_to(root)}")
     return buffer.getvalue()
@@ -82,6 +82,6 @@ def provide_engines(archive: bytes) -> None:
         return
     folder = tempfile.mkdtemp(prefix="schemadesk-engines-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with zipfile.ZipFile(io.BytesIO(archive)) as held:
-        held.extractall(folder)
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        zipped.extractall(folder)
     sys.path.insert(0, folder)

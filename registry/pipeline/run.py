@@ -1,16 +1,246 @@
-"""Running one scan."""
+"""Runs one scan: of a checkpoint's state, or of topics, slice by slice, with a grouping and a profile of each slice."""
 
 from __future__ import annotations
 
-from registry.errors import InvalidSource
-from registry.observations import Observation, ScanSpec, TopicScan
-from registry.pipeline import slices
-from registry.pipeline.control import Control, OnProgress
-from registry.pipeline.framing import raw_mark
-from registry.pipeline.readers import kafka
-from registry.pipeline.session import USER_ID, close_session, open_session
-from registry.pipeline.state import scan_state
-from registry.pipeline.topic import nothing_to_read, scan_topics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql.connect.session import SparkSession
+
+from registry.errors import BrokerUnavailable, InvalidSource, ScanInterrupted
+from registry.observations import (
+    Bound,
+    Observation,
+    PartitionRead,
+    ScanSpec,
+    ScanTotals,
+    TopicLost,
+    TopicScan,
+    TopicTotals,
+)
+from registry.pipeline import kafka_reader
+from registry.pipeline.framing import Tally, group_messages, raw_mark
+from registry.pipeline.kafka_reader import Loss, Piece, broker_error, loss_of, lost_topics
+from registry.pipeline.profile import Profiler
+from registry.pipeline.session import USER_ID, Control, OnProgress, close_session, open_session
+from registry.pipeline.state_store import scan_state
+
+MOST_GAPS: Final = 100  # of one partition that are kept
+MOST_TRIES: Final = 3  # of a slice that can't be read though its topics seem to be there
+CLOSING_SECONDS: Final = 30.0  # what slices found is put together though the deadline be over
+
+
+@dataclass
+class _ScanProgress:
+    """How far a scan has come: what is left, what was lost, and the bound that ended it.
+
+    `kept_away` is what isn't read of the topics whose broker is away; `tries` counts how often a slice failed.
+    """
+
+    rest: list[Piece]
+    kept_away: list[Piece] = field(default_factory=list)
+    tries: int = 0
+    done: int = 0
+    rate: float = 0.0
+    bound: Bound | None = None
+    lost: dict[str, Loss] = field(default_factory=dict)
+    gaps: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
+
+    def note_gaps(self, piece: Sequence[Piece], rows: Sequence[Any]) -> None:
+        """Keep which offsets at the beginning of each part of a slice have no message."""
+        first: dict[tuple[str, int], int] = {}
+        for row in rows:
+            partition = (row.topic, row.partition)
+            first[partition] = min(row.first_offset, first.get(partition, row.first_offset))
+        for part in piece:
+            partition = (part.topic, part.range.partition)
+            end = min(first.get(partition, part.range.end), part.range.end)
+            gaps = self.gaps.setdefault(partition, [])
+            if end > part.range.start and len(gaps) < MOST_GAPS:
+                gaps.append((part.range.start, end))
+
+    def lose(self, lost: dict[str, Loss]) -> None:
+        """Read nothing more of these topics."""
+        self.lost |= lost
+        self.kept_away += [piece for piece in self.rest if piece.topic in lost and lost[piece.topic].may_pass]
+        self.rest = [piece for piece in self.rest if piece.topic not in lost]
+
+
+def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Iterator[Observation]:
+    """Observe the messages of the topics' ranges, until they end or a bound is reached.
+
+    A topic that is deleted meanwhile or refused is observed as lost; the others are read without it. Of one whose
+    broker goes away, what was read by then is observed too. Raises
+    InvalidSource, BrokerUnavailable, ScanInterrupted (when not even the first slice was done in time),
+    SparkUnavailable, and what the caller's `on_progress` raised.
+    """
+    started = time.monotonic()
+    kafka_reader.check_topics(spec.topics)
+    pieces = kafka_reader.pieces(spec.topics)
+    tally, profiler = Tally(), Profiler(session, spec, control)
+    reading = _ScanProgress([piece for piece in pieces if piece.size])
+    _read_slices(session, spec, control, reading=reading, tally=tally, profiler=profiler)
+    marks = frozenset((writer.framing, writer.mark) for writer in spec.writers)
+    tally.fold_beyond(spec.bounds.max_groups, marks)
+    control.allow(CLOSING_SECONDS)
+    yield from _read_so_far(pieces, reading, tally)
+    yield from tally.observations()
+    yield from profiler.observations()
+    yield from _totals(spec, reading, tally, round(time.monotonic() - started, 3))
+
+
+def nothing_to_read(spec: TopicScan) -> list[Observation]:
+    """The observations of a scan whose ranges are all empty."""
+    pieces = kafka_reader.pieces(spec.topics)
+    return [*_read_so_far(pieces, _ScanProgress([]), Tally()), *_totals(spec, _ScanProgress([]), Tally(), 0.0)]
+
+
+def _read_slices(
+    session: SparkSession,
+    spec: TopicScan,
+    control: Control,
+    *,
+    reading: _ScanProgress,
+    tally: Tally,
+    profiler: Profiler,
+) -> None:
+    """Read slice after slice into `tally` and `profiler`; what is left unread stays in `reading`, with its bound."""
+    bounds, total = spec.bounds, kafka_reader.left(reading.rest)
+    while reading.rest:
+        size = kafka_reader.next_size(reading.done, tally.total_bytes, bounds)
+        if size == 0:
+            reading.bound = "bytes" if tally.total_bytes >= bounds.max_bytes else "messages"
+            return
+        if reading.rate:
+            size = min(size, max(kafka_reader.SMALLEST_SLICE, int(reading.rate * control.seconds_left / 2)))
+        piece, after = kafka_reader.cut(reading.rest, size)
+        began = time.monotonic()
+        try:
+            rows, profiled = _read_slice(session, spec, control, piece, f"{reading.done + 1:,}", total, profiler)
+        except ScanInterrupted as error:
+            if error.details.get("reason") != "deadline":
+                raise
+            if not reading.done:
+                error.details["slice"] = kafka_reader.left(piece)
+                raise
+            reading.bound = "deadline"
+            return
+        except PySparkException as error:
+            try:
+                lost = _blamed(session, spec, control, piece, error, reading)
+            except BrokerUnavailable as away:
+                if not reading.done:
+                    raise
+                lost = {unread.topic: Loss(away.message, may_pass=True) for unread in reading.rest}
+            except ScanInterrupted as late:
+                if late.details.get("reason") != "deadline" or not reading.done:
+                    raise
+                reading.bound = "deadline"
+                return
+            reading.lose(lost)
+            for topic in (topic for topic, loss in lost.items() if not loss.may_pass):
+                tally.forget(topic)  # nothing half-read is said of it: the next scan reads it from where the last ended
+                profiler.forget(topic)
+            continue
+        for row in rows:
+            tally.add(row)
+        reading.note_gaps(piece, rows)
+        profiler.add(profiled)
+        reading.done += kafka_reader.left(piece)
+        reading.rate = kafka_reader.left(piece) / max(0.001, time.monotonic() - began)
+        reading.rest, reading.tries = after, 0
+
+
+def _read_slice(
+    session: SparkSession,
+    spec: TopicScan,
+    control: Control,
+    piece: Sequence[Piece],
+    first: str,
+    total: int,
+    profiler: Profiler,
+) -> tuple[list[Any], Any]:
+    """One slice: its groups, and its profile where one is asked for; neither counts before both are there."""
+    topics = sorted({part.topic for part in piece})
+    shown = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
+    last = int(first.replace(",", "")) + kafka_reader.left(piece) - 1
+    phase = f"reading messages {first} to {last:,} of {total:,} from {shown}"
+    messages = kafka_reader.read_messages(session, spec.connection, piece)
+    grouped = group_messages(messages, spec.writers, spec.bounds.max_groups)
+    rows: list[Any] = control.run(phase, grouped.collect)
+    return rows, profiler.profile(piece, rows)
+
+
+def _blamed(
+    session: SparkSession,
+    spec: TopicScan,
+    control: Control,
+    piece: Sequence[Piece],
+    error: PySparkException,
+    reading: _ScanProgress,
+) -> dict[str, Loss]:
+    """The topics that made the slice fail, none where it is to be read again.
+
+    Raises BrokerUnavailable, or the error again when no topic is to blame.
+    """
+
+    def readable(some: Sequence[Piece]) -> PySparkException | None:
+        try:
+            messages = kafka_reader.read_messages(session, spec.connection, some)
+            control.run("looking for topics that can't be read", messages.select("offset").limit(1).collect)
+        except PySparkException as refused:
+            return refused
+        return None
+
+    lost = lost_topics(error, piece, readable)
+    lasting = {topic: loss for topic, loss in lost.items() if not loss.may_pass}
+    if lasting:
+        return lasting
+    loss = loss_of(error)
+    if loss is None:
+        whole = broker_error(error, spec.connection.bootstrap, sorted({part.topic for part in piece}))
+        raise whole or error from error
+    reading.tries += 1
+    suspected = [part for part in piece if part.topic in lost] or list(piece)
+    if reading.tries < MOST_TRIES and readable(suspected) is None:
+        return {}  # what failed can be read now: the slice is read again
+    return lost or {part.topic: loss._replace(may_pass=True) for part in piece}
+
+
+def _read_so_far(pieces: Sequence[Piece], reading: _ScanProgress, tally: Tally) -> Iterator[Observation]:
+    """How far each partition was read; nothing is said of topics that were lost."""
+    stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in (*reading.rest, *reading.kept_away)}
+    for piece in pieces:
+        part, partition = piece.range, (piece.topic, piece.range.partition)
+        count = tally.partitions.get(partition, 0)
+        if piece.topic in reading.lost and not _counts(piece.topic, reading, tally):
+            continue
+        end = stopped.get(partition, part.end)
+        gaps = tuple(reading.gaps.get(partition, ()))
+        yield PartitionRead(piece.topic, part.partition, part.start, end, part.low, part.high, count, gaps)
+
+
+def _counts(topic: str, reading: _ScanProgress, tally: Tally) -> bool:
+    """Whether something was read of a lost topic that counts."""
+    return reading.lost[topic].may_pass and tally.messages.get(topic, 0) > 0
+
+
+def _totals(spec: TopicScan, reading: _ScanProgress, tally: Tally, seconds: float) -> Iterator[Observation]:
+    unread = {piece.topic for piece in reading.rest}
+    folded = {topic for topic, _ in tally.folded}
+    reached: Bound | None = reading.bound or ("groups" if folded else None)
+    for read in spec.topics:
+        bound: Bound | None = reading.bound if read.topic in unread else "groups" if read.topic in folded else None
+        if read.topic in reading.lost:
+            yield TopicLost(read.topic, *reading.lost[read.topic])
+            if not _counts(read.topic, reading, tally):
+                continue
+            bound = "broker"
+        yield TopicTotals(read.topic, tally.messages.get(read.topic, 0), tally.bytes.get(read.topic, 0), bound)
+    yield ScanTotals(len(spec.topics), sum(tally.messages.values()), tally.total_bytes, reached, seconds)
 
 
 def run(
@@ -31,10 +261,10 @@ def run(
     BrokerUnavailable, SparkUnavailable and ScanInterrupted.
     """
     if isinstance(spec, TopicScan):
-        kafka.check_topics(spec.topics)
-        kafka.connection_options(spec.connection)
+        kafka_reader.check_topics(spec.topics)
+        kafka_reader.connection_options(spec.connection)
         _check_marks(spec)
-        if slices.left(slices.pieces(spec.topics)) == 0:
+        if kafka_reader.left(kafka_reader.pieces(spec.topics)) == 0:
             return nothing_to_read(spec)
     seconds = deadline if deadline is not None else spec.bounds.deadline_seconds
     session = open_session(remote, session_id=session_id, user_id=user_id)

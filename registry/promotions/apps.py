@@ -13,13 +13,12 @@ class PromotionsConfig(AppConfig):
 
     def ready(self) -> None:
         """Keeps the gate of the registries that are closed environments, and tells which versions came past requests."""
-        from registry.access import guard
-        from registry.promotions import reviewer_guard
-        from registry.promotions.gatekeeping import KEEPER, keep_closed
-        from registry.promotions.selectors.ghosts import unrequested
-        from registry.subjects.arrivals import tell_unrequested
-        from registry.subjects.gate import keep
+        from registry.access import hooks
+        from registry.promotions.environments.change_guard import KEEPER, keep_closed
+        from registry.promotions.requests.timeline import unrequested
+        from registry.promotions.reviews import reviewers
+        from registry.subjects.policy.change_guard import keep, tell_unrequested
 
         keep(KEEPER, keep_closed)
-        guard.keep(reviewer_guard.KEEPER, reviewer_guard.keep_reviewers)
+        hooks.keep(reviewers.KEEPER, reviewers.keep_reviewers)
         tell_unrequested(KEEPER, unrequested)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from registry.promotions import outlooks
-from registry.promotions.services import scheduling
+from registry.promotions.apply import execution
+from registry.promotions.board import readiness
 
 
 @shared_task(acks_late=True)
 def apply_one(request_id: int) -> None:
     """Apply a scheduled request whose time has come, or do the steps of one that is applied elsewhere."""
-    scheduling.apply_due(request_id=request_id)
+    execution.apply_due(request_id=request_id)
 
 
 @shared_task
 def apply_due() -> None:
     """Enqueue what is due, and what a worker that is gone has left."""
-    for request_id in scheduling.claim_due():
+    for request_id in execution.claim_due():
         apply_one.delay(request_id)
 
 
 @shared_task
 def refresh_outlooks() -> None:
     """Work out for the board what is missing or old, as much as one run may."""
-    outlooks.refresh_outlooks()
+    readiness.refresh_outlooks()

@@ -26,10 +26,10 @@ class WeighedCache(Generic[Value]):
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key, made if it isn't there; two threads may make the same one. What `make` raises, it raises."""
         with self._lock:
-            found = self._held.get(key)
-            if found is not None:
+            entry = self._held.get(key)
+            if entry is not None:
                 self._held.move_to_end(key)
-                return found[0]
+                return entry[0]
         value = make()
         weight = self._weigh(value)
         if weight <= self._capacity // 10:

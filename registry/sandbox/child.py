@@ -75,16 +75,16 @@ def _answer(data: bytes, memory: int, most_answer: int) -> bytes:
     try:
         job = codec.decode(data)
         _limit_processor(job["seconds"])
-        answer = codec.encode({"value": jobs.perform(job["verb"], job["arguments"], job["options"])} | _fitness(memory))
+        reply = codec.encode({"value": jobs.perform(job["verb"], job["arguments"], job["options"])} | _fitness(memory))
     except MemoryError:
         # What was made is freed with the frames that the exception held; there is room for a short answer again.
         jobs.forget()
         return codec.encode({"limit": "memory", "retire": True})
     except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
         return codec.encode(_failure(error) | _fitness(memory))
-    if len(answer) > most_answer:
-        return codec.encode({"limit": "answer", "value": len(answer)} | _fitness(memory))
-    return answer
+    if len(reply) > most_answer:
+        return codec.encode({"limit": "answer", "value": len(reply)} | _fitness(memory))
+    return reply
 
 
 def _failure(error: Exception) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def _restrict(memory: int) -> None:
     kinds = [(resource.RLIMIT_DATA, memory), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _FILE_BYTES)]
     for kind, amount in [*kinds, (resource.RLIMIT_NOFILE, _OPEN_FILES)]:
         _, hard = resource.getrlimit(kind)
-        wanted = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+        limit = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
         try:
-            resource.setrlimit(kind, (wanted, wanted))
+            resource.setrlimit(kind, (limit, limit))
         except (ValueError, OSError):
             if sys.platform == "linux":
                 raise

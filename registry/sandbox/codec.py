@@ -29,11 +29,10 @@ from registry.formats import (
     assessment,
     base,
     compatibility,
-    decoding,
-    hazard,
-    hazard_remedies,
     json_change,
     lint,
+    message_bodies,
+    read_modify_write,
     report,
     tags,
 )
@@ -70,7 +69,17 @@ def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
 
 #: the dataclasses that may cross, by name
 TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
-    base, compatibility, report, assessment, hazard, hazard_remedies, json_change, decoding, policies, tags, lint
+    base,
+    compatibility,
+    report,
+    assessment,
+    read_modify_write,
+    read_modify_write,
+    json_change,
+    message_bodies,
+    policies,
+    tags,
+    lint,
 )
 #: what of each crosses: all fields but those that stay at home
 _CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {
@@ -82,7 +91,7 @@ _CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {
 def encode(value: Any) -> bytes:
     """The bytes of a value. Raises TypeError for what can't cross, SchemaTooCostly for what is nested too deep."""
     try:
-        return json.dumps(_Writer().plain(value), ensure_ascii=True, separators=(",", ":")).encode("ascii")
+        return json.dumps(_MessageEncoder().plain(value), ensure_ascii=True, separators=(",", ":")).encode("ascii")
     except RecursionError:
         raise SchemaTooCostly("what is to be said of the schema is nested too deep to be passed on") from None
 
@@ -90,12 +99,12 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """The value of those bytes. Raises Unreadable for anything that `encode` doesn't write."""
     try:
-        return _Reader().typed(json.loads(data))
+        return _MessageDecoder().typed(json.loads(data))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
 
 
-class _Writer:
+class _MessageEncoder:
     """Turns one value into JSON's; what it has finished already is named by the order in which it was."""
 
     def __init__(self) -> None:
@@ -113,16 +122,16 @@ class _Writer:
             return {TAG: "bytes", "v": value.hex()}
         if isinstance(value, Source):
             return {TAG: "source", "v": _plain_source(value)}
-        known = self._finished.get(id(value))
-        if known is not None:
-            return {TAG: "again", "v": known}
+        index = self._finished.get(id(value))
+        if index is not None:
+            return {TAG: "again", "v": index}
         if isinstance(value, tuple):
-            found = {TAG: "tuple", "v": [self.plain(item) for item in value]}
+            tagged = {TAG: "tuple", "v": [self.plain(item) for item in value]}
         else:
-            found = self._dataclass(value)
+            tagged = self._dataclass(value)
         # The value that is encoded holds all of its parts, so no other object gets this id meanwhile.
         self._finished[id(value)] = len(self._finished)
-        return found
+        return tagged
 
     def _mapping(self, value: Mapping[Any, Any]) -> Any:
         if TAG not in value and all(isinstance(key, str) for key in value):
@@ -136,7 +145,7 @@ class _Writer:
         return {TAG: kind.__name__, "v": {name: self.plain(getattr(value, name)) for name in _CROSSING[kind]}}
 
 
-class _Reader:
+class _MessageDecoder:
     """Makes one value of JSON's; keeps what it has finished, in the writer's order."""
 
     def __init__(self) -> None:
@@ -150,19 +159,23 @@ class _Reader:
             return value
         if TAG not in value:
             return {key: self.typed(item) for key, item in value.items()}
-        kind, held = value[TAG], value["v"]
+        kind, content = value[TAG], value["v"]
         if kind == "dict":
-            return {self.typed(key): self.typed(item) for key, item in held}
+            return {self.typed(key): self.typed(item) for key, item in content}
         if kind == "bytes":
-            return bytes.fromhex(held)
+            return bytes.fromhex(content)
         if kind == "source":
-            return Source(str(held["type"]), str(held["text"]), _references_of(held["nodes"], held["roots"]))
+            return Source(
+                str(content["type"]), str(content["text"]), _references_of(content["nodes"], content["roots"])
+            )
         if kind == "again":
-            return self._finished[held]
+            return self._finished[content]
         if kind == "tuple":
-            made: Any = tuple([self.typed(item) for item in held])
+            made: Any = tuple([self.typed(item) for item in content])
         else:
-            made = TYPES[kind](**{name: self.typed(held[name]) for name in _CROSSING[TYPES[kind]] if name in held})
+            made = TYPES[kind](
+                **{name: self.typed(content[name]) for name in _CROSSING[TYPES[kind]] if name in content}
+            )
         self._finished.append(made)
         return made
 

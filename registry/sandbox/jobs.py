@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly
-from registry.formats import FORMATS, LENIENT, assessment, compatibility, decoding, hazard
+from registry.formats import FORMATS, LENIENT, assessment, compatibility, message_bodies, read_modify_write
 from registry.formats.avro import AVRO
 from registry.formats.base import ParsedSchema, SchemaFormat
 from registry.formats.policies import POLICIES, PolicyReport
@@ -66,9 +66,9 @@ CHECK_VERBS: Final[Mapping[str, Callable[..., Any]]] = {
     "check_all_levels": compatibility.check_all_levels,
     "assess": _assess,
     "check_policy": _check_policy,
-    "simulate_read_modify_write": hazard.simulate_read_modify_write,
-    "find_resets": hazard.find_resets,
-    "decode_body": decoding.decode_body,
+    "simulate_read_modify_write": read_modify_write.simulate_read_modify_write,
+    "find_resets": read_modify_write.find_resets,
+    "decode_body": message_bodies.decode_body,
 }
 
 _parsed: Final = WeighedCache[ParsedSchema](_KEPT_CHARACTERS, lambda parsed: len(parsed.text))
@@ -159,14 +159,14 @@ def _digest(source: Source) -> str:
             digest.update(b"%d:" % len(data) + data)
 
     add(source.text, len(source.references))
-    seen = set()
+    visited = set()
     stack = list(reversed(source.references))
     while stack:
         node = stack.pop()
         key = (node.name, node.subject, node.version, node.text)
         add(node.name, node.subject, node.version, len(node.references))
-        if key not in seen:
-            seen.add(key)
+        if key not in visited:
+            visited.add(key)
             add(node.text)
             stack.extend(reversed(node.references))
     return digest.hexdigest()

@@ -19,8 +19,7 @@ from typing import Any, Final
 from registry import errors
 from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly, Unavailable
 from registry.sandbox import codec
-from registry.sandbox.limits import MIB, Limits
-from registry.sandbox.process import PROGRAM, ChildEnded, ChildProcess, sweep_folders
+from registry.sandbox.process import MIB, PROGRAM, ChildEnded, ChildProcess, Limits, sweep_folders
 
 _RETRY_SECONDS: Final = 1.0
 _LABEL: Final = 60
@@ -100,21 +99,21 @@ class Pool:
         job = codec.encode({**values, "seconds": math.ceil(limit)})
         child = self._take()
         try:
-            answer = child.ask(job, limit)
+            reply = child.ask(job, limit)
         except ChildEnded as end:
             raise self._too_costly(end, about) from None
         finally:
             self._give_back(child)
-        return self._value(answer, about)
+        return self._value(reply, about)
 
-    def _value(self, answer: Mapping[str, Any], about: str) -> Any:
-        if "refusal" in answer:
-            raise _refusal(answer["refusal"])
-        if "failure" in answer:
-            raise EngineFailed(str(answer["failure"]))
-        if "limit" in answer:
-            raise self._too_costly(ChildEnded(str(answer["limit"]), str(answer.get("value", ""))), about)
-        return answer["value"]
+    def _value(self, reply: Mapping[str, Any], about: str) -> Any:
+        if "refusal" in reply:
+            raise _refusal(reply["refusal"])
+        if "failure" in reply:
+            raise EngineFailed(str(reply["failure"]))
+        if "limit" in reply:
+            raise self._too_costly(ChildEnded(str(reply["limit"]), str(reply.get("value", ""))), about)
+        return reply["value"]
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------
 

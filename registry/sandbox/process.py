@@ -1,4 +1,4 @@
-"""One child as its parent sees it: started by exec, spoken to over two pipes, never trusted and never waited for."""
+"""One child process as its parent sees it: its limits, started by exec, spoken to over two pipes, never trusted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,34 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from registry.sandbox import codec
 from registry.sandbox.child import LENGTH_BYTES
-from registry.sandbox.limits import Limits
+
+MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a pool and of each of its children.
+
+    `seconds` is the wall clock of one job, and how long a caller waits for a free child; a job uses at most `seconds`
+    of processor time too, rounded up. `memory` is in bytes, of a child's private data. `answer` is in bytes, as JSON.
+    A child does `jobs` jobs, then another takes its place. At most `waiting` callers wait at a time; one waits up to
+    `start` seconds where no child is at work, as then the first one is only starting.
+    """
+
+    children: int = 2
+    seconds: float = 2.0
+    memory: int = 512 * MIB
+    answer: int = 4 * MIB
+    jobs: int = 200
+    waiting: int = 4
+    start: float = 10.0
+
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 #: the module that a child runs
@@ -91,12 +113,12 @@ class ChildProcess:
         deadline = time.monotonic() + seconds
         self.jobs += 1
         self._write(len(job).to_bytes(LENGTH_BYTES, "big") + job, deadline)
-        answer = self._read(deadline)
-        if not isinstance(answer, dict):
+        reply = self._read(deadline)
+        if not isinstance(reply, dict):
             self._kill()
             raise ChildEnded("crash", "its answer is none")
-        self.is_fit = answer.get("retire") is False and self.jobs < self._limits.jobs
-        return answer
+        self.is_fit = reply.get("retire") is False and self.jobs < self._limits.jobs
+        return reply
 
     def end(self) -> None:
         """Ends it and removes what it left."""
@@ -164,13 +186,13 @@ class ChildProcess:
             return ChildEnded("crash", "it closed its pipe")
         self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(self._errors.tell() - _LAST_WORDS, 0))
-        words = self._errors.read().decode("utf-8", "replace").strip()
+        error_text = self._errors.read().decode("utf-8", "replace").strip()
         if status == -signal.SIGXCPU:
             return ChildEnded("processor")
-        if any(sign in words for sign in _OUT_OF_MEMORY):
-            return ChildEnded("memory", words)
+        if any(sign in error_text for sign in _OUT_OF_MEMORY):
+            return ChildEnded("memory", error_text)
         name = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return ChildEnded("crash", f"{name} {words}".strip())
+        return ChildEnded("crash", f"{name} {error_text}".strip())
 
     def _kill(self) -> None:
         if self._process.poll() is None:

@@ -17,15 +17,15 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
-from registry.access.selectors.owners import patterns_by_owner
-from registry.drift.unused import needed_subjects
-from registry.search.in_time import TookTooLong, in_time
+from registry.access.selectors import patterns_by_owner
+from registry.drift.usage.unused_subjects import needed_subjects
+from registry.search.statement_timeout import TookTooLong, in_time
 from registry.search.subject_list import DELETED, DRIFT, INHERITED, PENDING, UNOWNED, SubjectFilter, narrowing_of
+from registry.subjects.listing.filters import REFERRED, narrowed, registry_level, registry_mode
 from registry.subjects.models import Subject, SubjectActivity
-from registry.subjects.selectors.effective import MIRROR_MODE
-from registry.subjects.selectors.fitting import among, likes_of, subjects_of_sets
-from registry.subjects.selectors.narrowing import REFERRED, narrowed, registry_level, registry_mode
-from registry.subjects.selectors.places import Registry
+from registry.subjects.policy.effective_policy import MIRROR_MODE
+from registry.subjects.versions.glob_filters import among, likes_of, subjects_of_sets
+from registry.subjects.versions.lookup import Registry
 
 #: what a page that somebody waits for may count: so many looks, of which each subject takes some and one a pattern
 MOST_LOOKS: Final = 300_000

@@ -1,8 +1,4 @@
-"""Keeping the index: what the queue names is read and written anew, in batches, and any number of workers may do it.
-
-A batch holds its rows of the queue and a lock on each subject until it is committed, and reads the versions after it has
-both: who writes last has read last. What changes meanwhile stands in the queue again.
-"""
+"""Keeping the index: queued subjects are read and written anew, in batches, by any number of workers; and how far it is behind."""
 
 from __future__ import annotations
 
@@ -21,12 +17,25 @@ from django.utils import timezone
 
 from registry.errors import SchemadeskError, Unavailable
 from registry.formats.base import OutlineField
-from registry.search.models import DOC, NAME, PARENT, TAGS, TYPE, IndexedField, IndexedSubject, StaleSubject
-from registry.search.texts import clean, digest, fold, kept, lines
-from registry.subjects import engines
+from registry.search.models import (
+    DOC,
+    NAME,
+    PARENT,
+    TAGS,
+    TYPE,
+    IndexedField,
+    IndexedSubject,
+    StaleSubject,
+    clean,
+    digest,
+    fold,
+    kept,
+    lines,
+)
+from registry.subjects.engine import schema_engine
 from registry.subjects.models import SchemaReference, SchemaVersion
-from registry.subjects.names import SubjectName
-from registry.subjects.selectors.parsed import parse_schema, parse_stored
+from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored
+from registry.subjects.versions.qualified_names import SubjectName
 
 logger = logging.getLogger(__name__)
 
@@ -207,7 +216,7 @@ def _read(version: SchemaVersion, refs: tuple[str, ...]) -> _Read:
     schema = version.schema
     try:
         parsed = parse_stored([schema])[0] if refs else parse_schema(schema.schema_type, schema.canonical, is_new=False)
-        fields = tuple(_field(row) for row in engines.outline(parsed))
+        fields = tuple(_field(row) for row in schema_engine.outline(parsed))
         return _Read(version, fields, _root_doc(schema.schema_type, schema.canonical), refs, note=note)
     except (Unavailable, DatabaseError):
         raise
@@ -337,3 +346,11 @@ def _known(digests: Mapping[_Text, uuid.UUID]) -> dict[_Text, int]:
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, {"kinds": [kind for kind, _ in by_digest], "digests": [key for _, key in by_digest]})
         return {by_digest[kind, key]: number for kind, key, number in cursor.fetchall()}
+
+
+MOST = 10_000
+
+
+def backlog() -> int:
+    """Entries that are to be made anew; counted to ten thousand. One query."""
+    return StaleSubject.objects.order_by()[:MOST].count()

@@ -1,36 +1,99 @@
-"""The list of subjects with all its filters: what other parts of the product know of subjects counts too."""
+"""The list of subjects with all its filters, and how healthy subjects are, worst first."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from django.db.models import Q
 
-from registry.access.selectors.owners import all_patterns, patterns_of
+from registry.access.selectors import all_patterns, patterns_of
 from registry.drift.selectors import open_findings_by_subject
-from registry.drift.unused import needed_subjects
+from registry.drift.usage.unused_subjects import needed_subjects
 from registry.errors import InvalidInput
-from registry.promotions.selectors.pending import pending_subjects
-from registry.search.health import Signs, signs_of
-from registry.search.in_list import Asked, asked_of
-from registry.search.in_time import TookTooLong, in_time
-from registry.subjects.models import MODES, SubjectActivity, VersionStanding
-from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors import SubjectRows, subject_rows
-from registry.subjects.selectors.listing_by_name import subject_rows_by_name
-from registry.subjects.selectors.listing_in_tiers import CHANGED_AT, LIVE_VERSIONS, few_found, subject_rows_in_tiers
-from registry.subjects.selectors.narrowing import (
+from registry.promotions.requests.linked_requests import pending_subjects, troubled_subjects
+from registry.promotions.selectors import list_environments
+from registry.search.list_query import Asked, asked_of
+from registry.search.statement_timeout import TookTooLong, in_time
+from registry.subjects.listing.filters import (
     Condition,
     Narrowing,
     has_own_level,
     is_referred_to,
     numbered,
+    of_level,
     of_mode,
     refers,
 )
-from registry.subjects.selectors.places import Registry
+from registry.subjects.listing.ranked_list import (
+    CHANGED_AT,
+    LIVE_VERSIONS,
+    few_found,
+    subject_rows_by_name,
+    subject_rows_in_tiers,
+)
+from registry.subjects.models import MODES, SubjectActivity, VersionStanding
+from registry.subjects.selectors import SubjectRow, SubjectRows, subject_rows
+from registry.subjects.versions.glob_filters import among, fits
+from registry.subjects.versions.lookup import Registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: what is wrong with a subject: open drift; an open request with a failing check, or that breaks; nothing checked in
+#: production; nobody who answers for it
+OPEN_DRIFT, REQUEST, UNCHECKED, NO_OWNER = "drift", "request", "unchecked", "unowned"
+WORST_FIRST: Final = (OPEN_DRIFT, REQUEST, UNCHECKED, NO_OWNER)
+NO_CHECKS: Final = "NONE"
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What tells the health of a registry's subjects: few names, and the patterns of what has an owner."""
+
+    place: Registry
+    findings: Mapping[str, int]
+    troubled: frozenset[SubjectName]
+    is_production: bool
+    owned: tuple[str, ...]
+
+    def of(self, row: SubjectRow) -> tuple[str, ...]:
+        """What is wrong with a subject, worst first; empty where nothing is."""
+        name = row.subject.qualified
+        wrong = {
+            OPEN_DRIFT: name in self.findings,
+            REQUEST: row.subject in self.troubled,
+            UNCHECKED: self.is_production and row.level == NO_CHECKS,
+            NO_OWNER: not any(fnmatchcase(name, pattern) for pattern in self.owned),
+        }
+        return tuple(sign for sign in WORST_FIRST if wrong[sign])
+
+    def tiers(self, *, since: datetime | None = None) -> list[Q]:
+        """The conditions of the signs in that order; who lacks an owner is looked for among those changed `since`."""
+        place, at = self.place, "subject__"
+        nobody = Q(pk__in=())
+        recent = Q() if since is None else Q(changed_at__gte=since)
+        conditions = {
+            OPEN_DRIFT: among([parse_subject(name) for name in self.findings], at),
+            REQUEST: among(self.troubled, at),
+            UNCHECKED: of_level(place, NO_CHECKS, at) if self.is_production else nobody,
+            NO_OWNER: recent & ~fits(place, self.owned, at),
+        }
+        return [conditions[sign] for sign in WORST_FIRST]
+
+
+def signs_of(place: Registry) -> Signs:
+    """What tells the health of its subjects; four queries."""
+    order = list_environments()
+    return Signs(
+        place=place,
+        findings=open_findings_by_subject(place.name),
+        troubled=frozenset(troubled_subjects()),
+        is_production=len(order) > 1 and order[-1] == place.name,
+        owned=all_patterns(place.name),
+    )
+
 
 DELETED: Final = "deleted"
 BY_NAME, BY_CHANGE, BY_VERSIONS = "name", "changed", "versions"

@@ -1,4 +1,4 @@
-"""Streaming queries: the history of their state, and what is said of it before they restart."""
+"""Streaming queries: the history of their state, and the check of a restart."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class StreamsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tells the apps below that Spark state is a consumer: of versions, and of what promotions bring."""
-        from registry.promotions.outlook import outlook
-        from registry.streams.following import NAME, state_checks
-        from registry.streams.state_evidence import PROVIDER, state_evidence
-        from registry.subjects.evidence import provide
+        from registry.promotions.checks.check_plugins import outlook
+        from registry.streams.promotion_check import NAME, state_checks
+        from registry.streams.subject_usage import PROVIDER, state_evidence
+        from registry.subjects.usage.evidence import provide
 
         provide(PROVIDER, "state", state_evidence)
         outlook(NAME, state_checks)

@@ -1,16 +1,39 @@
-"""Checking planned state before a restart, and looking for checkpoints."""
+"""Checks of planned state before a restart, searches for checkpoints, and the stores that checkpoints are read from.
+
+A store is a folder or an object store. An object store's secret is one of `registry.access.credentials`, bound to the
+endpoint's host. It is fetched when the store is opened and kept nowhere; connections are made to the addresses that the
+egress policy approved, and to no others.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 
+from registry.access.egress import Connection, current_policy, parse_connection
+from registry.access.http_client import find_secret, refuse_other_host
 from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.checkpoints import Bounds, Discovery, find_checkpoints
+from registry.audit.context import record
+from registry.checkpoints import (
+    Bounds,
+    Checkpoint,
+    Discovery,
+    Location,
+    ObjectStore,
+    ReadCache,
+    S3Endpoint,
+    find_checkpoints,
+    parse_location,
+    s3_options,
+)
+from registry.checkpoints import why_rows_are_not_readable as why_not
+from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.filesystem import LOCAL, OUTSIDE, as_spark_opens, location_of_root
 from registry.checkpoints.plans import (
     StatePlan,
     check_markdown,
@@ -20,12 +43,141 @@ from registry.checkpoints.plans import (
     plan_as_is,
     read_plan,
 )
-from registry.checkpoints.plans.report import StateCheck as Report
-from registry.errors import InvalidInput
-from registry.streams.models import StateCheck
-from registry.streams.queries import filled_of
-from registry.streams.stores import Place, place_of_known, why_rows_are_not_readable
-from registry.subjects.selectors.places import get_registry
+from registry.checkpoints.plans.model import StateCheck as Report
+from registry.errors import InvalidCheckpoint, InvalidInput
+from registry.streams.models import CheckpointStore, StateCheck
+from registry.streams.selectors import filled_of
+from registry.subjects.versions.lookup import get_registry
+
+#: what a store's row takes, with the default of each
+FIELDS: Final[Mapping[str, str]] = {"endpoint": "", "region": "us-east-1", "access_key_id": "", "secret": ""}
+#: of scans, which read the same checkpoints again and again: an object store is asked only for what is new
+CACHE: Final = ReadCache(checkpoints=500)
+
+
+@dataclass(frozen=True)
+class CheckpointLocation:
+    """A checkpoint's path or address with the roots that it has to lie in, and the opened store of an address."""
+
+    path: str
+    roots: tuple[str, ...]
+    store: ObjectStore | None = None
+
+    @property
+    def resolved(self) -> str:
+        """The path with its links followed, as scans keep it. Raises InvalidCheckpoint where it may not be read."""
+        return CheckpointFiles(self.path, self.roots, store=self.store).path
+
+    @property
+    def cache(self) -> ReadCache | None:
+        """The cache for scans of it; a disk needs none."""
+        return CACHE if self.store else None
+
+
+def checked_store(settings: Mapping[str, Any]) -> CheckpointStore:
+    """An unsaved row of those fields (the names are those of FIELDS). Nothing is connected to.
+
+    Raises InvalidInput for fields that aren't what they should be or don't fit together, InvalidSecret.
+    """
+    unknown = sorted(set(settings) - set(FIELDS))
+    if unknown:
+        raise InvalidInput(f"An object store has no setting {unknown[0][:40]!r}; it has {', '.join(FIELDS)}.")
+    if not all(isinstance(value, str) for value in settings.values()):
+        raise InvalidInput(f"The settings of an object store are texts: {', '.join(FIELDS)}.")
+    values = {name: str(settings.get(name, "")).strip() or usual for name, usual in FIELDS.items()}
+    connection = _connection(values["endpoint"], values["secret"])
+    if bool(values["access_key_id"]) != bool(values["secret"]):
+        raise InvalidInput("Give both the access key's id and the secret's name, or none of them for an open bucket.")
+    S3Endpoint(connection.url, values["region"], values["access_key_id"])
+    _secret(connection)
+    return CheckpointStore(**values | {"endpoint": connection.url})
+
+
+def store_of_address(address: str) -> CheckpointStore | None:
+    """The store of the sources that have this address, None where none has. Raises InvalidInput where they differ."""
+    rows = list(CheckpointStore.objects.filter(source__kind="state_store", source__name=address).order_by("pk")[:100])
+    addresses = {(row.endpoint, row.region, row.access_key_id, row.secret) for row in rows}
+    if len(addresses) > 1:
+        raise InvalidInput(f"Several sources have {address[:300]}, in different object stores; give its endpoint.")
+    return rows[0] if rows else None
+
+
+def location_of(path: str) -> Location:
+    """The location that a path or address means, by the allowed protocols. Raises InvalidCheckpoint."""
+    return parse_location(path, settings.CHECKPOINT_PROTOCOLS)
+
+
+def checkpoint_location(
+    path: str, store: CheckpointStore | None = None, *, also: tuple[str, ...] = ()
+) -> CheckpointLocation:
+    """Where to read a checkpoint, with its object store opened; `also` are roots beyond those of the settings.
+
+    The roots are held against the path first, so that an address outside of them connects to nothing. Raises
+    InvalidCheckpoint, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
+    """
+    location = location_of(path)
+    if location.protocol == LOCAL:
+        if store is not None:
+            raise InvalidInput("A folder is in no object store: leave its endpoint empty, or write s3://BUCKET/FOLDER.")
+        return CheckpointLocation(path.strip(), (*map(str, settings.CHECKPOINT_ROOTS), *also))
+    roots = (*settings.CHECKPOINT_ADDRESSES, *also)
+    if not any(location.is_below(location_of_root(root)) for root in roots):
+        raise InvalidCheckpoint(OUTSIDE)
+    if store is None:
+        raise InvalidInput(
+            f"{location.text[:300]} is in an object store: give its endpoint, such as https://s3.example.com."
+        )
+    return CheckpointLocation(location.text, roots, open_store(store))
+
+
+def known_checkpoint_location(path: str, settings: Mapping[str, Any] | None = None) -> CheckpointLocation:
+    """The same for an address whose store may be `given`, else is that of the source that has it."""
+    if settings is not None:
+        return checkpoint_location(path, checked_store(settings))
+    location = location_of(path)
+    return checkpoint_location(path, None if location.protocol == LOCAL else store_of_address(location.text))
+
+
+def open_store(store: CheckpointStore) -> ObjectStore:
+    """The object store, once its endpoint is judged. Raises InvalidSecret, AddressRefused, RemoteUnavailable."""
+    import s3fs  # late: it is slow to load, and most deployments read folders alone
+
+    connection = _connection(store.endpoint, store.secret)
+    addresses = current_policy().addresses(connection)
+    endpoint = S3Endpoint(connection.url, store.region, store.access_key_id)
+    options = s3_options(endpoint, _secret(connection), addresses)
+    return ObjectStore("s3", s3fs.S3FileSystem(**options), name=endpoint.name)
+
+
+def spark_path(path: str) -> str:
+    """The checkpoint's path as the Spark server opens it. Only where `why_rows_are_not_readable` is empty."""
+    return as_spark_opens(path, _spark_roots())
+
+
+def why_rows_are_not_readable(path: str) -> str:
+    """Why the Spark server can't open a checkpoint, by the settings alone; empty where it can."""
+    return why_not(path, _spark_roots()) or ""
+
+
+def _spark_roots() -> tuple[str, ...]:
+    return tuple(map(str, settings.CHECKPOINT_SPARK_ROOTS or settings.CHECKPOINT_ROOTS))
+
+
+def _connection(endpoint: str, secret: str) -> Connection:
+    connection = parse_connection(endpoint, secret=secret)
+    if connection.path:
+        raise InvalidInput("An endpoint is http(s)://HOST[:PORT] alone; bucket and folder stand in the address.")
+    return connection
+
+
+def _secret(connection: Connection) -> str:
+    """The secret key, if one is named. Raises InvalidSecret where it isn't there or isn't for this host."""
+    if not connection.secret:
+        return ""
+    secret = find_secret(connection.secret)
+    refuse_other_host(secret, connection)
+    return secret.value
+
 
 MAX_REPORT: Final = 16 * 1024 * 1024  # characters of JSON
 #: somebody waits for the answer
@@ -33,7 +185,7 @@ SEARCH: Final = Bounds(checkpoints=200, folders=2_000, depth=6, seconds=20.0)
 
 
 def check_planned_state(
-    *, checkpoint: str, plan: StatePlan, given: str, by: Actor, store: Mapping[str, Any] | None = None
+    *, checkpoint: str, plan: StatePlan, document: str, by: Actor, store: Mapping[str, Any] | None = None
 ) -> int:
     """Check what a restart with the plan would do to a checkpoint, and keep the report; gives its number.
 
@@ -42,15 +194,15 @@ def check_planned_state(
     field counts. Nothing is started, and the checkpoint is only read. Raises InvalidCheckpoint, InvalidInput,
     InvalidSchema, InvalidSecret, AddressRefused, RemoteUnavailable, NotSignedIn, NotAllowed.
     """
-    place = _place(checkpoint, store, by)
-    found = place.resolved
+    location = _place(checkpoint, store, by)
+    address = location.resolved
     report = check_state(
-        place.path,
-        place.roots,
+        location.path,
+        location.roots,
         plan,
-        filled=filled_of(found),
-        unread=why_rows_are_not_readable(found),
-        store=place.store,
+        filled=filled_of(address),
+        unread=why_rows_are_not_readable(address),
+        store=location.store,
     )
     values = report.to_dict() | {"texts": _texts(report)}
     if len(json.dumps(values)) > MAX_REPORT:
@@ -62,7 +214,7 @@ def check_planned_state(
             checkpoint=report.path,
             query_id=report.query_id[:200],
             verdict=report.verdict,
-            plan=given.replace("\0", "\ufffd"),
+            plan=document.replace("\0", "\ufffd"),
             report=values,
         )
     return row.pk
@@ -72,8 +224,8 @@ def check_document(*, checkpoint: str, plan: Any, by: Actor, store: Mapping[str,
     """The same for a plan document: its JSON text, or its values. Raises what check_planned_state does."""
     require(by, "state.check")
     read = parse_plan(plan) if isinstance(plan, str) else read_plan(plan)
-    given = plan if isinstance(plan, str) else json.dumps(plan, indent=2, ensure_ascii=False)
-    return check_planned_state(checkpoint=checkpoint, plan=read, given=given, by=by, store=store)
+    document = plan if isinstance(plan, str) else json.dumps(plan, indent=2, ensure_ascii=False)
+    return check_planned_state(checkpoint=checkpoint, plan=read, document=document, by=by, store=store)
 
 
 def _texts(report: Report) -> dict[str, str]:
@@ -82,24 +234,58 @@ def _texts(report: Report) -> dict[str, str]:
 
 def start_plan(*, checkpoint: str, by: Actor, store: Mapping[str, Any] | None = None) -> str:
     """A plan document that declares a checkpoint's state as it is, to be changed. Raises what check_planned_state does."""
-    place = _place(checkpoint, store, by)
-    return plan_as_is(place.path, place.roots, store=place.store)
+    location = _place(checkpoint, store, by)
+    return plan_as_is(location.path, location.roots, store=location.store)
 
 
 def discover(*, path: str, registry: str, by: Actor, store: Mapping[str, Any] | None = None) -> Discovery:
-    """The checkpoints at and below a folder or an address, each with what is known of it; bounded by SEARCH.
+    """Find the checkpoints at and below a folder or an address and describe each; bounded by SEARCH.
 
     For who may add them as sources of the registry. `store` as in check_planned_state. Raises InvalidCheckpoint,
     InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable, RegistryNotFound, NotSignedIn, NotAllowed.
     """
     require(by, "source.manage", registry=get_registry(registry).name)
-    place = place_of_known(path, store)
-    return find_checkpoints(place.path, place.roots, store=place.store, cache=place.cache, bounds=SEARCH)
+    location = known_checkpoint_location(path, store)
+    return find_checkpoints(location.path, location.roots, store=location.store, cache=location.cache, bounds=SEARCH)
 
 
-def _place(checkpoint: str, store: Mapping[str, Any] | None, by: Actor) -> Place:
+def _place(checkpoint: str, store: Mapping[str, Any] | None, by: Actor) -> CheckpointLocation:
     """Where to read; naming an object store, and a secret for it, is for who may do so with sources."""
     require(by, "state.check")
     if store is not None:
         require(by, "source.manage")
-    return place_of_known(checkpoint, store)
+    return known_checkpoint_location(checkpoint, store)
+
+
+def discovery_dict(done: Discovery, sources: Mapping[str, int]) -> dict[str, Any]:
+    """A search as JSON values; `sources` has the numbers of those that are sources already, by path."""
+    checkpoints = [
+        {
+            "path": item.path,
+            "source": sources.get(item.path),
+            "refused": item.refused,
+            "checkpoint": _checkpoint_dict(item.checkpoint) if item.checkpoint else None,
+        }
+        for item in done.found
+    ]
+    return {
+        "found": checkpoints,
+        "folders": done.folders,
+        "ended_early": done.ended_early,
+        "passed_over": list(done.passed_over),
+    }
+
+
+def _checkpoint_dict(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {
+        "operators": [
+            {
+                "operator": operator.number,
+                "name": operator.name,
+                "description": operator.description,
+                "variables": [variable.name for variable in operator.variables],
+            }
+            for operator in checkpoint.operators
+        ],
+        "last_committed_batch": checkpoint.last_committed_batch,
+    }

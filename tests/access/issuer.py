@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dashboard.services.folders import cache_folder
+from dashboard.runtime.layout import cache_folder
 
 HERE = Path(__file__).parent / "oidc_provider"
 FILES = ("main.js", "package.json", "package-lock.json")

@@ -20,9 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from registry.access import egress
-from registry.access.credentials import Secret, authorization, find_secret
 from registry.access.egress import EgressPolicy, parse_connection
-from registry.access.outgoing import AnswerTooLarge, Limits, OutgoingClient
+from registry.access.http_client import HttpLimits, OutgoingClient, ResponseTooLarge, Secret, authorization, find_secret
 from registry.errors import AddressRefused, InvalidInput, InvalidSecret, RemoteUnavailable
 from tests.access.fake_server import Call, Raw, Told, serving
 from tests.waiting import ends_soon
@@ -137,7 +136,7 @@ def test_an_environment_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> No
 
 def call_to(port: int, path: str = "/", **limits: Any) -> Any:
     connection = parse_connection(f"http://127.0.0.1:{port}")
-    with OutgoingClient(connection, policy=LOOPBACK, limits=Limits(**limits)) as client:
+    with OutgoingClient(connection, policy=LOOPBACK, limits=HttpLimits(**limits)) as client:
         return client.call("GET", path)
 
 
@@ -154,7 +153,7 @@ def test_an_answer_is_bounded() -> None:
     announced = Told(200, b"x", {"Content-Length": str(10**15)})
     with serving(lambda call: announced if call.path == "/announced" else Raw(endless)) as server:
         for path in ("/announced", "/endless"):
-            with pytest.raises(AnswerTooLarge, match="more than 100000 bytes"):
+            with pytest.raises(ResponseTooLarge, match="more than 100000 bytes"):
                 call_to(server.port, path, max_bytes=100_000)
 
 

@@ -12,18 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant
-from registry.access.patterns import checked_pattern, pattern_of
+from registry.access.permission_filters import checked_pattern, pattern_of
 from registry.access.roles import Actor
-from registry.access.services import add_owner, grant, issue_token
-from registry.access.services.groups import grant_to_group, make_group
+from registry.access.services import add_owner, grant, grant_to_group, issue_token, make_group
 from registry.drift.models import Deployment, Mute
 from registry.drift.services.findings import mute
 from registry.errors import InvalidInput
-from registry.notifications import inbox
+from registry.notifications import services
 from registry.notifications.models import Subscription, Webhook
 from registry.notifications.webhooks import create_webhook
+from registry.promotions.environments.services import add_review_rule
 from registry.promotions.models import ReviewRule
-from registry.promotions.services.environments import add_review_rule
 
 pytestmark = pytest.mark.requirement("CARD-4")
 BAD = "bad value!! %%"
@@ -76,7 +75,7 @@ STORING: dict[str, tuple[type, Callable[[Actor], object]]] = {
     "role": (RoleGrant, lambda by: grant(username="steward", role="reader", by=by, subject_pattern=BAD)),
     "owner": (Ownership, lambda by: add_owner(username="steward", by=by, subject_pattern=BAD)),
     "role of a group": (GroupGrant, lambda by: grant_to_group(group="team", role="reader", by=by, subject_pattern=BAD)),
-    "subscription": (Subscription, lambda by: inbox.subscribe(event="*", by=by, subject_pattern=BAD)),
+    "subscription": (Subscription, lambda by: services.subscribe(event="*", by=by, subject_pattern=BAD)),
     "webhook": (
         Webhook,
         lambda by: create_webhook(name="x", url="https://example.com/x", by=by, subject_pattern=BAD),

@@ -12,8 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from registry.access.models import ApiToken, User
-from registry.access.roles import ACTIONS, Actor, Grant, may, refusal
-from registry.access.scopes import SCOPE_WORDS, SCOPES, Limit
+from registry.access.roles import ACTIONS, SCOPE_WORDS, SCOPES, Actor, Grant, TokenLimit, may, refusal
 from registry.access.selectors import actor_of_token
 from registry.access.services import grant, issue_token, make_token, revoke_token, set_active
 from registry.audit.models import AuditEvent
@@ -42,7 +41,7 @@ def test_scopes_name_actions_that_exist_and_no_scope_but_all_rules_over_people()
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_token_may_what_its_person_and_its_scope_both_may(role: str, scope: str) -> None:
     whole = Actor("x", "product", user_id=1, grants=(Grant(role),))
-    limited = Actor("x", "product", user_id=1, grants=(Grant(role),), limit=Limit(scope))
+    limited = Actor("x", "product", user_id=1, grants=(Grant(role),), limit=TokenLimit(scope))
     for action in ACTIONS:
         named = SCOPES[scope]
         assert may(limited, action) == (may(whole, action) and (named is None or action in named))
@@ -52,22 +51,22 @@ def test_a_token_may_what_its_person_and_its_scope_both_may(role: str, scope: st
 @pytest.mark.parametrize(
     ("limit", "registry", "subject", "expected"),
     [
-        (Limit(registry="dev"), "dev", "a", True),
-        (Limit(registry="dev"), "prod", "a", False),
-        (Limit(registry="dev"), "", "", False),
-        (Limit(subject_pattern="orders-*"), "dev", "orders-value", True),
-        (Limit(subject_pattern="orders-*"), "dev", "payments-value", False),
-        (Limit(subject_pattern="orders-*"), "dev", "", False),
-        (Limit(scope="no such scope"), "dev", "a", False),
+        (TokenLimit(registry="dev"), "dev", "a", True),
+        (TokenLimit(registry="dev"), "prod", "a", False),
+        (TokenLimit(registry="dev"), "", "", False),
+        (TokenLimit(subject_pattern="orders-*"), "dev", "orders-value", True),
+        (TokenLimit(subject_pattern="orders-*"), "dev", "payments-value", False),
+        (TokenLimit(subject_pattern="orders-*"), "dev", "", False),
+        (TokenLimit(scope="no such scope"), "dev", "a", False),
     ],
 )
-def test_a_token_stays_in_its_place(limit: Limit, registry: str, subject: str, expected: bool) -> None:
+def test_a_token_stays_in_its_place(limit: TokenLimit, registry: str, subject: str, expected: bool) -> None:
     actor = Actor("x", "product", user_id=1, grants=(Grant("admin"),), limit=limit)
     assert may(actor, "schema.read", registry=registry, subject=subject) is expected
 
 
 def test_a_place_of_the_person_is_not_widened_by_the_token() -> None:
-    actor = Actor("x", "product", user_id=1, grants=(Grant("steward", "dev", "orders-*"),), limit=Limit())
+    actor = Actor("x", "product", user_id=1, grants=(Grant("steward", "dev", "orders-*"),), limit=TokenLimit())
     assert may(actor, "version.register", registry="dev", subject="orders-value")
     assert not may(actor, "version.register", registry="prod", subject="orders-value")
 

@@ -13,8 +13,8 @@ from django.test import Client
 
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Scan, Source
-from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import judged, make_source, scan
 from tests.services_plugin import as_owner

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from dashboard.bench.state import Size, cells, measure, section
-from dashboard.bench.state_files import write_checkpoint
-from dashboard.bench.state_rows import write_aggregation
+from benchmarks.spark_state import write_aggregation
+from benchmarks.state import Size, cells, measure, section, write_checkpoint
 from registry.checkpoints import read_checkpoint
-from registry.checkpoints.observed import rows_to_read
+from registry.checkpoints.model import rows_to_read
 from registry.observations import StateFieldNulls, StateFieldRange, StateScan, StateUnreadable
 from registry.pipeline import run
 
@@ -63,7 +62,7 @@ def test_row_statistics_are_held_against_sparks_own_count(spark_remote: str, mon
     ]
     for count, statistics in zip(rows[::2], rows[1::2], strict=True):
         assert statistics.goal == pytest.approx(count.seconds / 0.8)
-        assert "of the count's rate" in statistics.said
+        assert "of the count's rate" in statistics.note
 
 
 @pytest.mark.spark

@@ -15,7 +15,7 @@ from registry.checkpoints import find_checkpoints, read_checkpoint
 from registry.checkpoints.files import CheckpointFiles, Patience
 from registry.checkpoints.logs import MAX_BATCHES
 from registry.errors import InvalidCheckpoint
-from tests.checkpoints.writing import family, struct_type, v3, write_checkpoint
+from tests.checkpoints.checkpoint_writer import family, struct_type, v3, write_checkpoint
 from tests.waiting import costs_little, until
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from registry.checkpoints import read_checkpoint
-from registry.checkpoints.observed import observe_schemas, rows_to_read
+from registry.checkpoints.model import observe_schemas, rows_to_read
 from registry.errors import InvalidCheckpoint
 
 FIXTURES = Path(__file__).parent / "fixtures"

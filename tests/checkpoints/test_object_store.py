@@ -16,7 +16,7 @@ import s3fs
 import urllib3
 from moto.server import ThreadedMotoServer
 
-from dashboard.bench.state_files import write_checkpoint
+from benchmarks.state import write_checkpoint
 from registry.access.egress import EgressPolicy, parse_connection
 from registry.checkpoints import ObjectStore, ReadCache, S3Endpoint, find_checkpoints, read_checkpoint, s3_options
 from registry.checkpoints import object_store as module

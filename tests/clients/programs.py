@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dashboard.services.folders import cache_folder
+from dashboard.runtime.layout import cache_folder
 from tests import toolchains
 
 HERE = Path(__file__).parent

@@ -18,11 +18,11 @@ from django.core.management import call_command
 
 from registry.access.roles import Actor
 from registry.formats.base import Reference
-from registry.subjects.names import SubjectName
+from registry.subjects.policy.effective_policy import effective_config, effective_mode
+from registry.subjects.remote.mirrors import SyncResult, add_remote_registry, sync_registry
 from registry.subjects.selectors import get_version, list_versions
-from registry.subjects.selectors.effective import effective_config, effective_mode
-from registry.subjects.selectors.places import get_registry
-from registry.subjects.services.remotes import SyncResult, add_remote_registry, sync_registry
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.clients.programs import LANGUAGES, built
 from tests.toolchains import require_tools
 

@@ -74,17 +74,17 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         headers["X-Forwarded-For"] = f"{before}, {self.as_from}" if before else self.as_from
         headers["X-Forwarded-Proto"] = "https"
         connection.request(self.command, self.path, body, headers)
-        answer = connection.getresponse()
-        data = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
+        response = connection.getresponse()
+        data = response.read()
+        self.send_response(response.status)
+        for name, value in response.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length", "date", "server"):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format: str, *words: Any) -> None:
+    def log_message(self, format: str, *arguments: Any) -> None:
         """Nothing."""
 
 
@@ -143,8 +143,8 @@ def test_the_scheme_is_the_clients_where_a_trusted_proxy_says_so(settings: Any, 
     client: Client = RawClient(
         REMOTE_ADDR="10.0.0.1", headers={"x-forwarded-proto": "https", "x-forwarded-for": "1.1.1.1"}
     )
-    answer = client.get("/healthz")
-    assert answer.wsgi_request.scheme == scheme
+    response = client.get("/healthz")
+    assert response.wsgi_request.scheme == scheme
 
 
 @pytest.mark.django_db

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from dashboard.demo.apicurio_endpoint import apicurio_endpoint
-from dashboard.demo.connectors import CONVERTERS, Converter
-from tests.debezium.databases import LogicalDatabase, logical_database
+from dashboard.demo.shop import CONVERTERS, Converter
 from tests.debezium.events import write
 from tests.debezium.scenarios import Run, Runtime, run_scenarios, scenarios_of
-from tests.debezium.server import ask, schemadesk_server
+from tests.debezium.services import LogicalDatabase, ask, logical_database, schemadesk_server
 
 #: a folder: the session's events are kept there (record.py sets it)
 RECORD_IN = "RECORD_DEBEZIUM_EVENTS"

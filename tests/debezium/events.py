@@ -1,15 +1,19 @@
-"""Events as they lie on their topics, read from a broker, and kept as lines of JSON in `events/`."""
+"""Events of topics, read from a broker, decoded from each of the three ways to write them, and kept as JSON lines in `events/`."""
 
 from __future__ import annotations
 
 import base64
+import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fastavro
 from confluent_kafka import Consumer, Message, TopicPartition
+
+from dashboard.demo.shop import Converter
 
 FOLDER = Path(__file__).parent / "events"
 
@@ -122,3 +126,26 @@ def _event(message: Message) -> Event:
     headers = tuple((name, value) for name, value in message.headers() or ())
     place = (message.topic(), message.partition(), message.offset(), message.timestamp()[1])
     return Event(*place, message.key(), message.value(), headers)
+
+
+def decoded(data: bytes | None, converter: Converter, schemas: Mapping[int, Mapping[str, Any]]) -> Any:
+    """What a key or value says, without its schema; None for no bytes at all."""
+    if data is None:
+        return None
+    if converter == "avro":
+        assert data[0] == 0
+        schema = fastavro.parse_schema(json.loads(schemas[schema_id(data)]["schema"]))
+        body = io.BytesIO(data[5:])
+        found = fastavro.schemaless_reader(body, schema, None)
+        assert body.read() == b""
+        return found
+    found = json.loads(data)
+    if converter == "json_schema":
+        assert set(found) == {"schema", "payload"}
+        return found["payload"]
+    return found
+
+
+def schema_id(data: bytes) -> int:
+    """The number in the framing."""
+    return int.from_bytes(data[1:5], "big")

@@ -13,11 +13,9 @@ from typing import Any
 import psycopg
 import yaml
 
-from dashboard.demo.connect_api import Connect
-from dashboard.demo.connectors import CONVERTERS, Converter, conversion, debezium, slot_name
-from tests.debezium.databases import PUBLICATION, LogicalDatabase
-from tests.debezium.decoding import decoded
-from tests.debezium.events import Event, read_topics
+from dashboard.demo.shop import CONVERTERS, Connect, Converter, conversion, debezium, slot_name
+from tests.debezium.events import Event, decoded, read_topics
+from tests.debezium.services import PUBLICATION, LogicalDatabase
 
 SCENARIOS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text("utf-8"))
 #: prefix of the logical messages that say that a run is over; they are no part of it

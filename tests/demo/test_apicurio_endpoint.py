@@ -20,18 +20,18 @@ Ask = Callable[..., tuple[int, dict[str, Any]]]
 
 
 def caller(endpoint: str) -> Ask:
-    found = urlsplit(endpoint)
+    address = urlsplit(endpoint)
 
     def ask(
         body: bytes = SCHEMA.encode(), path: str = PLACE, method: str = "POST", **headers: str
     ) -> tuple[int, dict[str, Any]]:
-        connection = http.client.HTTPConnection(found.hostname or "", found.port, timeout=60)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
         try:
             connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-            answer = connection.getresponse()
-            content = answer.read()
-            kind = answer.headers.get_content_type()
-            return answer.status, json.loads(content) if kind == "application/json" else {}
+            response = connection.getresponse()
+            content = response.read()
+            kind = response.headers.get_content_type()
+            return response.status, json.loads(content) if kind == "application/json" else {}
         finally:
             connection.close()
 
@@ -46,12 +46,12 @@ def ask(live_server: Any, registries: None) -> Iterator[Ask]:
 
 def test_a_schema_is_registered_with_the_callers_own_rights(ask: Ask, token: Callable[[str], str]) -> None:
     steward, reader = f"Bearer {token('steward')}", f"Bearer {token('reader')}"
-    status, found = ask(X_Registry_ArtifactId="orders-value", Authorization=steward)
+    status, content = ask(X_Registry_ArtifactId="orders-value", Authorization=steward)
     assert status == 200
-    assert (found["id"], found["type"]) == ("orders-value", "AVRO")
-    assert found["contentId"] == found["globalId"] > 0
+    assert (content["id"], content["type"]) == ("orders-value", "AVRO")
+    assert content["contentId"] == content["globalId"] > 0
     again = ask(X_Registry_ArtifactId="orders-value", Authorization=steward)
-    assert again == (200, found)
+    assert again == (200, content)
     assert ask(b'"long"', X_Registry_ArtifactId="orders-value", Authorization=reader)[0] == 403
     assert ask(b'"long"', X_Registry_ArtifactId="orders-value")[0] == 401
 
@@ -60,16 +60,16 @@ def test_a_refusal_keeps_its_status_and_its_reason(ask: Ask, token: Callable[[st
     steward = f"Bearer {token('steward')}"
     ask(X_Registry_ArtifactId="orders-value", Authorization=steward)
     other = SCHEMA.replace('"int"', '"string"').encode()
-    status, found = ask(other, X_Registry_ArtifactId="orders-value", Authorization=steward)
-    assert status == found["error_code"] == 409
-    assert found["message"].startswith("orders-value: ")
-    assert "incompatible" in found["message"]
-    status, found = ask(b"{", X_Registry_ArtifactId="orders-value", Authorization=steward)
+    status, content = ask(other, X_Registry_ArtifactId="orders-value", Authorization=steward)
+    assert status == content["error_code"] == 409
+    assert content["message"].startswith("orders-value: ")
+    assert "incompatible" in content["message"]
+    status, content = ask(b"{", X_Registry_ArtifactId="orders-value", Authorization=steward)
     assert status == 422
 
 
 @pytest.mark.parametrize(
-    ("words", "status"),
+    ("arguments", "status"),
     [
         ({"path": f"{BASE}/groups/default/artifacts/orders"}, 404),
         ({"path": "/subjects/orders-value/versions"}, 404),
@@ -83,19 +83,19 @@ def test_a_refusal_keeps_its_status_and_its_reason(ask: Ask, token: Callable[[st
         ({"method": "DELETE"}, 501),
     ],
 )
-def test_nothing_else_is_answered(ask: Ask, words: dict[str, Any], status: int) -> None:
-    assert ask(**{"X_Registry_ArtifactId": "orders-value", **words})[0] == status
+def test_nothing_else_is_answered(ask: Ask, arguments: dict[str, Any], status: int) -> None:
+    assert ask(**{"X_Registry_ArtifactId": "orders-value", **arguments})[0] == status
 
 
 def test_a_name_cannot_leave_its_place_in_the_path(ask: Ask, token: Callable[[str], str]) -> None:
-    status, found = ask(X_Registry_ArtifactId="x/../../config", Authorization=f"Bearer {token('steward')}")
-    assert (status, found.get("id")) in [(200, "x/../../config")] or status >= 400
+    status, content = ask(X_Registry_ArtifactId="x/../../config", Authorization=f"Bearer {token('steward')}")
+    assert (status, content.get("id")) in [(200, "x/../../config")] or status >= 400
 
 
 def test_a_registry_that_does_not_answer_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with apicurio_endpoint(f"http://127.0.0.1:{port}") as endpoint:
-        status, found = caller(endpoint)(X_Registry_ArtifactId="orders-value")
+        status, content = caller(endpoint)(X_Registry_ArtifactId="orders-value")
     assert status == 502
-    assert f"http://127.0.0.1:{port} can't be reached" in found["message"]
+    assert f"http://127.0.0.1:{port} can't be reached" in content["message"]

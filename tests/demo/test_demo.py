@@ -14,10 +14,10 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, Produced, produce
+from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, DemoMessages, produce
 from dashboard.demo.streaming_query import run_queries
 from registry.checkpoints import read_checkpoint
-from registry.checkpoints.observed import observe_schemas, rows_to_read
+from registry.checkpoints.model import observe_schemas, rows_to_read
 from registry.drift.judge import Registered, RegisteredVersion, SubjectSummary, judge
 from registry.observations import NullMessages, PartitionRange, StateScan, TopicRead, TopicScan, TopicTotals
 from registry.pipeline import run
@@ -30,25 +30,25 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 class Demo:
     """What the producers did in this test, and where their messages lie: other tests may have written before."""
 
-    result: Produced
+    result: DemoMessages
     lines: list[str]
     client: SchemaRegistryClient
     bootstrap: str
     written: dict[str, tuple[PartitionRange, ...]]
 
     def scan(self, topic: str, schemas: dict[int, str]) -> TopicScan:
-        found = scan_of(self.bootstrap, topic, schemas=schemas)
-        return replace(found, topics=(TopicRead(topic, self.written[topic]),))
+        spec = scan_of(self.bootstrap, topic, schemas=schemas)
+        return replace(spec, topics=(TopicRead(topic, self.written[topic]),))
 
 
 @pytest.fixture
 def demo(live_server: Any, token: Callable[[str], str], kafka_bootstrap: str) -> Demo:
-    known = AdminClient({"bootstrap.servers": kafka_bootstrap}).list_topics(timeout=60).topics
+    existing = AdminClient({"bootstrap.servers": kafka_bootstrap}).list_topics(timeout=60).topics
     topics = sorted({phase.topic for phase in PHASES})
     before = {
         topic: {part.partition: part.high for part in ranges(kafka_bootstrap, topic)}
         for topic in topics
-        if topic in known
+        if topic in existing
     }
     auth, lines = ("steward", token("steward")), []
     result = produce(kafka_bootstrap, live_server.url, auth, lines.append)
@@ -103,30 +103,32 @@ def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo
     schemas: dict[int, str] = {}
     for subject in subjects:
         for version in demo.client.get_versions(subject):
-            found = demo.client.get_version(subject, version)
-            known = RegisteredVersion(subject, version, schema_id=found.schema_id)
-            histories[subject] = (*histories.get(subject, ()), known)
-            schemas[found.schema_id] = found.schema.schema_str
+            response = demo.client.get_version(subject, version)
+            registered_version = RegisteredVersion(subject, version, schema_id=response.schema_id)
+            histories[subject] = (*histories.get(subject, ()), registered_version)
+            schemas[response.schema_id] = response.schema.schema_str
     registered = Registered(
         "dev",
         versions={("id", str(version.schema_id)): (version,) for history in histories.values() for version in history},
         subjects={name: SubjectSummary(name, len(history)) for name, history in histories.items()},
         histories=histories,
     )
-    seen = run(demo.scan("orders", schemas), remote=spark_remote)
-    found = judge(seen, registered)
+    observations = run(demo.scan("orders", schemas), remote=spark_remote)
+    findings = judge(observations, registered)
     ids = demo.result.schema_ids
-    assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in found] == [
+    assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in findings] == [
         ("UNKNOWN_SCHEMA_ID", 1, UNKNOWN_SCHEMA_ID),
         ("ID_OF_OTHER_SUBJECT", 1, ids["customers_v2"]),
         ("UNFRAMED_DATA", 1, None),
         ("UNDECODABLE", 1, ids["orders_v2"]),
     ]
-    assert sum(each.span.messages for each in seen if isinstance(each, NullMessages) and each.side == "value") == 1
-    assert [each.messages for each in seen if isinstance(each, TopicTotals)] == [demo.result.messages["orders"]]
+    assert (
+        sum(item.span.messages for item in observations if isinstance(item, NullMessages) and item.side == "value") == 1
+    )
+    assert [item.messages for item in observations if isinstance(item, TopicTotals)] == [demo.result.messages["orders"]]
 
-    seen = run(demo.scan("customers", schemas), remote=spark_remote)
-    assert judge(seen, registered) == []
+    observations = run(demo.scan("customers", schemas), remote=spark_remote)
+    assert judge(observations, registered) == []
 
 
 @pytest.mark.spark
@@ -142,13 +144,13 @@ def test_the_query_runs_in_two_releases_and_its_renamed_field_is_found(
     ]
     checkpoint = read_checkpoint(str(path), [tmp_path])
     rows = run(StateScan(str(path), rows_to_read(checkpoint)), remote=spark_remote)
-    found = judge([*observe_schemas(checkpoint), *rows], Registered("dev"))
-    assert [(finding.rule, finding.evidence["variable"]) for finding in found] == [
+    findings = judge([*observe_schemas(checkpoint), *rows], Registered("dev"))
+    assert [(finding.rule, finding.evidence["variable"]) for finding in findings] == [
         ("RENAME_SUSPECTED", "totals"),
         ("STATE_SCHEMA_EVOLVED", "last_orders"),
         ("STATE_SCHEMA_EVOLVED", "totals"),
     ]
-    rename = found[0].evidence
+    rename = findings[0].evidence
     assert (rename["field"], rename["added"], rename["batch"]) == ("last_status", "status", 1)
     assert 0 < rename["filled_before"] == rename["rows_before"] <= 40
 

@@ -14,11 +14,9 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from psycopg.conninfo import make_conninfo
 
 from dashboard.demo.apicurio_endpoint import apicurio_endpoint
-from dashboard.demo.connect_api import Connect
-from dashboard.demo.shop import CONNECTORS, DATABASE, READER, Surroundings, write_shop
-from tests.debezium.databases import LogicalDatabase, drop_slots
+from dashboard.demo.shop import CONNECTORS, DATABASE, READER, Connect, ShopEnvironment, write_shop
 from tests.debezium.events import Event, read_topics
-from tests.debezium.server import schemadesk_server
+from tests.debezium.services import LogicalDatabase, drop_slots, schemadesk_server
 
 pytestmark = [pytest.mark.broker, pytest.mark.connect, pytest.mark.slow]
 TOPICS = ("shop.shop.customers", "shop.shop.orders", "shop.shop.stock")
@@ -26,13 +24,13 @@ TOPICS = ("shop.shop.customers", "shop.shop.orders", "shop.shop.stock")
 
 def operations(events: list[Event], decode: AvroDeserializer) -> Counter[tuple[str, str | None]]:
     """How many events of each operation each Avro topic has; None is a tombstone."""
-    found: Counter[tuple[str, str | None]] = Counter()
+    counts: Counter[tuple[str, str | None]] = Counter()
     for event in events:
         value = decode(event.value, None) if event.value else None
         # Logical messages also say that a step is over; the last of them may come after the connector confirmed.
         if event.topic != "shop.message":
-            found[event.topic.removeprefix("shop.shop."), value["op"] if value else None] += 1
-    return found
+            counts[event.topic.removeprefix("shop.shop."), value["op"] if value else None] += 1
+    return counts
 
 
 def test_two_days_in_the_shop(
@@ -44,7 +42,7 @@ def test_two_days_in_the_shop(
     url, secrets = connect_worker
     lines: list[str] = []
     with schemadesk_server(request) as (registry, token), apicurio_endpoint(registry) as endpoint:
-        around = Surroundings(logical_postgres, url, secrets, endpoint, token)
+        around = ShopEnvironment(logical_postgres, url, secrets, endpoint, token)
         client = SchemaRegistryClient({"url": registry, "basic.auth.user.info": f"admin:{token}"})
         decode = AvroDeserializer(client)
         try:
@@ -54,7 +52,7 @@ def test_two_days_in_the_shop(
             both = operations(read_topics(kafka_bootstrap, "shop."), decode)
             versions = {topic: client.get_versions(f"{topic}-value") for topic in TOPICS}
             latest = json.loads(client.get_latest_version("shop.shop.orders-value").schema.schema_str)
-            said = [decode(event.value, None) for event in read_topics(kafka_bootstrap, "shop.message")]
+            messages = [decode(event.value, None) for event in read_topics(kafka_bootstrap, "shop.message")]
             as_json = read_topics(kafka_bootstrap, "shop_json.")
         finally:
             _close(around, kafka_bootstrap)
@@ -83,14 +81,14 @@ def test_two_days_in_the_shop(
     assert {json.loads(event.value)["op"] for event in as_json if event.value and "customers" in event.topic} == set(
         "rcud"
     )
-    contents = Counter(each["message"]["content"] for each in said)
+    contents = Counter(message["message"]["content"] for message in messages)
     assert contents[b"The shop closes."] == contents[b"The lights are out."] == 2
     # The second run finds its connectors, and says as much as the first.
     assert len(lines) == 8
     assert lines[:4] == lines[4:]
 
 
-def _close(around: Surroundings, bootstrap: str) -> None:
+def _close(around: ShopEnvironment, bootstrap: str) -> None:
     """Leaves nothing that another run on the same broker would meet."""
     connect = Connect(around.connect_url)
     for prefix in CONNECTORS:

@@ -7,11 +7,10 @@ from typing import Any
 from registry.access.roles import Actor
 from registry.drift import services
 from registry.drift.judge import JudgedFinding
-from registry.drift.keeping import keep_result
 from registry.drift.models import Cluster, Finding, Scan, Source
-from registry.drift.services import Claim
-from registry.drift.sources.base import ScanResult
-from registry.drift.topics import TopicSeen
+from registry.drift.scan.persistence import keep_result
+from registry.drift.services import ScanClaim
+from registry.drift.sources.base import ScannedTopic, ScanResult
 from registry.observations import FramedMessages, Observation, Span
 from registry.subjects.models import Registry
 
@@ -48,10 +47,10 @@ def judged(name: str = "a", **values: Any) -> JudgedFinding:
     return JudgedFinding(**(base | values))
 
 
-def topic(name: str = "orders", **values: Any) -> TopicSeen:
+def topic(name: str = "orders", **values: Any) -> ScannedTopic:
     """A topic of which five new messages were read to the end."""
     base = {"partitions": 1, "positions": {0: 5}, "messages": 5, "fresh": 5, "clean": True}
-    return TopicSeen(name, **(base | values))
+    return ScannedTopic(name, **(base | values))
 
 
 def framed(name: str = "orders", mark: str = "7", first: int = 0, last: int = 4, **values: Any) -> FramedMessages:
@@ -63,7 +62,7 @@ def framed(name: str = "orders", mark: str = "7", first: int = 0, last: int = 4,
     )
 
 
-def claim(source: Source, by: Actor) -> Claim:
+def claim(source: Source, by: Actor) -> ScanClaim:
     """A scan of the source, queued and claimed."""
     claimed = services.claim_scan(services.queue_scan(source_id=source.pk, by=by))
     assert claimed is not None
@@ -73,16 +72,16 @@ def claim(source: Source, by: Actor) -> Claim:
 def scan(
     source: Source,
     by: Actor,
-    *found: JudgedFinding,
-    topics: tuple[TopicSeen, ...] | None = None,
+    *findings: JudgedFinding,
+    topics: tuple[ScannedTopic, ...] | None = None,
     observations: tuple[Observation, ...] = (),
     complete: bool = True,
     read: dict[str, Any] | None = None,
 ) -> Scan:
     """A scan that found this, kept."""
     claimed = claim(source, by)
-    seen = (topic(),) if topics is None else topics
-    assert keep_result(claimed, ScanResult(found, read or READ, complete, seen, observations))
+    topic_list = (topic(),) if topics is None else topics
+    assert keep_result(claimed, ScanResult(findings, read or READ, complete, topic_list, observations))
     return Scan.objects.get(pk=claimed.scan_id)
 
 

@@ -1,4 +1,4 @@
-"""Deployments: told by programs once however often they say it, listed, shown where a finding began soon after one."""
+"""Deployments that programs reported, and what else was done shortly before a finding began."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.roles import ADMIN, READER, Actor, Grant, system_actor
-from registry.access.scopes import Limit
+from registry.access.roles import ADMIN, READER, Actor, Grant, TokenLimit, system_actor
 from registry.access.services import issue_token
 from registry.audit.models import AuditEvent
+from registry.drift.findings import suspicions
+from registry.drift.findings.suspicions import MAX_TOLD, began_at, suspicions_of
 from registry.drift.models import Deployment, Finding, Source
 from registry.drift.selectors import list_deployments
 from registry.drift.services.deployments import KEPT, TOLD_AGAIN, prune_deployments, tell_deployment
-from registry.drift.suspicions import suspicions_of
 from registry.drift.tasks import prune_deployments as prune_task
-from registry.errors import InvalidInput, NotAllowed
+from registry.errors import FindingNotFound, InvalidInput, NotAllowed
 from registry.subjects.models import Registry
-from registry.subjects.names import SubjectName
-from registry.subjects.services import register_version
-from registry.subjects.services.clients import declare_client
+from registry.subjects.services import delete_version, register_version, set_config
+from registry.subjects.usage.clients import declare_client
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import judged, make_source, scan
 
@@ -111,9 +111,9 @@ def test_what_cannot_be_used_is_refused(registries: None, system: Actor, values:
 def test_the_database_keeps_one_of_a_label_and_a_time(registries: None, system: Actor) -> None:
     tell(system)
     row = Deployment.objects.get()
-    for wrong in ({"label": row.label, "at": row.at}, {"label": "", "at": row.at}):
+    for values in ({"label": row.label, "at": row.at}, {"label": "", "at": row.at}):
         with pytest.raises(IntegrityError), transaction.atomic():
-            Deployment.objects.create(registry=row.registry, told_by="x", **wrong)
+            Deployment.objects.create(registry=row.registry, told_by="x", **values)
 
 
 READS = Grant(READER)
@@ -124,12 +124,12 @@ ORDERS = Grant(READER, subject_pattern="orders-*")
     ("grant", "limit", "values", "may"),
     [
         (READS, None, {}, True),
-        (READS, Limit(scope="register"), {}, True),
-        (READS, Limit(scope="promote"), {}, True),
-        (READS, Limit(scope="read"), {}, False),
-        (READS, Limit(scope="register", registry="prod"), {}, False),
-        (READS, Limit(scope="register", subject_pattern="orders-*"), {}, False),
-        (READS, Limit(scope="register", subject_pattern="orders-*"), {"subjects": "orders-*"}, True),
+        (READS, TokenLimit(scope="register"), {}, True),
+        (READS, TokenLimit(scope="promote"), {}, True),
+        (READS, TokenLimit(scope="read"), {}, False),
+        (READS, TokenLimit(scope="register", registry="prod"), {}, False),
+        (READS, TokenLimit(scope="register", subject_pattern="orders-*"), {}, False),
+        (READS, TokenLimit(scope="register", subject_pattern="orders-*"), {"subjects": "orders-*"}, True),
         (ORDERS, None, {"subjects": "orders-eu-*"}, True),
         (ORDERS, None, {"subjects": "*"}, False),
         (ORDERS, None, {"topics": "orders"}, False),
@@ -140,7 +140,9 @@ ORDERS = Grant(READER, subject_pattern="orders-*")
         (Grant(ADMIN, registry="prod"), None, {}, False),
     ],
 )
-def test_who_may_tell(registries: None, grant: Grant, limit: Limit | None, values: dict[str, Any], may: bool) -> None:
+def test_who_may_tell(
+    registries: None, grant: Grant, limit: TokenLimit | None, values: dict[str, Any], may: bool
+) -> None:
     actor = Actor(name="ci", door="product", user_id=1, grants=(grant,), limit=limit)
     if may:
         assert tell(actor, **values)
@@ -170,8 +172,8 @@ def test_what_was_deployed_in_the_hour_before_is_suspected(source: Source, syste
         tell(system, label, at=now - minutes * MINUTE, **values)
     finding = found(source, system)
     Finding.objects.update(first_seen=now)
-    told = suspicions_of(finding.pk).found
-    assert [(item.name, item.seconds_before) for item in told if item.kind == "deployed"] == [
+    suspected = suspicions_of(finding.pk).found
+    assert [(item.name, item.seconds_before) for item in suspected if item.kind == "deployed"] == [
         ("all 1", 180), ("its subject", 240), ("its client", 300),
     ]  # fmt: skip
 
@@ -185,9 +187,9 @@ def test_many_deployments_take_as_many_queries_and_some_are_told(source: Source,
         tell(system, f"b {number}", client="" if number % 2 else "none")
     Finding.objects.update(first_seen=timezone.now())
     with CaptureQueriesContext(connection) as many:
-        told = suspicions_of(finding.pk).found
+        suspected = suspicions_of(finding.pk).found
     assert len(many) == len(few)
-    assert [item.name for item in told] == [f"b {number}" for number in (11, 9, 7)], (
+    assert [item.name for item in suspected] == [f"b {number}" for number in (11, 9, 7)], (
         "the rest is left to what the audit proves"
     )
 
@@ -199,15 +201,15 @@ def test_the_page_says_it_and_marks_the_hour(source: Source, system: Actor, look
     tell(system, f"billing {NASTY}", at=at, url="https://ci.example/runs/7?a=1&b=2")
     tell(system, "no address", at=at + MINUTE)
     finding = found(source, system, evidence={"topic": "orders", "partitions": [part]})
-    answer = look("reader").get(f"/ui/findings/{finding.pk}")
-    text = answer.content.decode()
-    rows = answer.context["page"].suspected.rows
+    response = look("reader").get(f"/ui/findings/{finding.pk}")
+    text = response.content.decode()
+    rows = response.context["page"].suspected.rows
     assert [(row.before, row.sentence) for row in rows] == [
         ("44 minutes before", "no address was deployed"), ("45 minutes before", f"billing {NASTY} was deployed"),
     ]  # fmt: skip
     assert NASTY not in text
     assert '<a href="https://ci.example/runs/7?a=1&amp;b=2" rel="noopener noreferrer">' in text
-    (table, *_) = answer.context["page"].bars
+    (table, *_) = response.context["page"].bars
     assert [(bar.label, bar.count, bar.marks) for bar in table.bars] == [
         (f"{at:%Y-%m-%d %H}:00", 0, (f"{at:%H}:30 billing {NASTY}", f"{at:%H}:31 no address")),
         (f"{at + timedelta(hours=1):%Y-%m-%d %H}:00", 3, ()),
@@ -237,19 +239,19 @@ def test_a_pipeline_tells_and_pages_through_them(registries: None, system: Actor
     assert post(label="").status_code == post(url="ftp://x").status_code == 422
     for number in range(4):
         assert post(label=f"shipping {number}").status_code == 201  # all at one time: numbers decide
-    seen: list[str] = []
+    labels: list[str] = []
     address = "/api/v1/deployments?registry=dev&limit=2"
     page = api.get(address).json()
     while page["before"]:
-        seen += [row["label"] for row in page["deployments"]]
+        labels += [row["label"] for row in page["deployments"]]
         page = api.get(f"{address}&before={page['before']}").json()
-    seen += [row["label"] for row in page["deployments"]]
-    assert seen == ["shipping 3", "shipping 2", "shipping 1", "shipping 0", "billing 4.2.0"]
+    labels += [row["label"] for row in page["deployments"]]
+    assert labels == ["shipping 3", "shipping 2", "shipping 1", "shipping 0", "billing 4.2.0"]
     assert [row["label"] for row in api.get("/api/v1/deployments?label=shipping 1").json()["deployments"]] == [
         "shipping 1"
     ]
-    for wrong in ("before=x", "before=1", "before=-1-1", f"before={'9' * 18}-1", "limit=0", "colour=red"):
-        assert api.get(f"/api/v1/deployments?{wrong}").status_code == 422, wrong
+    for query in ("before=x", "before=1", "before=-1-1", f"before={'9' * 18}-1", "limit=0", "colour=red"):
+        assert api.get(f"/api/v1/deployments?{query}").status_code == 422, query
 
 
 def test_a_page_is_one_query(registries: None, system: Actor) -> None:
@@ -261,11 +263,152 @@ def test_a_page_is_one_query(registries: None, system: Actor) -> None:
 
 def test_they_are_kept_for_a_time(registries: None, system: Actor) -> None:
     tell(system, "new")
-    place = Registry.objects.get(name="dev")
+    registry = Registry.objects.get(name="dev")
     for number in range(3):
         old = timezone.now() - KEPT - (number + 1) * MINUTE
-        Deployment.objects.create(registry=place, label=f"old {number}", at=old, told_by="x")
+        Deployment.objects.create(registry=registry, label=f"old {number}", at=old, told_by="x")
     assert prune_deployments(by=system_actor("schedule")) == 3
     prune_task()
     assert list(Deployment.objects.values_list("label", flat=True)) == ["new"]
     assert AuditEvent.objects.filter(table="drift_deployment", operation="DELETE", actor="schedule").count() == 3
+
+
+ORDERS_VALUE = SubjectName(".", "orders-value")
+
+
+def new_finding(source: Source, system: Actor, **values: Any) -> Finding:
+    """A finding that begins now."""
+    scan(source, system, judged("a", **values))
+    return Finding.objects.get()
+
+
+def register_fields(system: Actor, subject: SubjectName = ORDERS_VALUE, *fields: str) -> None:
+    text = {"type": "record", "name": "R", "fields": [{"name": name, "type": "long", "default": 0} for name in fields]}
+    register_version(registry="dev", subject=subject, text=json.dumps(text), by=system)
+
+
+def kinds(finding: Finding) -> list[tuple[str, str]]:
+    return [(item.kind, item.name or str(item.version or "")) for item in suspicions_of(finding.pk).found]
+
+
+def test_what_was_done_to_the_subject_is_told_the_nearest_first(source: Source, system: Actor) -> None:
+    register_fields(system)
+    register_fields(system, ORDERS_VALUE, "a")
+    register_fields(system, SubjectName(".", "other-value"))
+    set_config(registry="dev", subject=ORDERS_VALUE, by=system, level="NONE")
+    set_config(registry="dev", subject=SubjectName(".", "other-value"), by=system, level="FULL")
+    declare_client(registry="dev", subject=ORDERS_VALUE, name="billing", by=system)
+    delete_version(registry="dev", subject=ORDERS_VALUE, version=1, by=system)
+    assert kinds(new_finding(source, system)) == [
+        ("deleted", "1"), ("client", "billing"), ("level", "NONE"), ("registered", "2"), ("registered", "1"),
+    ]  # fmt: skip
+
+
+def test_what_holds_for_the_whole_registry_is_told_too(source: Source, system: Actor) -> None:
+    register_fields(system)
+    set_config(registry="dev", subject=None, by=system, level="FORWARD")
+    set_config(registry="staging", subject=None, by=system, level="FULL")
+    item = suspicions_of(new_finding(source, system).pk).found[0]
+    assert (item.kind, item.name, item.subject) == ("level", "FORWARD", "")
+
+
+def test_how_the_source_is_scanned_may_be_it(source: Source, system: Actor) -> None:
+    Source.objects.filter(pk=source.pk).update(mode="full")
+    Source.objects.filter(pk=make_source(name="another").pk).update(mode="full")
+    assert kinds(new_finding(source, system, subject="")) == [("source", "")]
+
+
+def test_nothing_is_told_where_nothing_was_done(source: Source, system: Actor, look: Callable[[str], Client]) -> None:
+    finding = new_finding(source, system)
+    assert suspicions_of(finding.pk).found == ()
+    page = look("reader").get(f"/ui/findings/{finding.pk}")
+    assert page.context["page"].suspected is None
+    assert "Suspected causes" not in page.content.decode()
+    with pytest.raises(FindingNotFound):
+        suspicions_of(finding.pk + 1)
+
+
+def test_what_was_done_after_it_began_or_long_before_is_none(source: Source, system: Actor) -> None:
+    register_fields(system)
+    finding = new_finding(source, system)
+    for moved in (timedelta(hours=2), -timedelta(hours=2)):
+        Finding.objects.filter(pk=finding.pk).update(first_seen=timezone.now() + moved)
+        assert suspicions_of(finding.pk).found == ()
+
+
+SEEN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "minutes"),
+    [
+        ({}, 0),
+        ({"partitions": [{"first_time": 1_795_262_040_000}, {"first_time": 1_795_262_400_000}]}, -6),
+        ({"partitions": [{"first_time": 0}]}, 0),
+        ({"partitions": [{"first_time": 10**18}]}, 0),
+        ({"partitions": [{"first_time": "x"}, "y", {}]}, 0),
+        ({"partitions": [{"first_time": 1_795_300_000_000}]}, 0),
+    ],
+)
+def test_it_began_with_its_first_message_where_that_has_a_time(evidence: dict[str, Any], minutes: int) -> None:
+    assert began_at(SEEN, evidence) == SEEN + timedelta(minutes=minutes)
+
+
+def test_a_release_stands_for_its_registration(source: Source, system: Actor) -> None:
+    scope = suspicions._FindingScope(Registry.objects.get(name="dev"), source.pk, "orders-value", 7, 1, 3)
+    at = SEEN - timedelta(minutes=3)
+    release = {"environment_id": 3, "context_name": ".", "subject_name": "orders-value", "version_number": 4, "request_id": 9}  # fmt: skip
+    events: list[dict[str, Any]] = [
+        {"at": at, "table": "promotions_release", "operation": "INSERT", "row_id": "1", "before": None, "after": release},
+        {
+            "at": at, "table": "subjects_schemaversion", "operation": "INSERT", "row_id": "5", "before": None,
+            "after": {"subject_id": 7, "version": 4},
+        },
+    ]  # fmt: skip
+    suspected = suspicions._suspicions(
+        [(event, suspicions._kind(event, scope) or "source") for event in events], scope, SEEN
+    )
+    assert [(item.kind, item.version, item.request, item.seconds_before) for item in suspected] == [
+        ("released", 4, 9, 180)
+    ]
+    events[0]["after"] = release | {"environment_id": 4}
+    assert suspicions._kind(events[0], scope) is None, "a release elsewhere is none here"
+
+
+def test_a_version_without_the_request_that_it_needed_is_said_to_be_that(
+    source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register_fields(system)
+    from django.db.models import Q
+
+    monkeypatch.setattr(suspicions, "unrequested", lambda _registry: Q(version=1))
+    assert kinds(new_finding(source, system)) == [("ghost", "1")]
+
+
+def test_many_changes_take_as_many_queries_and_some_are_told(source: Source, system: Actor) -> None:
+    register_fields(system)
+    finding = new_finding(source, system)
+    Finding.objects.update(first_seen=timezone.now() + timedelta(seconds=30))
+    with CaptureQueriesContext(connection) as few:
+        suspicions_of(finding.pk)
+    for number in range(12):
+        register_fields(system, ORDERS_VALUE, f"f{number}")
+    with CaptureQueriesContext(connection) as many:
+        suspected = suspicions_of(finding.pk).found
+    assert len(many) == len(few) <= 6
+    assert len(suspected) == MAX_TOLD
+
+
+def test_the_page_tells_them_with_links(source: Source, system: Actor, look: Callable[[str], Client]) -> None:
+    register_fields(system)
+    set_config(registry="dev", subject=None, by=system, level="FORWARD")
+    finding = new_finding(source, system)
+    response = look("reader").get(f"/ui/findings/{finding.pk}")
+    rows = response.context["page"].suspected.rows
+    assert [row.sentence for row in rows] == [
+        "the compatibility level was set to FORWARD", "version 1 was registered",
+    ]  # fmt: skip
+    assert rows[1].url == "/ui/registries/dev/subjects/orders-value/?version=1"
+    for row in rows:
+        assert look("reader").get(row.url).status_code == 200
+    assert "a suspicion, no proof" in response.content.decode()

@@ -13,17 +13,18 @@ from django.test import Client
 
 from registry.access.roles import Actor
 from registry.api.product.drift import scan_json
-from registry.drift import detector, rebaselining, selectors
-from registry.drift.detector import DETECTOR, Detector
+from registry.drift import selectors
 from registry.drift.models import Finding, Scan, Source
-from registry.drift.rules import RULES
+from registry.drift.rules import RULES, detector
+from registry.drift.rules.detector import DETECTOR, Detector
+from registry.drift.scan import persistence
 from tests.drift.scans import judged, make_source, scan
 
 pytestmark = pytest.mark.requirement("CARD-3")
 
 
 def test_whoever_changes_what_is_found_says_so() -> None:
-    """`python -m registry.drift.detector` where all findings stay the same, else with `--raise` and the rules."""
+    """`python -m registry.drift.rules.detector` where all findings stay the same, else with `--raise` and the rules."""
     assert DETECTOR.digest == detector.digest()
     assert max(DETECTOR.changed) == DETECTOR.version
     assert {rule for rules in DETECTOR.changed.values() for rule in rules} <= {*RULES, detector.ALL_RULES}
@@ -73,9 +74,9 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def comes(rule: str) -> None:
         version = DETECTOR.version + 1
-        found = Detector(version, DETECTOR.digest, {**DETECTOR.changed, version: (rule,)})
-        monkeypatch.setattr(rebaselining, "DETECTOR", found)
-        monkeypatch.setattr("registry.drift.keeping.DETECTOR", found)
+        detector = Detector(version, DETECTOR.digest, {**DETECTOR.changed, version: (rule,)})
+        monkeypatch.setattr(persistence, "DETECTOR", detector)
+        monkeypatch.setattr("registry.drift.scan.persistence.DETECTOR", detector)
 
     return comes
 
@@ -94,10 +95,10 @@ def test_what_a_newer_detector_brings_up_alarms_nobody(
     source: Source, system: Actor, newer: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scan(source, system, judged("a", rule="UNDECODABLE", severity="break"))
-    told: list[str] = []
+    rules: list[str] = []
     monkeypatch.setattr(
-        "registry.drift.keeping.tell_of_seen",
-        lambda _source, *, opened, reopened: told.extend(row.rule for row in (*opened, *reopened)),
+        "registry.drift.scan.persistence.tell_of_seen",
+        lambda _source, *, opened, reopened: rules.extend(row.rule for row in (*opened, *reopened)),
     )
     newer("UNFRAMED_DATA")
     scan(
@@ -109,7 +110,7 @@ def test_what_a_newer_detector_brings_up_alarms_nobody(
     assert of("FRAME_CUT").rebaselined_from is None, "a rule that judges as before finds what is new"
     assert of("UNDECODABLE").detector == DETECTOR.version
     assert of("UNFRAMED_DATA").state == "open"
-    assert told == ["FRAME_CUT"]
+    assert rules == ["FRAME_CUT"]
 
 
 def test_the_first_scan_and_scans_without_a_version_excuse_nothing(
@@ -144,9 +145,9 @@ def test_page_list_and_api_say_so(source: Source, system: Actor, look: Callable[
     scan(source, system, judged("a"))
     Finding.objects.update(detector=7, rebaselined_from=6)
     row, client = Finding.objects.get(), look("reader")
-    said = "Re-baselined: found by detector 7, earlier scans used 6."
-    assert said in client.get(f"/ui/findings/{row.pk}").content.decode()
-    assert said in client.get("/ui/findings").content.decode()
+    sentence = "Re-baselined: found by detector 7, earlier scans used 6."
+    assert sentence in client.get(f"/ui/findings/{row.pk}").content.decode()
+    assert sentence in client.get("/ui/findings").content.decode()
     assert f"detector {DETECTOR.version}" in client.get(f"/ui/sources/{source.pk}").content.decode()
     assert scan_json(selectors.list_scans(source.pk)[0])["detector"] == DETECTOR.version
     assert asdict(selectors.get_finding(row.pk))["rebaselined_from"] == 6

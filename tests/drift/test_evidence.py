@@ -1,17 +1,23 @@
-"""The form of evidence: every rule has one, its judge makes it, and what an older release kept is still readable."""
+"""The form of evidence: every rule has one, its judge makes it, what an older release stored is readable; and hints at producers."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NotRequired, TypedDict
 
 import pytest
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.access.roles import Actor
 from registry.drift.evidence import FORMS, UNREADABLE, fields_of_rule, make_evidence, mismatch, read_evidence
+from registry.drift.models import Finding
 from registry.drift.rules import RULES
-from tests.drift.real_findings import findings_by_rule
+from registry.drift.selectors.findings import OnePartition, one_partition
+from tests.drift.judge.real_findings import findings_by_rule
+from tests.drift.scans import judged, make_source, scan, topic
 
 pytestmark = pytest.mark.requirement("CARD-3")
 JSON = st.recursive(
@@ -94,3 +100,43 @@ def test_any_stored_value_is_read_without_an_error(rule: str, data: st.DataObjec
     read = read_evidence(rule, data.draw(st.dictionaries(names, JSON, max_size=6)))
     kinds = fields_of_rule(rule)
     assert all(mismatch(value, kinds[name]) == "" for name, value in read.items() if name != UNREADABLE)
+
+
+def part(partition: int = 3, messages: int = 10, last: Any = 60_000) -> dict[str, Any]:
+    return {"partition": partition, "messages": messages, "first_time": 0, "last_time": last}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "partitions", "hint"),
+    [
+        ({"partitions": [part()]}, 12, OnePartition(3, 12, 10)),
+        ({"partitions": [part()]}, 1, None),
+        ({"partitions": [part(messages=9)]}, 12, None),
+        ({"partitions": [part(last=59_999)]}, 12, None),
+        ({"partitions": [part(), part(4)]}, 12, None),
+        ({"partitions": []}, 12, None),
+        ({"partitions": [7]}, 12, None),
+        ({"partitions": [part(last=None)]}, 12, None),
+        ({"partitions": "x"}, 12, None),
+        ({}, 12, None),
+    ],
+)
+def test_one_partition_stands_out(evidence: dict[str, Any], partitions: int, hint: OnePartition | None) -> None:
+    assert one_partition(evidence, partitions) == hint
+
+
+@pytest.mark.django_db
+def test_pages_and_programs_are_told(
+    registries: None, system: Actor, look: Callable[[str], Client], api: Callable[[str], Client]
+) -> None:
+    partitions = [part() | {"first_offset": 0, "last_offset": 9}]
+    finding = judged("a", evidence={"topic": "orders", "partitions": partitions})
+    scan(make_source(), system, finding, topics=(topic(partitions=12),))
+    number, reader = Finding.objects.get().pk, look("reader")
+    assert "Producer hint: all in partition 3, of 12" in reader.get("/ui/findings").content.decode()
+    assert reader.get(f"/ui/findings/{number}").context["page"].finding.producer == "all in partition 3, of 12"
+    assert api("reader").get(f"/api/v1/findings/{number}").json()["producer_hint"] == {
+        "partition": 3,
+        "of": 12,
+        "messages": 10,
+    }

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -35,18 +36,18 @@ from confluent_kafka.cimpl import NewTopic, TopicPartition
 from django.db import connection, connections
 from django.utils import timezone
 
-from dashboard.services import kafka as broker
-from dashboard.services.ports import free_port, kept_ports
-from dashboard.services.standalone import kafka_broker
+from dashboard.runtime import kafka as broker
+from dashboard.runtime.layout import free_port, kept_ports
+from dashboard.runtime.parts import kafka_broker
 from registry.access.roles import Actor
-from registry.drift import scanning, selectors, services, tasks
+from registry.drift import selectors, services, tasks
 from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
-from registry.drift.scanning import perform_scan
-from registry.drift.sources import kafka_passes
+from registry.drift.scan import runner
+from registry.drift.scan.runner import perform_scan
+from registry.drift.sources import kafka
 from registry.errors import InvalidSource
-from registry.pipeline import topic as slice_reading
-from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.pipeline.topics import USER, fill, framed, make_topic, string
 from tests.waiting import until
 
@@ -137,13 +138,13 @@ class Running:
 
 def before_spark(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
     """Do something after the cluster was asked for offsets and before Spark reads them."""
-    door = kafka_passes.kafka_connection
+    door = kafka.kafka_connection
 
     def opened(cluster: Any) -> Any:
         do()
         return door(cluster)
 
-    monkeypatch.setattr(kafka_passes, "kafka_connection", opened)
+    monkeypatch.setattr(kafka, "kafka_connection", opened)
 
 
 # ---- the broker --------------------------------------------------------------------------------------------------
@@ -159,8 +160,8 @@ def test_a_topic_that_is_deleted_in_mid_scan_is_said_and_the_others_are_read(
     source = add(system, stays, f"{goes[:-1]}*", clean_scans=1)
     first = scan(source, system)
     assert (first.state, first.error) == ("done", "")
-    known = Finding.objects.filter(source_id=source, topic__name=goes).count()
-    assert known
+    count = Finding.objects.filter(source_id=source, topic__name=goes).count()
+    assert count
     for topic in (stays, goes):
         fill(house, topic, good(schema_id))
     admin = AdminClient({"bootstrap.servers": house})
@@ -177,7 +178,7 @@ def test_a_topic_that_is_deleted_in_mid_scan_is_said_and_the_others_are_read(
     assert [entry["topic"] for entry in row.read["unreadable"]] == [goes]
     assert Topic.objects.get(name=goes).problem
     open_ones = Finding.objects.filter(source_id=source, topic__name=goes, state="open").count()
-    assert open_ones == known, "what couldn't be read resolves nothing"
+    assert open_ones == count, "what couldn't be read resolves nothing"
     assert Topic.objects.get(name=goes).positions == {"0": 6}
 
 
@@ -273,7 +274,7 @@ def test_a_broker_that_goes_away_between_two_slices_costs_nothing_that_was_read(
     source = add(system, topic, cluster="own", every_seconds=86_400)
     Source.objects.update(next_scan_at=timezone.now() + timedelta(days=1))
     for name in ("FIRST_SLICE", "LARGEST_SLICE"):
-        monkeypatch.setattr(f"registry.pipeline.slices.{name}", slice_)
+        monkeypatch.setattr(f"registry.pipeline.kafka_reader.{name}", slice_)
     away_after(monkeypatch, 1, own_broker.stop)
     number = services.queue_scan(source_id=source, by=system)
     assert perform_scan(number) == "done"
@@ -317,15 +318,16 @@ def test_a_broker_that_goes_away_before_anything_was_read_is_waited_for(
 
 def away_after(monkeypatch: pytest.MonkeyPatch, number: int, stop: Callable[[], None]) -> None:
     """Stop the broker before a scan reads its slice of that number."""
-    read, left = slice_reading._read_slice, [number]
+    module = import_module("registry.pipeline.run")  # the package has a function of that name
+    read, left = module._read_slice, [number]
 
-    def reading(*given: Any) -> Any:
+    def reading(*args: Any) -> Any:
         if left[0] == 0:
             stop()
         left[0] -= 1
-        return read(*given)
+        return read(*args)
 
-    monkeypatch.setattr(slice_reading, "_read_slice", reading)
+    monkeypatch.setattr(module, "_read_slice", reading)
 
 
 @pytest.fixture
@@ -403,7 +405,7 @@ def test_a_missing_right_is_named(guarded: AdminClient, system: Actor) -> None:
 
 WORKER = """
 import django; django.setup()
-from registry.drift.scanning import perform_scan
+from registry.drift.scan.runner import perform_scan
 print(perform_scan({number}), flush=True)
 """
 
@@ -439,14 +441,14 @@ def test_a_worker_that_is_killed_leaves_its_scan_to_another(
         until(lambda: process.poll() is not None or Scan.objects.get(pk=number).progress_total > 0)
     finally:
         process.send_signal(signal.SIGKILL)
-        said = process.communicate()[0]
-    assert process.returncode == -signal.SIGKILL, said
+        output = process.communicate()[0]
+    assert process.returncode == -signal.SIGKILL, output
     assert Scan.objects.get(pk=number).state == "running"
     assert services.reclaim_lost_scans() == [], "its lease isn't over"
     Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     sent: list[int] = []
     monkeypatch.setattr(tasks.run_scan, "delay", sent.append)
-    with caplog.at_level(logging.INFO, logger="registry.drift.scanning"):
+    with caplog.at_level(logging.INFO, logger="registry.drift.scan.runner"):
         tasks.reclaim_lost_scans()
     assert sent == [number]
     # Of a killed client no further query begins; the one that ran is ended here, if it isn't over by now.
@@ -480,8 +482,8 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     assert services.reclaim_lost_scans() == [number]
 
     for name in ("FIRST_SLICE", "LARGEST_SLICE"):
-        monkeypatch.setattr(f"registry.pipeline.slices.{name}", slice_)
-    monkeypatch.setattr("registry.pipeline.slices.SMALLEST_SLICE", slice_ // 4)
+        monkeypatch.setattr(f"registry.pipeline.kafka_reader.{name}", slice_)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.SMALLEST_SLICE", slice_ // 4)
     Source.objects.update(max_messages=slice_)
     rows = [scan(source, system), scan(source, system)]
     assert [row.read["bound_reached"] for row in rows if row.read] == ["messages", "messages"]
@@ -496,7 +498,7 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     assert left == 0
     done = [row.read for row in rows if row.state == "done" and row.read]
     for number, read in enumerate(done):
-        behind = backlog - sum(each["messages"] for each in done[: number + 1])
+        behind = backlog - sum(scan_read["messages"] for scan_read in done[: number + 1])
         assert (read["behind"]["offsets"] if read["behind"] else 0) == behind
         assert (read["bound_reached"] is None) == (behind == 0)
     assert "deadline" in {read["bound_reached"] for read in done}
@@ -516,9 +518,9 @@ def test_a_task_that_is_delivered_twice_changes_nothing(house: str, system: Acto
     source = add(system, topic)
     number = services.queue_scan(source_id=source, by=system)
     both = [Running(number), Running(number)]
-    for each in both:
-        each.ended()
-    assert sorted(each.state for each in both) == ["done", "not claimed"]
+    for run in both:
+        run.ended()
+    assert sorted(run.state for run in both) == ["done", "not claimed"]
     uses = dict(SchemaUse.objects.filter(side="value").values_list("schema_id", "messages"))
     assert uses == {schema_id: 5, UNKNOWN: 2}
     assert Finding.objects.get(rule="UNKNOWN_SCHEMA_ID").count == 2
@@ -531,7 +533,7 @@ def test_a_scan_that_is_cancelled_ends_at_once_on_spark_too(house: str, big: str
     running.until_reading()
     tag = services.cancel_scan(scan_id=running.number, by=system)
     began = time.monotonic()
-    scanning.interrupt_scan(tag)
+    runner.interrupt_scan(tag)
     row = running.ended(120)
     print(f"a cancelled scan ended after {time.monotonic() - began:.1f} s")
     assert (running.state, row.state, row.read) == ("cancelled", "cancelled", None)
@@ -558,8 +560,8 @@ def test_a_restart_of_the_database_stops_no_scan(house: str, big: str, system: A
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                 " WHERE pid <> pg_backend_pid() AND usename = current_user AND datname = %s"
             )
-            found = other.execute(query, [connection.settings_dict["NAME"]]).fetchone()
-            ended += found[0] if found else 0
+            row_count = other.execute(query, [connection.settings_dict["NAME"]]).fetchone()
+            ended += row_count[0] if row_count else 0
         running.thread.join(2)
     connection.close()
     row = Scan.objects.get(pk=running.number)

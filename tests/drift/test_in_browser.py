@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 
 from registry.access.roles import Actor
 from registry.drift.models import Scan
-from registry.drift.scanning import perform_scan
-from registry.drift.sources import kafka_passes
+from registry.drift.scan.runner import perform_scan
+from registry.drift.sources import kafka
 from registry.drift.tasks import run_scan
-from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.pipeline.topics import USER, fill, framed, make_topic, string
 from tests.waiting import PATIENCE
 
@@ -55,14 +55,14 @@ class Worker:
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     """In place of the one behind the queue, which works on another database."""
-    made, door = Worker(), kafka_passes.kafka_connection
+    made, door = Worker(), kafka.kafka_connection
 
     def held(cluster: Any) -> Any:
         assert made.go.wait(PATIENCE)
         return door(cluster)
 
     monkeypatch.setattr(run_scan, "delay_on_commit", made.take)
-    monkeypatch.setattr(kafka_passes, "kafka_connection", held)
+    monkeypatch.setattr(kafka, "kafka_connection", held)
     yield made
     made.go.set()
     for thread in made.threads:

@@ -11,13 +11,12 @@ import pytest
 import yaml
 
 from registry.access.roles import Actor
-from registry.drift.messages import DecodedMessage, decode_message
-from registry.drift.pasted import MAX_BYTES, MAX_TEXT, read_pasted
+from registry.drift.selectors.messages import MAX_BYTES, MAX_TEXT, DecodedMessage, decode_message, read_pasted
 from registry.errors import InvalidInput
 from registry.subjects.models import Schema
-from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_version, register_version
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "message_cases.yaml").read_text())
 ORDER = json.dumps(
@@ -37,13 +36,13 @@ REGISTERED = {"orders": (ORDER, "AVRO"), "people": (PEOPLE, "PROTOBUF"), "things
 @pytest.fixture
 def ids(registries: None, system: Actor) -> dict[str, int]:
     """Schema ids by topic."""
-    found = {}
+    by_topic = {}
     for topic, (text, kind) in REGISTERED.items():
         subject = parse_subject(f"{topic}-value")
-        found[topic] = register_version(
+        by_topic[topic] = register_version(
             registry="dev", subject=subject, text=text, schema_type=kind, by=system
         ).schema_id
-    return found
+    return by_topic
 
 
 def filled(text: str, ids: dict[str, int]) -> str:
@@ -81,15 +80,15 @@ def test_case(case: dict[str, Any], ids: dict[str, int], system: Actor) -> None:
             decoded(case, ids, system)
         assert case["refused"] in refusal.value.message
         return
-    found = decoded(case, ids, system)
-    told = json.loads(json.dumps(found.to_dict()))
-    assert {name: told[name] for name in case["is"]} == case["is"]
-    assert case.get("error", "") in found.error
-    assert bool(found.error) == bool(case.get("error"))
+    message = decoded(case, ids, system)
+    values = json.loads(json.dumps(message.to_dict()))
+    assert {name: values[name] for name in case["is"]} == case["is"]
+    assert case.get("error", "") in message.error
+    assert bool(message.error) == bool(case.get("error"))
     if "problem" in case:
-        assert case["problem"] in found.problems[0]
+        assert case["problem"] in message.problems[0]
     if "versions" in case:
-        assert [[item.context, item.subject, item.version] for item in found.versions] == case["versions"]
+        assert [[item.context, item.subject, item.version] for item in message.versions] == case["versions"]
 
 
 def test_every_version_with_the_schema_is_told_and_so_is_another_context(ids: dict[str, int], system: Actor) -> None:
@@ -103,8 +102,8 @@ def test_every_version_with_the_schema_is_told_and_so_is_another_context(ids: di
     ]
     there = decode_message(get_registry("dev"), text="0000000001046f310254", context=".eu", by=system)
     assert [(item.context, item.subject) for item in there.versions] == [(".eu", ":.eu:orders-value")]
-    wrong = decode_message(get_registry("staging"), text=message_of(case, ids), by=system)
-    assert "dev ." in wrong.elsewhere
+    elsewhere = decode_message(get_registry("staging"), text=message_of(case, ids), by=system)
+    assert "dev ." in elsewhere.elsewhere
 
 
 def test_sizes_are_bounded() -> None:
@@ -119,5 +118,5 @@ def test_a_few_bytes_that_declare_a_billion_items_are_refused(registries: None, 
     subject = parse_subject("nulls-value")
     text = '{"type": "array", "items": "null"}'
     number = register_version(registry="dev", subject=subject, text=text, by=system).schema_id
-    found = decode_message(get_registry("dev"), text=f"00{number:08x}80a8d6b90700", by=system)
-    assert "a block declares 1,000,000,000 items" in found.error
+    message = decode_message(get_registry("dev"), text=f"00{number:08x}80a8d6b90700", by=system)
+    assert "a block declares 1,000,000,000 items" in message.error

@@ -14,18 +14,17 @@ from django.utils import timezone
 from registry.access.roles import Actor
 from registry.access.services import issue_token
 from registry.drift import services
-from registry.drift.known_registry import facts_of
 from registry.drift.models import Connector, Finding, SchemaUse, Source, Topic
-from registry.drift.scanning import perform_scan
-from registry.drift.sources.base import Given
-from registry.drift.sources.registry_rules import RegistryRules
+from registry.drift.scan.runner import perform_scan
+from registry.drift.sources.base import SourceDraft
+from registry.drift.sources.registry import RegistryRules, facts_of
 from registry.errors import InvalidSource
 from registry.promotions.models import Environment
 from registry.subjects.models import Registry, SchemaVersion
-from registry.subjects.names import SubjectName
 from registry.subjects.services import set_config, set_mode
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.drift.scans import make_source
-from tests.drift.test_knowledge import put, record
+from tests.drift.test_scan_context import put, record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("GOO-7")]
 
@@ -39,7 +38,9 @@ def scan(name: str) -> tuple[set[str], dict[str, str]]:
     row = Source(registry=registry(name), kind="registry", name=name)
     result = RegistryRules().scan(row, tag="t", on_progress=lambda *_: None)
     assert result.complete
-    return {each.rule for each in result.findings}, {line["advice"]: line["followed"] for line in result.read["advice"]}
+    return {finding.rule for finding in result.findings}, {
+        line["advice"]: line["followed"] for line in result.read["advice"]
+    }
 
 
 def test_the_registries_of_a_first_start_follow_the_advice(registries: None) -> None:
@@ -126,7 +127,7 @@ def test_versions_live_in_data_ask_for_a_transitive_level(registries: None, syst
         for fields in ((), ("a",)):
             schema_id = put(f"{name}-value", record(name, *fields))
             seen_in_a_topic(name, schema_id, hour - timedelta(days=2), retention_ms=retention)
-    assert [(each.subject, each.level, each.versions) for each in facts_of(registry("dev")).live] == [
+    assert [(item.subject, item.level, item.versions) for item in facts_of(registry("dev")).live] == [
         ("orders-value", "BACKWARD", (1, 2))
     ]
     assert scan("dev")[0] == {"LEVEL_NOT_TRANSITIVE"}
@@ -145,9 +146,9 @@ def test_a_connector_that_does_not_answer_is_not_known_and_not_clean(registries:
 @pytest.mark.slow
 def test_the_number_of_queries_does_not_grow(registries: None) -> None:
     def queries() -> int:
-        with CaptureQueriesContext(connection) as seen:
+        with CaptureQueriesContext(connection) as captured:
             facts_of(registry("staging"))
-        return len(seen)
+        return len(captured)
 
     put("first-value", record("First"), registry="staging")
     before = queries()
@@ -176,7 +177,7 @@ def test_a_registry_is_scanned_like_any_source(registries: None, system: Actor) 
 
 
 def test_a_source_of_this_kind_has_no_patterns(registries: None) -> None:
-    place = registry("dev")
-    assert RegistryRules().check(Given(place, "")) == "dev"
+    row = registry("dev")
+    assert RegistryRules().check(SourceDraft(row, "")) == "dev"
     with pytest.raises(InvalidSource):
-        RegistryRules().check(Given(place, "x", include=("a*",)))
+        RegistryRules().check(SourceDraft(row, "x", include=("a*",)))

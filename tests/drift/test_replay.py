@@ -1,4 +1,4 @@
-"""Real messages read with a proposed schema: counted in the workers' own code, and through Kafka and Spark."""
+"""Real messages read with a proposed schema, through Kafka and Spark, and evidence from data beside a report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from django.test import Client
@@ -23,22 +24,35 @@ from pyspark import cloudpickle
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.drift import services
-from registry.drift.data_evidence import replay_and_weigh
 from registry.drift.models import Cluster, FieldStatistic, Scan, SchemaUse, Source, Topic
-from registry.drift.replay import newest_ranges, replay_proposal
-from registry.drift.retiring import retirement_of
-from registry.drift.scanning import perform_scan
-from registry.drift.sources.kafka_ranges import Watermarks
+from registry.drift.replay.evidence import (
+    MISSES_A_BRANCH,
+    NEEDS_A_NULL,
+    NEEDS_A_VALUE,
+    REMOVED,
+    FieldTotals,
+    PaperFinding,
+    ReplayTotals,
+    replay_and_weigh,
+    weigh,
+)
+from registry.drift.replay.schema_replay import newest_ranges, replay_proposal
+from registry.drift.scan.runner import perform_scan
+from registry.drift.sources.kafka_offsets import Watermarks
+from registry.drift.usage.retirement import retirement_of
 from registry.errors import InvalidSource, NotAllowed, SchemaTooCostly, VersionNotFound
 from registry.formats import FORMATS
-from registry.formats.avro.codec import codec
+from registry.formats.avro.datum import codec
+from registry.formats.avro.rules import RULES as AVRO
+from registry.formats.json_schema.rules import RULES as JSON_SCHEMA
+from registry.formats.protobuf.rules import RULES as PROTOBUF
 from registry.formats.replay_tally import Replayer, ReplaySchema, ReplayTally, merged
 from registry.pipeline import replay as replaying
 from registry.pipeline.replay_worker import archive_of_engines, counting
 from registry.subjects.models import Schema
-from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 from tests.pipeline.topics import framed, make_topic
 
 
@@ -59,8 +73,8 @@ def body(text: str, **datum: Any) -> bytes:
 
 
 def order(number: int, *, fax: str | None = None, state: str = "NEW", **tags: int) -> bytes:
-    held = ("null", None) if fax is None else ("string", fax)
-    return body(OLD, id=f"o{number}", fax=held, state=state, tags=tags)
+    fax_value = ("null", None) if fax is None else ("string", fax)
+    return body(OLD, id=f"o{number}", fax=fax_value, state=state, tags=tags)
 
 
 def replayed(reader: str, messages: list[bytes], *, kind: str = "AVRO", writer: str = OLD) -> ReplayTally:
@@ -135,9 +149,9 @@ def test_json_is_refused_at_a_place_of_the_schema_without_its_values() -> None:
     writer = '{"type": "object", "properties": {"age": {"type": "integer"}}}'
     reader = '{"type": "object", "properties": {"age": {"type": "integer", "maximum": 99}}}'
     tally = replayed(reader, [b'{"age": 7}', b'{"age": 12345}', b'{"age": "x"}', b"{"], kind="JSON", writer=writer)
-    (found,) = tally.writers.values()
-    assert (found.read, found.failed, found.unreadable) == (1, 1, 2)
-    assert "#/properties/age/maximum" in found.failures[0][2]
+    (outcome,) = tally.writers.values()
+    assert (outcome.read, outcome.failed, outcome.unreadable) == (1, 1, 2)
+    assert "#/properties/age/maximum" in outcome.failures[0][2]
     assert "12345" not in tally.to_json()
 
 
@@ -151,10 +165,10 @@ def test_protobuf_finds_its_message_by_indexes_in_front_or_in_the_header() -> No
     replayer.add("guid", "g", large, 7, bytes(17) + b"\x02\x02", (0, 1))
     replayer.add("guid", "g", b"\x0a\x01x", 3, bytes(17) + b"\x00", (0, 2))
     replayer.add("id", "7", b"\x02\x12", 2, None, (0, 3))
-    found = merged([replayer.tally.to_json()]).writers
-    assert found["id", "7"].fields == {"B.n": {"changed": 1}}
-    assert found["guid", "g"].fields == {"B.n": {"changed": 1}, "A.s": {"kept": 1}}
-    assert found["id", "7"].unreadable == 1
+    writers = merged([replayer.tally.to_json()]).writers
+    assert writers["id", "7"].fields == {"B.n": {"changed": 1}}
+    assert writers["guid", "g"].fields == {"B.n": {"changed": 1}, "A.s": {"kept": 1}}
+    assert writers["id", "7"].unreadable == 1
 
 
 def test_a_writer_of_another_format_or_that_does_not_parse_is_said() -> None:
@@ -178,9 +192,9 @@ def test_a_writer_of_another_format_or_that_does_not_parse_is_said() -> None:
     ],
 )
 def test_the_newest_offsets_are_taken_evenly(highs: dict[int, int], messages: int, taken: dict[int, int]) -> None:
-    found = newest_ranges({part: Watermarks(5, 5 + high) for part, high in highs.items()}, messages)
-    assert {part.partition: part.end - part.start for part in found} == taken
-    assert all(part.end == part.high for part in found)
+    ranges = newest_ranges({part: Watermarks(5, 5 + high) for part, high in highs.items()}, messages)
+    assert {part.partition: part.end - part.start for part in ranges} == taken
+    assert all(part.end == part.high for part in ranges)
 
 
 @pytest.mark.slow
@@ -291,16 +305,16 @@ def test_a_proposed_schema_reads_a_real_topic(
 ) -> None:
     settings.SPARK_REMOTE = spark_remote
     steward = Client()
-    place = get_registry("dev")
+    registry = get_registry("dev")
     number = register_version(registry="dev", subject=subject, text=OLD, by=system).schema_id
-    guid = str(Schema.objects.get(context__registry=place, context__name=".", schema_id=number).guid)
+    guid = str(Schema.objects.get(context__registry=registry, context__name=".", schema_id=number).guid)
     topic = add_topic(kafka_bootstrap, make_orders(kafka_bootstrap, number, guid), subject)
     today = timezone.now().date()
     FieldStatistic.objects.create(
         topic=topic, side="value", framing="id", mark=str(number), path="fax", day=today, messages=300, present=300, nulls=300
     )  # fmt: skip
 
-    same = replay_proposal(place, subject, by=system, version=1)
+    same = replay_proposal(registry, subject, by=system, version=1)
     assert (same.asked, same.looked_at, same.messages, same.read, same.unreadable) == (304, 304, 301, 300, 1)
     assert (same.no_value, same.unframed, same.unknown, same.not_tried, same.missing) == (1, 1, 1, 0, 0)
     assert {(writer.framing, writer.messages, writer.versions) for writer in same.writers} == {
@@ -309,38 +323,38 @@ def test_a_proposed_schema_reads_a_real_topic(
     }
 
     fewer = record(ID, LESS_STATE, TAGS)
-    found = replay_and_weigh(place, subject, by=system, text=fewer)
-    assert (found.replay.read, found.replay.failed) == (290, 10)
-    first = min((item.partition, item.offset) for writer in found.replay.writers for item in writer.failures)
+    weighed = replay_and_weigh(registry, subject, by=system, text=fewer)
+    assert (weighed.replay.read, weighed.replay.failed) == (290, 10)
+    first = min((item.partition, item.offset) for writer in weighed.replay.writers for item in writer.failures)
     assert first == (0, 0)
-    said = [line.sentence for line in found.evidence]
-    assert any("3.3 % of the last 300 messages" in line and "offset 0 of partition 0" in line for line in said)
-    assert any(line.startswith("Order.fax: a value isn't read any more in ") for line in said)
+    sentences = [line.sentence for line in weighed.evidence]
+    assert any("3.3 % of the last 300 messages" in line and "offset 0 of partition 0" in line for line in sentences)
+    assert any(line.startswith("Order.fax: a value isn't read any more in ") for line in sentences)
 
     steward.force_login(User.objects.get(username=person("steward").name))
     page = steward.post(f"/ui/registries/dev/subjects/{subject.subject}/report", {"schema": fewer, "replay": "1"})
     assert "3.3 % of the last 300 messages" in html.unescape(page.content.decode())
 
     body = {"registry": "dev", "subject": subject.subject, "schema": fewer, "messages": 20}
-    answer = api("steward").post("/api/v1/replays", body, content_type="application/json")
-    assert answer.status_code == 200
-    told = answer.json()
-    assert (told["asked"], told["topic"]) == (20, topic.name)
-    assert told["evidence"]
+    response = api("steward").post("/api/v1/replays", body, content_type="application/json")
+    assert response.status_code == 200
+    report = response.json()
+    assert (report["asked"], report["topic"]) == (20, topic.name)
+    assert report["evidence"]
     with pytest.raises(NotAllowed):
-        replay_proposal(place, subject, by=Actor("nobody", "ui", user_id=5), version=1)
+        replay_proposal(registry, subject, by=Actor("nobody", "ui", user_id=5), version=1)
     with pytest.raises(VersionNotFound):
-        replay_proposal(place, subject, by=system, version=9)
+        replay_proposal(registry, subject, by=system, version=9)
     with pytest.raises(InvalidSource, match="Name one"):
         add_topic(kafka_bootstrap, topic.name + "-2", subject)
-        replay_proposal(place, subject, by=system, version=1)
+        replay_proposal(registry, subject, by=system, version=1)
 
 
 @pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.requirement("CARD-3")
 def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_bootstrap: str) -> None:
-    place = get_registry("dev")
+    registry = get_registry("dev")
     number = register_version(registry="dev", subject=subject, text=OLD, by=system).schema_id
     register_version(
         registry="dev", subject=subject, text=record(ID, FAX, STATE, TAGS, {**FAX, "name": "b"}), by=system
@@ -353,14 +367,14 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
         bytes=100, first_offset=0, last_offset=9, first_time=old, last_time=old,
     )  # fmt: skip
 
-    found = retirement_of(place, subject, by=system_actor("tests"))
-    assert (found.problems, found.versions[1].answer) == ((), "not_before")
+    retirement = retirement_of(registry, subject, by=system_actor("tests"))
+    assert (retirement.problems, retirement.versions[1].answer) == ((), "not_before")
 
     group = f"readers-{name}"
     consumer = Consumer({"bootstrap.servers": kafka_bootstrap, "group.id": group, "enable.auto.commit": False})
     consumer.commit(offsets=[TopicPartition(name, 0, 4)], asynchronous=False)
     consumer.close()
-    behind = retirement_of(place, subject, by=system_actor("tests")).versions[1]
+    behind = retirement_of(registry, subject, by=system_actor("tests")).versions[1]
     assert behind.answer == "no"
     assert f"Consumer group {group} has yet to read it: it stands at offset 4 of partition 0" in behind.sentence
 
@@ -368,7 +382,7 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
     entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     change = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
     admin.incremental_alter_configs([change])[change].result(60)
-    compacted = retirement_of(place, subject, by=system_actor("tests")).versions[1]
+    compacted = retirement_of(registry, subject, by=system_actor("tests")).versions[1]
     assert any("is compacted" in reason.sentence for reason in compacted.reasons)
 
     entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
@@ -376,19 +390,19 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
     admin.incremental_alter_configs([change])[change].result(60)
     deleted = admin.delete_records([TopicPartition(name, 0, 10)])
     next(iter(deleted.values())).result(60)
-    gone = retirement_of(place, subject, by=system_actor("tests")).versions[1]
+    gone = retirement_of(registry, subject, by=system_actor("tests")).versions[1]
     assert gone.answer == "yes", gone
     assert f"All 10 messages with it have left {name}." in gone.sentence
 
 
 @pytest.mark.django_db
 def test_a_costly_schema_does_not_go_to_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from registry.drift import replay
-    from registry.subjects import engines
+    from registry.drift.replay import schema_replay
+    from registry.subjects.engine import schema_engine
 
-    parsed = engines.parse("AVRO", OLD)
+    parsed = schema_engine.parse("AVRO", OLD)
     with pytest.raises(SchemaTooCostly):
-        replay._as_text(
+        schema_replay._as_text(
             type(parsed)(
                 **{**{name: getattr(parsed, name) for name in ("schema_type", "text", "canonical", "fingerprint")}}
             )
@@ -404,13 +418,13 @@ def test_a_real_scan_tells_which_versions_can_go(
     subject: Any, system: Actor, kafka_bootstrap: str, spark_remote: str, settings: Any
 ) -> None:
     settings.SPARK_REMOTE = spark_remote
-    place = get_registry("dev")
+    registry = get_registry("dev")
     fields: list[dict[str, Any]] = [ID, FAX, STATE, TAGS]
     ids = [
         register_version(registry="dev", subject=subject, text=record(*fields, *more), by=system).schema_id
         for more in ([], [{**FAX, "name": "b"}], [{**FAX, "name": "b"}, {**FAX, "name": "c"}])
     ]
-    assert retirement_of(place, subject, by=system_actor("tests")).versions[1].answer == "unknown", (
+    assert retirement_of(registry, subject, by=system_actor("tests")).versions[1].answer == "unknown", (
         "nothing was scanned yet"
     )
     name = make_topic(kafka_bootstrap, [(at % 2, None, framed(ids[0], order(at))) for at in range(40)])
@@ -422,15 +436,38 @@ def test_a_real_scan_tells_which_versions_can_go(
     topic = Topic.objects.get(source_id=source_id)
     assert topic.read_from == {"0": 0, "1": 0}
 
-    found = retirement_of(place, subject, by=system_actor("tests"))
-    assert found.problems == ()
-    first = found.use.version(1)
+    retirement = retirement_of(registry, subject, by=system_actor("tests"))
+    assert retirement.problems == ()
+    first = retirement.use.version(1)
     assert (first.messages, first.topics[0].share) == (40, 1.0)
     assert [(part.partition, part.first_offset, part.last_offset) for part in first.topics[0].partitions] == [
         (0, 0, 19),
         (1, 0, 19),
     ]
-    answers = {number: item.answer for number, item in found.versions.items()}
+    answers = {number: item.answer for number, item in retirement.versions.items()}
     assert answers == {1: "no", 2: "yes", 3: "no"}
-    assert "Producers still write with it" in found.versions[1].sentence
-    assert "never seen in the 40 messages" in found.versions[2].sentence
+    assert "Producers still write with it" in retirement.versions[1].sentence
+    assert "never seen in the 40 messages" in retirement.versions[2].sentence
+
+
+CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "weighing_cases.yaml").read_text())
+
+
+def replay_of(values: dict[str, Any]) -> ReplayTotals:
+    losses, changes = (tuple(values.get(name, {}).items()) for name in ("losses", "changes"))
+    return ReplayTotals("orders", values["tried"], values["failed"], values.get("first", ""), losses, changes)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case(case: dict[str, Any]) -> None:
+    findings = [PaperFinding(*item) for item in case["findings"]]
+    fields = [FieldTotals(*item, date(2026, 11, 1), date(2026, 11, 30)) for item in case.get("fields", [])]
+    lines = weigh(findings, fields, replay_of(case["replay"]) if "replay" in case else None)
+    assert [line.weight for line in lines] == [weight for weight, _ in case["lines"]], lines
+    for line, (_, part) in zip(lines, case["lines"], strict=True):
+        assert part in line.sentence
+
+
+def test_the_rules_exist() -> None:
+    rules = {*AVRO, *PROTOBUF, *JSON_SCHEMA}
+    assert rules >= NEEDS_A_VALUE | NEEDS_A_NULL | REMOVED | MISSES_A_BRANCH

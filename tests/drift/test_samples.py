@@ -1,4 +1,4 @@
-"""Samples of messages at every door: shown to those who may see them, and to nobody else."""
+"""Samples of messages in every channel, shown to those alone who may see them, and links on a source's page."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from registry.access.models import User
 from registry.access.roles import Actor
 from registry.access.services import issue_token
 from registry.audit.models import AuditEvent
 from registry.drift import selectors
-from registry.drift.models import FieldStatistic, Finding, Source
+from registry.drift.models import FieldStatistic, Finding, Scan, Source
 from registry.drift.services import acknowledge
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import ScanResult
-from registry.notifications.inbox import subscribe
 from registry.notifications.models import Notice
-from registry.subjects.names import SubjectName
+from registry.notifications.services import subscribe
+from registry.streams.models import StreamQuery
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import READ, judged, make_source, scan, topic
-from tests.drift.test_scanning import Fake
+from tests.drift.test_scan_runner import Fake
 
 pytestmark = pytest.mark.django_db
 VALUE = '{"mail": "aaa@aaaaaaa.aaa (15)"}'
@@ -52,8 +54,8 @@ def test_the_page_and_the_api_show_samples_to_those_who_may(
 ) -> None:
     client, headers = RawClient(), {"HTTP_AUTHORIZATION": f"Bearer {token(name)}"}
     for address in ("/api/v1/findings", f"/api/v1/findings/{finding.pk}", "/api/v1/findings?fail_on=break"):
-        said = client.get(address, **headers).content.decode()  # type: ignore[arg-type]
-        assert ("aaa@aaaaaaa.aaa" in said) is WHO[name], address
+        content = client.get(address, **headers).content.decode()  # type: ignore[arg-type]
+        assert ("aaa@aaaaaaa.aaa" in content) is WHO[name], address
     client.force_login(User.objects.get(username=name))
     page = client.get(f"/ui/findings/{finding.pk}").content.decode()
     assert ("aaa@aaaaaaa.aaa" in page) is WHO[name]
@@ -65,9 +67,9 @@ def test_nobody_who_isn_t_signed_in_sees_a_sample(finding: Finding, settings: An
     settings.ANONYMOUS_ROLE = "reader"
     client = RawClient()
     for address in ("/api/v1/findings", f"/api/v1/findings/{finding.pk}", f"/ui/findings/{finding.pk}", "/ui/findings"):
-        answer = client.get(address)
-        assert answer.status_code == 200
-        assert "aaa@aaaaaaa.aaa" not in answer.content.decode()
+        response = client.get(address)
+        assert response.status_code == 200
+        assert "aaa@aaaaaaa.aaa" not in response.content.decode()
 
 
 @pytest.mark.parametrize(("scope", "sees"), [("read", False), ("scan", True), ("promote", False), ("all", True)])
@@ -76,8 +78,8 @@ def test_a_token_s_scope_says_too(
 ) -> None:
     person("steward")
     headers = {"HTTP_AUTHORIZATION": f"Bearer {issue_token(username='steward', name='t', by=system, scope=scope)}"}
-    said = RawClient().get(f"/api/v1/findings/{finding.pk}", **headers).content.decode()  # type: ignore[arg-type]
-    assert ("aaa@aaaaaaa.aaa" in said) is sees
+    content = RawClient().get(f"/api/v1/findings/{finding.pk}", **headers).content.decode()  # type: ignore[arg-type]
+    assert ("aaa@aaaaaaa.aaa" in content) is sees
 
 
 def test_samples_are_in_no_audit_no_notice_and_no_printed_scan(
@@ -91,9 +93,9 @@ def test_samples_are_in_no_audit_no_notice_and_no_printed_scan(
     assert {event.operation for event in events} == {"INSERT", "UPDATE"}
     assert all("aaa@" not in json.dumps([event.before, event.after]) for event in events)
     assert Notice.objects.exists(), "a breaking finding is told"
-    assert all("aaa@" not in json.dumps([each.text, each.data]) for each in Notice.objects.all())
-    seen = judged("b", evidence={"topic": "orders", "samples": SAMPLES})
-    monkeypatch.setitem(SOURCES, "kafka", Fake(lambda _: ScanResult((seen,), READ, True, (topic(),))))
+    assert all("aaa@" not in json.dumps([notice.text, notice.data]) for notice in Notice.objects.all())
+    finding_b = judged("b", evidence={"topic": "orders", "samples": SAMPLES})
+    monkeypatch.setitem(SOURCES, "kafka", Fake(lambda _: ScanResult((finding_b,), READ, True, (topic(),))))
     out = io.StringIO()
     call_command("scan_source", "topics", "--fail-on", "never", "--format", "json", stdout=out)
     assert "finding b" in out.getvalue()
@@ -134,9 +136,9 @@ def test_a_finding_leads_to_a_schema_that_has_what_was_seen(
     client.force_login(User.objects.get(username="steward"))
     page = client.get(f"/ui/findings/{finding.pk}")
     assert "Propose a schema from this" in page.content.decode()
-    found = page.context["page"].propose
-    assert found.allowed
-    editor = client.get(found.url).context["page"]
+    action = page.context["page"].propose
+    assert action.allowed
+    editor = client.get(action.url).context["page"]
     document = json.loads(editor.text.value)
     assert document["properties"] == {"id": {"type": "string"}, "coupon": {"type": "integer"}}
     assert editor.subject.value == "orders-value"
@@ -166,3 +168,30 @@ def test_a_finding_about_something_else_proposes_nothing(finding: Finding, perso
     person("steward")
     client.force_login(User.objects.get(username="steward"))
     assert client.get(f"/ui/findings/{finding.pk}").context["page"].propose is None
+
+
+def page_of(person: Callable[[str], Actor], number: int) -> Any:
+    person("reader")
+    client = RawClient()
+    client.force_login(User.objects.get(username="reader"))
+    return client.get(f"/ui/sources/{number}")
+
+
+def test_a_checkpoint_leads_to_its_query_and_says_why_rows_weren_t_read(
+    registries: None, person: Callable[[str], Actor]
+) -> None:
+    source = make_source(kind="state_store", name="/data/totals", cluster=None)
+    assert b"The query and its state" not in page_of(person, source.pk).content
+    query = StreamQuery.objects.create(
+        source=source, registry=source.registry, path="/data/totals", query_id="q", scanned_at=timezone.now(),
+        allowed_value_schemas=16, allowed_schema_files=128,
+    )  # fmt: skip
+    read = {"nothing": False, "rows": 0, "seconds": 1, "variables": [], "rows_problem": "Spark isn't there <b>"}
+    Scan.objects.create(source=source, state="done", queued_by="s", read=read)
+    content = page_of(person, source.pk).content.decode()
+    assert f'href="/ui/queries/{query.pk}"' in content
+    assert "Spark isn&#x27;t there &lt;b&gt;." in content
+
+
+def test_topics_lead_to_no_query(registries: None, person: Callable[[str], Actor]) -> None:
+    assert b"The query and its state" not in page_of(person, make_source().pk).content

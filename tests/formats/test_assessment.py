@@ -11,11 +11,11 @@ import pytest
 from registry.errors import InvalidCompatibility, InvalidSchema
 from registry.formats.assessment import Assessment, ClientAnswer, Dependant, assess
 from registry.formats.avro import AVRO
+from registry.formats.ci_findings import assessment_findings
 from registry.formats.compatibility import LEVELS
-from registry.formats.findings_told import told_of
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import Profile
-from tests.formats.random_schemas import random_pair
+from tests.formats.avro.random_schemas import random_pair
 
 DOCUMENTED = jsonschema_rs.validator_for(
     json.loads((Path(__file__).parents[2] / "docs/reference/compatibility-report.schema.json").read_text())
@@ -37,25 +37,25 @@ def assessed(new: str, *old: str, level: str = "BACKWARD", profile: Profile = "c
 
 @pytest.mark.requirement("CARD-2", "GOO-2")
 def test_every_break_has_its_proof_and_the_patch_passes() -> None:
-    found = assessed(record({"name": "id", "type": "string"}, NOTE), record(ID))
-    assert not found.is_compatible
-    assert {item.rule for item in found.report.breaks} == {"TYPE_CHANGED", "FIELD_WITHOUT_DEFAULT"}
-    for item in found.report.breaks:
+    report = assessed(record({"name": "id", "type": "string"}, NOTE), record(ID))
+    assert not report.is_compatible
+    assert {item.rule for item in report.report.breaks} == {"TYPE_CHANGED", "FIELD_WITHOUT_DEFAULT"}
+    for item in report.report.breaks:
         assert item.witness is not None
         assert item.witness.found, item
         assert item.witness.error
-    assert found.patch is not None
-    assert found.patch.passes
-    assert len(found.patch.titles) == 2
-    assert assessed(found.patch.text, record(ID)).is_compatible
+    assert report.patch is not None
+    assert report.patch.passes
+    assert len(report.patch.titles) == 2
+    assert assessed(report.patch.text, record(ID)).is_compatible
 
 
 def test_a_rename_is_suspected_and_the_edit_makes_it_known() -> None:
     old = record(ID, {"name": "customerName", "type": "string", "default": ""})
     new = record(ID, {"name": "customer_name", "type": "string", "default": ""})
-    found = assessed(new, old)
-    assert found.is_compatible
-    [rename] = found.renames
+    report = assessed(new, old)
+    assert report.is_compatible
+    [rename] = report.renames
     assert rename.score > 0.5
     assert rename.reasons
     assert rename.edit is not None
@@ -84,24 +84,24 @@ def test_an_unknown_level_is_named() -> None:
 
 
 def test_the_first_version() -> None:
-    found = assessed(record(ID))
-    assert found.is_compatible
-    assert found.patch is None
-    assert (found.partings, found.renames, found.compared_with_data) == ((), (), 0)
-    assert "nothing to check" in assessment_text(found)
+    report = assessed(record(ID))
+    assert report.is_compatible
+    assert report.patch is None
+    assert (report.partings, report.renames, report.compared_with_data) == ((), (), 0)
+    assert "nothing to check" in assessment_text(report)
 
 
 def parsed_pairs(count: int) -> list[tuple[str, str]]:
     """Random pairs, without those that hold a schema that isn't one."""
-    found: list[tuple[str, str]] = []
+    texts: list[tuple[str, str]] = []
     for seed in range(10 * count):
         pair = random_pair(seed)
         try:
             [AVRO.parse(text) for text in pair]
         except InvalidSchema:
             continue
-        found.append(pair)
-    return found[:count]
+        texts.append(pair)
+    return texts[:count]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -109,18 +109,18 @@ def test_the_json_is_as_documented(level: str) -> None:
     pairs = parsed_pairs(15)
     assert len(pairs) == 15
     for writer, reader in pairs:
-        found = assessed(reader, writer, level=level)
-        DOCUMENTED.validate(json.loads(json.dumps(found.to_dict())))
-        assert f"under {level}" in assessment_markdown(found).replace("\\_", "_")
-        assert f"under {level}" in assessment_text(found)
+        report = assessed(reader, writer, level=level)
+        DOCUMENTED.validate(json.loads(json.dumps(report.to_dict())))
+        assert f"under {level}" in assessment_markdown(report).replace("\\_", "_")
+        assert f"under {level}" in assessment_text(report)
 
 
 def test_markdown_holds_strangers_words_as_words() -> None:
     text = record({"name": "id", "type": "string", "doc": "<script>"}, {"name": "b", "type": "string"})
-    found = assessed(text, record(ID))
+    report = assessed(text, record(ID))
     hostile = Assessment(
         **{
-            name: getattr(found, name)
+            name: getattr(report, name)
             for name in Assessment.__dataclass_fields__
             if name not in ("dependants", "clients")
         },
@@ -137,9 +137,9 @@ def test_markdown_holds_strangers_words_as_words() -> None:
 def test_a_schema_that_breaks_everywhere_gets_no_patch() -> None:
     old = record(*({"name": f"f{number}", "type": "int"} for number in range(21)))
     new = record(*({"name": f"f{number}", "type": "string"} for number in range(21)))
-    found = assessed(new, old)
-    assert len(found.report.breaks) == 21
-    assert found.patch is None
+    report = assessed(new, old)
+    assert len(report.report.breaks) == 21
+    assert report.patch is None
 
 
 @pytest.mark.requirement("ORA-6")
@@ -149,22 +149,23 @@ def test_where_decoders_differ_the_report_says_so_and_nothing_passes() -> None:
         '{"type": "record", "name": "R", "fields": [{"name": "b", "type": "int", "aliases": ["a"]}, '
         '{"name": "a", "type": "int", "aliases": ["b"]}]}',
     )
-    found = assess(AVRO, AVRO.parse(new), [(1, AVRO.parse(old))], "BACKWARD", parse=AVRO.parse, profile="semantic")
-    assert (found.report.is_compatible, found.report.verdict) == (False, "differs")
-    assert {item.decoders for item in found.report.breaks} == {("Java",)}
+    assessment = assess(AVRO, AVRO.parse(new), [(1, AVRO.parse(old))], "BACKWARD", parse=AVRO.parse, profile="semantic")
+    assert (assessment.report.is_compatible, assessment.report.verdict) == (False, "differs")
+    assert {item.decoders for item in assessment.report.breaks} == {("Java",)}
     assert all(
-        "Java's decoder alone: fastavro reads the same data unchanged" in item.message for item in found.report.breaks
+        "Java's decoder alone: fastavro reads the same data unchanged" in item.message
+        for item in assessment.report.breaks
     )
-    assert found.strip.matrix[0].is_backward is False
-    told = found.to_dict()
-    assert (told["verdict"], told["items"][0]["decoders"]) == ("differs", ["Java"])
-    assert "depends on the decoder, so not compatible" in assessment_markdown(found)
+    assert assessment.strip.matrix[0].is_backward is False
+    plain = assessment.to_dict()
+    assert (plain["verdict"], plain["items"][0]["decoders"]) == ("differs", ["Java"])
+    assert "depends on the decoder, so not compatible" in assessment_markdown(assessment)
     by_rules = assess(AVRO, AVRO.parse(new), [(1, AVRO.parse(old))], "BACKWARD", parse=AVRO.parse)
     assert by_rules.report.verdict == "incompatible"
     assert [(item.by_rules, item.by_data) for item in by_rules.partings if item.direction == "BACKWARD"] == [
         ("no", "differs")
     ]
-    for report in (told, by_rules.to_dict()):
+    for report in (plain, by_rules.to_dict()):
         assert DOCUMENTED.is_valid(report)
 
 
@@ -173,35 +174,37 @@ EMAIL, MAIL = {"name": "email", "type": "string"}, {"name": "mail", "type": "str
 
 @pytest.mark.requirement("ORA-5")
 def test_of_a_likely_rename_the_alias_comes_first_and_keeps_the_data() -> None:
-    found = assessed(record(ID, MAIL, {"name": "zip", "type": "string"}), record(ID, EMAIL))
-    assert found.patch is not None
-    assert found.patch.titles == (
+    report = assessed(record(ID, MAIL, {"name": "zip", "type": "string"}), record(ID, EMAIL))
+    assert report.patch is not None
+    assert report.patch.titles == (
         'add the alias "email"',
         'give "zip" the default "": readers get "" for all data written without it',
     )
-    assert found.patch.passes
-    datum = AVRO.resolve(AVRO.parse(found.patch.text), AVRO.parse(record(ID, EMAIL)), {"id": 1, "email": "a@b"})
+    assert report.patch.passes
+    datum = AVRO.resolve(AVRO.parse(report.patch.text), AVRO.parse(record(ID, EMAIL)), {"id": 1, "email": "a@b"})
     assert datum.value == {"id": 1, "mail": "a@b", "zip": ""}
-    assert [item.remedy.split(":")[0] for item in found.report.items if item.named_path == "Order.mail"] == [
+    assert [item.remedy.split(":")[0] for item in report.report.items if item.named_path == "Order.mail"] == [
         'add the alias "email" to "mail", which looks like the same field'
     ]
-    told = [item for item in told_of(found) if item.rule == "FIELD_RENAME_SUSPECTED"]
-    assert [(item.level, item.path, item.cure) for item in told] == [("warning", "Order.mail", 'add the alias "email"')]
+    suspicions = [item for item in assessment_findings(report) if item.rule == "FIELD_RENAME_SUSPECTED"]
+    assert [(item.level, item.path, item.cure) for item in suspicions] == [
+        ("warning", "Order.mail", 'add the alias "email"')
+    ]
 
 
 @pytest.mark.requirement("ORA-5")
 def test_a_rename_that_passes_by_its_default_is_told_all_the_same() -> None:
-    found = assessed(record(ID, {**MAIL, "default": ""}), record(ID, EMAIL))
-    assert found.is_compatible
-    assert "FIELD_RENAME_SUSPECTED" in [item.rule for item in told_of(found) if item.level == "warning"]
+    report = assessed(record(ID, {**MAIL, "default": ""}), record(ID, EMAIL))
+    assert report.is_compatible
+    assert "FIELD_RENAME_SUSPECTED" in [item.rule for item in assessment_findings(report) if item.level == "warning"]
 
 
 def test_where_old_readers_need_the_old_name_the_field_comes_back_and_nothing_is_doubled() -> None:
-    found = assessed(record(ID, MAIL), record(ID, EMAIL), level="FULL")
-    assert found.patch is not None
-    assert found.patch.passes
-    assert found.patch.titles[0] == 'restore the field "email"'
-    judged = AVRO.judge(AVRO.parse(found.patch.text), AVRO.parse(record(ID, EMAIL)))
+    report = assessed(record(ID, MAIL), record(ID, EMAIL), level="FULL")
+    assert report.patch is not None
+    assert report.patch.passes
+    assert report.patch.titles[0] == 'restore the field "email"'
+    judged = AVRO.judge(AVRO.parse(report.patch.text), AVRO.parse(record(ID, EMAIL)))
     assert (judged.breaks, judged.hazards) == ((), ())
 
 
@@ -210,9 +213,9 @@ def test_edits_that_invent_values_come_after_those_that_keep_data() -> None:
     new = record(
         {"name": "added", "type": "int"}, {"name": "state", "type": {"type": "enum", "name": "S", "symbols": ["NEW"]}}
     )
-    found = assessed(new, old)
-    assert found.patch is not None
-    assert [title.split(":")[0] for title in found.patch.titles] == [
+    report = assessed(new, old)
+    assert report.patch is not None
+    assert [title.split(":")[0] for title in report.patch.titles] == [
         "restore the symbols PAID",
         'give "added" the default 0',
     ]
@@ -224,10 +227,10 @@ def test_a_patch_never_adds_problems_and_names_what_it_invents(seed: int) -> Non
         old, new = (AVRO.parse(text) for text in random_pair(seed + 500_000))
     except InvalidSchema:
         return
-    found = assess(AVRO, new, [(1, old)], "FULL", parse=AVRO.parse)
-    if found.patch is None:
+    report = assess(AVRO, new, [(1, old)], "FULL", parse=AVRO.parse)
+    if report.patch is None:
         return
-    after = assess(AVRO, AVRO.parse(found.patch.text), [(1, old)], "FULL", parse=AVRO.parse)
-    assert len(after.report.breaks) < len(found.report.breaks)
-    given = [title for title in found.patch.titles if " the default " in title and "read unknown" not in title]
-    assert all("readers get" in title for title in given)
+    after = assess(AVRO, AVRO.parse(report.patch.text), [(1, old)], "FULL", parse=AVRO.parse)
+    assert len(after.report.breaks) < len(report.report.breaks)
+    defaults = [title for title in report.patch.titles if " the default " in title and "read unknown" not in title]
+    assert all("readers get" in title for title in defaults)

@@ -101,9 +101,9 @@ def test_what_may_explode_is_not(case: str) -> None:
 @pytest.mark.parametrize("case", ABSURD)
 def test_what_no_process_takes_on_is_refused_by_name_and_limit(case: str) -> None:
     """Before it is read, which would take minutes or all memory."""
-    schema_type, text, words = ABSURD[case]
+    schema_type, text, label = ABSURD[case]
     with costs_little():
-        with pytest.raises(SchemaTooCostly, match=f"more than {words}.*, which is the limit: "):
+        with pytest.raises(SchemaTooCostly, match=f"more than {label}.*, which is the limit: "):
             estimate(schema_type, text)
 
 

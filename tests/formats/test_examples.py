@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from registry.errors import InvalidDatum, InvalidSchema
 from registry.formats.avro import AVRO
 from registry.formats.base import SchemaFormat
-from registry.formats.effective_tags import MASK, effective_tags
 from registry.formats.json_schema import JSON_SCHEMA
-from registry.formats.placeholders import Placeholders
+from registry.formats.personal_data import MASK, Placeholders, effective_tags
 from registry.formats.protobuf import PROTOBUF
-from tests.formats import random_schemas
+from tests.formats.avro import random_schemas
 from tests.formats.json_schema import random_schemas as random_json
 from tests.formats.protobuf import random_schemas as random_protobuf
 
@@ -163,18 +162,20 @@ PERSONAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("engine", "text", "wanted", "count", "is_valid"), PERSONAL, ids=["avro", "protobuf", "json"])
+@pytest.mark.parametrize(
+    ("engine", "text", "expected", "count", "is_valid"), PERSONAL, ids=["avro", "protobuf", "json"]
+)
 def test_personal_fields_hold_placeholders(
-    engine: SchemaFormat, text: Any, wanted: Any, count: int, is_valid: bool
+    engine: SchemaFormat, text: Any, expected: Any, count: int, is_valid: bool
 ) -> None:
     parsed = engine.parse(text if isinstance(text, str) else json.dumps(text))
     tags = effective_tags(engine.outline(parsed), any_root=engine is PROTOBUF)
     placeholders = Placeholders(tags, is_union_wrapped=engine is AVRO)
-    found = placeholders.of(engine.example(parsed))
-    assert found == wanted
+    example = placeholders.of(engine.example(parsed))
+    assert example == expected
     assert placeholders.put == count
     try:
-        valid = engine.resolve(parsed, parsed, found).error == ""
+        valid = engine.resolve(parsed, parsed, example).error == ""
     except InvalidDatum:
         valid = False
     assert valid is is_valid

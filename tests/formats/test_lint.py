@@ -7,8 +7,7 @@ import json
 import pytest
 
 from registry.formats import FORMATS
-from registry.formats.lint import MAX_PLACES, LintFinding
-from registry.formats.lint_names import in_style, looks_personal, style_of
+from registry.formats.lint import MAX_PLACES, LintFinding, in_style, looks_personal, style_of
 from registry.formats.lint_rules import LINT_RULES
 from registry.sandbox.codec import Source, decode, encode
 from registry.sandbox.jobs import perform
@@ -28,8 +27,8 @@ def json_schema(**more: object) -> str:
     )
 
 
-def properties(**held: object) -> str:
-    return json_schema(properties=held, additionalProperties=False)
+def properties(**schemas: object) -> str:
+    return json_schema(properties=schemas, additionalProperties=False)
 
 
 ENUM = {"type": "enum", "name": "Kind", "symbols": ["A"]}
@@ -131,20 +130,20 @@ def test_every_rule_has_a_case() -> None:
 @pytest.mark.parametrize("rule", CASES)
 def test_a_rule_is_told_where_it_is_not_followed_alone(rule: str) -> None:
     schema_type, text, path, followed = CASES[rule]
-    [found] = [item for item in advice(schema_type, text) if item.rule == rule]
-    assert found.path == path
-    assert found.weight == LINT_RULES[rule].weight
-    assert "{" not in found.message + found.cure.replace('{"', "")
-    assert (found.line is None) == (rule == "NO_PACKAGE")
+    [finding] = [item for item in advice(schema_type, text) if item.rule == rule]
+    assert finding.path == path
+    assert finding.weight == LINT_RULES[rule].weight
+    assert "{" not in finding.message + finding.cure.replace('{"', "")
+    assert (finding.line is None) == (rule == "NO_PACKAGE")
     assert rule not in {item.rule for item in advice(schema_type, followed)}
 
 
 def test_warnings_come_first_and_of_a_rule_so_many_places() -> None:
     text = avro(*({"name": f"f{n}", "type": ["null", "int"]} for n in range(MAX_PLACES + 30)))
-    found = advice("AVRO", text)
-    weights = [item.weight for item in found]
+    findings = advice("AVRO", text)
+    weights = [item.weight for item in findings]
     assert weights == sorted(weights, reverse=True)
-    of_rule = [item for item in found if item.rule == "OPTIONAL_WITHOUT_DEFAULT"]
+    of_rule = [item for item in findings if item.rule == "OPTIONAL_WITHOUT_DEFAULT"]
     assert len(of_rule) == MAX_PLACES
     assert [item.more for item in of_rule] == [0] * (MAX_PLACES - 1) + [30]
 

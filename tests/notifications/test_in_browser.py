@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from registry.notifications.delivering import deliver
 from registry.notifications.models import Delivery
+from registry.notifications.webhook_delivery import deliver
 from tests.notifications.conftest import tell
 from tests.notifications.endpoint import Endpoint
 

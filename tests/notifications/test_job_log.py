@@ -12,12 +12,12 @@ from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.pages import job_runs
+from dashboard.jobs import runs
 from registry.access.models import User
 from registry.notifications import job_log
 from registry.notifications.models import JobRun
-from tests.dashboard.test_jobs_pages import part
-from tests.dashboard.test_pages import browser, content  # noqa: F401 - fixtures
+from tests.dashboard.jobs.test_jobs_pages import part
+from tests.dashboard.test_every_page import browser, content  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2", "CARD-4")]
 log = logging.getLogger("registry.tests")
@@ -127,7 +127,7 @@ def test_the_page_has_the_log_the_schedule_and_the_queues(
     steward: Client = browser("steward")
     now = timezone.now()
     row = JobRun.objects.create(
-        task=job_runs.SCAN, key=str(content["scan"]), state="failed", started_at=now, finished_at=now,
+        task=runs.SCAN, key=str(content["scan"]), state="failed", started_at=now, finished_at=now,
         lines=["14:00:00 INFO x: <i>read</i>"], left_out=3, error="RuntimeError: see the worker's log.",
     )  # fmt: skip
     JobRun.objects.create(

@@ -10,7 +10,7 @@ from django.conf import settings as configured
 
 from dashboard.celery import app
 from registry.access.roles import Actor
-from registry.notifications import inbox, services, tasks
+from registry.notifications import services, tasks
 from registry.notifications.models import Delivery
 from tests.notifications.conftest import tell
 from tests.notifications.endpoint import Endpoint
@@ -55,7 +55,7 @@ def test_a_commit_wakes_the_sweep_once_it_is_there_and_a_dead_broker_fails_nothi
 def test_nothing_is_woken_where_no_webhook_is_told(
     person: Callable[[str], Actor], django_capture_on_commit_callbacks: Any
 ) -> None:
-    inbox.subscribe(event="*", by=person("reader"))
+    services.subscribe(event="*", by=person("reader"))
     with django_capture_on_commit_callbacks(execute=False) as callbacks:
         tell()
     assert callbacks == []

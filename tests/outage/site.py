@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.bench.endurance_site import signed_in
-from dashboard.bench.registry_server import closed_web_command, issued_token, product
-from dashboard.services.layout import Layout
-from dashboard.services.part import Part, wait_until_ready
-from dashboard.services.parts import BEAT, POSTGRES, VALKEY, WEB, WORKERS
-from dashboard.services.ports import LOOPBACK, free_port
-from dashboard.services.process import Child, Watchdog, end_children, run, start
-from dashboard.services.programs import migrate_command, prepare_command
+from benchmarks.endurance_site import signed_in
+from benchmarks.site import closed_web_command, issued_token, product
+from dashboard.runtime.layout import LOOPBACK, Layout, free_port
+from dashboard.runtime.parts import BEAT, POSTGRES, VALKEY, WEB, WORKERS, Part, wait_until_ready
+from dashboard.runtime.process import Child, Watchdog, end_children, run, start
+from dashboard.runtime.programs import migrate_command, prepare_command
 from tests.waiting import PATIENCE, until
 
 START = 300.0  # seconds for each to be ready

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dashboard.generation import WORDS
-from dashboard.services import postgres
+from dashboard.response_cache.epoch import WORDS
+from dashboard.runtime import postgres
 from tests.outage.site import Answer, Site, running_site
 from tests.waiting import SOON, until
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-from dashboard.services.java import find_java, home_for_spark
+from dashboard.runtime.java import find_java, home_for_spark
 from tests.java_words import SHORT_LIVED
 
 HOME = Path(pyspark.__file__).parent
@@ -33,8 +33,8 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         _wait_for(folder / "master" / "log", "I have been elected leader")
         for number in range(workers):
             own = folder / f"worker{number}"
-            words = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
-            started.append(_start(own, "worker.Worker", *words, "--work-dir", str(own / "work"), address))
+            arguments = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
+            started.append(_start(own, "worker.Worker", *arguments, "--work-dir", str(own / "work"), address))
         for number in range(workers):
             _wait_for(folder / f"worker{number}" / "log", "Successfully registered with master")
         yield address
@@ -48,7 +48,7 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _start(folder: Path, name: str, *words: str) -> subprocess.Popen[bytes]:
+def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     folder.mkdir(parents=True)
     environment = {
         "PATH": os.environ["PATH"],
@@ -62,7 +62,7 @@ def _start(folder: Path, name: str, *words: str) -> subprocess.Popen[bytes]:
     }
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
-            [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *words],
+            [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -71,11 +71,11 @@ def _start(folder: Path, name: str, *words: str) -> subprocess.Popen[bytes]:
         )
 
 
-def _wait_for(log: Path, words: str) -> None:
+def _wait_for(log: Path, text: str) -> None:
     ends = time.monotonic() + STARTED
-    while words not in log.read_text(errors="replace"):
+    while text not in log.read_text(errors="replace"):
         if time.monotonic() > ends:
-            raise AssertionError(f"{log} doesn't say {words!r}: {log.read_text(errors='replace')[-2_000:]}")
+            raise AssertionError(f"{log} doesn't say {text!r}: {log.read_text(errors='replace')[-2_000:]}")
         time.sleep(0.2)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2
 
 from registry.observations import SchemaKind
-from registry.pipeline.bare import bare
+from registry.pipeline.avro_schemas import bare
 from tests.pipeline.topics import string, zigzag
 
 DEEP = 5_000

@@ -19,7 +19,7 @@ from registry.observations import (
     WriterSchema,
 )
 from registry.pipeline import run
-from registry.pipeline.workers import avro_extent, reading
+from registry.pipeline.workers import message_reader, schema_shapes
 from tests.pipeline.hostile import DEEP, HOSTILE, LIST, TREE
 from tests.pipeline.topics import USER, Headers, Message, framed, make_topic, scan_of, string, writers
 
@@ -36,21 +36,21 @@ HEADERS: list[Headers] = [
 ]
 
 
-def only(kind: type[T], seen: Iterable[Observation]) -> list[T]:
-    return [each for each in seen if isinstance(each, kind)]
+def only(kind: type[T], observations: Iterable[Observation]) -> list[T]:
+    return [observation for observation in observations if isinstance(observation, kind)]
 
 
-def problems(seen: Iterable[Observation]) -> dict[tuple[str, str, int], str]:
+def problems(observations: Iterable[Observation]) -> dict[tuple[str, str, int], str]:
     return {
-        (each.topic, each.side, offset): each.problem
-        for each in only(UndecodableMessages, seen)
-        for offset in each.offsets
+        (observation.topic, observation.side, offset): observation.problem
+        for observation in only(UndecodableMessages, observations)
+        for offset in observation.offsets
     }
 
 
 @pytest.mark.requirement("CARD-3", "SCS-3", "DEB-5")
 def test_hostile_messages_are_findings_and_all_others_are_read(kafka_bootstrap: str, spark_remote: str) -> None:
-    known: list[WriterSchema] = list(writers({FINE: USER}))
+    schemas: list[WriterSchema] = list(writers({FINE: USER}))
     messages: list[Message] = []
     expected: dict[int, str] = {}
     for number, case in enumerate(HOSTILE.values(), start=10):
@@ -59,38 +59,47 @@ def test_hostile_messages_are_findings_and_all_others_are_read(kafka_bootstrap: 
         body = framed(number, case.body) if case.kind else case.body
         messages.append((0, b"\x00\x00\x00\x00\x07\xff" if number % 2 else b"\xff\xfe", body))
         if case.kind:
-            known.append(WriterSchema("id", str(number), case.kind, case.schema))
+            schemas.append(WriterSchema("id", str(number), case.kind, case.schema))
     messages += [(0, None, framed(FINE, string("Ada")), headers) for headers in HEADERS]
     topic = make_topic(kafka_bootstrap, messages, partitions=1, **LARGE)
     other = make_topic(kafka_bootstrap, [(0, None, framed(FINE, string("Eve")))] * 5, partitions=1)
     profile = Profile(samples=3, changes=True)
-    seen = run(scan_of(kafka_bootstrap, topic, other, more=tuple(known), profile=profile), remote=spark_remote)
-    assert only(TopicLost, seen) == []
-    assert {each.topic: each.messages for each in only(TopicTotals, seen)} == {topic: len(messages), other: 5}
+    observations = run(
+        scan_of(kafka_bootstrap, topic, other, more=tuple(schemas), profile=profile), remote=spark_remote
+    )
+    assert only(TopicLost, observations) == []
+    assert {observation.topic: observation.messages for observation in only(TopicTotals, observations)} == {
+        topic: len(messages),
+        other: 5,
+    }
     named = {FINE, *range(10, 10 + len(HOSTILE))}
-    found = {
+    undecodable = {
         (offset, problem)
-        for (where, side, offset), problem in problems(seen).items()
+        for (where, side, offset), problem in problems(observations).items()
         if side == "value" and where == topic
     }
     # Of JSON without a schema the first five of a problem have their offsets; the others are counted.
-    assert {offset for offset, _ in found} <= expected.keys()
-    assert {(offset, problem) for offset, problem in expected.items() if messages[offset][2] is not None} >= found
+    assert {offset for offset, _ in undecodable} <= expected.keys()
+    assert {(offset, problem) for offset, problem in expected.items() if messages[offset][2] is not None} >= undecodable
     counted: dict[str, int] = {}
-    for each in only(UndecodableMessages, seen):
-        counted[each.problem] = counted.get(each.problem, 0) + each.span.messages
+    for observation in only(UndecodableMessages, observations):
+        counted[observation.problem] = counted.get(observation.problem, 0) + observation.span.messages
     assert counted == {problem: list(expected.values()).count(problem) for problem in set(expected.values())}
-    assert {each.path for each in only(FieldProfile, seen) if each.topic == other} == {"name"}
-    assert {int(each.mark) for each in only(FieldProfile, seen) if each.framing == "id"} <= named
-    assert [each.reason for each in only(SchemaNotUsed, seen)] == []
+    assert {observation.path for observation in only(FieldProfile, observations) if observation.topic == other} == {
+        "name"
+    }
+    assert {
+        int(observation.mark) for observation in only(FieldProfile, observations) if observation.framing == "id"
+    } <= named
+    assert [observation.reason for observation in only(SchemaNotUsed, observations)] == []
 
 
 def test_a_message_that_ends_its_process_is_found_and_all_others_are_decoded(
     kafka_bootstrap: str, spark_remote: str, monkeypatch: Any
 ) -> None:
     """Without the check of depth, as a decoder does for which there is none; the stack is as small as a thread's may be."""
-    monkeypatch.setattr(avro_extent, "MOST_DEPTH", 10**9)
-    monkeypatch.setattr(reading, "STACKS", (256 * 1024,))
+    monkeypatch.setattr(schema_shapes, "MOST_DEPTH", 10**9)
+    monkeypatch.setattr(message_reader, "STACKS", (256 * 1024,))
     deep = b"\x02" * DEEP + b"\x00" * (DEEP + 1)
     shallow = b"\x02\x00\x00"
     key = framed(3, b"\x02" + string("k") + b"\x00")
@@ -100,12 +109,15 @@ def test_a_message_that_ends_its_process_is_found_and_all_others_are_decoded(
     topic = make_topic(kafka_bootstrap, messages)
     other = make_topic(kafka_bootstrap, [(0, None, framed(4, b"\x02\x02\x02\x00"))] * 5, partitions=1)
     schemas = {2: json.dumps(TREE), 3: '{"type": "array", "items": "string"}', 4: json.dumps(LIST)}
-    seen = run(scan_of(kafka_bootstrap, topic, other, schemas=schemas), remote=spark_remote)
-    assert problems(seen) == {(topic, "key", 7): "not_read", (topic, "value", 15): "not_read"}
-    assert {each.topic: each.messages for each in only(TopicTotals, seen)} == {topic: 40, other: 5}
+    observations = run(scan_of(kafka_bootstrap, topic, other, schemas=schemas), remote=spark_remote)
+    assert problems(observations) == {(topic, "key", 7): "not_read", (topic, "value", 15): "not_read"}
+    assert {observation.topic: observation.messages for observation in only(TopicTotals, observations)} == {
+        topic: 40,
+        other: 5,
+    }
     roots = {
-        (each.topic, each.side, each.path): each.messages
-        for each in only(FieldProfile, seen)
-        if (each.side, each.path) in {("value", "below"), ("value", "value")}
+        (observation.topic, observation.side, observation.path): observation.messages
+        for observation in only(FieldProfile, observations)
+        if (observation.side, observation.path) in {("value", "below"), ("value", "value")}
     }
     assert roots == {(topic, "value", "below"): 39, (other, "value", "value"): 5}

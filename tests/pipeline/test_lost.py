@@ -6,14 +6,13 @@ import pytest
 from pyspark.errors import PySparkException
 
 from registry.observations import PartitionRange
-from registry.pipeline.lost import Loss, loss_of, lost_topics
-from registry.pipeline.slices import Piece
+from registry.pipeline.kafka_reader import Loss, Piece, loss_of, lost_topics
 
 pytestmark = pytest.mark.requirement("CARD-3")
 
 
 @pytest.mark.parametrize(
-    ("said", "may_pass"),
+    ("message", "may_pass"),
     [
         ("TimeoutException: Timeout of 10000ms expired before the position for partition orders-0 could be determined", True),
         ("UnknownTopicOrPartitionException: This server does not host this topic-partition.", True),
@@ -24,8 +23,8 @@ pytestmark = pytest.mark.requirement("CARD-3")
         ("OffsetOutOfRangeException: out of range", False),
     ],
 )  # fmt: skip
-def test_only_an_absence_may_pass(said: str, may_pass: bool) -> None:
-    loss = loss_of(PySparkException(said))
+def test_only_an_absence_may_pass(message: str, may_pass: bool) -> None:
+    loss = loss_of(PySparkException(message))
     assert loss is not None
     assert loss.may_pass is may_pass
 

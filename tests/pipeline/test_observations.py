@@ -107,7 +107,7 @@ SPECS: list[ScanSpec] = [
 
 
 def test_every_kind_comes_back_as_it_was() -> None:
-    assert {type(seen) for seen in ALL} == set(typing.get_args(Observation))
+    assert {type(observation) for observation in ALL} == set(typing.get_args(Observation))
     text = encode_observations(ALL)
     assert text.count("\n") == len(ALL)
     assert list(decode_observations(text)) == ALL
@@ -130,7 +130,7 @@ GOOD = json.loads(encode_observations([FramedMessages("orders", "value", 0, "id"
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"v": 1}, "format version 1"),
         ({"v": True}, "format version true"),
@@ -150,11 +150,11 @@ GOOD = json.loads(encode_observations([FramedMessages("orders", "value", 0, "id"
         ({"span": {**GOOD["span"], "bytes": "many"}}, 'span.bytes is "many", not int'),
     ],
 )
-def test_a_wrong_line_is_named_with_its_number_and_field(change: dict[str, object], words: str) -> None:
+def test_a_wrong_line_is_named_with_its_number_and_field(change: dict[str, object], message: str) -> None:
     lines = encode_observations(ALL[:2]) + "\n" + json.dumps({**GOOD, **change})
     with pytest.raises(MalformedObservation, match="line 4") as caught:
         list(decode_observations(lines))
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("missing", ["side", "span", "mark"])

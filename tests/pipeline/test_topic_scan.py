@@ -1,9 +1,13 @@
-"""Scans of real topics, on a real broker, through a real Spark Connect server."""
+"""Scans of real topics, on a real broker, through a real Spark Connect server.
+
+The events of Debezium's real connector were recorded, and are sent through the broker in its three forms.
+"""
 
 from __future__ import annotations
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -15,6 +19,8 @@ from confluent_kafka.admin import AdminClient
 from registry.errors import BrokerUnavailable
 from registry.observations import (
     Bounds,
+    ChangeEvents,
+    ChangeShape,
     FieldProfile,
     FramedMessages,
     FramedTwice,
@@ -24,6 +30,7 @@ from registry.observations import (
     OtherGroups,
     PartitionRange,
     PartitionRead,
+    Profile,
     ScanTotals,
     SchemaNotUsed,
     TopicLost,
@@ -35,6 +42,7 @@ from registry.observations import (
     WriterSchema,
 )
 from registry.pipeline import run
+from tests.debezium.events import recorded, recorded_schemas
 from tests.pipeline.topics import USER, Message, fill, framed, make_topic, scan_of, string, zigzag
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
@@ -42,19 +50,19 @@ T = TypeVar("T")
 HOUR_ZERO = 1_795_251_600_000  # 2026-11-21 09:00 UTC
 
 
-def only(kind: type[T], seen: Iterable[Observation]) -> list[T]:
-    return [each for each in seen if isinstance(each, kind)]
+def only(kind: type[T], observations: Iterable[Observation]) -> list[T]:
+    return [observation for observation in observations if isinstance(observation, kind)]
 
 
-def places(found: Iterable[Any], *names: str) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+def places(located: Iterable[Any], *names: str) -> dict[tuple[Any, ...], tuple[int, int, int]]:
     """Names' values → messages, first and last offset."""
     return {
-        tuple(getattr(each, name) for name in names): (
-            each.span.messages,
-            each.span.first_offset,
-            each.span.last_offset,
+        tuple(getattr(observation, name) for name in names): (
+            observation.span.messages,
+            observation.span.first_offset,
+            observation.span.last_offset,
         )
-        for each in found
+        for observation in located
     }
 
 
@@ -77,20 +85,26 @@ def test_everything_that_can_stand_in_a_topic_is_told_apart(kafka_bootstrap: str
         (1, framed(9, b""), b"\x00\x00\x00\x07"),
     ]
     topic = make_topic(kafka_bootstrap, messages)
-    seen = run(scan_of(kafka_bootstrap, topic, schemas={7: USER, 9: '"int"'}), remote=spark_remote)
-    assert only(PartitionRead, seen) == [PartitionRead(topic, 0, 0, 6, 0, 6, 6), PartitionRead(topic, 1, 0, 7, 0, 7, 7)]
-    assert places(only(FramedMessages, seen), "side", "partition", "schema_id") == {
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={7: USER, 9: '"int"'}), remote=spark_remote)
+    assert only(PartitionRead, observations) == [
+        PartitionRead(topic, 0, 0, 6, 0, 6, 6),
+        PartitionRead(topic, 1, 0, 7, 0, 7, 7),
+    ]
+    assert places(only(FramedMessages, observations), "side", "partition", "schema_id") == {
         ("key", 0, 9): (2, 0, 1),
         ("key", 1, 9): (1, 6, 6),
         ("value", 0, 7): (3, 0, 4),
         ("value", 0, 8): (1, 2, 2),
     }
-    assert places(only(UndecodableMessages, seen), "side", "partition", "mark") == {
+    assert places(only(UndecodableMessages, observations), "side", "partition", "mark") == {
         ("key", 1, "9"): (1, 6, 6),
         ("value", 0, "7"): (1, 4, 4),
     }
-    assert places(only(NullMessages, seen), "side", "partition") == {("key", 0): (1, 2, 2), ("value", 0): (1, 3, 3)}
-    assert places(only(UnframedMessages, seen), "side", "partition", "hint") == {
+    assert places(only(NullMessages, observations), "side", "partition") == {
+        ("key", 0): (1, 2, 2),
+        ("value", 0): (1, 3, 3),
+    }
+    assert places(only(UnframedMessages, observations), "side", "partition", "hint") == {
         ("key", 0, "text"): (2, 3, 4),
         ("key", 0, "empty"): (1, 5, 5),
         ("key", 1, "binary"): (1, 2, 2),
@@ -105,13 +119,13 @@ def test_everything_that_can_stand_in_a_topic_is_told_apart(kafka_bootstrap: str
         ("value", 1, "gzip"): (1, 5, 5),
         ("value", 1, "cut_frame"): (1, 6, 6),
     }
-    totals = seen[-1]
-    assert isinstance(seen[-2], TopicTotals)
+    totals = observations[-1]
+    assert isinstance(observations[-2], TopicTotals)
     size = sum(len(key or b"") + len(value or b"") for _, key, value in messages)
-    assert seen[-2] == TopicTotals(topic, 13, size, None)
+    assert observations[-2] == TopicTotals(topic, 13, size, None)
     assert isinstance(totals, ScanTotals)
     assert (totals.topics, totals.messages, totals.bytes, totals.bound_reached) == (1, 13, size, None)
-    first = only(FramedMessages, seen)[0].span
+    first = only(FramedMessages, observations)[0].span
     assert 1_700_000_000_000 < first.first_time <= first.last_time
 
 
@@ -134,10 +148,14 @@ def test_poison_is_counted_and_the_server_lives(kafka_bootstrap: str, spark_remo
     bodies = [(0, None, framed(number, body)) for number, (_, body) in enumerate(POISON.values(), start=1)]
     topic = make_topic(kafka_bootstrap, [*bodies, (0, None, framed(1, string("fine")))])
     for _ in range(2):
-        seen = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
-        found = {int(each.mark): each.span.messages for each in only(UndecodableMessages, seen)}
-        assert found == dict.fromkeys(schemas, 1)
-        assert {each.schema_id: each.span.messages for each in only(FramedMessages, seen)}[1] == 2
+        observations = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
+        counts = {
+            int(observation.mark): observation.span.messages for observation in only(UndecodableMessages, observations)
+        }
+        assert counts == dict.fromkeys(schemas, 1)
+        assert {observation.schema_id: observation.span.messages for observation in only(FramedMessages, observations)}[
+            1
+        ] == 2
 
 
 def test_a_message_of_50_mb_is_counted(kafka_bootstrap: str, spark_remote: str) -> None:
@@ -145,12 +163,15 @@ def test_a_message_of_50_mb_is_counted(kafka_bootstrap: str, spark_remote: str) 
     topic = make_topic(kafka_bootstrap, [(0, None, framed(1, string("x")))], 1, **{"max.message.bytes": large * 2})
     huge = (0, None, framed(1, string("y" * large)))
     fill(kafka_bootstrap, topic, [huge, (0, None, b'{"a": 1}')], **{"message.max.bytes": large * 2})
-    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}), remote=spark_remote)
-    (framed_,) = only(FramedMessages, seen)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}), remote=spark_remote)
+    (framed_,) = only(FramedMessages, observations)
     assert framed_.span.messages == 2
     assert framed_.span.bytes > large
-    assert only(UndecodableMessages, seen) == []  # too large to be decoded, and so nothing is said of it
-    assert {each.path: each.present for each in only(FieldProfile, seen)} == {"a": 1, "name": 1}
+    assert only(UndecodableMessages, observations) == []  # too large to be decoded, and so nothing is said of it
+    assert {observation.path: observation.present for observation in only(FieldProfile, observations)} == {
+        "a": 1,
+        "name": 1,
+    }
 
 
 # Schemas that are Avro, or nearly, and how far Spark can decode with them: id → (text, decodes?)
@@ -177,10 +198,12 @@ ODD_BODIES = {
 def test_schemas_that_spark_cannot_use_are_named_and_hide_no_other(kafka_bootstrap: str, spark_remote: str) -> None:
     topic = make_topic(kafka_bootstrap, [(0, None, framed(number, body)) for number, body in ODD_BODIES.items()])
     schemas = {number: text for number, (text, _) in ODD_SCHEMAS.items()}
-    seen = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
-    assert {int(each.mark) for each in only(SchemaNotUsed, seen)} == {n for n, (_, ok) in ODD_SCHEMAS.items() if not ok}
-    assert only(UndecodableMessages, seen) == []
-    assert {each.schema_id for each in only(FramedMessages, seen)} == set(ODD_BODIES)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
+    assert {int(observation.mark) for observation in only(SchemaNotUsed, observations)} == {
+        n for n, (_, ok) in ODD_SCHEMAS.items() if not ok
+    }
+    assert only(UndecodableMessages, observations) == []
+    assert {observation.schema_id for observation in only(FramedMessages, observations)} == set(ODD_BODIES)
 
 
 def test_aborted_messages_are_not_seen(kafka_bootstrap: str, spark_remote: str) -> None:
@@ -192,9 +215,9 @@ def test_aborted_messages_are_not_seen(kafka_bootstrap: str, spark_remote: str) 
         producer.produce(topic, framed(schema_id, string("x")))
         producer.flush(30)
         (producer.commit_transaction if commit else producer.abort_transaction)(30)
-    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}), remote=spark_remote)
-    assert {each.schema_id for each in only(FramedMessages, seen)} == {1}
-    (read,) = only(PartitionRead, seen)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}), remote=spark_remote)
+    assert {observation.schema_id for observation in only(FramedMessages, observations)} == {1}
+    (read,) = only(PartitionRead, observations)
     assert (read.end, read.messages) == (5, 2)  # two messages, an aborted one, and two marks of the transactions
 
 
@@ -206,11 +229,11 @@ def test_a_bounded_scan_says_so_and_the_next_one_goes_on_where_it_ended(
     spec = scan_of(kafka_bootstrap, topic, bounds=Bounds(max_messages=400))
     counted = 0
     for expected in (("messages", 400), ("messages", 400), (None, 100)):
-        seen = run(spec, remote=spark_remote)
-        totals = only(TopicTotals, seen)[0]
+        observations = run(spec, remote=spark_remote)
+        totals = only(TopicTotals, observations)[0]
         assert (totals.bound_reached, totals.messages) == expected
-        counted += sum(each.span.messages for each in only(FramedMessages, seen))
-        ends = {read.partition: read.end for read in only(PartitionRead, seen)}
+        counted += sum(observation.span.messages for observation in only(FramedMessages, observations))
+        ends = {read.partition: read.end for read in only(PartitionRead, observations)}
         (read,) = spec.topics
         onward = tuple(replace(part, start=ends[part.partition]) for part in read.ranges)
         spec = replace(spec, topics=(replace(read, ranges=onward),))
@@ -221,7 +244,7 @@ def test_a_bounded_scan_says_so_and_the_next_one_goes_on_where_it_ended(
 def test_messages_are_counted_by_hour_over_all_slices(
     kafka_bootstrap: str, spark_remote: str, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 20)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 20)
     topic = make_topic(kafka_bootstrap, [], partitions=1)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     # 30 hours: of the first a message each, of the last 1 and 40; beside them another id, of one hour
@@ -230,18 +253,21 @@ def test_messages_are_counted_by_hour_over_all_slices(
         producer.produce(topic, framed(1, string("x")), partition=0, timestamp=HOUR_ZERO + hour * 3_600_000 + 7)
     producer.produce(topic, framed(2, string("y")), partition=0, timestamp=HOUR_ZERO)
     producer.flush(30)
-    seen = {each.mark: each for each in only(FramedMessages, run(scan_of(kafka_bootstrap, topic), remote=spark_remote))}
+    observations = {
+        observation.mark: observation
+        for observation in only(FramedMessages, run(scan_of(kafka_bootstrap, topic), remote=spark_remote))
+    }
     zero = HOUR_ZERO // 3_600_000
-    assert seen["1"].hours == {str(zero + hour): 41 if hour == 28 else 1 for hour in range(6, 30)}
-    assert seen["1"].span.messages == 70, "hours before the newest 24 are in the span alone"
-    assert seen["2"].hours == {str(zero): 1}
+    assert observations["1"].hours == {str(zero + hour): 41 if hour == 28 else 1 for hour in range(6, 30)}
+    assert observations["1"].span.messages == 70, "hours before the newest 24 are in the span alone"
+    assert observations["2"].hours == {str(zero): 1}
 
 
 def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 10)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 10)
     topic = make_topic(kafka_bootstrap, [(0, None, framed(1, bytes(1_000))) for _ in range(200)], partitions=1)
-    seen = run(scan_of(kafka_bootstrap, topic, bounds=Bounds(max_bytes=50_000)), remote=spark_remote)
-    totals = only(TopicTotals, seen)[0]
+    observations = run(scan_of(kafka_bootstrap, topic, bounds=Bounds(max_bytes=50_000)), remote=spark_remote)
+    totals = only(TopicTotals, observations)[0]
     assert totals.bound_reached == "bytes"
     assert 50_000 <= totals.bytes <= 60_000
 
@@ -249,13 +275,15 @@ def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str,
 def test_bogus_ids_are_folded_and_known_ones_kept(kafka_bootstrap: str, spark_remote: str) -> None:
     bogus: list[Message] = [(0, None, framed(10_000 + number, b"x")) for number in range(3_000)]
     topic = make_topic(kafka_bootstrap, [*bogus, (0, None, framed(1, string("x")))], partitions=1)
-    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}, bounds=Bounds(max_groups=50)), remote=spark_remote)
-    framed_ids = {each.schema_id for each in only(FramedMessages, seen)}
+    observations = run(
+        scan_of(kafka_bootstrap, topic, schemas={1: USER}, bounds=Bounds(max_groups=50)), remote=spark_remote
+    )
+    framed_ids = {observation.schema_id for observation in only(FramedMessages, observations)}
     assert 1 in framed_ids
     assert len(framed_ids) <= 50
-    (other,) = only(OtherGroups, seen)
+    (other,) = only(OtherGroups, observations)
     assert (other.groups, other.span.messages) == (3_001 - len(framed_ids), 3_001 - len(framed_ids))
-    totals = only(TopicTotals, seen)[0]
+    totals = only(TopicTotals, observations)[0]
     assert (totals.messages, totals.bound_reached) == (3_001, "groups")
 
 
@@ -280,16 +308,16 @@ def test_a_topic_that_is_gone_is_lost_and_the_others_are_read(kafka_bootstrap: s
     missing = TopicRead("never-made", (PartitionRange(0, 0, 5, 0, 5),))
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     admin.delete_topics([topics[1]])[topics[1]].result(60)
-    seen = run(replace(spec, topics=(*spec.topics, missing)), remote=spark_remote)
-    assert {each.topic for each in only(TopicLost, seen)} == gone
-    assert all("deleted" in each.reason for each in only(TopicLost, seen))
-    assert {each.topic: each.messages for each in only(TopicTotals, seen)} == {
+    observations = run(replace(spec, topics=(*spec.topics, missing)), remote=spark_remote)
+    assert {observation.topic for observation in only(TopicLost, observations)} == gone
+    assert all("deleted" in observation.reason for observation in only(TopicLost, observations))
+    assert {observation.topic: observation.messages for observation in only(TopicTotals, observations)} == {
         topics[0]: 1,
         topics[2]: 3,
         topics[3]: 4,
         topics[4]: 5,
     }
-    assert {each.topic for each in only(PartitionRead, seen)} == set(topics) - gone
+    assert {observation.topic for observation in only(PartitionRead, observations)} == set(topics) - gone
 
 
 GUID = uuid.UUID("0190b6d5-5f83-7d6e-a1b2-c3d4e5f60718")
@@ -312,14 +340,81 @@ def test_marks_in_headers_win_over_the_first_bytes(kafka_bootstrap: str, spark_r
         (0, None, b"{}", [("contentType", b"\xff\xfe")]),
     ]
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
-    seen = run(scan_of(kafka_bootstrap, topic, schemas={7: USER}, more=(NAMED, SPRING)), remote=spark_remote)
-    assert places(only(FramedMessages, seen), "side", "framing", "mark") == {
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={7: USER}, more=(NAMED, SPRING)), remote=spark_remote)
+    assert places(only(FramedMessages, observations), "side", "framing", "mark") == {
         ("value", "guid", str(GUID)): (2, 0, 1),
         ("value", "id", "7"): (1, 2, 2),
         ("key", "guid", str(GUID)): (1, 3, 3),
         ("value", "content_type", "vnd.user.v1"): (3, 4, 6),
     }
-    assert places(only(FramedTwice, seen), "side", "guid", "schema_id") == {("value", str(GUID), 7): (1, 1, 1)}
-    assert places(only(UnframedMessages, seen), "side", "hint") == {("value", "json_object"): (2, 7, 8)}
-    assert places(only(NullMessages, seen), "side") == {("key",): (8, 0, 8), ("value",): (1, 3, 3)}
-    assert places(only(UndecodableMessages, seen), "framing", "mark") == {("guid", str(GUID)): (1, 1, 1)}
+    assert places(only(FramedTwice, observations), "side", "guid", "schema_id") == {("value", str(GUID), 7): (1, 1, 1)}
+    assert places(only(UnframedMessages, observations), "side", "hint") == {("value", "json_object"): (2, 7, 8)}
+    assert places(only(NullMessages, observations), "side") == {("key",): (8, 0, 8), ("value",): (1, 3, 3)}
+    assert places(only(UndecodableMessages, observations), "framing", "mark") == {("guid", str(GUID)): (1, 1, 1)}
+
+
+SCENARIOS = ("inventory", "key_change", "truncated", "messages", "identities", "types")
+# op, schema, table → events, with a row before, with newkey, with oldkey, unavailable
+Counts = dict[tuple[str, str, str], tuple[int, ...]]
+
+
+def counts_of(events: list[ChangeEvents]) -> Counts:
+    summed: dict[tuple[str, str, str], list[int]] = {}
+    for observation in events:
+        row = (
+            observation.span.messages,
+            observation.with_before,
+            observation.newkey,
+            observation.oldkey,
+            observation.unavailable,
+        )
+        before = summed.setdefault((observation.op, observation.schema, observation.table), [0] * 5)
+        summed[observation.op, observation.schema, observation.table] = [
+            one + other for one, other in zip(before, row, strict=True)
+        ]
+    return {key: tuple(row) for key, row in summed.items()}
+
+
+def expected_counts() -> Counts:
+    """Counted by hand from the events in JSON, which need no decoder but Python's."""
+    counted: dict[tuple[str, str, str], Counter[int]] = {}
+    for scenario in SCENARIOS:
+        for event in recorded(scenario, "json"):
+            value: Any = json.loads(event.value) if event.value is not None else None
+            if value is None or "op" not in value:
+                continue
+            source = value["source"]
+            table = "" if value["op"] == "m" else source["table"]
+            marks = (
+                1,
+                value["before"] is not None if "before" in value else 0,
+                event.header("__debezium.newkey") is not None,
+                event.header("__debezium.oldkey") is not None,
+                "__debezium_unavailable_value" in json.dumps([value.get("before"), value.get("after")]),
+            )
+            at = counted.setdefault((value["op"], source["schema"], table), Counter())
+            at.update({index: int(mark) for index, mark in enumerate(marks)})
+    return {key: tuple(row[index] for index in range(5)) for key, row in counted.items()}
+
+
+@pytest.mark.requirement("DEB-2", "DEB-3")
+@pytest.mark.parametrize("converter", ["json", "json_schema", "avro"])
+def test_changes_are_counted_in_every_form(kafka_bootstrap: str, spark_remote: str, converter: str) -> None:
+    messages: list[Message] = [
+        (event.partition, event.key, event.value, list(event.headers))
+        for scenario in SCENARIOS
+        for event in recorded(scenario, converter)
+    ]
+    topic = make_topic(kafka_bootstrap, messages, partitions=3)
+    writers = tuple(
+        WriterSchema("id", str(number), "AVRO", schema["schema"]) for number, schema in recorded_schemas().items()
+    )
+    spec = scan_of(kafka_bootstrap, topic, more=writers if converter == "avro" else (), profile=Profile(changes=True))
+    observations = run(spec, remote=spark_remote)
+    assert only(UndecodableMessages, observations) == []
+    assert only(SchemaNotUsed, observations) == []
+    assert counts_of(only(ChangeEvents, observations)) == expected_counts()
+    shapes = only(ChangeShape, observations)
+    assert bool(shapes) == (converter == "json_schema")
+    for shape in shapes:
+        assert json.loads(shape.text)["type"] == "struct"

@@ -72,11 +72,11 @@ def fill(bootstrap: str, topic: str, messages: Iterable[Message], **settings: ob
 def ranges(bootstrap: str, topic: str) -> tuple[PartitionRange, ...]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "tests", "enable.auto.commit": False})
     try:
-        found = []
+        partitions = []
         for partition in sorted(consumer.list_topics(topic, timeout=60).topics[topic].partitions):
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
-            found.append(PartitionRange(partition, low, high, low, high))
-        return tuple(found)
+            partitions.append(PartitionRange(partition, low, high, low, high))
+        return tuple(partitions)
     finally:
         consumer.close()
 
@@ -96,5 +96,5 @@ def scan_of(
 ) -> TopicScan:
     """A scan of the whole topics."""
     reads = tuple(TopicRead(topic, ranges(bootstrap, topic)) for topic in topics)
-    known = (*writers(schemas), *more)
-    return TopicScan(KafkaConnection(bootstrap), reads, known, profile or Profile(), bounds or Bounds())
+    schemas_known = (*writers(schemas), *more)
+    return TopicScan(KafkaConnection(bootstrap), reads, schemas_known, profile or Profile(), bounds or Bounds())

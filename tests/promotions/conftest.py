@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from registry.access.roles import Actor
-from tests.promotions.parts import PEOPLE, Cast
+from tests.promotions.factories import PEOPLE, Cast
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from registry.audit.models import AuditEvent
 from registry.errors import IncompatibleSchema, InvalidInput, NotAllowed, OperationNotPermitted, PlanChanged, WrongState
 from registry.promotions import selectors, services
 from registry.promotions.models import Release
-from registry.subjects.names import SubjectName
 from registry.subjects.selectors import get_version, list_versions
-from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version, set_config, set_mode
-from tests.promotions.parts import ORDERS, V1, approve_shown, ask, register
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.promotions.factories import ORDERS, V1, approve_shown, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
 

@@ -19,7 +19,7 @@ if not settings.configured:  # in the fork server, not in pytest
 
 from django.db import connection
 
-from registry.promotions.services.scheduling import apply_due
+from registry.promotions.apply.execution import apply_due
 
 
 def work(pipe: Connection, request_id: int, database: dict[str, Any], environment: dict[str, str]) -> None:

@@ -28,7 +28,7 @@ from registry.promotions.models import (
     Thread,
 )
 from registry.subjects.models import KeptCopy
-from tests.dashboard.test_pages import content  # noqa: F401 - a fixture
+from tests.dashboard.test_every_page import content  # noqa: F401 - a fixture
 from tests.rights.calls import WHO, Caller
 
 

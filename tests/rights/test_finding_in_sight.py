@@ -12,12 +12,12 @@ from django.test import Client
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.access.services import add_owner
+from registry.drift.findings.redaction import NAMING_FIELDS, NAMING_RULES, redacted_evidence, redacted_text
 from registry.drift.judge import JudgedFinding
 from registry.drift.models import Finding
-from registry.drift.redaction import NAMING_FIELDS, NAMING_RULES, redacted_evidence, redacted_text
 from registry.notifications.models import InboxEntry
-from tests.dashboard.test_every_rule import keep
-from tests.drift.real_findings import findings_by_rule
+from tests.dashboard.findings.test_every_rule import keep
+from tests.drift.judge.real_findings import findings_by_rule
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
 SECRET = "customers-value"

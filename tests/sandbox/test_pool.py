@@ -25,9 +25,8 @@ from registry.formats import FORMATS
 from registry.formats.base import ResolvedReference
 from registry.formats.compatibility import check
 from registry.sandbox.codec import Source
-from registry.sandbox.limits import MIB, Limits
 from registry.sandbox.pool import EngineFailed, Pool
-from registry.sandbox.process import sweep_folders
+from registry.sandbox.process import MIB, Limits, sweep_folders
 from tests.waiting import ends_soon, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,7 +236,7 @@ def test_sixteen_threads_of_mixed_jobs_get_right_answers(make: Callable[..., Poo
 
 PARENT = """
 import os, sys, threading, time
-from registry.sandbox.limits import Limits
+from registry.sandbox.process import Limits
 from registry.sandbox.process import sweep_folders
 from registry.sandbox.pool import Pool
 pool = Pool(Limits(children=2, seconds=60.0), program="tests.sandbox.bombs")

@@ -12,8 +12,8 @@ from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.access.selectors import actor_of_user
 from registry.search import services
-from registry.subjects.names import parse_subject
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import parse_subject
 
 
 def record(name: str, *fields: Any, **more: Any) -> str:

@@ -12,16 +12,16 @@ from django.test.utils import CaptureQueriesContext
 from registry.access.models import Group, Ownership, User
 from registry.access.roles import Actor
 from registry.drift.models import Source, Topic
-from registry.drift.orphans import orphans_of
+from registry.drift.usage.unused_subjects import orphans_of
 from registry.formats.base import Reference
 from registry.promotions.services import request_promotion
 from registry.search.facets import are_quick, facet_counts
 from registry.search.subject_list import Page, SubjectFilter, find_subjects
+from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.models import Registry
-from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.effective import effective_modes
+from registry.subjects.policy.effective_policy import effective_modes
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
-from registry.subjects.services.notes import change_tags
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 

@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 from registry.access.roles import Actor
 from registry.search import services
-from registry.subjects.names import parse_subject
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import parse_subject
 from tests.search.conftest import SUBJECTS
 
 pytestmark = [

@@ -12,13 +12,21 @@ from django.test.utils import CaptureQueriesContext
 from registry.access.roles import Actor
 from registry.errors import InvalidSchema, SchemaTooCostly, Unavailable
 from registry.search import services, tasks
-from registry.search.models import IndexedField, IndexedSubject, SearchTerm, StaleSubject
+from registry.search.models import (
+    IndexedField,
+    IndexedSubject,
+    SearchTerm,
+    StaleSubject,
+    clean,
+    fold,
+    lines,
+    split_lines,
+)
 from registry.search.selectors import search_group
-from registry.search.texts import clean, fold, lines, split_lines
-from registry.subjects import engines
+from registry.subjects.engine import schema_engine
 from registry.subjects.models import Schema, SchemaVersion, Subject, SubjectNote
-from registry.subjects.names import parse_subject
 from registry.subjects.services import delete_subject, delete_version, register_version
+from registry.subjects.versions.qualified_names import parse_subject
 from tests.search.conftest import record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
@@ -158,7 +166,7 @@ def test_a_broken_schema_is_recorded_and_blocks_nobody(
 ) -> None:
     for name in ("broken", "sound"):
         register_version(registry="dev", subject=parse_subject(name), text=record(name.title(), "email"), by=system)
-    outline = engines.outline
+    outline = schema_engine.outline
 
     def failing(schema: Any) -> Any:
         if "Broken" in schema.text:
@@ -166,7 +174,7 @@ def test_a_broken_schema_is_recorded_and_blocks_nobody(
         return outline(schema)
 
     with monkeypatch.context() as patch:
-        patch.setattr("registry.search.services.engines.outline", failing)
+        patch.setattr("registry.search.services.schema_engine.outline", failing)
         assert services.index_stale() == 2
     broken = IndexedSubject.objects.get(name="broken")
     assert (broken.problem, broken.field_count) == (said, 0)
@@ -186,7 +194,7 @@ def test_what_no_process_is_free_to_read_stays_queued(two_versions: None, monkey
         raise Unavailable("All processes are busy.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("registry.search.services.engines.outline", busy)
+        patch.setattr("registry.search.services.schema_engine.outline", busy)
         assert services.index_stale() == 0
     assert entries() == {}
     assert services.index_stale() == 1

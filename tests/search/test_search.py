@@ -9,12 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.access.roles import Actor, Grant, may
-from registry.access.scopes import Limit
+from registry.access.roles import Actor, Grant, TokenLimit, may
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn
-from registry.search.found import FieldHit, Found, IdHit, SubjectHit, TagHit, TypeHit
+from registry.search.permission_filters import sight_of
+from registry.search.results import FieldHit, Found, IdHit, SubjectHit, TagHit, TypeHit
 from registry.search.selectors import search, search_group
-from registry.search.sight import sight_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
 
@@ -101,8 +100,8 @@ def test_who_may_not_read_learns_nothing(
     with_secret = search(query, by=reader)
     assert "secret" not in everything(with_secret).replace(query, "")
     assert "salary" not in everything(with_secret).replace(query, "")
-    from registry.subjects.names import parse_subject
     from registry.subjects.services import delete_subject
+    from registry.subjects.versions.qualified_names import parse_subject
 
     delete_subject(registry="dev", subject=parse_subject("secret-payroll"), by=system)
     from registry.search import services
@@ -146,7 +145,7 @@ def test_what_is_seen_is_what_may_be_read(subjects: None, patterns: list[str], p
 
     actor = Actor(
         "x", "ui", user_id=1, grants=tuple(Grant("reader", place, pattern) for pattern in patterns),
-        limit=Limit("read", "", limit) if limit else None,
+        limit=TokenLimit("read", "", limit) if limit else None,
     )  # fmt: skip
     sight = sight_of(actor)
     sql = f"SELECT e.registry_id, e.name FROM search_indexedsubject e WHERE {sight.condition}"

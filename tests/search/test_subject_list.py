@@ -18,13 +18,12 @@ from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.services import request_promotion
-from registry.search.health import signs_of
-from registry.search.subject_list import Page, SubjectFilter, find_subjects
+from registry.search.subject_list import Page, SubjectFilter, find_subjects, signs_of
+from registry.subjects.listing.filters import Narrowing
+from registry.subjects.listing.ranked_list import subject_rows_by_name
 from registry.subjects.models import Registry
-from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.listing_by_name import subject_rows_by_name
-from registry.subjects.selectors.narrowing import Narrowing
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 
@@ -136,7 +135,7 @@ def test_few_and_many_found_stand_in_the_same_order(
             cursor = page.after
 
     few = pages()
-    monkeypatch.setattr("registry.subjects.selectors.listing_in_tiers._MOST_FOUND", 0)
+    monkeypatch.setattr("registry.subjects.listing.ranked_list._MOST_FOUND", 0)
     assert pages() == few
 
 

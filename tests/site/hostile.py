@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import cycle
 from typing import Any, Final
 
-from dashboard.presenters.frame import Field
+from dashboard.components.widgets import Field
 
 #: set by any script of these that runs
 TRAP: Final = "stolen"

@@ -13,7 +13,7 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
-from dashboard import catalogue
+from dashboard.management import message_catalogue
 
 #: how Django and Babel call it
 CODE, LOCALE = "en-xa", "en_XA"
@@ -41,7 +41,7 @@ def said(text: str) -> str:
 def written(folder: Path) -> None:
     """The compiled catalogue of this language, below a folder for LOCALE_PATHS."""
     pseudo = Catalog(locale="en", fuzzy=False)
-    for message in catalogue.collected():
+    for message in message_catalogue.collected():
         if message.id:
             forms = (message.id,) if isinstance(message.id, str) else tuple(message.id)
             texts = tuple(map(said, forms))

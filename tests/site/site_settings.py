@@ -16,14 +16,28 @@ TIME_ZONE = "UTC"
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
+    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
     "template_partials",
+    "registry.audit",
+    "registry.access",
+    "registry.subjects",
+    "registry.promotions",
+    "registry.drift",
+    "registry.streams",
+    "registry.notifications",
+    "registry.search",
     "tests.site.gallery_app.GalleryConfig",
 ]
+AUTH_USER_MODEL = "access.User"
 MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = True

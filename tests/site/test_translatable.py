@@ -21,7 +21,7 @@ from django.test import Client, RequestFactory, override_settings
 from django.utils import translation
 from django.utils.functional import Promise
 
-from dashboard import catalogue
+from dashboard.management import message_catalogue
 from dashboard.templatetags.desk import _HIDDEN as HIDDEN
 from dashboard.templatetags.desk import _LONG as LONG
 from tests.site import gallery, pseudo
@@ -34,12 +34,11 @@ TEMPLATES = sorted(
     path for path in (ROOT / "templates").rglob("*.html")
     if path.relative_to(ROOT / "templates").as_posix() not in REVIEWED["records"]
 )  # fmt: skip
-#: packages whose strings people see
-MODULES = sorted(
-    path for folder in ("pages", "presenters", "views", "templatetags") for path in (ROOT / "dashboard" / folder).glob("*.py")
-)  # fmt: skip
+#: packages whose strings are on no page
+BEHIND_PAGES = {"database", "demo", "management", "response_cache", "runtime", "styles"}
+MODULES = sorted(path for path in (ROOT / "dashboard").glob("*/*.py") if path.parent.name not in BEHIND_PAGES)
 #: modules that speak to programs, or make records that read alike for everybody
-NOT_FOR_PEOPLE = {"views/health.py", "views/oidc.py", "pages/evidence_pack.py", "presenters/comparison_markdown.py"}
+NOT_FOR_PEOPLE = {"people/oidc.py", "compare/markdown.py"}
 MARKS = {"gettext", "ngettext", "pgettext", "later", "counted"}
 #: markup, headers of HTTP, commands
 CODE = re.compile(r"<\w|; charset=|; filename=|^curl ")
@@ -60,30 +59,30 @@ def pseudo_language(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def test_the_catalogues_are_current_and_sound() -> None:
-    assert catalogue.stale() == [], "run manage.py messages"
+    assert message_catalogue.stale() == [], "run manage.py messages"
 
 
 def test_the_command_says_what_is_out_of_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call_command("messages", "--check")
-    monkeypatch.setattr(catalogue, "TEMPLATE", ROOT / "locale" / "missing.pot")
+    monkeypatch.setattr(message_catalogue, "TEMPLATE", ROOT / "locale" / "missing.pot")
     with pytest.raises(CommandError, match=r"missing\.pot"):
         call_command("messages", "--check")
 
 
 def test_a_language_is_begun_translated_and_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "ROOT", ROOT)
-    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
-    path = catalogue.begin("de")
-    catalogue.bring_up_to_date(path)
+    monkeypatch.setattr(message_catalogue, "ROOT", ROOT)
+    monkeypatch.setattr(message_catalogue, "FOLDER", tmp_path)
+    path = message_catalogue.begin("de")
+    message_catalogue.bring_up_to_date(path)
     text = path.read_text()
     assert 'msgid "Waiting for you"\nmsgstr ""' in text
     assert "nplurals=2" in text
     path.write_text(
         text.replace('msgid "Waiting for you"\nmsgstr ""', 'msgid "Waiting for you"\nmsgstr "Wartet auf Sie"')
     )
-    catalogue.bring_up_to_date(path)
-    assert catalogue.problems(path) == []
-    path.with_suffix(".mo").write_bytes(catalogue.compiled(path))
+    message_catalogue.bring_up_to_date(path)
+    assert message_catalogue.problems(path) == []
+    path.with_suffix(".mo").write_bytes(message_catalogue.compiled(path))
     german = override_settings(LOCALE_PATHS=[tmp_path], LANGUAGES=[("en", "English"), ("de", "German")])
     with german, translation.override("de"):
         assert translation.gettext("Waiting for you") == "Wartet auf Sie"
@@ -109,7 +108,7 @@ def test_placeholders_and_plurals_that_do_not_agree_are_found(
     made.add(id, string)
     with path.open("wb") as file:
         write_po(file, made)
-    assert bool(catalogue.problems(path)) is wrong
+    assert bool(message_catalogue.problems(path)) is wrong
 
 
 # -- templates and code, as they are written --------------------------------------------------------------------------

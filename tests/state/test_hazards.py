@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from registry.checkpoints import read_checkpoint
 from registry.checkpoints.plans import StateCheck, check_markdown, check_state, check_text, plan_as_is, read_plan
 from registry.errors import InvalidCheckpoint, InvalidInput
-from tests.checkpoints.writing import family, struct_type, v3, write_checkpoint
+from tests.checkpoints.checkpoint_writer import family, struct_type, v3, write_checkpoint
 from tests.state.test_matrix import HERE, expected_of
 
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"

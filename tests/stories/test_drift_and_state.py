@@ -21,11 +21,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from registry.access.roles import Actor
-from registry.drift.judge.reading import milliseconds
+from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Finding, Source
-from registry.drift.scanning import perform_scan
+from registry.drift.scan.runner import perform_scan
 from registry.drift.sources import kafka
-from registry.drift.sources.kafka_ranges import TopicPlan
+from registry.drift.sources.kafka_offsets import TopicPlan
 from registry.drift.tasks import run_scan
 from registry.observations import (
     FieldProfile,
@@ -39,9 +39,9 @@ from registry.observations import (
 from registry.promotions.models import PromotionRequest, Release
 from registry.streams.models import StateCheck
 from registry.subjects.selectors import get_version
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
 from tests.drift.scans import make_source
-from tests.promotions.parts import ORDERS, register
+from tests.promotions.factories import ORDERS, register
 from tests.stories.test_stories import SitsDown, approve, versions_in
 from tests.stories.test_stories import apply as apply_in_staging
 from tests.stories.test_stories import ask as ask_for_staging
@@ -119,7 +119,9 @@ class OrdersTopic:
         """What the cluster says."""
         rows = source.topics.all()
         positions = {row.name: {int(part): end for part, end in row.positions.items()} for row in rows}
-        return kafka.Survey({"orders": kafka.TopicSeen("orders", 1)}, {"orders": TopicPlan(())}, ("orders",), positions)
+        return kafka.Survey(
+            {"orders": kafka.ScannedTopic("orders", 1)}, {"orders": TopicPlan(())}, ("orders",), positions
+        )
 
     def observe(self, *_given: object, **_more: object) -> Sequence[Observation]:
         """What Spark says."""

@@ -14,12 +14,12 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from registry.access.roles import Actor
+from registry.promotions.apply import execution
 from registry.promotions.models import FreezeWindow, PromotionRequest, Release
-from registry.promotions.services import scheduling
 from registry.subjects.models import SchemaVersion, VersionStanding
-from registry.subjects.names import SubjectName
 from registry.subjects.services import set_config
-from tests.promotions.parts import BROKEN, ORDERS, V1, V2, change, register
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.promotions.factories import BROKEN, ORDERS, V1, V2, change, register
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -191,8 +191,8 @@ def test_a_frozen_environment_refuses_and_then_takes_an_exception_or_a_later_win
     expect(approver.locator(".head-meta")).to_contain_text("Scheduled")
     assert FreezeWindow.objects.update(starts_at=now - timedelta(hours=4), ends_at=now - timedelta(hours=1)) == 1
     assert PromotionRequest.objects.update(apply_at=now - timedelta(minutes=1)) == 1
-    (number,) = scheduling.claim_due()
-    scheduling.apply_due(request_id=number)
+    (number,) = execution.claim_due()
+    execution.apply_due(request_id=number)
     approver.reload()
     expect(approver.locator(".verdict-title").first).to_have_text("Live in staging")
     assert versions_in("staging") == [1, 2]

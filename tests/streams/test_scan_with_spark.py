@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.drift.models import Finding, Scan, Source
-from registry.drift.scanning import perform_scan
+from registry.drift.scan.runner import perform_scan
 from registry.observations import Observation, StateUnreadable
-from registry.streams import queries
+from registry.streams import selectors
 from registry.streams.models import StateSchema, StreamQuery
 from registry.streams.selectors import get_state_check
 from registry.streams.services import check_document
@@ -47,19 +47,19 @@ def test_rows_timers_and_history_of_a_real_query(
     read = scan(path).read
     assert (read["rows"], read["rows_problem"], read["nothing"]) == (21, "", False)
     scan(path)
-    (query,) = queries.list_queries()
+    (query,) = selectors.list_queries()
     assert query.operators[0]["timers"]["timers"] == 7
-    found = {each.name: each for each in queries.variables_with_schemas(query.id)}
-    assert {name: (each.rows, each.keys, len(each.schemas)) for name, each in found.items()} == {
+    variables = {variable.name: variable for variable in selectors.variables_with_schemas(query.id)}
+    assert {name: (variable.rows, variable.keys, len(variable.schemas)) for name, variable in variables.items()} == {
         "counts": (7, 7, 1),
         "last_visit": (7, 7, 1),
         "pages": (7, 7, 1),
     }
-    assert found["last_visit"].expiry["without"] == 0
-    assert queries.filled_of(str(path)) is not None
-    kept = {"name": "pages", "kind": "list", "value_schema": "page STRING"}
+    assert variables["last_visit"].expiry["without"] == 0
+    assert selectors.filled_of(str(path)) is not None
+    pages = {"name": "pages", "kind": "list", "value_schema": "page STRING"}
     less = {"name": "last_visit", "value_schema": "visits INT", "ttl": True}
-    check = check_document(checkpoint=str(path), plan={"variables": [kept, less], "removed": ["counts"]}, by=system)
+    check = check_document(checkpoint=str(path), plan={"variables": [pages, less], "removed": ["counts"]}, by=system)
     assert "page is removed, and it is filled in 100 % (7 of 7 rows)" in get_state_check(check).text
     assert not Finding.objects.exclude(severity="notice").exists()
 
@@ -71,7 +71,9 @@ def test_without_spark_the_files_are_kept_and_the_rows_are_said_to_be_unread(set
     read = scan(FIXTURES / "customer_totals").read
     assert "No Spark Connect server is set" in read["rows_problem"]
     assert (StreamQuery.objects.count(), StateSchema.objects.count()) == (1, 5)
-    (totals,) = [each for each in queries.list_variables(StreamQuery.objects.get().pk) if each.name == "totals"]
+    (totals,) = [
+        variable for variable in selectors.list_variables(StreamQuery.objects.get().pk) if variable.name == "totals"
+    ]
     assert (totals.rows, "weren't read" in totals.rows_problem) == (None, True)
     rules = set(Finding.objects.values_list("rule", flat=True))
     assert {"RENAME_SUSPECTED", "STATE_SCHEMA_EVOLVED"} <= rules
@@ -88,15 +90,15 @@ def test_what_rows_showed_stays_when_spark_can_open_the_folder_no_more(
     # The package has a function of its module's name.
     monkeypatch.setattr(import_module("registry.pipeline.run"), "run", lambda spec, **_: answers.pop(0))
     scan(path)
-    found = scan_found("totals")
-    assert (found.state, "rows_unread_since" in found.evidence) == ("open", False)
+    finding = scan_found("totals")
+    assert (finding.state, "rows_unread_since" in finding.evidence) == ("open", False)
     settings.CHECKPOINT_SPARK_ROOTS = ("/elsewhere",)
     today = timezone.now().date().isoformat()
     for _ in range(3):
         read = scan(path).read
         assert read["rows_problem"].startswith(f"rows not readable here since {today}: the Spark server doesn't open")
-    found = scan_found("totals")
-    assert (found.state, found.evidence["rows_unread_since"]) == ("open", read["rows_unread_since"])
+    finding = scan_found("totals")
+    assert (finding.state, finding.evidence["rows_unread_since"]) == ("open", read["rows_unread_since"])
     settings.CHECKPOINT_SPARK_ROOTS = ()
     assert (scan(path).read["rows_unread_since"], "rows_unread_since" in scan_found("totals").evidence) == ("", False)
     scan(path)
@@ -115,10 +117,10 @@ def test_a_damaged_schema_file_is_a_finding_and_the_history_stays(
     settings.SPARK_REMOTE, settings.CHECKPOINT_ROOTS = "", [tmp_path]
     path = Path(shutil.copytree(FIXTURES / "customer_totals", tmp_path / "query"))
     scan(path)
-    kept = StateSchema.objects.count()
-    file = next(each for each in sorted((path / "state/0/_stateSchema/default").iterdir()) if each.name[0] == "1")
+    schema_count = StateSchema.objects.count()
+    file = next(entry for entry in sorted((path / "state/0/_stateSchema/default").iterdir()) if entry.name[0] == "1")
     file.write_bytes(content)
     scan(path)
-    assert StateSchema.objects.count() == kept
+    assert StateSchema.objects.count() == schema_count
     (finding,) = Finding.objects.filter(rule="STATE_FILES_DAMAGED")
     assert (finding.severity, file.name in finding.sentence) == ("break", True)

@@ -11,10 +11,9 @@ import pytest
 from registry.access.roles import Actor
 from registry.formats.base import Reference
 from registry.subjects.models import Registry
-from registry.subjects.names import SubjectName
 from registry.subjects.services import RegisteredVersion, register_version
-from tests.subjects.clients import Clients, client_processes
-from tests.subjects.scenarios import CLIENTS
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.subjects.races import CLIENTS, Clients, client_processes
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ from django.db.models import Count, Max, OuterRef, Subquery
 
 from registry.access.roles import Actor
 from registry.errors import InvalidInput
+from registry.subjects.listing.filters import Narrowing
 from registry.subjects.models import Registry, SchemaVersion, SubjectActivity
-from registry.subjects.names import SubjectName
 from registry.subjects.selectors import SubjectRows, subject_rows
-from registry.subjects.selectors.narrowing import Narrowing
-from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_subject, delete_version, register_version, set_config
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 

@@ -9,9 +9,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from registry.audit.models import AuditEvent
-from registry.subjects.names import SubjectName
 from registry.subjects.selectors import list_versions
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName
 
 pytestmark = pytest.mark.requirement("ORA-1")
 V1 = {"type": "record", "name": "User", "fields": [{"name": "id", "type": "long"}]}

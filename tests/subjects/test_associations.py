@@ -11,16 +11,20 @@ from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.errors import IncompatibleSchema
 from registry.formats.base import Reference
-from registry.subjects.association_errors import InvalidAssociation, NoActiveVersion
-from registry.subjects.associations import AskedAssociation, AskedSchema, Resource
+from registry.subjects.associations.requests import (
+    AskedAssociation,
+    AskedSchema,
+    InvalidAssociation,
+    NoActiveVersion,
+    Resource,
+)
+from registry.subjects.associations.rules import associations_of_subject
 from registry.subjects.models import Association, Context, Registry, SchemaVersion, Subject
-from registry.subjects.names import SubjectName
-from registry.subjects.selectors.associations import associations_of_subject
+from registry.subjects.policy.registries import delete_registry, ensure_registry
 from registry.subjects.services import associate, set_config
-from registry.subjects.services.registries import delete_registry, ensure_registry
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.subjects.client_process import Call, perform
-from tests.subjects.clients import Clients
-from tests.subjects.scenarios import BASKET, FITTING, MISFITS, PLAIN, Calls
+from tests.subjects.races import BASKET, FITTING, MISFITS, PLAIN, Calls, Clients
 
 pytestmark = pytest.mark.requirement("GOO-1")
 ORDERS = SubjectName(".", "orders")

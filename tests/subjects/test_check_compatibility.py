@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from registry.access.roles import Actor
-from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 
 V1 = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 WIDER = {**V1, "fields": [*V1["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from registry.access.roles import READER, Actor, Grant, system_actor
 from registry.audit.models import AuditEvent
-from registry.drift.retiring import retirement_of
+from registry.drift.usage.retirement import retirement_of
 from registry.errors import (
     ClientNotFound,
     InvalidInput,
@@ -25,15 +25,14 @@ from registry.errors import (
     VersionInUse,
     VersionNotFound,
 )
-from registry.subjects.evidence import evidence_of
+from registry.subjects.comparison.comparison import report_proposal
 from registry.subjects.models import Client, Registry, Schema, SchemaVersion
-from registry.subjects.names import SubjectName
-from registry.subjects.selectors.client_evidence import SHOWN
-from registry.subjects.selectors.clients import LAPSES, clients_of
-from registry.subjects.selectors.comparison import report_proposal
-from registry.subjects.selectors.parsed import forget
-from registry.subjects.services import RegisteredVersion, clients, delete_subject, delete_version, register_version
-from registry.subjects.services.clients import SEEN_AGAIN, declare_client, withdraw_client
+from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
+from registry.subjects.usage import clients
+from registry.subjects.usage.clients import LAPSES, SEEN_AGAIN, SHOWN, clients_of, declare_client, withdraw_client
+from registry.subjects.usage.evidence import evidence_of
+from registry.subjects.versions.parsed_schemas import forget
+from registry.subjects.versions.qualified_names import SubjectName
 
 ORDERS = SubjectName(".", "orders-value")
 V1: dict[str, Any] = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}

@@ -14,9 +14,8 @@ from registry.formats import FORMATS
 from registry.formats.compatibility import check
 from registry.subjects.models import Config, Context, Mode, Schema, SchemaReference, SchemaVersion, Subject
 from tests.subjects.client_process import Outcome, perform
-from tests.subjects.clients import Clients
-from tests.subjects.scenarios import CLIENTS, FITTING, PLAIN, RIVALS, SCENARIOS, Calls, Racers, anything
-from tests.subjects.single_order import Definition, Place, find_order, parsed
+from tests.subjects.linearizability import Definition, Place, find_order, parsed
+from tests.subjects.races import CLIENTS, FITTING, PLAIN, RIVALS, SCENARIOS, Calls, Clients, Racers, anything
 
 pytestmark = [pytest.mark.usefixtures("transactional_db", "registries"), pytest.mark.slow]
 #: each seed is another interleaving; `RACE_ROUNDS=500` looks for rarer ones

@@ -17,11 +17,11 @@ from registry.access.roles import READER, STEWARD, Actor, Grant
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, NoteChanged, SubjectNotFound
 from registry.promotions.models import Environment
-from registry.subjects.export_file import read_snapshot
+from registry.subjects.import_export.export_file import read_snapshot
+from registry.subjects.import_export.registry_import import export_registry, import_snapshot, plan_import
+from registry.subjects.import_export.snapshot import NoteRecord, contents_of
+from registry.subjects.lifecycle.notes import NONE, note_of, tag_counts
 from registry.subjects.models import Registry, SubjectNote
-from registry.subjects.names import SubjectName
-from registry.subjects.selectors.contents import contents_of
-from registry.subjects.selectors.notes import NONE, note_of, tag_counts
 from registry.subjects.services import (
     RegisteredVersion,
     change_tags,
@@ -29,8 +29,7 @@ from registry.subjects.services import (
     set_mode,
     set_note,
 )
-from registry.subjects.services.moving_in import export_registry, import_snapshot, plan_import
-from registry.subjects.snapshot import NoteRecord
+from registry.subjects.versions.qualified_names import SubjectName
 
 ORDERS = SubjectName(".", "orders-value")
 Register = Callable[..., RegisteredVersion]

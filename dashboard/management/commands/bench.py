@@ -9,14 +9,13 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from dashboard.bench import board, dataset, endurance, engines, growth, pages, registry, scan, search, state
-from dashboard.bench.page import write_section
-from dashboard.bench.timing import machine
+from benchmarks import board, dataset, endurance, engines, growth, pages, registry, scan, search, state
+from benchmarks.measurement import machine, write_section
 from registry.errors import SchemadeskError
 
 
 @dataclass(frozen=True)
-class Subject:
+class Measurement:
     """What can be measured: its arguments, and the measurement, which prints and gives the section to write."""
 
     help: str
@@ -44,8 +43,8 @@ def _engines(options: Mapping[str, Any], out: OutputWrapper) -> str:
 def _printed(rows: Iterable[engines.Row], out: OutputWrapper) -> Iterable[engines.Row]:
     out.write(f"{'':9} {'':44} {'median':>10} {'99 %':>10}  goal")
     for row in rows:
-        median, p99, goal, said = engines.cells(row)
-        out.write(f"{row.format:9} {row.what:44} {median:>10} {p99:>10}  {goal:18} {said}".rstrip())
+        median, p99, goal, note = engines.cells(row)
+        out.write(f"{row.format:9} {row.what:44} {median:>10} {p99:>10}  {goal:18} {note}".rstrip())
         out.flush()
         yield row
 
@@ -63,8 +62,8 @@ def _scan(options: Mapping[str, Any], out: OutputWrapper) -> str:
     size = scan.Size(**{name: options[name] for name in scan.Size.__dataclass_fields__})
     rows = []
     for row in scan.measure(size):
-        what, seconds, goal, said = scan.cells(row)
-        out.write(f"{what:55} {seconds:>10}  {goal:12} {said}".rstrip())
+        what, seconds, goal, note = scan.cells(row)
+        out.write(f"{what:55} {seconds:>10}  {goal:12} {note}".rstrip())
         out.flush()
         rows.append(row)
     return scan.section(rows, size, options["note"])
@@ -87,8 +86,8 @@ def _state(options: Mapping[str, Any], out: OutputWrapper) -> str:
     size = state.Size(**{name: options[name] for name in state.Size.__dataclass_fields__})
     rows = []
     for row in state.measure(size):
-        what, taken, goal, said = state.cells(row)
-        out.write(f"{what:60} {taken:>10}  {goal:12} {said}".rstrip())
+        what, taken, goal, note = state.cells(row)
+        out.write(f"{what:60} {taken:>10}  {goal:12} {note}".rstrip())
         out.flush()
         rows.append(row)
     return state.section(rows, options["note"])
@@ -106,8 +105,8 @@ def _board(options: Mapping[str, Any], out: OutputWrapper) -> str:
     size = board.Size(**{name: options[name] for name in board.Size.__dataclass_fields__})
     rows = []
     for row in board.measure(size):
-        what, median, p99, goal, said = board.cells(row)
-        out.write(f"{what:60} {median:>10} {p99:>10}  {goal:18} {said}".rstrip())
+        what, median, p99, goal, note = board.cells(row)
+        out.write(f"{what:60} {median:>10} {p99:>10}  {goal:18} {note}".rstrip())
         out.flush()
         rows.append(row)
     return board.section(rows, size, options["note"])
@@ -145,8 +144,8 @@ def _search_arguments(parser: ArgumentParser) -> None:
 def _search(options: Mapping[str, Any], out: OutputWrapper) -> str:
     rows = []
     for row in search.measure(search.size_of(options), out.write, here=options["here"]):
-        what, p50, p95, goal, said = search.cells(row)
-        out.write(f"{what:55} {p50:>10} {p95:>10}  {goal:18} {said}".rstrip())
+        what, p50, p95, goal, note = search.cells(row)
+        out.write(f"{what:55} {p50:>10} {p95:>10}  {goal:18} {note}".rstrip())
         out.flush()
         rows.append(row)
     return search.section(rows, options["note"])
@@ -219,23 +218,25 @@ def _in_columns(cells: Sequence[str]) -> str:
     return " ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=False)).rstrip()
 
 
-SUBJECTS: Final[Mapping[str, Subject]] = {
-    "engines": Subject("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
-    "board": Subject("the board, the inbox and can-promote at scale", "Board", _board_arguments, _board),
-    "fill": Subject("nothing: fills an empty database with a large data set, as its owner", "", _fill_arguments, _fill),
-    "search": Subject("the search over 100,000 subjects", "Search", _search_arguments, _search),
-    "registry": Subject(
+SUBJECTS: Final[Mapping[str, Measurement]] = {
+    "engines": Measurement("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
+    "board": Measurement("the board, the inbox and can-promote at scale", "Board", _board_arguments, _board),
+    "fill": Measurement(
+        "nothing: fills an empty database with a large data set, as its owner", "", _fill_arguments, _fill
+    ),
+    "search": Measurement("the search over 100,000 subjects", "Search", _search_arguments, _search),
+    "registry": Measurement(
         "a registry's API under load, ours or another one's", "Registry", registry.add_arguments, _registry
     ),
-    "state": Subject(
+    "state": Measurement(
         "checkpoints: their metadata without Spark, their rows with it", "State stores", _state_arguments, _state
     ),
-    "endurance": Subject(
+    "endurance": Measurement(
         "half an hour of mixed load, with restarts and a kill", "Endurance", endurance.add_arguments, _endurance
     ),
-    "growth": Subject("a million versions beside a small registry", "Growth", growth.add_arguments, _growth),
-    "pages": Subject("every page in a browser, over 100,000 subjects", "Pages", pages.add_arguments, _pages),
-    "scan": Subject("scans of topics, from a broker through Spark to findings", "Scans", _scan_arguments, _scan),
+    "growth": Measurement("a million versions beside a small registry", "Growth", growth.add_arguments, _growth),
+    "pages": Measurement("every page in a browser, over 100,000 subjects", "Pages", pages.add_arguments, _pages),
+    "scan": Measurement("scans of topics, from a broker through Spark to findings", "Scans", _scan_arguments, _scan),
 }
 
 

@@ -6,7 +6,7 @@ import os
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dashboard.demo_run import load_demo
+from dashboard.demo.load import load_demo
 from registry.errors import SchemadeskError
 
 

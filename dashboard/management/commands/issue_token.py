@@ -7,10 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registry.access.roles import system_actor
-from registry.access.scopes import ALL, SCOPE_WORDS
+from registry.access.roles import ALL, SCOPE_WORDS, system_actor
 from registry.access.services import issue_token
-from registry.access.services.tokens import DEFAULT_DAYS, MAX_DAYS
+from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS
 from registry.errors import SchemadeskError
 
 
@@ -21,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """USER and NAME, and what takes rights away."""
-        scopes = "; ".join(f"{name}: {words}" for name, words in SCOPE_WORDS.items())
+        scopes = "; ".join(f"{name}: {description}" for name, description in SCOPE_WORDS.items())
         parser.add_argument("user", help="whose rights the token has at most")
         parser.add_argument("name", help="what the token is for")
         parser.add_argument("--scope", default=ALL, choices=list(SCOPE_WORDS), help=f"what it may ({scopes})")

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 CHECKS = (
     ("format", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
-    ("types", ["mypy", "registry", "dashboard"]),
+    ("types", ["mypy", "registry", "dashboard", "benchmarks"]),
 )
 
 

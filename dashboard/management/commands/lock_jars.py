@@ -8,15 +8,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dashboard.services import jars
-from dashboard.services.console import Console
-from dashboard.services.errors import ServiceError
-from dashboard.services.layout import Layout
-from dashboard.services.process import Watchdog
+from dashboard.runtime import jars
+from dashboard.runtime.errors import ServiceError
+from dashboard.runtime.layout import Layout
+from dashboard.runtime.process import Watchdog
+from dashboard.runtime.supervisor import Console
 
 
 class Command(BaseCommand):
-    """Resolves the sets of jars in dashboard/services/jars.py and writes each jar's name and SHA-256 to jars.lock."""
+    """Resolves the sets of jars in dashboard/runtime/jars.py and writes each jar's name and SHA-256 to jars.lock."""
 
     help = __doc__
     requires_system_checks: list[str] = []
@@ -28,9 +28,9 @@ class Command(BaseCommand):
         with tempfile.TemporaryDirectory() as folder:
             layout = Layout.at(Path(folder) / "work", watchdog, say=Console().say)
             try:
-                found = jars.write_lock(layout)
+                locked = jars.write_lock(layout)
             except ServiceError as error:
                 raise CommandError(error.message) from error
             finally:
                 watchdog.close()
-        self.stdout.write(f"{len(found)} jars, {sum(jar.size for jar in found) / 1e6:.0f} MB: {jars.LOCK_FILE}")
+        self.stdout.write(f"{len(locked)} jars, {sum(jar.size for jar in locked) / 1e6:.0f} MB: {jars.LOCK_FILE}")

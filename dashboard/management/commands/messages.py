@@ -22,27 +22,27 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         """Name what was written. Raises CommandError for translations that can't be used, and for stale files."""
         try:
-            from dashboard import catalogue
+            from dashboard.management import message_catalogue
         except ImportError as error:
             raise CommandError("messages needs Babel, which is among the packages for development") from error
         if options["check"]:
             return self._check()
-        catalogue.FOLDER.mkdir(exist_ok=True)
-        catalogue.TEMPLATE.write_text(catalogue.template_text())
-        self.stdout.write(f"{catalogue.TEMPLATE.relative_to(catalogue.ROOT)} written")
+        message_catalogue.FOLDER.mkdir(exist_ok=True)
+        message_catalogue.TEMPLATE.write_text(message_catalogue.template_text())
+        self.stdout.write(f"{message_catalogue.TEMPLATE.relative_to(message_catalogue.ROOT)} written")
         if options["begin"]:
-            catalogue.begin(options["begin"])
-        for path in catalogue.catalogues():
-            catalogue.bring_up_to_date(path)
-            if found := catalogue.problems(path):
-                raise CommandError(f"{path}:\n" + "\n".join(found))
-            path.with_suffix(".mo").write_bytes(catalogue.compiled(path))
-            self.stdout.write(f"{path.relative_to(catalogue.ROOT)} brought up to date and compiled")
+            message_catalogue.begin(options["begin"])
+        for path in message_catalogue.catalogues():
+            message_catalogue.bring_up_to_date(path)
+            if problems := message_catalogue.problems(path):
+                raise CommandError(f"{path}:\n" + "\n".join(problems))
+            path.with_suffix(".mo").write_bytes(message_catalogue.compiled(path))
+            self.stdout.write(f"{path.relative_to(message_catalogue.ROOT)} brought up to date and compiled")
         return None
 
     def _check(self) -> None:
-        from dashboard import catalogue
+        from dashboard.management import message_catalogue
 
-        stale = catalogue.stale()
+        stale = message_catalogue.stale()
         if stale:
             raise CommandError("out of date, run manage.py messages:\n" + "\n".join(stale))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dashboard.setup import make_people, make_registries
+from dashboard.management.initial_data import make_people, make_registries
 from registry.access.roles import system_actor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.management.base import BaseCommand
 
-from dashboard.reference import stale_pages
+from dashboard.management.reference_docs import stale_pages
 
 
 class Command(BaseCommand):

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dashboard.services.errors import ServiceError
-from dashboard.services.up import Options, add_arguments, up
+from dashboard.runtime.errors import ServiceError
+from dashboard.runtime.up import Options, add_arguments, up
 
 
 class Command(BaseCommand):

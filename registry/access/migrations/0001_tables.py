@@ -7,9 +7,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from registry.audit.tables import CreateTables
-from registry.audit.telling import tell
-from registry.audit.triggers import govern
+from registry.audit.triggers import CreateTables, govern, tell
 
 #: all but `last_used_at` and `last_used_from`: being used changes nothing that is governed, and no answer
 TOKEN = (

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from registry import errors
 from registry.api.outage import DatabaseAway, away_of, tell_when
-from registry.subjects import association_errors
+from registry.subjects.associations import requests
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ CODES: dict[type[Exception], int] = {
     errors.VersionNotSoftDeleted: 40407,
     errors.SubjectConfigNotFound: 40408,
     errors.SubjectModeNotFound: 40409,
-    association_errors.AssociationNotFound: 40410,
+    requests.AssociationNotFound: 40410,
     errors.RegistryNotFound: 404,
     errors.NotFound: 404,
     errors.InvalidSchema: 42201,
@@ -42,12 +42,12 @@ CODES: dict[type[Exception], int] = {
     errors.InvalidName: 42208,
     errors.InvalidRuleSet: 42210,
     errors.ContextNotEmpty: 42211,
-    association_errors.AssociationForResourceExists: 40903,
-    association_errors.AssociationForSubjectExists: 40904,
-    association_errors.StrongAssociationExists: 40905,
-    association_errors.NoActiveVersion: 40907,
-    association_errors.AssociationFrozen: 40908,
-    association_errors.InvalidAssociation: 42212,
+    requests.AssociationForResourceExists: 40903,
+    requests.AssociationForSubjectExists: 40904,
+    requests.StrongAssociationExists: 40905,
+    requests.NoActiveVersion: 40907,
+    requests.AssociationFrozen: 40908,
+    requests.InvalidAssociation: 42212,
     errors.InvalidInput: 422,
     errors.Conflict: 409,
     errors.NotSignedIn: 401,

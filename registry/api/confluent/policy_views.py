@@ -8,9 +8,8 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.answers import config_answer
 from registry.api.confluent.base import ConfluentView
-from registry.api.confluent.requests import flag, object_body
+from registry.api.confluent.serializers import config_answer, flag, object_body
 from registry.errors import (
     InvalidCompatibility,
     InvalidMode,
@@ -20,11 +19,11 @@ from registry.errors import (
 )
 from registry.subjects import selectors
 from registry.subjects.models import FORWARD
-from registry.subjects.names import GLOBAL_CONTEXT, SubjectName, parse_scope
-from registry.subjects.remote_answers import SETTINGS
-from registry.subjects.selectors.effective import DEFAULT_LEVEL, config_and_settings
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, config_and_settings
+from registry.subjects.remote.remote_client import SETTINGS
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import GLOBAL_CONTEXT, SubjectName, parse_scope
 
 #: property of a PUT → setting: the level is called otherwise than in the answer to a GET
 PUT_PROPERTIES = {

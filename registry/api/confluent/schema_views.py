@@ -1,30 +1,38 @@
-"""Confluent's registry API: schemas by id and by GUID, and all of them."""
+"""Confluent's registry API: schemas by id and by GUID, and the server itself, its formats and contexts."""
 
 from __future__ import annotations
 
+import functools
+import tomllib
+from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.answers import (
+from registry.api.confluent.associations import NONE, search_filters
+from registry.api.confluent.base import RENDERERS, ConfluentView, TextRenderer
+from registry.api.confluent.serializers import (
     association_answer,
+    flag,
+    page,
     references_answer,
     schema_answer,
+    subject_prefix,
     tags_answer,
     version_answer,
+    window,
 )
-from registry.api.confluent.association_requests import NONE, search_filters
-from registry.api.confluent.base import ConfluentView
-from registry.api.confluent.negotiation import RENDERERS, TextRenderer
-from registry.api.confluent.requests import flag, page, subject_prefix, window
-from registry.api.standing import marked
+from registry.api.deprecation_headers import marked
 from registry.errors import SchemaNotFound
+from registry.formats import FORMATS
 from registry.subjects import selectors
-from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
-from registry.subjects.selectors.places import get_registry_and_subject
-from registry.subjects.selectors.versions import SchemaInfo, VersionInfo
-from registry.subjects.selectors.visible import visible_schema, visible_schemas_of_guid, visible_versions_of_schema
+from registry.subjects.permissions import visible_schema, visible_schemas_of_guid, visible_versions_of_schema
+from registry.subjects.services import delete_context
+from registry.subjects.versions.lookup import get_registry_and_subject
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 
 #: the most versions of one page of `GET /schemas`, and how many come if no limit is given
 MOST_SCHEMAS = 1000
@@ -227,3 +235,89 @@ def raw_text(text: str, request: Request) -> Response:
     response = Response(text, content_type=accepted)
     request.accepted_renderer = TextRenderer()
     return response
+
+
+class Root(ConfluentView):
+    """`GET /`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """An empty object, by which clients see that the server is there."""
+        return Response({})
+
+    def post(self, request: Request, **address: Any) -> Response:
+        """The same."""
+        return Response({})
+
+
+class SchemaTypes(ConfluentView):
+    """`GET /schemas/types`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """The formats that can be registered."""
+        return Response(sorted(FORMATS))
+
+
+class Contexts(ConfluentView):
+    """`GET /contexts`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """The contexts' names, `.` among them."""
+        prefix = request.query_params.get("contextPrefix", "")
+        names = [name for name in selectors.list_contexts(self.registry, self.visible) if name.startswith(prefix)]
+        return Response(page(request, names))
+
+
+class ContextView(ConfluentView):
+    """`/contexts/{context}`."""
+
+    def delete(self, request: Request, **address: Any) -> Response:
+        """Remove a context without subjects; 42211 where it has some."""
+        delete_context(registry=self.registry.name, context=self.context, by=self.actor)
+        return Response(status=204)
+
+
+class ClusterId(ConfluentView):
+    """`GET /v1/metadata/id`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """Which registry this is: clients tell servers apart by it."""
+        clusters = {
+            "kafka-cluster": f"{self.registry.project}.{self.registry.location}",
+            "schema-registry-cluster": self.registry.name,
+        }
+        return Response({"scope": {"path": [], "clusters": clusters}})
+
+
+class ServerVersion(ConfluentView):
+    """`GET /v1/metadata/version`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """The product's version."""
+        return Response({"version": product_version(), "commitId": settings.COMMIT_ID})
+
+
+class Deployment(ConfluentView):
+    """`GET /v1/metadata/deployment`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """Nothing is told of how it is deployed."""
+        return Response({"attributes": {}})
+
+
+@functools.cache
+def product_version() -> str:
+    """The version that pyproject.toml says."""
+    project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(project["project"]["version"])

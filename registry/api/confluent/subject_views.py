@@ -1,4 +1,4 @@
-"""Confluent's registry API: subjects, versions, compatibility. Each call is one service or selector."""
+"""Confluent's registry API: subjects, versions, compatibility, and changes of tags and metadata alone."""
 
 from __future__ import annotations
 
@@ -7,29 +7,48 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.answers import registered_answer, version_answer
-from registry.api.confluent.base import ConfluentView
-from registry.api.confluent.negotiation import RENDERERS, TextRenderer
-from registry.api.confluent.requests import (
+from registry.api.confluent.base import RENDERERS, ConfluentView, TextRenderer
+from registry.api.confluent.schema_views import found_tags, in_form, raw_text
+from registry.api.confluent.serializers import (
     flag,
+    number_between,
+    object_body,
     page,
+    read_tags,
+    registered_answer,
     schema_body,
     subject_prefix,
     takes_more_than_the_id,
+    typed,
+    version_answer,
     window,
 )
-from registry.api.confluent.schema_views import found_tags, in_form, raw_text
-from registry.api.standing import marked
-from registry.errors import InvalidSchema, SchemaNotFound, SubjectNotFound, VersionNotFound
-from registry.formats.protobuf.encoded import is_encoded
+from registry.api.deprecation_headers import marked
+from registry.errors import (
+    InvalidInput,
+    InvalidRuleSet,
+    InvalidSchema,
+    SchemaNotFound,
+    SubjectNotFound,
+    VersionNotFound,
+)
+from registry.formats.protobuf.file_descriptors import is_encoded
 from registry.subjects import selectors
-from registry.subjects.evidence import in_use_header
-from registry.subjects.selectors.listing import ALL_CONTEXTS
-from registry.subjects.selectors.places import get_subject
-from registry.subjects.selectors.submission import look_up, prepare
-from registry.subjects.selectors.versions import SchemaInfo, VersionInfo, get_version, list_versions, version_infos
-from registry.subjects.selectors.visible import require_references, require_visible
+from registry.subjects.listing.listing import ALL_CONTEXTS
+from registry.subjects.permissions import require_references, require_visible
+from registry.subjects.policy.data_contracts import (
+    Contract,
+    merge_rule_sets,
+    read_metadata,
+    read_rule_set,
+    with_version,
+    without_rules,
+)
+from registry.subjects.registration.submission import look_up, prepare
 from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
+from registry.subjects.usage.evidence import in_use_header
+from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, get_version, list_versions, version_infos
 
 
 class Subjects(ConfluentView):
@@ -274,3 +293,45 @@ class Compatibility(ConfluentView):
         if verbose:
             answer["messages"] = verdict.messages
         return Response(answer)
+
+
+LATEST = -1
+
+
+class Tags(VersionView):
+    """`/subjects/{subject}/versions/{version}/tags`."""
+
+    def post(self, request: Request, version: str, **address: Any) -> Response:
+        """Register the version's schema again with other tags and another contract."""
+        body, whole = object_body(request), takes_more_than_the_id(request)
+        following = number_between(body, "newVersion", 0)
+        metadata, rules = read_metadata(body.get("metadata")), self._rules(body, following)
+        schema = self.version(version).schema
+        done = register_version(
+            registry=self.registry.name,
+            subject=self.named_subject,
+            text=schema.text,
+            by=self.actor,
+            schema_type=schema.schema_type,
+            references=schema.references,
+            metadata=with_version(schema.metadata if metadata is None else metadata, following),
+            rule_set=rules,
+            version=following,
+            tags_to_add=read_tags(body, "tagsToAdd"),
+            tags_to_remove=read_tags(body, "tagsToRemove"),
+        )
+        return registered(self, done, whole=whole)
+
+    def _rules(self, body: dict[str, Any], following: int) -> Contract | None:
+        """The rule set that is asked for: whole, or as changes of the version before. Raises InvalidRuleSet."""
+        whole = read_rule_set(body.get("ruleSet"))
+        merged = read_rule_set(body.get("rulesToMerge"), "rulesToMerge")
+        removed = typed(body, "rulesToRemove", list, None)
+        if merged is None and removed is None:
+            return whole
+        if whole is not None:
+            raise InvalidRuleSet("ruleSet should be omitted if specifying rulesToMerge or rulesToRemove")
+        if not all(isinstance(name, str) for name in removed or ()):
+            raise InvalidInput("/rulesToRemove takes an array of strings.")
+        before = get_version(self.registry, self.named_subject, following - 1 if following > 1 else LATEST)
+        return without_rules(merge_rule_sets(before.schema.rule_set, merged), removed or ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from registry.api.confluent import association_views, policy_views, schema_views, subject_views, tag_views, views
+from registry.api.confluent import associations, policy_views, schema_views, subject_views
 from registry.api.confluent.base import ConfluentView
 
 _SUBJECT = "subjects/<segment:subject>"
@@ -20,7 +20,7 @@ _GUID = "schemas/guids/<segment:guid>"
 #: address → view
 CALLS = {
     "schemas": schema_views.Schemas,
-    "schemas/types": views.SchemaTypes,
+    "schemas/types": schema_views.SchemaTypes,
     _ID: schema_views.SchemaById,
     f"{_ID}/schema": schema_views.SchemaTextById,
     f"{_ID}/subjects": schema_views.SubjectsOfSchema,
@@ -34,28 +34,28 @@ CALLS = {
     _VERSION: subject_views.Version,
     f"{_VERSION}/schema": subject_views.VersionText,
     f"{_VERSION}/referencedby": subject_views.ReferencedBy,
-    f"{_VERSION}/tags": tag_views.Tags,
+    f"{_VERSION}/tags": subject_views.Tags,
     _CHECK: subject_views.Compatibility,
     f"{_CHECK}/<segment:version>": subject_views.Compatibility,
     "config": policy_views.ConfigView,
     "config/<segment:subject>": policy_views.ConfigView,
     "mode": policy_views.ModeView,
     "mode/<segment:subject>": policy_views.ModeView,
-    "associations": association_views.Associations,
-    "associations:batch": association_views.BatchOfChanges,
-    "associations:batchMutate": association_views.BatchOfChanges,
-    "associations:batchGet": association_views.BatchOfLookUps,
-    "associations/subjects/<segment:subject>": association_views.AssociationsOfSubject,
-    "associations/resources/<segment:resource_id>": association_views.AssociationsOfId,
-    "associations/resources/<segment:namespace>/<segment:name>": association_views.AssociationsOfName,
+    "associations": associations.Associations,
+    "associations:batch": associations.BatchOfChanges,
+    "associations:batchMutate": associations.BatchOfChanges,
+    "associations:batchGet": associations.BatchOfLookUps,
+    "associations/subjects/<segment:subject>": associations.AssociationsOfSubject,
+    "associations/resources/<segment:resource_id>": associations.AssociationsOfId,
+    "associations/resources/<segment:namespace>/<segment:name>": associations.AssociationsOfName,
 }
 #: what is asked of a whole registry
 WHOLE = {
-    "contexts": views.Contexts,
-    "contexts/<segment:context>": views.ContextView,
-    "v1/metadata/id": views.ClusterId,
-    "v1/metadata/version": views.ServerVersion,
-    "v1/metadata/deployment": views.Deployment,
+    "contexts": schema_views.Contexts,
+    "contexts/<segment:context>": schema_views.ContextView,
+    "v1/metadata/id": schema_views.ClusterId,
+    "v1/metadata/version": schema_views.ServerVersion,
+    "v1/metadata/deployment": schema_views.Deployment,
 }
 
 
@@ -74,7 +74,7 @@ def _addresses(table: dict[str, type[ConfluentView]]) -> list[URLPattern | URLRe
 
 
 calls = _addresses(CALLS)
-below = [path("", views.Root.as_view()), *calls, *_addresses(WHOLE)]
+below = [path("", schema_views.Root.as_view()), *calls, *_addresses(WHOLE)]
 urlpatterns = [
     *below,
     path("contexts/<segment:context>/", include(calls)),

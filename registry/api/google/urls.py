@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from django.urls.resolvers import URLPattern, URLResolver
 
-from registry.api.google import policy_views, registries, subjects
+from registry.api.google import registry_views, subject_views
 from registry.api.google.base import RegistryView
 
 
@@ -22,38 +22,38 @@ def _policy(name: str, view: type[RegistryView]) -> list[URLPattern]:
 
 
 calls: list[URLPattern | URLResolver] = [
-    path("subjects", subjects.Subjects.as_view()),
-    path("subjects/<segment:subject>", subjects.SubjectByName.as_view()),
-    path("subjects/<segment:subject>/versions", subjects.Versions.as_view()),
-    path("subjects/<segment:subject>/versions/<segment:version>", subjects.Version.as_view()),
-    path("subjects/<segment:subject>/versions/<segment:version>/schema", subjects.VersionText.as_view()),
-    path("subjects/<segment:subject>/versions/<segment:version>/referencedby", subjects.ReferencedBy.as_view()),
-    path("schemas/types", subjects.SchemaTypes.as_view()),
-    path("schemas/ids/<segment:schema>", subjects.SchemaById.as_view()),
-    path("schemas/ids/<segment:schema>/schema", subjects.SchemaText.as_view()),
-    path("schemas/ids/<segment:schema>/subjects", subjects.SubjectsOfSchema.as_view()),
-    path("schemas/ids/<segment:schema>/versions", subjects.VersionsOfSchema.as_view()),
-    path("compatibility/subjects/<segment:subject>/versions", subjects.Compatibility.as_view()),
-    path("compatibility/subjects/<segment:subject>/versions/<segment:version>", subjects.Compatibility.as_view()),
-    *_policy("config", policy_views.Config),
-    *_policy("mode", policy_views.Mode),
+    path("subjects", subject_views.Subjects.as_view()),
+    path("subjects/<segment:subject>", subject_views.SubjectByName.as_view()),
+    path("subjects/<segment:subject>/versions", subject_views.Versions.as_view()),
+    path("subjects/<segment:subject>/versions/<segment:version>", subject_views.Version.as_view()),
+    path("subjects/<segment:subject>/versions/<segment:version>/schema", subject_views.VersionText.as_view()),
+    path("subjects/<segment:subject>/versions/<segment:version>/referencedby", subject_views.ReferencedBy.as_view()),
+    path("schemas/types", subject_views.SchemaTypes.as_view()),
+    path("schemas/ids/<segment:schema>", subject_views.SchemaById.as_view()),
+    path("schemas/ids/<segment:schema>/schema", subject_views.SchemaText.as_view()),
+    path("schemas/ids/<segment:schema>/subjects", subject_views.SubjectsOfSchema.as_view()),
+    path("schemas/ids/<segment:schema>/versions", subject_views.VersionsOfSchema.as_view()),
+    path("compatibility/subjects/<segment:subject>/versions", subject_views.Compatibility.as_view()),
+    path("compatibility/subjects/<segment:subject>/versions/<segment:version>", subject_views.Compatibility.as_view()),
+    *_policy("config", registry_views.Config),
+    *_policy("mode", registry_views.Mode),
 ]
 below: list[URLPattern | URLResolver] = [
-    path("", registries.RegistryByName.as_view()),
-    path("/contexts", registries.Contexts.as_view()),
-    path("/contexts/<segment:context>", registries.ContextByName.as_view()),
+    path("", registry_views.RegistryByName.as_view()),
+    path("/contexts", registry_views.Contexts.as_view()),
+    path("/contexts/<segment:context>", registry_views.ContextByName.as_view()),
     path("/contexts/<segment:context>/", include(calls)),
     path("/", include(calls)),
 ]
 urlpatterns = [
-    path("<segment:project>/locations", registries.Locations.as_view()),
-    path("<segment:project>/locations/<segment:location>", registries.LocationByName.as_view()),
-    path("<segment:project>/locations/<segment:location>/operations", registries.Operations.as_view()),
+    path("<segment:project>/locations", registry_views.Locations.as_view()),
+    path("<segment:project>/locations/<segment:location>", registry_views.LocationByName.as_view()),
+    path("<segment:project>/locations/<segment:location>/operations", registry_views.Operations.as_view()),
     path(
         "<segment:project>/locations/<segment:location>/operations/<segment:operation>",
-        registries.OperationByName.as_view(),
+        registry_views.OperationByName.as_view(),
     ),
-    path("<segment:project>/locations/<segment:location>/schemaRegistries", registries.Registries.as_view()),
+    path("<segment:project>/locations/<segment:location>/schemaRegistries", registry_views.Registries.as_view()),
     path("<segment:project>/locations/<segment:location>/schemaRegistries/<segment:registry>", include(below)),
-    re_path("", registries.Nowhere.as_view()),
+    re_path("", registry_views.Nowhere.as_view()),
 ]

@@ -1,22 +1,96 @@
-"""What the views of the product's own API share."""
+"""The product's own API: base of its views, errors as `{"error", "message", "details"}`, and the description of its authentication."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, Final
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework import serializers
+from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
-from rest_framework.views import APIView
+from rest_framework.views import APIView, exception_handler
 
+from registry import errors
 from registry.access.roles import Actor
-from registry.audit.past import as_of, moment_of
+from registry.api.outage import away_of, tell_when
+from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
+
+
+def refusal(status: int, message: str) -> dict[str, Any]:
+    """The body of a refusal, such as 413 for a body that is too long; its name is the status's phrase."""
+    name = "".join(word.capitalize() for word in HTTPStatus(status).phrase.replace("-", " ").split())
+    return {"error": name, "message": message, "details": {}}
+
+
+logger = logging.getLogger(__name__)
+
+#: the nearest class in an error's ancestry decides
+STATUSES: dict[type[Exception], int] = {
+    errors.InvalidInput: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.NoteChanged: 412,
+    errors.PlanHashRequired: 428,
+    errors.NotSignedIn: 401,
+    errors.Forbidden: 403,
+    errors.Unavailable: 503,
+}
+
+
+def status_of(error: Exception) -> int | None:
+    """The HTTP status of a domain error, or None for any other exception."""
+    return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), None)
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer for any exception; what isn't foreseen is logged and answered 500 without details."""
+    if isinstance(error, exceptions.APIException):
+        response = exception_handler(error, context)
+        if response is not None:
+            response.data = refusal(error.status_code, str(error.detail))
+        return response
+    if isinstance(error, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        return Response(refusal(413, f"A request's body may have up to {most} bytes."), status=413)
+    error = away_of(error) or error
+    status = status_of(error)
+    if status is None or not isinstance(error, errors.SchemadeskError):
+        logger.error("unforeseen error", exc_info=error)
+        return Response({"error": "InternalError", "message": "Internal Server Error"}, status=500)
+    body: dict[str, Any] = {"error": type(error).__name__, "message": error.placed, "details": error.details}
+    if isinstance(error, errors.InvalidSchema) and error.line is not None:
+        body |= {"line": error.line, "column": error.column}
+    return tell_when(Response(body, status=status), error)
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """A token as Bearer, or as the password of Basic with any user name (registry/api/authentication.py)."""
+
+    target_class = "registry.api.authentication.TokenAuthentication"
+    name = ["bearerToken", "basicToken"]
+
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
+        """Either of them."""
+        return [{name: []} for name in self.name]
+
+    def get_security_definition(self, auto_schema: Any) -> list[dict[str, Any]]:
+        """Both, in the order of their names."""
+        made = "Made on the page Tokens, or by `python3 manage.py issue_token USER NAME`."
+        return [
+            {"type": "http", "scheme": "bearer", "description": f"A token. {made}"},
+            {"type": "http", "scheme": "basic", "description": f"Any user name, and a token as the password. {made}"},
+        ]
+
 
 #: in the description of a read that also answers as of a moment
 AT: Final = OpenApiParameter(

@@ -1,17 +1,28 @@
-"""The product's own API: the board, subjects by environment, a page at a time."""
+"""The product's own API: the board, drafts of schemas, and whether a subject could be promoted."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from html import escape
 from typing import Any, Final
 
-from drf_spectacular.utils import extend_schema
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.access.roles import Actor
 from registry.api.product.base import AT, ProductView, as_it_was
-from registry.promotions.selectors.board import FILTERS, MAX_ROWS, MAX_TEXT, BoardCell, board_rows
+from registry.api.product.compatibility import ReferenceSerializer
+from registry.api.product.promotion_serializers import again_field, number_field, references_of, text_field
+from registry.errors import NotSignedIn
+from registry.promotions import selectors, services
+from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
+from registry.promotions.board.rows import FILTERS, MAX_ROWS, MAX_TEXT, BoardCell, board_rows
+from registry.promotions.requests.drafts import MAX_ORIGIN, require_author
+from registry.promotions.requests.submission import MAX_REFERENCES
+from registry.subjects.versions.qualified_names import parse_subject
 
 #: of a cell what is of this database alone
 _OURS: Final = ("row", "live")
@@ -45,7 +56,7 @@ class Board(ProductView):
         )
         return Response(
             {
-                "environments": [asdict(place) for place in found.places],
+                "environments": [asdict(environment) for environment in found.environments],
                 "subjects": [
                     {"subject": row.subject.qualified, "cells": [_cell(cell) for cell in row.cells]}
                     for row in found.rows
@@ -60,3 +71,165 @@ def _cell(cell: BoardCell) -> dict[str, Any]:
     """A cell as JSON values; `versions` are its live ones."""
     kept = {name: value for name, value in asdict(cell).items() if name not in _OURS}
     return {**kept, "versions": [number for number, _ in cell.live]}
+
+
+BADGE: Final = "badge"
+#: answer → colour of the badge; each is readable under white letters
+_COLOURS: Final = {YES: "#1a7f37", NEEDS_APPROVAL: "#7d4e00", NO: "#b42318"}
+_LETTER: Final = 6.6
+_MAX_LABEL: Final = 60
+_PADDING: Final = 12
+
+
+class AskedSerializer(serializers.Serializer[Any]):
+    """What is asked, besides `from`, which is no name of Python's."""
+
+    subject = serializers.CharField(max_length=1300)
+    to = serializers.CharField(max_length=255)
+    version = serializers.CharField(required=False, default="latest", max_length=12)
+    format = serializers.ChoiceField(choices=["json", BADGE], required=False, default="json")
+
+    def get_fields(self) -> dict[str, Any]:
+        """The fields, with the one whose name is a word of Python."""
+        return {**super().get_fields(), "from": serializers.CharField(max_length=255)}
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """A reason: what it is about, in words, and what would change it."""
+
+    code = serializers.CharField()
+    sentence = serializers.CharField()
+    cure = serializers.CharField(allow_blank=True)
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """The answer; `plan_hash` is of the plan that a request would show."""
+
+    subject = serializers.CharField()
+    version = serializers.IntegerField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a field of the body, not DRF's
+    target = serializers.CharField()
+    verdict = serializers.ChoiceField(choices=[YES, NEEDS_APPROVAL, NO])
+    reasons = ReasonSerializer(many=True)
+    plan_hash = serializers.CharField(allow_blank=True)
+
+
+class CanPromote(ProductView):
+    """`/api/v1/can-promote`."""
+
+    @extend_schema(
+        parameters=[AskedSerializer],
+        responses={200: OpenApiResponse(AnswerSerializer, description="the answer; with format=badge an SVG image")},
+    )
+    def get(self, request: Request) -> Response | HttpResponse:
+        """Whether the version (default: the latest) could be promoted: yes, needs approval, or no, with reasons."""
+        asked = self.valid_of(AskedSerializer, request.query_params.dict())
+        answer = can_promote(
+            subject=parse_subject(asked["subject"]),
+            source=asked["from"],
+            target=asked["to"],
+            version=asked["version"],
+            by=self.actor,
+        )
+        if asked["format"] != BADGE:
+            return Response(answer.to_dict())
+        return HttpResponse(
+            badge(answer),
+            content_type="image/svg+xml; charset=utf-8",
+            headers={
+                "Cache-Control": "no-cache",
+                "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+            },
+        )
+
+
+def badge(answer: Readiness) -> str:
+    """The answer as an image: which version goes where, and the verdict in words, not by colour alone."""
+    whole = f"{answer.subject} v{answer.version} → {answer.target}"
+    label = whole if len(whole) <= _MAX_LABEL else f"{whole[: _MAX_LABEL - 1]}…"
+    left, right = _width(label), _width(answer.verdict)
+    said = escape(f"{whole}: {answer.verdict}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{said}">'
+        f"<title>{said}</title>"
+        f'<rect width="{left}" height="20" fill="#3d444d"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[answer.verdict]}"/>'
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
+        f'<text x="{left / 2}" y="14">{escape(label)}</text>'
+        f'<text x="{left + right / 2}" y="14">{escape(answer.verdict)}</text>'
+        "</g></svg>"
+    )
+
+
+def _width(text: str) -> int:
+    return int(len(text) * _LETTER) + _PADDING
+
+
+class DraftSerializer(serializers.Serializer[Any]):
+    """A schema as far as it is written; it takes the place of the earlier draft of the subject.
+
+    `reason` becomes the request's; `finding` is the number of the drift finding that it answers, `origin` any words.
+    `seen` is `changed_at` of the draft as it was read, empty for none: if it was changed since, the answer is 409.
+    """
+
+    registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
+    subject = serializers.CharField(max_length=1280)
+    schema = serializers.CharField(trim_whitespace=False, allow_blank=True)
+    schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
+    references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
+    reason = text_field()
+    origin = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_ORIGIN)
+    seen = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True, max_length=40)
+    finding = number_field()
+    again_of = again_field()
+
+
+class Drafts(ProductView):
+    """`/api/v1/drafts`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """One's drafts without their texts, the one that was changed last first."""
+        return Response([asdict(info) for info in selectors.list_drafts(_author(self.actor))])
+
+    @extend_schema(request=DraftSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Keep a draft; it isn't read, so it may be half a schema."""
+        values = self.valid(DraftSerializer)
+        number = services.save_draft(
+            registry=values["registry"],
+            subject=parse_subject(values["subject"]),
+            text=values["schema"],
+            schema_type=values["schemaType"],
+            references=references_of(values),
+            reason=values["reason"],
+            origin=values["origin"],
+            finding=values["finding"],
+            again_of=values["again_of"],
+            state_read=values["seen"],
+            by=self.actor,
+        )
+        return Response(asdict(selectors.get_draft(number, user_id=_author(self.actor))), status=201)
+
+
+class DraftOne(ProductView):
+    """`/api/v1/drafts/{id}`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, draft_id: str) -> Response:
+        """One of one's drafts."""
+        return Response(asdict(selectors.get_draft(int(draft_id), user_id=_author(self.actor))))
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request, draft_id: str) -> Response:
+        """Throw one away."""
+        services.delete_draft(draft_id=int(draft_id), by=self.actor)
+        return Response(status=204)
+
+
+def _author(by: Actor) -> int:
+    """Who asks for their own. Raises NotSignedIn, NotAllowed."""
+    require_author(by)
+    if by.user_id is None:
+        raise NotSignedIn("Drafts are somebody's own: sign in.")
+    return by.user_id

@@ -1,4 +1,4 @@
-"""The product's own API: what a schema that isn't registered yet would break, and what places hold versions to."""
+"""The product's own API: compatibility reports, policies, and what versions make of each other's data."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
+from registry.errors import InvalidInput
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
+from registry.formats.ci_findings import assessment_junit, assessment_sarif
 from registry.formats.compatibility import LEVELS
-from registry.formats.junit import assessment_junit
+from registry.formats.json_change import Change
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
-from registry.formats.sarif import assessment_sarif
+from registry.promotions.requests.level_simulation import requests_under
+from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions, settings_preconditions
 from registry.subjects import selectors
-from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.remote_verdict import ask_remote
-from registry.subjects.selectors.places import get_registry
-from registry.subjects.selectors.visible import Visible, require_references
+from registry.subjects.history.level_history import MAX_SUBJECTS, what_if
+from registry.subjects.permissions import Visible, require_references
+from registry.subjects.policy.policy_tree import MAX_PLACES, PolicyPlace, policy_tree, scope_of
+from registry.subjects.remote.remote_writer import ask_remote
 from registry.subjects.services import delete_config, set_config
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 
 class MarkdownRenderer(BaseRenderer):
@@ -174,3 +179,169 @@ class Configs(ProductView):
     @staticmethod
     def _place(registry: str, subject: str) -> tuple[Any, SubjectName | None]:
         return get_registry(registry), parse_subject(subject) if subject else None
+
+
+class TreeSerializer(serializers.Serializer[Any]):
+    """Which page of the tree: `cursor` is that of the page before."""
+
+    cursor = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
+    limit = serializers.IntegerField(required=False, default=MAX_PLACES, min_value=1, max_value=MAX_PLACES)
+
+
+class WhatIfSerializer(serializers.Serializer[Any]):
+    """Which level, where: for a subject, a context or (neither) the whole registry."""
+
+    level = serializers.CharField(max_length=32)
+    context = serializers.CharField(  # type: ignore[assignment]  # a field of the query, not DRF's
+        required=False, default="", allow_blank=True, max_length=260
+    )
+    subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
+    cursor = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
+    limit = serializers.IntegerField(required=False, default=MAX_SUBJECTS, min_value=1, max_value=MAX_SUBJECTS)
+
+
+class Policy(ProductView):
+    """`/api/v1/registries/{registry}/policy`."""
+
+    @extend_schema(parameters=[TreeSerializer, AT], responses=None)
+    @as_it_was
+    def get(self, request: Request, registry: str) -> Response:
+        """The registry, and each context and subject that sets something itself, with what counts there from where.
+
+        `reasons` say for each why the caller couldn't change its config or mode now; empty where they could.
+        """
+        require(self.actor, "schema.read", registry=registry)
+        asked = self.valid_of(TreeSerializer, _known(request, TreeSerializer))
+        place = get_registry(registry)
+        tree, held = policy_tree(place, **asked), settings_preconditions(place, self.actor)
+        return Response(
+            {
+                "root": _told(tree.root, held),
+                "places": [_told(item, held) for item in tree.places],
+                "total": tree.total,
+                "cursor": tree.cursor,
+            }
+        )
+
+
+def _told(place: PolicyPlace, held: SettingsPreconditions) -> dict[str, Any]:
+    reasons = {
+        name: [asdict(reason) for reason in held.reasons(action, place.scope, place.mode.mode)]
+        for name, action in (("config", CONFIG), ("mode", MODE))
+    }
+    return {**place.to_dict(), "reasons": reasons}
+
+
+class WhatIfs(ProductView):
+    """`/api/v1/registries/{registry}/what-if`."""
+
+    @extend_schema(parameters=[WhatIfSerializer], responses=None)
+    def get(self, request: Request, registry: str) -> Response:
+        """The registrations of the past that a level would have refused, and the open requests it would judge otherwise.
+
+        At most 200 subjects and some seconds an answer: `cursor` asks for the next. `requests` stand in the first alone.
+        """
+        asked = self.valid_of(WhatIfSerializer, _known(request, WhatIfSerializer))
+        scope = scope_of(asked["context"], asked["subject"])
+        name = scope.qualified if scope and scope.subject else ""
+        require(self.actor, "schema.read", registry=registry, subject=name)
+        place = get_registry(registry)
+        found = what_if(place, asked["level"], scope, cursor=asked["cursor"], limit=asked["limit"])
+        under = None if asked["cursor"] else requests_under(place, asked["level"], scope, by=self.actor)
+        return Response({**found.to_dict(), "requests": under.to_dict() if under else None})
+
+
+def _known(request: Request, serializer: type[serializers.Serializer[Any]]) -> dict[str, str]:
+    """The query. Raises InvalidInput for a parameter that nothing reads."""
+    given = request.query_params.dict()
+    unknown = sorted(set(given) - set(serializer().fields))
+    if unknown:
+        known = ", ".join(serializer().fields)
+        raise InvalidInput(f"There is no parameter {unknown[0][:40]!r}; known are {known}.")
+    return given
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """A subject."""
+
+    registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
+    subject = serializers.CharField(max_length=1024)
+
+
+class ResolutionSerializer(PlaceSerializer):
+    """Two versions, and a datum of the writer's in the format's JSON form; without one it is generated."""
+
+    reader = serializers.CharField(max_length=12)
+    writer = serializers.CharField(max_length=12)
+    datum = serializers.JSONField(required=False, allow_null=True, default=None)
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    """What the client in the middle modifies: a JSON Pointer into its datum, and the new value."""
+
+    pointer = serializers.CharField(max_length=1024, allow_blank=True)
+    value = serializers.JSONField(allow_null=True)
+
+
+class SimulationSerializer(PlaceSerializer):
+    """A datum written by one version, modified through another."""
+
+    written_by = serializers.CharField(max_length=12)
+    modified_by = serializers.CharField(max_length=12)
+    datum = serializers.JSONField(required=False, allow_null=True, default=None)
+    change = ChangeSerializer(required=False, allow_null=True, default=None)
+
+
+class HazardSerializer(PlaceSerializer):
+    """Versions that are in use at the same time."""
+
+    versions = serializers.ListField(child=serializers.CharField(max_length=12))
+
+
+class _PlaceView(ProductView):
+    serializer: type[serializers.Serializer[Any]]
+
+    def place(self) -> tuple[dict[str, Any], Any, Any]:
+        """The body's values, the registry and the subject, which the caller may read."""
+        values = self.valid(self.serializer)
+        place, subject = get_registry(values.pop("registry")), parse_subject(values.pop("subject"))
+        require(self.actor, "schema.read", registry=place.name, subject=subject.qualified)
+        return values, place, subject
+
+
+class Resolutions(_PlaceView):
+    """`/api/v1/resolutions`."""
+
+    serializer = ResolutionSerializer
+
+    @extend_schema(request=ResolutionSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """What the reader gets, each field kept, filled, dropped or converted; encoded bytes in hexadecimal."""
+        values, place, subject = self.place()
+        return Response(asdict(selectors.resolve_datum(place, subject, **values)))
+
+
+class Simulations(_PlaceView):
+    """`/api/v1/simulations`."""
+
+    serializer = SimulationSerializer
+
+    @extend_schema(request=SimulationSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """The three steps of a read-modify-write, with their bytes and the fields that they reset."""
+        values, place, subject = self.place()
+        change = values.pop("change")
+        found = selectors.simulate(place, subject, **values, change=Change(**change) if change else None)
+        return Response(asdict(found))
+
+
+class Hazards(_PlaceView):
+    """`/api/v1/hazards`."""
+
+    serializer = HazardSerializer
+
+    @extend_schema(request=HazardSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """The fields that read-modify-writes by versions in use together reset, and what avoids it."""
+        values, place, subject = self.place()
+        return Response(asdict(selectors.find_hazards(place, subject, **values)))

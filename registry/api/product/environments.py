@@ -1,4 +1,4 @@
-"""Environments in the product's own API: their rules, freezes and break-glass."""
+"""The product's own API: environments, their rules, freezes, break-glass, and changes that need a second person."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from rest_framework.response import Response
 from registry.access.roles import may, may_somewhere, require
 from registry.api.product.base import AT, ProductView, as_it_was
 from registry.promotions import services
-from registry.promotions.evidence_rule import MAX_HOURS
-from registry.promotions.models import RecurringFreeze, ReviewRule
-from registry.promotions.selectors.environments import (
+from registry.promotions.environments.change_requests import ACTIONS
+from registry.promotions.environments.freezes import MAX_LAST_DAYS, MIDNIGHT
+from registry.promotions.environments.selectors import (
     BreakGlassInfo,
     EnvironmentInfo,
     break_glass_history,
+    environment_changes,
     environment_info,
     environment_infos,
 )
-from registry.promotions.services.freezing import MAX_LAST_DAYS, MIDNIGHT
+from registry.promotions.models import RecurringFreeze, ReviewRule
+from registry.promotions.models.environments import MAX_HOURS
 
 READ = "schema.read"
 
@@ -226,3 +228,69 @@ def _body(info: EnvironmentInfo) -> dict[str, Any]:
 
 def _glass(info: BreakGlassInfo) -> dict[str, Any]:
     return {**asdict(info), "is_confirmed": info.is_confirmed}
+
+
+class EnvironmentChangeSerializer(serializers.Serializer[Any]):
+    """What the refused call named in `details`: `action` and `values`; and why."""
+
+    action = serializers.ChoiceField(choices=list(ACTIONS))
+    values = serializers.DictField()  # type: ignore[assignment]  # a field of the body, not DRF's
+    reason = serializers.CharField(max_length=2000)
+
+
+class DecisionSerializer(serializers.Serializer[Any]):
+    """What the second person says; turning a change down takes it."""
+
+    comment = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
+
+
+class EnvironmentChanges(ProductView):
+    """`/api/v1/environments/{name}/changes`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, registry: str) -> Response:
+        """The last hundred, those that wait first."""
+        require(self.actor, "schema.read", registry=registry)
+        environment_info(registry)
+        return Response([asdict(info) for info in environment_changes(registry)])
+
+    @extend_schema(request=EnvironmentChangeSerializer, responses=None)
+    def post(self, request: Request, registry: str) -> Response:
+        """Ask another person who may review there for a change that loosens a closed environment."""
+        require(self.actor, "registry.manage", registry=registry)
+        number = services.request_environment_change(
+            environment=registry, by=self.actor, **self.valid(EnvironmentChangeSerializer)
+        )
+        return Response({"change_id": number}, status=201)
+
+
+class EnvironmentChangeApproval(ProductView):
+    """`/api/v1/environment-changes/{id}/approve`."""
+
+    @extend_schema(request=DecisionSerializer, responses=None)
+    def post(self, request: Request, change_id: int) -> Response:
+        """Approve it as a second person, which carries it out."""
+        comment = self.valid(DecisionSerializer)["comment"]
+        services.approve_environment_change(change_id=change_id, by=self.actor, comment=comment)
+        return Response(status=204)
+
+
+class EnvironmentChangeRejection(ProductView):
+    """`/api/v1/environment-changes/{id}/reject`."""
+
+    @extend_schema(request=DecisionSerializer, responses=None)
+    def post(self, request: Request, change_id: int) -> Response:
+        """Turn it down as a second person, with a comment."""
+        comment = self.valid(DecisionSerializer)["comment"]
+        services.reject_environment_change(change_id=change_id, by=self.actor, comment=comment)
+        return Response(status=204)
+
+
+class EnvironmentChangeWithdrawal(ProductView):
+    """`/api/v1/environment-changes/{id}/withdraw`."""
+
+    @extend_schema(request=None, responses=None)
+    def post(self, request: Request, change_id: int) -> Response:
+        """Take it back: its requester, or whoever manages the environment."""
+        services.withdraw_environment_change(change_id=change_id, by=self.actor)
+        return Response(status=204)

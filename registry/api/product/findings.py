@@ -1,4 +1,4 @@
-"""Findings and mutes, in the product's own API: for people's programs, and for a pipeline that asks before a rollout."""
+"""The product's own API: findings, mutes, and decisions on suspected renames."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.access.extent import require_extent
+from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView
+from registry.api.product.lifecycle import SubjectView
 from registry.drift import selectors, services
+from registry.drift.findings.suspicions import suspicions_of
 from registry.drift.models import FINDING_STATES, SEVERITIES
-from registry.drift.suspicions import suspicions_of
 from registry.errors import InvalidInput
-from registry.promotions.selectors import Answers, answers_to
+from registry.promotions.models.decisions import MAX_PATH
+from registry.promotions.requests.schema_changes import ACTION, MAX_REASON, decide_rename, renames_of, undecide_rename
+from registry.promotions.selectors import FindingRequests, requests_for_finding
+from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.qualified_names import parse_subject
 
 
 class FilterSerializer(serializers.Serializer[Any]):
@@ -89,13 +94,13 @@ class FindingView(ProductView):
         return Response(
             {
                 **asdict(finding),
-                "answers": _answers(answers_to(finding.id, self.actor)),
+                "answers": _answers(requests_for_finding(finding.id, self.actor)),
                 "suspected": asdict(suspicions_of(finding.id)),
             }
         )
 
 
-def _answers(found: Answers) -> dict[str, Any]:
+def _answers(found: FindingRequests) -> dict[str, Any]:
     return {
         "drafts": [
             {"id": draft.id, "registry": draft.registry, "subject": asdict(draft.subject)} for draft in found.drafts
@@ -171,4 +176,45 @@ class MuteView(ProductView):
     def delete(self, request: Request, mute_id: int) -> Response:
         """End a mute."""
         services.unmute(mute_id=mute_id, by=self.actor)
+        return Response(status=204)
+
+
+class PairSerializer(serializers.Serializer[Any]):
+    """The field that went and the one that came, as the diff names them."""
+
+    from_path = serializers.CharField(max_length=2 * MAX_PATH)
+    to_path = serializers.CharField(max_length=2 * MAX_PATH)
+
+
+class RenameSerializer(PairSerializer):
+    """Whether the two are one field under two names, and why."""
+
+    is_rename = serializers.BooleanField()
+    reason = serializers.CharField(required=False, default="", allow_blank=True, max_length=2 * MAX_REASON)
+
+
+class Renames(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/renames`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, registry: str, subject: str) -> Response:
+        """What was decided, in the order in which it was."""
+        place, name = self.place(registry, subject)
+        get_subject(place, name, deleted=True)
+        return Response([asdict(info) for info in renames_of(place, name)])
+
+    @extend_schema(request=RenameSerializer, responses=None)
+    def put(self, request: Request, registry: str, subject: str) -> Response:
+        """Decide of one pair. Said twice it has one effect."""
+        name = parse_subject(subject)
+        require(self.actor, ACTION, registry=registry, subject=name.qualified)
+        decide_rename(registry=registry, subject=name, by=self.actor, **self.valid(RenameSerializer))
+        return Response(status=204)
+
+    @extend_schema(request=PairSerializer, responses=None)
+    def delete(self, request: Request, registry: str, subject: str) -> Response:
+        """Take back what was decided of one pair: it is suspected again."""
+        name = parse_subject(subject)
+        require(self.actor, ACTION, registry=registry, subject=name.qualified)
+        undecide_rename(registry=registry, subject=name, by=self.actor, **self.valid(PairSerializer))
         return Response(status=204)

@@ -1,7 +1,8 @@
-"""The product's own API: which versions data still need, what a message is, and what messages make of a new schema."""
+"""The product's own API: which versions data and clients still need, and what messages make of a new schema."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -12,16 +13,22 @@ from rest_framework.response import Response
 from registry.access.roles import require
 from registry.api.product.base import ProductView
 from registry.api.product.compatibility import ReferenceSerializer
-from registry.drift.data_evidence import replay_and_weigh
-from registry.drift.messages import decode_message
-from registry.drift.pasted import ENCODINGS, MAX_HEADERS, MAX_TEXT
-from registry.drift.replay import DEFAULT_MESSAGES, MOST_MESSAGES
-from registry.drift.retiring import retirement_of
+from registry.api.product.lifecycle import SubjectView
+from registry.drift.replay.evidence import replay_and_weigh
+from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, MOST_MESSAGES
+from registry.drift.selectors.messages import ENCODINGS, MAX_HEADERS, MAX_TEXT, decode_message
+from registry.drift.services.minimum_version import ACTION as MINIMUM_ACTION
+from registry.drift.services.minimum_version import MAX_REASON, clear_least_version, least_version_of, set_least_version
+from registry.drift.usage.retirement import retirement_of
 from registry.errors import InvalidInput
 from registry.formats.base import Reference
-from registry.subjects.names import DEFAULT_CONTEXT, check_context, parse_subject
-from registry.subjects.selectors.places import get_registry
-from registry.subjects.selectors.visible import Visible, require_references
+from registry.subjects.models.registries import MAX_CONTACT, MAX_FIELD, MAX_FIELDS
+from registry.subjects.permissions import Visible, require_references
+from registry.subjects.usage.clients import ACTION as CLIENT_ACTION
+from registry.subjects.usage.clients import clients_of, declare_client, withdraw_client
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context, parse_subject
+from registry.subjects.versions.versions import MAX_VERSION
 
 _NO = ("0", "false", "no")
 
@@ -112,3 +119,79 @@ class Replays(ProductView):
             messages=values["messages"],
         )
         return Response(found.to_dict())
+
+
+class ClientSerializer(serializers.Serializer[Any]):
+    """What a program does with the data; `version` null: it takes the newest at each start."""
+
+    reads = serializers.BooleanField(required=False, default=True)
+    writes = serializers.BooleanField(required=False, default=False)
+    version = serializers.IntegerField(required=False, default=None, allow_null=True)
+    fields = serializers.ListField(  # type: ignore[assignment]  # a field of the body, not DRF's
+        child=serializers.CharField(max_length=2 * MAX_FIELD), required=False, default=list, max_length=2 * MAX_FIELDS
+    )
+    contact = serializers.CharField(required=False, default="", allow_blank=True, max_length=2 * MAX_CONTACT)
+
+
+class Clients(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/clients`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, registry: str, subject: str) -> Response:
+        """The declared clients by name, with the version that each has now."""
+        place, name = self.place(registry, subject)
+        get_subject(place, name, deleted=True)
+        return Response([asdict(client) for client in clients_of(place, name)])
+
+
+class ClientOne(ProductView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/clients/{name}`."""
+
+    @extend_schema(request=ClientSerializer, responses=None)
+    def put(self, request: Request, registry: str, subject: str, name: str) -> Response:
+        """Declare a client, or report that it is still there: 201 for a new one. Said twice it has one effect."""
+        place = parse_subject(subject)
+        require(self.actor, CLIENT_ACTION, registry=registry, subject=place.qualified)
+        values = self.valid(ClientSerializer)
+        is_new = declare_client(registry=registry, subject=place, name=name, by=self.actor, **values)
+        return Response(status=201 if is_new else 204)
+
+    @extend_schema(request=None, responses=None)
+    def delete(self, request: Request, registry: str, subject: str, name: str) -> Response:
+        """The client is gone."""
+        withdraw_client(registry=registry, subject=parse_subject(subject), name=name, by=self.actor)
+        return Response(status=204)
+
+
+class LeastSerializer(serializers.Serializer[Any]):
+    """The least version, and why older ones should no longer be written."""
+
+    version = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
+    reason = serializers.CharField(max_length=2 * MAX_REASON)
+
+
+class LeastVersionOne(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/least-version`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, registry: str, subject: str) -> Response:
+        """The least version with its reason; `{"version": null}` where any may be written."""
+        place, name = self.place(registry, subject)
+        get_subject(place, name, deleted=True)
+        info = least_version_of(place, name)
+        return Response(asdict(info) if info else {"version": None})
+
+    @extend_schema(request=LeastSerializer, responses=None)
+    def put(self, request: Request, registry: str, subject: str) -> Response:
+        """Messages that are written with an older version from now on are a finding; nothing is refused."""
+        _, name = self.place(registry, subject)
+        require(self.actor, MINIMUM_ACTION, registry=registry, subject=name.qualified)
+        values = self.valid(LeastSerializer)
+        return Response(asdict(set_least_version(registry=registry, subject=name, by=self.actor, **values)))
+
+    @extend_schema(request=None, responses=None)
+    def delete(self, request: Request, registry: str, subject: str) -> Response:
+        """Any version may be written again."""
+        _, name = self.place(registry, subject)
+        clear_least_version(registry=registry, subject=name, by=self.actor)
+        return Response(status=204)

@@ -15,10 +15,9 @@ from rest_framework.views import APIView
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.spring.errors import Refusal, handle
-from registry.api.spring.requests import check_accept, check_content_type
-from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.places import Registry, get_registry
-from registry.subjects.selectors.resources import meant_subject
+from registry.api.spring.serializers import check_accept, check_content_type
+from registry.subjects.versions.lookup import Registry, get_registry, meant_subject
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 MEDIA_TYPE = "application/json;charset=UTF-8"
 METHODS = ("DELETE", "GET", "POST")

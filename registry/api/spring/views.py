@@ -10,24 +10,23 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
+from registry.api.deprecation_headers import marked
 from registry.api.spring.base import SpringView
-from registry.api.spring.equality import equality_key
 from registry.api.spring.errors import deletion_refused, no_mapping
-from registry.api.spring.requests import Registration, formats, integer, registration, version_number
-from registry.api.standing import marked
+from registry.api.spring.serializers import Registration, equality_key, formats, integer, registration, version_number
 from registry.errors import SchemaNotFound, VersionNotFound
-from registry.subjects.names import SubjectName
-from registry.subjects.selectors.by_version_id import (
+from registry.subjects.lifecycle.deletion import remove_subject, remove_version
+from registry.subjects.permissions import require_visible
+from registry.subjects.services import register_version
+from registry.subjects.versions.parsed_schemas import (
     canonical_texts,
+    parse_schema,
     standalone_texts,
     version_by_id,
     versions_of_format,
 )
-from registry.subjects.selectors.parsed import parse_schema
-from registry.subjects.selectors.versions import VersionInfo
-from registry.subjects.selectors.visible import require_visible
-from registry.subjects.services import register_version
-from registry.subjects.services.removal import remove_subject, remove_version
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import VersionInfo
 
 
 class Root(SpringView):

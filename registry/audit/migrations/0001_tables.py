@@ -2,10 +2,8 @@
 
 from django.db import migrations, models
 
-from registry.audit.sealing import SEAL_FUNCTION
-from registry.audit.tables import CreateTables
-from registry.audit.telling import TELL_FUNCTION
-from registry.audit.triggers import ROW_FUNCTION
+from registry.audit.hash_chain import SEAL_FUNCTION
+from registry.audit.triggers import ROW_FUNCTION, TELL_FUNCTION, CreateTables
 
 
 class Migration(migrations.Migration):

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from registry.audit.sealing import SEAL_FUNCTION
+from registry.audit.hash_chain import SEAL_FUNCTION
 
 RECORD = """
 INSERT INTO audit_chainhead (id, position, seal, sealed_at)

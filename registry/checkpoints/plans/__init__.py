@@ -1,12 +1,10 @@
 """What an application's next version would bring to a checkpoint's state: plans read, and checked before a restart."""
 
-from registry.checkpoints.plans.as_is import plan_as_is
 from registry.checkpoints.plans.check import check_state
-from registry.checkpoints.plans.document import parse_plan, read_plan
-from registry.checkpoints.plans.model import PlannedState, StatePlan
+from registry.checkpoints.plans.document import parse_plan, plan_as_is, read_plan
+from registry.checkpoints.plans.model import PlannedState, StateCheck, StatePlan, VariableCheck
 from registry.checkpoints.plans.python_source import parse_python
 from registry.checkpoints.plans.rendering import check_markdown, check_text
-from registry.checkpoints.plans.report import StateCheck, VariableCheck
 
 __all__ = [
     "PlannedState",

@@ -9,18 +9,33 @@ from dataclasses import replace
 from typing import Final
 
 from registry.checkpoints.checksums import checksum_stops
-from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.log_checks import source_stops
 from registry.checkpoints.logs import CHECKPOINT_FORMAT, SCHEMA_FILES, VALUE_SCHEMAS
-from registry.checkpoints.model import Checkpoint, Operator, StateVariable
+from registry.checkpoints.model import EVOLVING, UNUSED_DEFAULT, Checkpoint, Operator, StateVariable, internal_meaning
 from registry.checkpoints.object_store import ObjectStore
-from registry.checkpoints.plans.ddl_text import to_ddl
-from registry.checkpoints.plans.model import KINDS, PlannedState, StatePlan
-from registry.checkpoints.plans.operator_changes import damage_changes, language_of, operator_changes, unsaid
-from registry.checkpoints.plans.report import CheckStatus, OperatorCheck, Setting, StateCheck, VariableCheck, Verdict
-from registry.checkpoints.plans.rules import RESTART_RULES
-from registry.checkpoints.plans.stored import (
+from registry.checkpoints.plans.model import (
+    KINDS,
+    CheckStatus,
+    OperatorCheck,
+    PlannedState,
+    Setting,
+    StateCheck,
+    StatePlan,
+    VariableCheck,
+    Verdict,
+)
+from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.rules import (
+    RESTART_RULES,
+    damage_changes,
+    declared_changes,
+    language_of,
+    operator_changes,
+    removed_changes,
+    unsaid,
+)
+from registry.checkpoints.plans.stored_state import (
     StoredState,
     as_stored,
     internal_doubts,
@@ -29,8 +44,7 @@ from registry.checkpoints.plans.stored import (
     read_state,
     ttl_of,
 )
-from registry.checkpoints.plans.variable_changes import declared_changes, removed_changes
-from registry.checkpoints.read import read_checkpoint
+from registry.checkpoints.reader import read_checkpoint
 from registry.errors import InvalidInput
 from registry.formats.policies.spark_state import (
     RestartPlan,
@@ -40,8 +54,8 @@ from registry.formats.policies.spark_state import (
     VariableStatus,
     plan_restart,
 )
-from registry.formats.policies.spark_state.changes import change
 from registry.formats.policies.spark_state.rules import EFFECTS
+from registry.formats.policies.spark_state.schema_changes import change
 
 SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
 _DEFAULTS: Final[Mapping[str, str]] = {VALUE_SCHEMAS: "16", SCHEMA_FILES: "128", SCHEMA_CHECK: "true"}
@@ -104,7 +118,7 @@ def check_plan(
     operator = state.operator
     plan = replace(plan, language=plan.language or language_of(operator))
     settings = _settings(checkpoint, plan)
-    others = [each for each in checkpoint.operators if each.number != operator.number]
+    others = [item for item in checkpoint.operators if item.number != operator.number]
     is_modelled = operator.name in EVOLVING
     unchecked = others if is_modelled else checkpoint.operators
     doubts = [stop.problem for stop in checkpoint.stops if not stop.error]
@@ -121,8 +135,8 @@ def check_plan(
         ),
         variables=(),
         settings=settings,
-        notes=tuple(f"The checkpoint: {each}." for each in checkpoint.problems),
-        not_checked=(*(f"operator {each.number} ({each.description})" for each in unchecked), *doubts),
+        notes=tuple(f"The checkpoint: {item}." for item in checkpoint.problems),
+        not_checked=(*(f"operator {item.number} ({item.description})" for item in unchecked), *doubts),
     )
     if not is_modelled:
         return _beside_the_model(report, checkpoint, operator)
@@ -149,7 +163,7 @@ def check_plan(
 
 def _beside_the_model(report: StateCheck, checkpoint: Checkpoint, operator: Operator) -> StateCheck:
     """The report of an operator whose state isn't checked: what stops any query at its start is known all the same."""
-    variables = tuple(_not_checked(each) for each in operator.variables)
+    variables = tuple(_not_checked(item) for item in operator.variables)
     changes = tuple(damage_changes(checkpoint))
     if not changes:
         return replace(report, variables=variables)
@@ -168,34 +182,34 @@ def _first_error(
     of_operator: Sequence[StateChange], plan_: RestartPlan, variables: Sequence[VariableCheck]
 ) -> tuple[str, str]:
     """The class and the words of the error that Spark stops with at the start; both empty where it starts."""
-    refused = next((each for each in of_operator if each.effect == "refused"), None)
+    refused = next((item for item in of_operator if item.effect == "refused"), None)
     if refused is not None:
         return refused.error, refused.message
     if plan_.error:
         return plan_.error, plan_.error_message
-    first = next((each for each in variables if each.error), None)
+    first = next((item for item in variables if item.error), None)
     return (first.error, f"{first.name}: {first.changes[0].message}") if first else ("", "")
 
 
 def _settings(checkpoint: Checkpoint, plan: StatePlan) -> tuple[Setting, ...]:
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
-    found = []
+    settings = []
     for name, default in _DEFAULTS.items():
         if name in plan.settings:
-            found.append(Setting(name, plan.settings[name], "plan"))
+            settings.append(Setting(name, plan.settings[name], "plan"))
         elif name in recorded:
-            found.append(Setting(name, recorded[name], "checkpoint"))
+            settings.append(Setting(name, recorded[name], "checkpoint"))
         else:
-            found.append(Setting(name, default, "default"))
+            settings.append(Setting(name, default, "default"))
     if CHECKPOINT_FORMAT in plan.settings:
-        found.append(Setting(CHECKPOINT_FORMAT, plan.settings[CHECKPOINT_FORMAT].strip(), "plan"))
+        settings.append(Setting(CHECKPOINT_FORMAT, plan.settings[CHECKPOINT_FORMAT].strip(), "plan"))
     elif checkpoint.format_version is not None:
-        found.append(Setting(CHECKPOINT_FORMAT, str(checkpoint.format_version), "checkpoint"))
-    return tuple(found)
+        settings.append(Setting(CHECKPOINT_FORMAT, str(checkpoint.format_version), "checkpoint"))
+    return tuple(settings)
 
 
 def _restart_settings(settings: Sequence[Setting], encoding: str, plan: StatePlan) -> RestartSettings:
-    values = {each.name: each.value for each in settings}
+    values = {item.name: item.value for item in settings}
     return RestartSettings(
         has_evolution=encoding == "avro",
         language=plan.language or "python",
@@ -213,100 +227,109 @@ def _count(values: Mapping[str, str], name: str) -> int:
 
 
 def _variables(plan_: RestartPlan, plan: StatePlan, state: StoredState, filled: Filled | None) -> list[VariableCheck]:
-    planned = {each.name: each for each in plan.variables}
+    planned = {variable.name: variable for variable in plan.variables}
     made = [
-        _variable(each, planned.get(each.name), plan, state, filled)
-        for each in plan_.variables
-        if internal_meaning(each.name) is None
-        and (each.name != UNUSED_DEFAULT or each.name in planned or each.name in state.variables)
+        _variable(variable, planned.get(variable.name), plan, state, filled)
+        for variable in plan_.variables
+        if internal_meaning(variable.name) is None
+        and (variable.name != UNUSED_DEFAULT or variable.name in planned or variable.name in state.variables)
     ]
-    return sorted(made, key=lambda each: (_WORST_FIRST.index(each.status), each.name))
+    return sorted(made, key=lambda variable: (_WORST_FIRST.index(variable.status), variable.name))
 
 
 def _variable(
-    found: VariablePlan, planned: PlannedState | None, plan: StatePlan, state: StoredState, filled: Filled | None
+    variable_plan: VariablePlan,
+    planned: PlannedState | None,
+    plan: StatePlan,
+    state: StoredState,
+    filled: Filled | None,
 ) -> VariableCheck:
-    known = state.variables.get(found.name)
-    changes = [_unwrapped(each, known, planned, state) for each in found.changes]
-    status: CheckStatus = found.status
+    stored_variable = state.variables.get(variable_plan.name)
+    changes = [_unwrapped(item, stored_variable, planned, state) for item in variable_plan.changes]
+    status: CheckStatus = variable_plan.status
     if planned is None:
-        changes = list(removed_changes(found.name, plan, state))
+        changes = list(removed_changes(variable_plan.name, plan, state))
         status = _status(changes, status)
-    elif known is None:
+    elif stored_variable is None:
         changes += declared_changes(planned, plan, state)
         status = _status(changes, status)
     else:
-        if state.operator.evolvable and _ttl_before(known, state) != {ttl_of(planned, state)}:
+        if state.operator.evolvable and _ttl_before(stored_variable, state) != {ttl_of(planned, state)}:
             changes = [
                 *_ttl(planned, state),
                 *(e for e in changes if e.effect == "refused" or e.rule in _BESIDE_VALUES),
             ]
         beyond = [
             *declared_changes(planned, plan, state),
-            *_kind(known, planned, state),
-            *_filled(changes, state.operator.number, found.name, filled),
+            *_kind(stored_variable, planned, state),
+            *_filled(changes, state.operator.number, variable_plan.name, filled),
         ]
-        replaced = {each.path for each in beyond if each.rule == "FILLED_FIELD_REMOVED"}
+        replaced = {item.path for item in beyond if item.rule == "FILLED_FIELD_REMOVED"}
         changes = [e for e in changes if not (e.rule == "FIELD_REMOVED" and e.path in replaced)] + beyond
         status = _status(changes, "evolves" if status.startswith("accepted") else status)
-    changes.sort(key=lambda each: -EFFECTS.index(each.effect))
-    kind = planned.kind if planned else known.kind if known else "unknown"
+    changes.sort(key=lambda item: -EFFECTS.index(item.effect))
+    kind = planned.kind if planned else stored_variable.kind if stored_variable else "unknown"
     return VariableCheck(
-        name=found.name,
+        name=variable_plan.name,
         kind=kind,
         status=status,
         changes=tuple(changes),
-        error=next((each.error for each in changes if each.effect == "refused"), ""),
-        has_ttl=ttl_of(planned, state) if planned else bool(known and known.ttl),
-        budget=found.budget,
-        stored=to_ddl(json.loads(known.newest.value_schema)) if known else None,
+        error=next((item.error for item in changes if item.effect == "refused"), ""),
+        has_ttl=ttl_of(planned, state) if planned else bool(stored_variable and stored_variable.ttl),
+        budget=variable_plan.budget,
+        stored=to_ddl(json.loads(stored_variable.newest.value_schema)) if stored_variable else None,
         planned=to_ddl(planned.value) if planned else None,
-        user_key=_user_key(planned, known),
+        user_key=_user_key(planned, stored_variable),
         place=planned.place if planned else "",
     )
 
 
-def _user_key(planned: PlannedState | None, known: StateVariable | None) -> str | None:
+def _user_key(planned: PlannedState | None, stored_variable: StateVariable | None) -> str | None:
     if planned is not None:
         return to_ddl(planned.user_key) if planned.user_key else None
-    schema = known.newest.map_key_schema if known else None
+    schema = stored_variable.newest.map_key_schema if stored_variable else None
     return to_ddl(json.loads(schema)) if schema else None
 
 
 def _status(changes: Sequence[StateChange], otherwise: CheckStatus) -> CheckStatus:
-    worst = max((EFFECTS.index(each.effect) for each in changes), default=0)
+    worst = max((EFFECTS.index(item.effect) for item in changes), default=0)
     return _BY_EFFECT.get(EFFECTS[worst], otherwise)
 
 
 def _unwrapped(
-    found: StateChange, known: StateVariable | None, planned: PlannedState | None, state: StoredState
+    item: StateChange, stored_variable: StateVariable | None, planned: PlannedState | None, state: StoredState
 ) -> StateChange:
     """The change with its path as the application sees it, without Spark's struct around a value that expires."""
-    is_wrapped = known is not None and known.ttl and planned is not None and ttl_of(planned, state)
-    if is_wrapped and found.path.startswith("value.") and not found.rule.startswith("KEY_"):
-        if found.rule == "FIELD_REPLACED":
-            names = ", ".join(each.removeprefix("value.") for each in (found.after or "").split(", "))
-            return change(found.rule, found.path.removeprefix("value."), found.before, names)
-        return replace(found, path=found.path.removeprefix("value."), message=found.message.replace("value.", "", 1))
-    return found
+    is_wrapped = stored_variable is not None and stored_variable.ttl and planned is not None and ttl_of(planned, state)
+    if is_wrapped and item.path.startswith("value.") and not item.rule.startswith("KEY_"):
+        if item.rule == "FIELD_REPLACED":
+            names = ", ".join(path.removeprefix("value.") for path in (item.after or "").split(", "))
+            return change(item.rule, item.path.removeprefix("value."), item.before, names)
+        return replace(item, path=item.path.removeprefix("value."), message=item.message.replace("value.", "", 1))
+    return item
 
 
-def _kind(known: StateVariable, planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
+def _kind(stored_variable: StateVariable, planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
     """What a variable of another kind comes to. Spark compares kinds with the metadata of the last committed batch."""
-    compared = state.kind_of(known.name)
+    compared = state.kind_of(stored_variable.name)
     if compared and compared != planned.kind:
         yield change(RESTART_RULES["KIND_CHANGED"], "", compared, planned.kind)
         return
-    if compared or known.removed_at is None or known.kind not in KINDS or known.kind == planned.kind:
+    if (
+        compared
+        or stored_variable.removed_at is None
+        or stored_variable.kind not in KINDS
+        or stored_variable.kind == planned.kind
+    ):
         return
-    if "map" not in (known.kind, planned.kind):
-        yield change(RESTART_RULES["CAME_BACK_AS_OTHER_KIND"], "", known.kind, planned.kind)
+    if "map" not in (stored_variable.kind, planned.kind):
+        yield change(RESTART_RULES["CAME_BACK_AS_OTHER_KIND"], "", stored_variable.kind, planned.kind)
 
 
-def _ttl_before(known: StateVariable, state: StoredState) -> set[bool]:
+def _ttl_before(stored_variable: StateVariable, state: StoredState) -> set[bool]:
     """Whether its entries expire, by the newest schema file and by that of the last committed batch."""
-    committed = state.had_ttl(known.name)
-    return {known.ttl} | ({committed} if committed is not None else set())
+    committed = state.had_ttl(stored_variable.name)
+    return {stored_variable.ttl} | ({committed} if committed is not None else set())
 
 
 def _ttl(planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
@@ -319,11 +342,11 @@ def _ttl(planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
 def _filled(
     changes: Sequence[StateChange], operator: int, variable: str, filled: Filled | None
 ) -> Iterable[StateChange]:
-    for each in changes:
-        held, rows = (filled or {}).get((operator, variable, each.path), (0, 0))
-        if each.rule == "FIELD_REMOVED" and held:
-            detail = f"it is filled in {_share(held, rows)} ({held:,} of {rows:,} rows)"
-            yield change(RESTART_RULES["FILLED_FIELD_REMOVED"], each.path, each.before, detail=detail)
+    for item in changes:
+        filled_rows, rows = (filled or {}).get((operator, variable, item.path), (0, 0))
+        if item.rule == "FIELD_REMOVED" and filled_rows:
+            detail = f"it is filled in {_share(filled_rows, rows)} ({filled_rows:,} of {rows:,} rows)"
+            yield change(RESTART_RULES["FILLED_FIELD_REMOVED"], item.path, item.before, detail=detail)
 
 
 def _share(part: int, whole: int) -> str:
@@ -340,9 +363,9 @@ def _verdict(
     """The worst of everything; never "fine" where the query has state that the check doesn't cover."""
     if error:
         return "refused"
-    statuses = [each.status for each in variables]
-    statuses += [_BY_EFFECT[each.effect] for each in of_operator if each.effect in _BY_EFFECT]
-    worst = min((_WORST_FIRST.index(each) for each in statuses), default=len(_WORST_FIRST) - 1)
+    statuses = [item.status for item in variables]
+    statuses += [_BY_EFFECT[item.effect] for item in of_operator if item.effect in _BY_EFFECT]
+    worst = min((_WORST_FIRST.index(item) for item in statuses), default=len(_WORST_FIRST) - 1)
     return _VERDICTS.get(_WORST_FIRST[worst], "fine" if is_whole else "not checked")
 
 
@@ -358,7 +381,7 @@ def _notes(
     stays = list(unsaid(plan, state, checkpoint))
     if stays:
         yield f"Taken as unchanged, because the plan doesn't say: {'; '.join(stays)}. Spark refuses to start otherwise."
-    if any(each.key is not None for each in plan.variables):
+    if any(item.key is not None for item in plan.variables):
         yield (
             "The key's nullability is taken from what is stored. Spark refuses to start where a column of the grouping "
             "key becomes nullable that was not."
@@ -373,26 +396,28 @@ def _notes(
     for name in plan.removed:
         if name not in state.variables:
             yield f"deleteIfExists({name[:80]!r}) finds nothing: the checkpoint never had such a variable."
-    if filled is None and any(c.rule == "FIELD_REMOVED" for each in variables for c in each.changes):
+    if filled is None and any(c.rule == "FIELD_REMOVED" for item in variables for c in item.changes):
         reason = f" ({unread})" if unread else ""
         yield f"Rows weren't read{reason}: whether removed fields hold values isn't known to this check."
     if state.operator.why_fixed is not None:
         yield f"Values can't evolve: {state.operator.why_fixed}. State variables can still be added and removed."
-    places = {each.checkpoint for each in state.info.stores if each.checkpoint} if state.info else set()
-    for place in sorted(place for place in places if _plain(place) != _plain(checkpoint.path)):
+    written_paths = {item.checkpoint for item in state.info.stores if item.checkpoint} if state.info else set()
+    for written_path in sorted(
+        written_path for written_path in written_paths if _plain(written_path) != _plain(checkpoint.path)
+    ):
         yield (
-            f"The checkpoint was written at {place[:300]}, and Spark reads its schema files there: a restart on a folder "
+            f"The checkpoint was written at {written_path[:300]}, and Spark reads its schema files there: a restart on a folder "
             "that it was moved or copied to stops with FileNotFoundException."
         )
     if not state.history:
         yield "The operator has no schema file yet: every variable is taken for a new one."
 
 
-def _plain(place: str) -> str:
+def _plain(path: str) -> str:
     """A folder or address in the one form for all its spellings."""
-    scheme, sign, rest = place.rstrip("/").partition(":")
+    scheme, sign, rest = path.rstrip("/").partition(":")
     if not sign:
-        return place.rstrip("/")
+        return path.rstrip("/")
     return "/" + rest.lstrip("/") if scheme == "file" else f"{'s3' if scheme in ('s3a', 's3n') else scheme}:{rest}"
 
 

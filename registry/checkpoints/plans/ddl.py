@@ -1,4 +1,4 @@
-"""Spark's DDL of a schema (`a INT, b STRUCT<c: STRING NOT NULL>`) as the StructType JSON that Spark makes of it.
+"""Spark's DDL of a schema (`a INT, b STRUCT<c: STRING NOT NULL>`), parsed to the StructType JSON that Spark makes of it.
 
 The grammar is Spark 4.2's for table schemas: compared with its own parser on a recorded table of texts. Geometries
 are left out: no state has them. At most MAX_DEPTH levels and MAX_FIELDS fields.
@@ -6,12 +6,114 @@ are left out: no state has them. At most MAX_DEPTH levels and MAX_FIELDS fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
-from registry.checkpoints.plans.tokens import Token, problem, tokens_of
 from registry.errors import InvalidSchema
-from registry.formats.policies.spark_state.types import MAX_DEPTH, MAX_FIELDS
+from registry.formats.policies.spark_state.struct_types import MAX_DEPTH, MAX_FIELDS
+
+MAX_TEXT: Final = 1_000_000  # characters of one schema
+TokenKind = Literal["word", "quoted", "text", "number", "sign", "end"]
+
+_SPACE: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)+")
+_QUOTED: Final = re.compile(r"`((?:[^`]|``)*)`")
+_TEXT: Final = re.compile(
+    r"""(?P<raw>[rR]?)(?:'(?P<single>(?:[^'\\]|\\.|'')*)'|"(?P<double>(?:[^"\\]|\\.|"")*)")""", re.DOTALL
+)
+_WORD: Final = re.compile(r"\w+", re.ASCII)
+# What Spark's lexer takes for a number, although it begins like a name: 12, 12L, 1e5, 3BD.
+_NUMBER: Final = re.compile(r"\d+(?:e\d+)?(?:l|s|y|f|d|bd)?", re.IGNORECASE | re.ASCII)
+_SIGNS: Final = "<>(),:"
+_ESCAPES: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, a sign or a text; `value` is without quotes, `at` its offset in the schema."""
+
+    kind: TokenKind
+    value: str
+    at: int
+
+    def is_word(self, *keywords: str) -> bool:
+        """Whether it is one of these keywords, in any case of letters."""
+        return self.kind == "word" and self.value.upper() in keywords
+
+    def is_sign(self, sign: str) -> bool:
+        """Whether it is this sign."""
+        return self.kind == "sign" and self.value == sign
+
+    @property
+    def shown(self) -> str:
+        """The token as a message names it."""
+        return "the end" if self.kind == "end" else f'"{self.value[:40]}"'
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a schema, the last of them its end; raises InvalidSchema with the place of what is no token."""
+    if len(text) > MAX_TEXT:
+        raise InvalidSchema(f"the schema has more than {MAX_TEXT:,} characters")
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        space = _SPACE.match(text, at)
+        if space:
+            at = space.end()
+            continue
+        token, at = _token(text, at)
+        tokens.append(token)
+    tokens.append(Token("end", "", len(text)))
+    return tokens
+
+
+def problem(text: str, at: int, message: str) -> InvalidSchema:
+    """An error at an offset of the schema, with line and column."""
+    line = text.count("\n", 0, at) + 1
+    column = at - (text.rfind("\n", 0, at) + 1) + 1
+    return InvalidSchema(message, line=line, column=column)
+
+
+def _token(text: str, at: int) -> tuple[Token, int]:
+    if text[at] in _SIGNS:
+        return Token("sign", text[at], at), at + 1
+    quoted = _QUOTED.match(text, at)
+    if quoted:
+        return Token("quoted", quoted[1].replace("``", "`"), at), quoted.end()
+    literal = _TEXT.match(text, at)
+    if literal:
+        return Token("text", _unescaped(literal), at), literal.end()
+    word = _WORD.match(text, at)
+    if word:
+        is_number = _NUMBER.fullmatch(word[0]) is not None
+        return Token("number" if is_number else "word", word[0], at), word.end()
+    if text[at] in "`'\"":
+        raise problem(text, at, f"the {text[at]} that begins here is never closed")
+    if text.startswith("/*", at):
+        raise problem(text, at, "the comment that begins here is never closed")
+    raise problem(text, at, f"{text[at]!r} can't stand in a schema outside of backticks")
+
+
+def _unescaped(literal: re.Match[str]) -> str:
+    is_single = literal["single"] is not None
+    body = literal["single"] if is_single else literal["double"]
+    if literal["raw"]:
+        return body
+    quote = "'" if is_single else '"'
+    return _ESCAPE.sub(_escaped, body.replace(quote * 2, quote))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    short, long, octal, char = match.groups()
+    if short or long:
+        number = int(short or long, 16)
+        return chr(number) if number <= 0x10FFFF else "\ufffd"
+    if octal:
+        return chr(int(octal, 8))
+    return _ESCAPES.get(char, char)
+
 
 # Spark's words for types without parameters → the name in JSON
 PLAIN: Final[Mapping[str, str]] = {
@@ -48,7 +150,7 @@ def parse_ddl(text: str) -> dict[str, Any]:
 
     Both forms are taken: a list of columns, and `STRUCT<…>`. Raises InvalidSchema with line and column.
     """
-    reader = _Reader(text)
+    reader = _DdlParser(text)
     first = reader.next
     if first.kind == "end" and text.strip():
         raise problem(text, 0, "expected a field's name, found comments alone")
@@ -62,7 +164,7 @@ def parse_ddl(text: str) -> dict[str, Any]:
     return struct
 
 
-class _Reader:
+class _DdlParser:
     """Reads one text from its front."""
 
     def __init__(self, text: str) -> None:
@@ -96,13 +198,13 @@ class _Reader:
 
     def columns(self, depth: int, ends: Callable[[Token], bool]) -> list[dict[str, Any]]:
         """Columns up to the token that ends them, which stays; none are fine."""
-        found: list[dict[str, Any]] = []
+        parsed: list[dict[str, Any]] = []
         if ends(self.next):
-            return found
+            return parsed
         while True:
-            found.append(self._column(depth))
+            parsed.append(self._column(depth))
             if not self.next.is_sign(","):
-                return found
+                return parsed
             self.take()
 
     def _column(self, depth: int) -> dict[str, Any]:
@@ -179,8 +281,8 @@ class _Reader:
         self._words(*(("TIME", "ZONE") if without else ("LOCAL", "TIME", "ZONE")))
         return "timestamp_ntz" if without else "timestamp"
 
-    def _words(self, *words: str) -> None:
-        for word in words:
+    def _words(self, *keywords: str) -> None:
+        for word in keywords:
             if not self.next.is_word(word):
                 raise self.wrong(word)
             self.take()
@@ -225,21 +327,21 @@ class _Reader:
 
     def _numbers(self, of: Token, least: int, most: int) -> list[int]:
         """The numbers in parentheses after a type."""
-        found: list[int] = []
+        numbers: list[int] = []
         if self.next.is_sign("("):
             self.take()
             while True:
                 number = self.take()
                 if not (number.kind == "number" and number.value.isdecimal() and len(number.value) <= 9):
                     raise self.wrong("a number", number)
-                found.append(int(number.value))
+                numbers.append(int(number.value))
                 if not self.next.is_sign(","):
                     break
                 self.take()
             self.sign(")")
-        if not least <= len(found) <= most:
-            raise problem(self.text, of.at, f"{of.value.upper()} takes {least} to {most} numbers, found {len(found)}")
-        return found
+        if not least <= len(numbers) <= most:
+            raise problem(self.text, of.at, f"{of.value.upper()} takes {least} to {most} numbers, found {len(numbers)}")
+        return numbers
 
     def _decimal(self, named: Token) -> str:
         numbers = self._numbers(named, 0, 2)
@@ -259,7 +361,7 @@ class _Reader:
         return f"time({numbers[0]})"
 
     def _interval(self) -> str:
-        units = next((each for each in (_YEAR_UNITS, _DAY_UNITS) if self.next.is_word(*each)), None)
+        units = next((candidate for candidate in (_YEAR_UNITS, _DAY_UNITS) if self.next.is_word(*candidate)), None)
         if units is None:
             return "interval"
         first = self.take().value.upper()

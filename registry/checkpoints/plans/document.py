@@ -1,4 +1,4 @@
-"""A plan as a JSON document.
+"""A plan as a JSON document, read from text or made from the present state of a checkpoint.
 
     {"language": "python", "operator": 0, "time_mode": "ProcessingTime",
      "variables": [{"name": "totals", "kind": "value", "value_schema": "orders BIGINT, note STRING", "ttl": false},
@@ -6,17 +6,22 @@
      "removed": ["old_totals"],
      "settings": {"spark.sql.streaming.stateStore.maxNumStateSchemaFiles": 256}}
 
-Only `variables` is needed. `output_mode`, `api` and `operators` can be said as well. A schema is Spark's DDL or StructType JSON (as text or as an object), `key_schema` the
-grouping key's if it changes; `ttl` is true, false or a number of milliseconds; what isn't said stays as it is.
+Only `variables` is required. `output_mode`, `api` and `operators` are optional too. A schema is Spark's DDL or
+StructType JSON (as text or as an object), `key_schema` the grouping key's if it changes; `ttl` is true, false or a
+number of milliseconds; what is left out stays as it is.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
-from registry.checkpoints.families import OPERATORS
+from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.logs import CHECKPOINT_FORMAT
+from registry.checkpoints.model import OPERATORS, Checkpoint, StateVariable
+from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl import parse_ddl
 from registry.checkpoints.plans.model import (
     APIS,
@@ -29,8 +34,12 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
-from registry.errors import InvalidSchema
-from registry.formats.json_source import DuplicateKey, SchemaProblem, check_text, decode, invalid
+from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.rules import SPARK_TIME_MODES, language_of, operators_of, output_mode_of, time_mode_of
+from registry.checkpoints.plans.stored_state import StoredState, read_state
+from registry.checkpoints.reader import read_checkpoint
+from registry.errors import InvalidCheckpoint, InvalidSchema
+from registry.formats.json_pointer import DuplicateKey, SchemaProblem, check_text, decode, invalid
 from registry.formats.policies.spark_state import parse_struct
 
 _KEYS: Final = (
@@ -58,22 +67,22 @@ def parse_plan(text: str) -> StatePlan:
         raise invalid(SchemaProblem(error.message, error.pointer), text) from None
 
 
-def read_plan(given: Any) -> StatePlan:
+def read_plan(document: Any) -> StatePlan:
     """The plan in JSON values; raises InvalidSchema that names the place by its JSON Pointer."""
-    values = _keyed(given, "", _KEYS)
+    values = _keyed(document, "", _KEYS)
     variables = tuple(
-        _variable(each, f"/variables/{number}")
-        for number, each in enumerate(_listed(values, "variables", required=True))
+        _variable(entry, f"/variables/{number}")
+        for number, entry in enumerate(_listed(values, "variables", required=True))
     )
     if not variables and not values.get("removed"):
         raise _Misplaced("the plan names no state variable", "/variables")
-    seen: set[str] = set()
-    for number, each in enumerate(variables):
-        if each.name in seen:
-            raise _Misplaced(f"{each.name!r} is there twice", f"/variables/{number}/name")
-        seen.add(each.name)
-    removed = tuple(_name(each, f"/removed/{number}") for number, each in enumerate(_listed(values, "removed")))
-    both = next((number for number, name in enumerate(removed) if name in seen), None)
+    names: set[str] = set()
+    for number, entry in enumerate(variables):
+        if entry.name in names:
+            raise _Misplaced(f"{entry.name!r} is there twice", f"/variables/{number}/name")
+        names.add(entry.name)
+    removed = tuple(_name(entry, f"/removed/{number}") for number, entry in enumerate(_listed(values, "removed")))
+    both = next((number for number, name in enumerate(removed) if name in names), None)
     if both is not None:
         raise _Misplaced(f"{removed[both]!r} is among the variables too", f"/removed/{both}")
     return StatePlan(
@@ -89,13 +98,13 @@ def read_plan(given: Any) -> StatePlan:
     )
 
 
-def read_schema(given: Any, pointer: str) -> Mapping[str, Any]:
+def read_schema(schema: Any, pointer: str) -> Mapping[str, Any]:
     """A schema as StructType JSON values, from DDL, StructType JSON text or its values; raises InvalidSchema."""
     try:
-        if isinstance(given, str) and not given.lstrip().startswith("{"):
-            values: Any = parse_ddl(given)
+        if isinstance(schema, str) and not schema.lstrip().startswith("{"):
+            values: Any = parse_ddl(schema)
         else:
-            values = decode(given, json.JSONDecoder(), _refuse_duplicate) if isinstance(given, str) else given
+            values = decode(schema, json.JSONDecoder(), _refuse_duplicate) if isinstance(schema, str) else schema
         parse_struct(values)
     except _Misplaced:
         raise
@@ -126,28 +135,28 @@ def _refuse_duplicate() -> NoReturn:
     raise InvalidSchema("an object of the plan has the same key twice")
 
 
-def _keyed(given: Any, pointer: str, keys: Sequence[str]) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
-        raise _Misplaced(f"a JSON object is expected, found {_shown(given)}", pointer)
-    unknown = next((key for key in given if key not in keys), None)
+def _keyed(value: Any, pointer: str, keys: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _Misplaced(f"a JSON object is expected, found {_shown(value)}", pointer)
+    unknown = next((key for key in value if key not in keys), None)
     if unknown is not None:
         raise _Misplaced(f"there is no key {str(unknown)[:60]!r} here; the keys are {', '.join(keys)}", pointer)
-    return given
+    return value
 
 
 def _listed(values: Mapping[str, Any], key: str, *, required: bool = False) -> Sequence[Any]:
-    found = values.get(key)
-    if found is None and not required:
+    entries = values.get(key)
+    if entries is None and not required:
         return ()
-    if not isinstance(found, list):
-        raise _Misplaced(f"{key} must be a list, found {_shown(found)}", f"/{key}" if key in values else "")
-    if len(found) > MAX_VARIABLES:
+    if not isinstance(entries, list):
+        raise _Misplaced(f"{key} must be a list, found {_shown(entries)}", f"/{key}" if key in values else "")
+    if len(entries) > MAX_VARIABLES:
         raise _Misplaced(f"more than {MAX_VARIABLES:,} are listed", f"/{key}")
-    return found
+    return entries
 
 
-def _variable(given: Any, pointer: str) -> PlannedState:
-    values = _keyed(given, pointer, _VARIABLE_KEYS)
+def _variable(entry: Any, pointer: str) -> PlannedState:
+    values = _keyed(entry, pointer, _VARIABLE_KEYS)
     name = _name(values.get("name"), f"{pointer}/name" if "name" in values else pointer)
     kind = _one_of(values.get("kind", "value"), KINDS, f"{pointer}/kind")
     if values.get("value_schema") is None:
@@ -171,29 +180,29 @@ def _variable(given: Any, pointer: str) -> PlannedState:
     )
 
 
-def _name(given: Any, pointer: str) -> str:
-    if not isinstance(given, str) or not given.strip() or len(given) > MAX_NAME:
-        raise _Misplaced(f"a variable's name has 1 to {MAX_NAME:,} characters, found {_shown(given)}", pointer)
-    if given.startswith("$"):
-        raise _Misplaced(f"{given[:60]!r} can't be declared: names with $ are Spark's own", pointer)
-    return given
+def _name(name: Any, pointer: str) -> str:
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME:
+        raise _Misplaced(f"a variable's name has 1 to {MAX_NAME:,} characters, found {_shown(name)}", pointer)
+    if name.startswith("$"):
+        raise _Misplaced(f"{name[:60]!r} can't be declared: names with $ are Spark's own", pointer)
+    return name
 
 
-def _ttl(given: Any, pointer: str) -> bool | None:
-    if given is None or isinstance(given, bool):
-        return given
-    if isinstance(given, int) and given >= 0:
-        return given > 0
-    raise _Misplaced(f"ttl is true, false or milliseconds, found {_shown(given)}", pointer)
+def _ttl(ttl: Any, pointer: str) -> bool | None:
+    if ttl is None or isinstance(ttl, bool):
+        return ttl
+    if isinstance(ttl, int) and ttl >= 0:
+        return ttl > 0
+    raise _Misplaced(f"ttl is true, false or milliseconds, found {_shown(ttl)}", pointer)
 
 
-def _settings(given: Any) -> dict[str, str]:
-    if given is None:
+def _settings(entries: Any) -> dict[str, str]:
+    if entries is None:
         return {}
-    if not isinstance(given, Mapping) or len(given) > MAX_SETTINGS:
+    if not isinstance(entries, Mapping) or len(entries) > MAX_SETTINGS:
         raise _Misplaced(f"settings are an object of at most {MAX_SETTINGS} names and values", "/settings")
     made = {}
-    for name, value in given.items():
+    for name, value in entries.items():
         if not isinstance(value, str | int | bool):
             raise _Misplaced(
                 f"{str(name)[:80]!r} is set to {_shown(value)}; a text, number or truth is expected", "/settings"
@@ -202,34 +211,90 @@ def _settings(given: Any) -> dict[str, str]:
     return made
 
 
-def _operator(given: Any) -> int | None:
-    if given is None or (isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 2**31):
-        return given
-    raise _Misplaced(f"operator is the number of a stateful operator, found {_shown(given)}", "/operator")
+def _operator(number: Any) -> int | None:
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**31):
+        return number
+    raise _Misplaced(f"operator is the number of a stateful operator, found {_shown(number)}", "/operator")
 
 
 def _operators(values: Mapping[str, Any]) -> tuple[str, ...] | None:
     if values.get("operators") is None:
         return None
-    known = tuple(sorted(set(OPERATORS.values())))
+    descriptions = tuple(sorted(set(OPERATORS.values())))
     listed = _listed(values, "operators")
-    return tuple(_one_of(each, known, f"/operators/{number}") for number, each in enumerate(listed))
+    return tuple(_one_of(entry, descriptions, f"/operators/{number}") for number, entry in enumerate(listed))
 
 
-def _choice(values: Mapping[str, Any], key: str, known: Sequence[_T]) -> _T | None:
-    return _one_of(values[key], known, f"/{key}") if values.get(key) else None
+def _choice(values: Mapping[str, Any], key: str, choices: Sequence[_T]) -> _T | None:
+    return _one_of(values[key], choices, f"/{key}") if values.get(key) else None
 
 
-def _one_of(given: Any, known: Sequence[_T], pointer: str) -> _T:
-    found = next((each for each in known if each == given), None)
-    if found is None:
-        raise _Misplaced(f"it is one of {', '.join(known)}, not {_shown(given)}", pointer)
-    return found
+def _one_of(value: Any, choices: Sequence[_T], pointer: str) -> _T:
+    choice = next((candidate for candidate in choices if candidate == value), None)
+    if choice is None:
+        raise _Misplaced(f"it is one of {', '.join(choices)}, not {_shown(value)}", pointer)
+    return choice
 
 
-def _shown(given: Any) -> str:
-    if given is None:
+def _shown(value: Any) -> str:
+    if value is None:
         return "nothing"
-    if isinstance(given, str | int | float):
-        return repr(given)[:60]
-    return "a list" if isinstance(given, list) else "an object"
+    if isinstance(value, str | int | float):
+        return repr(value)[:60]
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def plan_as_is(
+    path: str,
+    allowed_roots: Iterable[str | os.PathLike[str]],
+    operator: int | None = None,
+    *,
+    store: ObjectStore | None = None,
+) -> str:
+    """A plan document, as JSON text, that declares the state variables of a checkpoint as they are.
+
+    Raises InvalidCheckpoint, also where the operator keeps no state variables of the user's; InvalidInput where it
+    isn't clear which operator is meant.
+    """
+    roots = tuple(allowed_roots)
+    checkpoint = read_checkpoint(path, roots, store=store)
+    state = read_state(CheckpointFiles(path, roots, store=store), checkpoint, operator)
+    listed = [
+        _present_variable(variable)
+        for variable in state.operator.variables
+        if variable.removed_at is None and variable.kind in KINDS
+    ]
+    if not listed:
+        raise InvalidCheckpoint(
+            f"operator {state.operator.number} ({state.operator.description}) has no state variables that a plan names"
+        )
+    return json.dumps(_whole(checkpoint, state) | {"variables": listed}, indent=2, ensure_ascii=False)
+
+
+def _whole(checkpoint: Checkpoint, state: StoredState) -> dict[str, Any]:
+    """What Spark compares beside the variables, as the plan calls it."""
+    operator = state.operator
+    document: dict[str, Any] = {"operator": operator.number} if len(checkpoint.operators) > 1 else {}
+    document["operators"] = list(operators_of(checkpoint))
+    document["language"] = language_of(operator)
+    api = next((name for name, spark_name in APIS.items() if spark_name == operator.name), None)
+    if api is not None:
+        document["api"] = api
+    mode = time_mode_of(state)
+    time_mode = next((name for name in TIME_MODES if SPARK_TIME_MODES.get(name, name) == mode), None)
+    if time_mode is not None:
+        document["time_mode"] = time_mode
+    if output_mode_of(state) in OUTPUT_MODES:
+        document["output_mode"] = output_mode_of(state)
+    if checkpoint.format_version not in (None, 1):
+        document["settings"] = {CHECKPOINT_FORMAT: checkpoint.format_version}
+    return document
+
+
+def _present_variable(variable: StateVariable) -> dict[str, Any]:
+    newest = variable.newest
+    made: dict[str, Any] = {"name": variable.name, "kind": variable.kind}
+    if newest.map_key_schema is not None:
+        made["user_key_schema"] = to_ddl(json.loads(newest.map_key_schema))
+    made["value_schema"] = to_ddl(json.loads(newest.value_schema))
+    return made | ({"ttl": True} if variable.ttl else {})

@@ -1,10 +1,12 @@
-"""The state that an application's next version declares."""
+"""The state that an application's next version declares, and the report of a check before its restart."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from registry.formats.policies.spark_state import Budget, StateChange, VariableStatus
 
 Kind = Literal["value", "list", "map"]
 Language = Literal["python", "scala"]
@@ -47,7 +49,7 @@ class StatePlan:
     `removed` are the variables that the next version calls `deleteIfExists` for; `settings` Spark's, by full name, as
     the next start sets them; `operator` the number of the stateful operator, None where there is one alone.
     `operators` describes all stateful operators of the next version in the order of their numbers, as `OPERATORS` of
-    `registry.checkpoints.families` does. None is what stays as it is: `language`, `time_mode`, `output_mode`, `api`
+    `registry.checkpoints.model` does. None is what stays as it is: `language`, `time_mode`, `output_mode`, `api`
     (one of APIS), `operators`.
     """
 
@@ -60,3 +62,162 @@ class StatePlan:
     output_mode: str | None = None
     api: str | None = None
     operators: tuple[str, ...] | None = None
+
+
+Verdict = Literal["fine", "loses data", "fails later", "refused", "not checked"]
+CheckStatus = VariableStatus | Literal["not checked"]
+#: what each verdict says in a sentence
+VERDICTS: Final[dict[Verdict, str]] = {
+    "fine": "The query starts, and no value is lost that this check knows of.",
+    "loses data": "The query starts without an error, and values are lost or read as something else.",
+    "fails later": "The query starts, and fails or reads garbage once it touches old rows.",
+    "refused": "Spark refuses to start the query.",
+    "not checked": "Not everything that the restart touches was checked: whether it is safe is not known.",
+}
+#: what each status of a variable says
+STATUSES: Final[dict[CheckStatus, str]] = {
+    "unchanged": "Nothing changes.",
+    "added": "The variable is new and begins empty.",
+    "removed": "The variable is no longer declared.",
+    "evolves": "Spark takes the new schema; rows written before are read with it.",
+    "accepted but loses data": "Spark takes it without an error, and values are lost or read as something else.",
+    "accepted but fails later": "Spark takes it at the start, and fails or reads garbage once old rows are touched.",
+    "refused": "Spark refuses to start.",
+    "not checked": "Not checked: only state of transformWithState is.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that the check used: its value, and whether the plan, the checkpoint or Spark's default says it."""
+
+    name: str
+    value: str
+    said_by: Literal["plan", "checkpoint", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class VariableCheck:
+    """What happens to one state variable; `stored` and `planned` are its value schemas as DDL, None where there is none.
+
+    `changes` are worst first. `budget` counts value schemas, None where they don't evolve. `place` is where the plan
+    declares it.
+    """
+
+    name: str
+    kind: str
+    status: CheckStatus
+    changes: tuple[StateChange, ...]
+    error: str = ""
+    has_ttl: bool = False
+    budget: Budget | None = None
+    stored: str | None = None
+    planned: str | None = None
+    user_key: str | None = None
+    place: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The status in a sentence."""
+        return STATUSES[self.status]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The variable's check as JSON values."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "ttl": self.has_ttl,
+            "status": self.status,
+            "sentence": self.sentence,
+            "error": self.error,
+            "stored": self.stored,
+            "planned": self.planned,
+            "user_key": self.user_key,
+            "place": self.place,
+            "budget": self.budget.to_dict() if self.budget else None,
+            "changes": [item.to_dict() for item in self.changes],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCheck:
+    """The operator whose state was checked."""
+
+    number: int
+    name: str
+    description: str
+    encoding: str
+    why_fixed: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The operator as JSON values."""
+        return {
+            "number": self.number,
+            "name": self.name,
+            "description": self.description,
+            "encoding": self.encoding,
+            "why_fixed": self.why_fixed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StateCheck:
+    """The report of a check; variables worst first, then by name.
+
+    `error` is the class that Spark stops with at the start, empty where it starts. `files` counts schema files, None
+    where the format keeps one alone. `notes` say what else is good to know. `not_checked` are, in words, the operators
+    of the query that the check doesn't cover, and files of which it isn't known what Spark does with them.
+    """
+
+    path: str
+    query_id: str
+    last_batch: int | None
+    language: str
+    verdict: Verdict
+    operator: OperatorCheck
+    variables: tuple[VariableCheck, ...]
+    changes: tuple[StateChange, ...] = ()
+    files: Budget | None = None
+    error: str = ""
+    error_message: str = ""
+    settings: tuple[Setting, ...] = ()
+    notes: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+        if self.verdict == "not checked" and self.not_checked:
+            return f"{VERDICTS[self.verdict]} Not checked: {', '.join(self.not_checked)}."
+        return VERDICTS[self.verdict]
+
+    @property
+    def starts(self) -> bool | None:
+        """Whether the query starts; None where that was not checked."""
+        return False if self.error else None if self.verdict == "not checked" else True
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the restart may go ahead: it starts, and loses nothing that the check knows of."""
+        return self.verdict == "fine"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return {
+            "checkpoint": self.path,
+            "query_id": self.query_id,
+            "last_batch": self.last_batch,
+            "language": self.language,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "starts": self.starts,
+            "error": self.error,
+            "error_message": self.error_message,
+            "operator": self.operator.to_dict(),
+            "files": self.files.to_dict() if self.files else None,
+            "changes": [item.to_dict() for item in self.changes],
+            "variables": [item.to_dict() for item in self.variables],
+            "settings": [{"name": e.name, "value": e.value, "said_by": e.said_by} for e in self.settings],
+            "notes": list(self.notes),
+            "not_checked": list(self.not_checked),
+        }

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from registry.checkpoints.plans.python_values import Bound, Imported, Unresolved
+from registry.checkpoints.plans.python_expressions import Bound, Imported, Unresolved
 
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _OWN_SCOPE: Final = (*FUNCTIONS, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from registry.checkpoints.plans.python_expressions import Unresolved
 from registry.checkpoints.plans.python_names import FUNCTIONS, assigned
-from registry.checkpoints.plans.python_values import Unresolved
 
 _STOPS: Final = (ast.Return, ast.Raise, ast.Assert)
 _SIMPLE: Final = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return, ast.Pass)

@@ -22,6 +22,7 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
+from registry.checkpoints.plans.python_expressions import Bound, Evaluator, Scope, Unresolved, arguments, origin
 from registry.checkpoints.plans.python_names import (
     FUNCTIONS,
     assigned,
@@ -32,7 +33,6 @@ from registry.checkpoints.plans.python_names import (
     unreadable,
 )
 from registry.checkpoints.plans.python_reach import Method, Reach
-from registry.checkpoints.plans.python_values import Bound, Evaluator, Scope, Unresolved, arguments, origin
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import parse_struct
 
@@ -230,15 +230,15 @@ def _with_operator(plan: StatePlan, call: ast.Call, module: ast.Module, bound: C
     )
 
 
-def _mode(given: ast.expr | None, known: Sequence[str], module: ast.Module) -> str | None:
+def _mode(argument: ast.expr | None, modes: Sequence[str], module: ast.Module) -> str | None:
     """The mode that an argument names, in any case of letters as Spark takes it; None where it can't be known."""
-    if given is None:
+    if argument is None:
         return None
     try:
-        value = Evaluator().value(given, Scope(assigned(module.body)))
+        value = Evaluator().value(argument, Scope(assigned(module.body)))
     except Unresolved:
         return None
-    return next((each for each in known if isinstance(value, str) and value.lower() == each.lower()), None)
+    return next((mode for mode in modes if isinstance(value, str) and value.lower() == mode.lower()), None)
 
 
 def _parsed(source: str) -> ast.Module:
@@ -281,7 +281,7 @@ def _plan(calls: list[_Declared], evaluator: Evaluator, problems: list[Unresolve
 def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
     kind, parameters = _GETTERS[call.verb]
     name, *schemas, ttl = arguments(call.node, *parameters)
-    read = [_schema(evaluator, call, each) for each in schemas]
+    read = [_schema(evaluator, call, schema) for schema in schemas]
     duration = evaluator.value(ttl, call.scope) if ttl is not None else None
     if duration is not None and type(duration) is not int:
         raise Unresolved(ttl or call.node, "the time to live is no number of milliseconds")
@@ -297,32 +297,32 @@ def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
     )
 
 
-def _name(evaluator: Evaluator, call: _Declared, given: ast.expr | None) -> str:
-    if given is None:
+def _name(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) -> str:
+    if argument is None:
         raise Unresolved(call.node, f"{call.verb} is called without a name")
-    name: Any = evaluator.value(given, call.scope)
+    name: Any = evaluator.value(argument, call.scope)
     if not isinstance(name, str) or not name or len(name) > MAX_NAME:
-        raise Unresolved(given, "the variable's name is no text")
+        raise Unresolved(argument, "the variable's name is no text")
     return name
 
 
-def _schema(evaluator: Evaluator, call: _Declared, given: ast.expr | None) -> Mapping[str, Any]:
-    if given is None:
+def _schema(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) -> Mapping[str, Any]:
+    if argument is None:
         raise Unresolved(call.node, f"{call.verb} is called without a schema")
-    made = evaluator.schema(given, call.scope)
+    made = evaluator.schema(argument, call.scope)
     try:
         parse_struct(made)
     except InvalidSchema as error:
-        raise Unresolved(given, error.message) from None
+        raise Unresolved(argument, error.message) from None
     return made
 
 
 def _refusal(problems: list[Unresolved]) -> InvalidSchema:
     """All that couldn't be read, in one error; its place is the first one's."""
     first, *more = problems[:SHOWN_PROBLEMS]
-    said = "; ".join([first.why, *(f"line {e.node.lineno}, column {e.node.col_offset + 1}: {e.why}" for e in more)])
+    reasons = "; ".join([first.why, *(f"line {e.node.lineno}, column {e.node.col_offset + 1}: {e.why}" for e in more)])
     return InvalidSchema(
-        f"{said}; write the plan as a JSON document instead",
+        f"{reasons}; write the plan as a JSON document instead",
         line=first.node.lineno,
         column=first.node.col_offset + 1,
     )

@@ -1,11 +1,24 @@
-"""What a restart does beyond the schemas of keys and values, one row each, as real restarts of Spark 4.2 showed it."""
+"""The rules of a restart beyond the schemas of keys and values, and what they say of operators and variables.
+
+Each rule is a row of the table, as real restarts of Spark 4.2 showed it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from registry.checkpoints.logs import CHECKPOINT_FORMAT
+from registry.checkpoints.model import OPERATORS, UNUSED_DEFAULT, Checkpoint, Operator
+from registry.checkpoints.plans.model import APIS, SCALA_OPERATOR, Language, PlannedState, Setting, StatePlan
+from registry.checkpoints.plans.stored_state import StoredState, ttl_of
+from registry.errors import InvalidInput
+from registry.formats.name_similarity import name_likeness
+from registry.formats.policies.spark_state import StateChange, parse_struct
 from registry.formats.policies.spark_state.rules import StateRule
+from registry.formats.policies.spark_state.schema_changes import LIKELY, change
 
 TIME_MODE_ERROR: Final = "STATE_STORE_INVALID_CONFIG_AFTER_RESTART"
 KIND_ERROR: Final = "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE"
@@ -212,3 +225,143 @@ _ROWS: Final = (
     ),
 )
 RESTART_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in _ROWS}
+
+
+SPARK_TIME_MODES: Final = {"None": "NoTime"}  # how Spark writes what applications call otherwise
+_USER_MODES: Final = {spark: name for name, spark in SPARK_TIME_MODES.items()}
+
+
+def language_of(operator: Operator) -> Language:
+    """The language of the application that wrote the operator's state."""
+    return "scala" if operator.name == SCALA_OPERATOR else "python"
+
+
+def operator_changes(
+    checkpoint: Checkpoint, state: StoredState, plan: StatePlan, settings: Sequence[Setting]
+) -> Iterable[StateChange]:
+    """What changes beside the variables. Raises InvalidInput for a format of checkpoints that is no number."""
+    yield from damage_changes(checkpoint)
+    for name in state.operator.missing_files:
+        yield change(RESTART_RULES["SCHEMA_FILE_MISSING"], "", detail=name)
+    yield from _api(state.operator, plan)
+    yield from _operators(checkpoint, plan)
+    time_mode = SPARK_TIME_MODES.get(plan.time_mode or "", plan.time_mode)
+    yield from _mode("TIME_MODE_CHANGED", time_mode_of(state), time_mode)
+    yield from _mode("OUTPUT_MODE_CHANGED", output_mode_of(state), plan.output_mode)
+    yield from _format(checkpoint, settings)
+
+
+def damage_changes(checkpoint: Checkpoint) -> Iterable[StateChange]:
+    """The files that Spark doesn't start with, each with its own cure."""
+    for stop in checkpoint.stops:
+        if stop.error:
+            damage = change(RESTART_RULES["CHECKPOINT_DAMAGED"], "", detail=stop.problem, error=stop.error)
+            yield replace(damage, remedy=stop.remedy)
+
+
+def unsaid(plan: StatePlan, state: StoredState, checkpoint: Checkpoint) -> Iterable[str]:
+    """What the plan leaves open and Spark compares, each with its present value."""
+    if plan.api is None and plan.language != "scala":
+        yield f"API ({OPERATORS.get(state.operator.name, state.operator.name)})"
+    if plan.time_mode is None:
+        yield f"time mode ({_USER_MODES.get(time_mode_of(state) or '', time_mode_of(state))})"
+    if plan.output_mode is None:
+        yield f"output mode ({output_mode_of(state)})"
+    if plan.operators is None:
+        yield f"stateful operators ({_listed(operators_of(checkpoint))})"
+
+
+def time_mode_of(state: StoredState) -> str | None:
+    """The time mode by the metadata of the last committed batch."""
+    return state.info.time_mode if state.info else state.operator.time_mode
+
+
+def output_mode_of(state: StoredState) -> str | None:
+    """The output mode by the metadata of the last committed batch."""
+    return state.info.output_mode if state.info else state.operator.output_mode
+
+
+def operators_of(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """All stateful operators in the order of their numbers, as a plan calls them."""
+    return tuple(
+        operator.description for operator in sorted(checkpoint.operators, key=lambda operator: operator.number)
+    )
+
+
+def _mode(rule: str, before: str | None, after: str | None) -> Iterable[StateChange]:
+    if before is not None and after is not None and before != after:
+        yield change(RESTART_RULES[rule], "", before, after)
+
+
+def _api(operator: Operator, plan: StatePlan) -> Iterable[StateChange]:
+    planned = APIS.get(plan.api or "") if plan.language == "python" else SCALA_OPERATOR
+    if planned is None and language_of(operator) == "scala":
+        planned = APIS["transformWithState"]  # Python's of either name is not Scala's
+    if planned is not None and planned != operator.name:
+        yield change(RESTART_RULES["API_CHANGED"], "", _api_name(operator.name), _api_name(planned))
+
+
+def _api_name(operator: str) -> str:
+    return f"{OPERATORS.get(operator, operator)}{' (Scala)' if operator == SCALA_OPERATOR else ''}"
+
+
+def _operators(checkpoint: Checkpoint, plan: StatePlan) -> Iterable[StateChange]:
+    stored = operators_of(checkpoint)
+    if plan.operators is not None and plan.operators != stored:
+        yield change(RESTART_RULES["OPERATORS_CHANGED"], "", _listed(stored), _listed(plan.operators))
+
+
+def _listed(operators: Sequence[str]) -> str:
+    return ", ".join(operators) or "none"
+
+
+def _format(checkpoint: Checkpoint, settings: Sequence[Setting]) -> Iterable[StateChange]:
+    planned = next((setting.value for setting in settings if setting.name == CHECKPOINT_FORMAT), None)
+    if planned is None or checkpoint.format_version is None:
+        return
+    if not (planned.isascii() and planned.isdigit() and int(planned[:9]) > 0 and len(planned) <= 9):
+        raise InvalidInput(
+            f"{CHECKPOINT_FORMAT} is set to {planned[:40]!r}; a whole number above 0 is expected.",
+            setting=CHECKPOINT_FORMAT,
+        )
+    stored = checkpoint.format_version
+    if int(planned) != stored:
+        rule = "CHECKPOINT_FORMAT_RAISED" if int(planned) > stored else "CHECKPOINT_FORMAT_LOWERED"
+        yield change(RESTART_RULES[rule], "", str(stored), planned)
+
+
+_PROCESSING_TIME: Final = "ProcessingTime"
+MAX_NAMED: Final = 5
+
+
+def declared_changes(planned: PlannedState, plan: StatePlan, state: StoredState) -> Iterable[StateChange]:
+    """What Spark says of a declaration before it compares schemas: the name, and the time to live."""
+    if planned.name == UNUSED_DEFAULT:
+        yield change(RESTART_RULES["VARIABLE_NAME_REFUSED"], "", detail="it is reserved for Spark")
+    elif planned.name != planned.name.strip():
+        yield change(RESTART_RULES["VARIABLE_NAME_REFUSED"], "", detail="it begins or ends with a space")
+    time_mode = plan.time_mode or time_mode_of(state)
+    if ttl_of(planned, state) and time_mode is not None and time_mode != _PROCESSING_TIME:
+        yield change(RESTART_RULES["TTL_NEEDS_PROCESSING_TIME"], "", None, plan.time_mode or time_mode)
+
+
+def removed_changes(name: str, plan: StatePlan, state: StoredState) -> Iterable[StateChange]:
+    """What happens to a variable that the plan doesn't declare: its rows stay or go, and another may take its place."""
+    is_deleted = name in plan.removed
+    yield change(RESTART_RULES["ROWS_DELETED" if is_deleted else "ROWS_STAY"], "")
+    begun = [variable for variable in plan.variables if variable.name not in state.committed]
+    if is_deleted:  # said on purpose: a loss only where it looks like a rename
+        begun = [variable for variable in begun if _looks_like(name, variable, state)]
+    if begun:
+        more = f" and {len(begun) - MAX_NAMED} more" if len(begun) > MAX_NAMED else ""
+        names = ", ".join(variable.name for variable in begun[:MAX_NAMED]) + more
+        detail = "deleted" if is_deleted else "left out"
+        yield change(RESTART_RULES["VARIABLE_REPLACED"], "", name, names, detail=detail)
+
+
+def _looks_like(name: str, planned: PlannedState, state: StoredState) -> bool:
+    stored_variable = state.variables.get(name)
+    if stored_variable is None or stored_variable.kind != planned.kind:
+        return False
+    is_same = parse_struct(json.loads(stored_variable.newest.value_schema)) == parse_struct(planned.value)
+    return is_same or name_likeness(name, planned.name) >= LIKELY

@@ -1,4 +1,7 @@
-"""PostgreSQL's catalog, read through one read-only connection with a time limit on every statement."""
+"""PostgreSQL's catalog, read through one read-only connection with a time limit on every statement.
+
+The columns of each query are named as the fields of `registry.drift.debezium.tables`.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,109 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import dict_row
 
-from registry.access.credentials import find_secret, refuse_other_host
 from registry.access.egress import Connection, current_policy, parse_connection
-from registry.drift.debezium import catalog_queries as queries
+from registry.access.http_client import find_secret, refuse_other_host
 from registry.drift.debezium.filters import TableFilter
 from registry.drift.debezium.tables import Catalog, Column, Index, Publication, Slot, Table
 from registry.errors import InvalidSource, RemoteUnavailable
+
+SERVER: Final = """
+SELECT current_setting('server_version_num')::int AS version, current_setting('wal_level') AS wal_level,
+       current_database() AS database
+"""
+
+TABLES: Final = b"""
+SELECT c.oid::bigint AS oid, n.nspname AS schema, c.relname AS name, c.relkind = 'p' AS partitioned,
+       CASE c.relreplident WHEN 'd' THEN 'default' WHEN 'n' THEN 'nothing' WHEN 'f' THEN 'full' ELSE 'index' END
+         AS identity,
+       (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attisdropped)::int
+         AS dropped_columns
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_toast%%'
+ORDER BY n.nspname, c.relname
+LIMIT %(most)s
+"""
+
+# The modifier of a domain stands in pg_type; its base type is followed down to the last one.
+COLUMNS: Final = b"""
+WITH RECURSIVE bases AS (
+    SELECT t.oid AS type, t.oid AS base, -1 AS modifier FROM pg_type t
+    WHERE t.oid IN (SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0)
+  UNION ALL
+    SELECT b.type, t.typbasetype, t.typtypmod FROM bases b JOIN pg_type t ON t.oid = b.base WHERE t.typtype = 'd'
+), base AS (
+    SELECT b.type, b.base, b.modifier FROM bases b JOIN pg_type t ON t.oid = b.base WHERE t.typtype <> 'd'
+)
+SELECT a.attrelid::bigint AS table_oid, a.attname AS name, t.typname AS type,
+       format_type(a.atttypid, a.atttypmod) AS declared,
+       NOT a.attnotnull AS nullable, pg_get_expr(d.adbin, d.adrelid) AS default,
+       a.attgenerated <> '' AS generated, a.attidentity <> '' AS identity,
+       CASE WHEN m.typmod < 0 THEN NULL
+            WHEN e.typname IN ('varchar', 'bpchar') THEN m.typmod - 4
+            WHEN e.typname IN ('bit', 'varbit') THEN m.typmod END AS length,
+       CASE WHEN m.typmod < 0 THEN NULL
+            WHEN e.typname = 'numeric' THEN ((m.typmod - 4) & 2047) - ((m.typmod - 4) & 1024) * 2
+            WHEN e.typname IN ('time', 'timetz', 'timestamp', 'timestamptz') THEN m.typmod END AS scale,
+       CASE WHEN m.typmod >= 0 AND e.typname = 'numeric' THEN (m.typmod - 4) >> 16 END AS precision,
+       a.attndims::int AS dimensions,
+       CASE e.typtype WHEN 'b' THEN 'base' WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'r' THEN 'range'
+            WHEN 'm' THEN 'range' ELSE 'other' END AS kind,
+       ARRAY(SELECT l.enumlabel FROM pg_enum l WHERE l.enumtypid = e.oid ORDER BY l.enumsortorder)::text[] AS labels,
+       a.attnum::int AS number
+FROM pg_attribute a
+JOIN base b ON b.type = a.atttypid
+JOIN pg_type t ON t.oid = b.base
+JOIN pg_type e ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
+CROSS JOIN LATERAL (SELECT CASE WHEN a.atttypmod >= 0 THEN a.atttypmod ELSE b.modifier END AS typmod) m
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum
+LIMIT %(most)s
+"""
+
+INDEXES: Final = b"""
+SELECT i.indrelid::bigint AS table_oid, c.relname AS name, i.indisprimary AS primary,
+       i.indisreplident AS replica_identity, i.indpred IS NOT NULL AS partial,
+       CASE WHEN i.indexprs IS NULL THEN ARRAY(
+           SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(number, place)
+           JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+           WHERE k.place <= i.indnkeyatts ORDER BY k.place)::text[] ELSE ARRAY[]::text[] END AS columns
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = ANY(%(oids)s::oid[]) AND i.indisunique AND i.indisvalid
+ORDER BY i.indrelid, c.relname
+LIMIT %(most)s
+"""
+
+PUBLICATIONS: Final = b"""
+SELECT pubname AS name, puballtables AS all_tables, pubinsert AS inserts, pubupdate AS updates, pubdelete AS deletes,
+       pubtruncate AS truncates
+FROM pg_publication ORDER BY pubname LIMIT 1000
+"""
+
+PUBLISHED: Final = """
+SELECT schemaname AS schema, tablename AS name, pubname AS publication, attnames::text[] AS columns,
+       coalesce(rowfilter, '') AS row_filter
+FROM pg_publication_tables ORDER BY 1, 2, 3 LIMIT 100000
+"""
+PUBLISHED_BEFORE_15: Final = """
+SELECT schemaname AS schema, tablename AS name, pubname AS publication, NULL::text[] AS columns, '' AS row_filter
+FROM pg_publication_tables ORDER BY 1, 2, 3 LIMIT 100000
+"""
+
+_LAG: Final = """
+       pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END,
+                       confirmed_flush_lsn)::bigint AS lag_bytes"""
+SLOTS: Final = f"""
+SELECT slot_name AS name, coalesce(plugin, '') AS plugin, active, coalesce(wal_status, '') AS wal_status,
+       safe_wal_size::bigint AS safe_bytes,{_LAG}
+FROM pg_replication_slots WHERE slot_name = %(slot)s AND database = current_database()
+"""  # noqa: S608 - constants alone
+SLOTS_BEFORE_13: Final = f"""
+SELECT slot_name AS name, coalesce(plugin, '') AS plugin, active, '' AS wal_status, NULL::bigint AS safe_bytes,{_LAG}
+FROM pg_replication_slots WHERE slot_name = %(slot)s AND database = current_database()
+"""  # noqa: S608 - constants alone
+
 
 STATEMENT_MS: Final = 10_000
 CONNECT_SECONDS: Final = 8
@@ -45,23 +145,23 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
     that can't be used, RemoteUnavailable where it doesn't answer or doesn't let us in.
     """
     with _connected(database) as connection:
-        server = _one(connection, queries.SERVER)
-        listed = connection.execute(queries.TABLES, {"most": MAX_TABLES + 1}).fetchall()
-        wanted = [row for row in listed[:MAX_TABLES] if tables.takes(row["schema"], row["name"]) is not False]
+        server = _one(connection, SERVER)
+        listed = connection.execute(TABLES, {"most": MAX_TABLES + 1}).fetchall()
+        captured = [row for row in listed[:MAX_TABLES] if tables.takes(row["schema"], row["name"]) is not False]
         cut = f"the first {MAX_TABLES} tables were looked at" if len(listed) > MAX_TABLES else ""
-        oids = {"oids": [row["oid"] for row in wanted], "most": MAX_COLUMNS + 1}
-        columns = connection.execute(queries.COLUMNS, oids).fetchall()
+        oids = {"oids": [row["oid"] for row in captured], "most": MAX_COLUMNS + 1}
+        columns = connection.execute(COLUMNS, oids).fetchall()
         if len(columns) > MAX_COLUMNS:
             raise InvalidSource(f"The captured tables have more than {MAX_COLUMNS} columns; narrow table.include.list.")
-        indexes = connection.execute(queries.INDEXES, oids).fetchall()
+        indexes = connection.execute(INDEXES, oids).fetchall()
         published = _published(connection, int(server["version"]))
-        publications = {row["name"]: Publication(**row) for row in connection.execute(queries.PUBLICATIONS)}
+        publications = {row["name"]: Publication(**row) for row in connection.execute(PUBLICATIONS)}
         slots = {row["name"]: Slot(**row) for row in connection.execute(_slots_query(server), {"slot": slot})}
     return Catalog(
         database=str(server["database"]),
         server_version=int(server["version"]),
         wal_level=str(server["wal_level"]),
-        tables=tuple(_tables(wanted, columns, indexes, published)),
+        tables=tuple(_tables(captured, columns, indexes, published)),
         publications=publications,
         slots=slots,
         cut=cut,
@@ -71,12 +171,12 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
 @contextmanager
 def _connected(database: DatabaseConnection) -> Iterator[psycopg.Connection[dict[str, Any]]]:
     """A read-only connection to a judged address of the host."""
-    place = _place(database)
-    addresses = current_policy().addresses(place)
+    address = _place(database)
+    addresses = current_policy().addresses(address)
     password = ""
     if database.secret:
         secret = find_secret(database.secret)
-        refuse_other_host(secret, place)
+        refuse_other_host(secret, address)
         password = secret.value
     where = f"{database.host}:{database.port}/{database.database}"
     try:
@@ -116,7 +216,7 @@ def _authorities() -> str:
 
 
 def _place(database: DatabaseConnection) -> Connection:
-    """The address in the form that the egress policy judges; https stands for TLS, as for a secret's binding."""
+    """The address in the form that the egress policy judges; https means TLS, as in a secret's binding."""
     if not 1 <= database.port <= 65535:
         raise InvalidSource(f"The port {database.port} is not between 1 and 65535.")
     host = f"[{database.host}]" if ":" in database.host else database.host
@@ -144,19 +244,19 @@ def _one(connection: psycopg.Connection[dict[str, Any]], query: str) -> dict[str
 
 def _slots_query(server: Mapping[str, Any]) -> bytes:
     """`wal_status` and `safe_wal_size` are there since version 13."""
-    query = queries.SLOTS if int(server["version"]) >= 130_000 else queries.SLOTS_BEFORE_13
+    query = SLOTS if int(server["version"]) >= 130_000 else SLOTS_BEFORE_13
     return query.encode()
 
 
 def _published(
     connection: psycopg.Connection[dict[str, Any]], version: int
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Publications by table; column lists and row filters are there since version 15."""
-    query = queries.PUBLISHED if version >= 150_000 else queries.PUBLISHED_BEFORE_15
-    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    """Publications by table; column lists and row filters exist since version 15."""
+    query = PUBLISHED if version >= 150_000 else PUBLISHED_BEFORE_15
+    by_table: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in connection.execute(query.encode()):
-        found[row["schema"], row["name"]].append(row)
-    return found
+        by_table[row["schema"], row["name"]].append(row)
+    return by_table
 
 
 def _tables(

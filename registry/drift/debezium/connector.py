@@ -1,6 +1,7 @@
 """A connector's configuration as typed input, from what Kafka Connect's REST API says of it.
 
-Only what is read here is kept: a configuration holds passwords too.
+Only what is read here is kept: a configuration holds passwords too. Single message transforms are understood, or
+reported as "not understood: …".
 """
 
 from __future__ import annotations
@@ -10,10 +11,121 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from registry.drift.debezium.filters import ColumnFilter, KeyColumns, TableFilter
-from registry.drift.debezium.names import Mode
-from registry.drift.debezium.transforms import Transform, read_transforms
+from registry.drift.debezium.filters import (
+    ColumnFilter,
+    KeyColumns,
+    Pattern,
+    PatternNotUnderstood,
+    TableFilter,
+    compile_pattern,
+)
+from registry.drift.debezium.tables import Mode
 from registry.errors import InvalidSource
+
+MAX_TRANSFORMS: Final = 50
+Effect = Literal["unwrap", "route", "logical_table", "none", "unknown"]
+
+#: a transform's class → what it does to topics, keys and values
+EFFECTS: Final[dict[str, Effect]] = {
+    "io.debezium.transforms.ExtractNewRecordState": "unwrap",
+    "io.debezium.transforms.UnwrapFromEnvelope": "unwrap",
+    "io.debezium.transforms.ByLogicalTableRouter": "logical_table",
+    "org.apache.kafka.connect.transforms.RegexRouter": "route",
+    "org.apache.kafka.connect.transforms.InsertHeader": "none",
+    "org.apache.kafka.connect.transforms.DropHeaders": "none",
+}
+_ROUTE_PROPERTIES: Final = {"route": ("regex", "replacement"), "logical_table": ("topic.regex", "topic.replacement")}
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One transform. `added_key_field` is what a logical table's key gets, `added_fields` what unwrapped rows get."""
+
+    alias: str
+    kind: str
+    effect: Effect
+    regex: Pattern | None = None
+    replacement: str = ""
+    added_key_field: str = ""
+    added_fields: tuple[str, ...] = ()
+    keeps_tombstones: bool = True
+
+    @property
+    def understood(self) -> bool:
+        """Whether what it does is known."""
+        return self.effect != "unknown"
+
+    @property
+    def unwraps(self) -> bool:
+        """Whether it takes the row out of the envelope."""
+        return self.effect == "unwrap"
+
+    @property
+    def merges(self) -> bool:
+        """Whether it is there to put several tables onto one topic."""
+        return self.effect in ("route", "logical_table")
+
+    def route(self, topic: str) -> str | None:
+        """The topic that it routes to, the same where it doesn't; None where its pattern can't be matched."""
+        if self.regex is None:
+            return topic
+        try:
+            if not self.regex.matches(topic):
+                return topic
+            return self.regex.replace_first(topic, self.replacement) or topic
+        except PatternNotUnderstood:
+            return None
+
+
+def read_transforms(config: Mapping[str, str]) -> tuple[tuple[Transform, ...], list[str]]:
+    """The transforms in their order, and what of them isn't understood, in words."""
+    aliases = [alias.strip() for alias in config.get("transforms", "").split(",") if alias.strip()]
+    doubts: list[str] = []
+    if len(aliases) > MAX_TRANSFORMS:
+        doubts.append(f"transforms: more than {MAX_TRANSFORMS}")
+    return tuple(_read(alias, config, doubts) for alias in aliases[:MAX_TRANSFORMS]), doubts
+
+
+def _read(alias: str, config: Mapping[str, str], doubts: list[str]) -> Transform:
+    own = {name.removeprefix(f"transforms.{alias}."): value for name, value in config.items()
+           if name.startswith(f"transforms.{alias}.")}  # fmt: skip
+    kind = own.get("type", "").partition("$")[0].strip()
+    effect = EFFECTS.get(kind, "unknown")
+    if effect == "unknown":
+        doubts.append(f"transforms.{alias[:60]} ({kind[:120] or 'without a type'})")
+        return Transform(alias, kind, "unknown")
+    if own.get("predicate") and effect not in ("none", "unwrap"):
+        doubts.append(f"transforms.{alias[:60]}: it depends on the predicate {own['predicate'][:60]}")
+        return Transform(alias, kind, "unknown")
+    if effect == "unwrap":
+        return _unwrap(alias, kind, own)
+    if effect == "none":
+        return Transform(alias, kind, effect)
+    regex, replacement = (own.get(name, "") for name in _ROUTE_PROPERTIES[effect])
+    try:
+        pattern = compile_pattern(regex)
+    except PatternNotUnderstood as error:
+        doubts.append(f"transforms.{alias[:60]}: its pattern {regex[:80]} ({error})")
+        return Transform(alias, kind, "unknown")
+    unique = effect == "logical_table" and own.get("key.enforce.uniqueness", "true").lower() != "false"
+    added = own.get("key.field.name", "__dbz__physicalTableIdentifier") if unique else ""
+    return Transform(alias, kind, effect, pattern, replacement, added_key_field=added)
+
+
+def _unwrap(alias: str, kind: str, own: Mapping[str, str]) -> Transform:
+    """ExtractNewRecordState: `add.fields` (`op`, `source.ts_ms`, `name:alias`) and the mark of deleted rows."""
+    prefix = own.get("add.fields.prefix", "__")
+    added = []
+    for part in own.get("add.fields", "").split(","):
+        name, _, renamed = part.strip().partition(":")
+        if name:
+            added.append(prefix + (renamed or name.replace(".", "_")))
+    handling = own.get("delete.tombstone.handling.mode") or own.get("delete.handling.mode", "tombstone")
+    if handling.startswith("rewrite"):
+        added.append("__deleted")
+    keeps = handling in ("tombstone", "rewrite-with-tombstone") or own.get("drop.tombstones") == "false"
+    return Transform(alias, kind, "unwrap", added_fields=tuple(added), keeps_tombstones=keeps)
+
 
 CONNECTOR_CLASS: Final = "io.debezium.connector.postgresql.PostgresConnector"
 MAX_CONFIG: Final = 2_000  # properties
@@ -104,11 +216,11 @@ class ConnectorStatus:
         return tuple(task for task in self.tasks if task.state == "FAILED")
 
 
-def read_config(given: Mapping[str, object]) -> ConnectorConfig:
+def read_config(properties: Mapping[str, object]) -> ConnectorConfig:
     """The typed configuration. Raises InvalidSource for another connector's, or one without a topic prefix."""
-    if len(given) > MAX_CONFIG:
+    if len(properties) > MAX_CONFIG:
         raise InvalidSource(f"The connector's configuration has more than {MAX_CONFIG} properties.")
-    config = {name: value for name, value in given.items() if isinstance(value, str)}
+    config = {name: value for name, value in properties.items() if isinstance(value, str)}
     connector_class = config.get("connector.class", "")
     if connector_class not in (CONNECTOR_CLASS, "PostgresConnector", "Postgres", "PostgreSql"):
         raise InvalidSource(
@@ -120,7 +232,7 @@ def read_config(given: Mapping[str, object]) -> ConnectorConfig:
         raise InvalidSource("The connector's configuration has no topic.prefix.")
     tables, columns, keys = TableFilter.read(config), ColumnFilter.read(config), KeyColumns.read(config)
     transforms, doubts = read_transforms(config)
-    reader = _Choices(config)
+    reader = _ChoiceReader(config)
     return ConnectorConfig(
         name=config.get("name", ""),
         prefix=prefix,
@@ -174,7 +286,7 @@ def _strangers(config: Mapping[str, str]) -> list[str]:
     return [f"{name}={value[:80]}: {why}" for name, value, why in values if value and value not in _KNOWN_STRATEGIES]
 
 
-class _Choices:
+class _ChoiceReader:
     """Reads properties that have a few values; another value is a doubt, and the default is taken."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -211,14 +323,14 @@ _CONVERTERS: Final[tuple[tuple[str, Converter], ...]] = (
 
 
 def converter_of(config: Mapping[str, str], side: Literal["key", "value"]) -> Converter:
-    """What a side's converter writes; `worker` where the worker's own setting decides, which nobody tells us."""
+    """What a side's converter writes; `worker` where the worker's own setting decides, which we cannot read."""
     name = config.get(f"{side}.converter", "").strip()
     if not name:
         return "worker"
     lowered = name.lower()
-    found: Converter = next((kind for part, kind in _CONVERTERS if part in lowered), "other")
+    converter: Converter = next((kind for part, kind in _CONVERTERS if part in lowered), "other")
     with_schema = config.get(f"{side}.converter.schemas.enable", "true").strip().lower() != "false"
-    return "json_with_schema" if found == "json" and with_schema else found
+    return "json_with_schema" if converter == "json" and with_schema else converter
 
 
 #: what looks like a secret in a trace, which may quote a configuration or an address
@@ -228,16 +340,16 @@ _SECRET: Final = re.compile(
 _LOGIN: Final = re.compile(r"//[^\s/@]{1,200}@")
 
 
-def _trace(given: object) -> str:
+def _trace(trace: object) -> str:
     """A trace as it may be kept: cut, and without what looks like a secret."""
-    return _LOGIN.sub("//…@", _SECRET.sub(r"\1\2…", str(given or "")[:MAX_TRACE]))
+    return _LOGIN.sub("//…@", _SECRET.sub(r"\1\2…", str(trace or "")[:MAX_TRACE]))
 
 
-def read_status(given: Mapping[str, object]) -> ConnectorStatus:
+def read_status(document: Mapping[str, object]) -> ConnectorStatus:
     """The typed status; what isn't there is empty."""
-    connector = given.get("connector")
+    connector = document.get("connector")
     own = connector if isinstance(connector, Mapping) else {}
-    listed = given.get("tasks")
+    listed = document.get("tasks")
     tasks = [task for task in listed if isinstance(task, Mapping)] if isinstance(listed, list) else []
     return ConnectorStatus(
         state=str(own.get("state", ""))[:40],
@@ -245,11 +357,11 @@ def read_status(given: Mapping[str, object]) -> ConnectorStatus:
         trace=_trace(own.get("trace")),
         tasks=tuple(
             TaskStatus(
-                number=task["id"] if isinstance(task.get("id"), int) else place,
+                number=task["id"] if isinstance(task.get("id"), int) else index,
                 state=str(task.get("state", ""))[:40],
                 worker=str(task.get("worker_id", ""))[:200],
                 trace=_trace(task.get("trace")),
             )
-            for place, task in enumerate(tasks[:100])
+            for index, task in enumerate(tasks[:100])
         ),
     )

@@ -1,14 +1,18 @@
-"""All that a judgement of a connector is made of."""
+"""The facts that a connector is judged by, and findings made of them and a row of the rules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus
-from registry.drift.debezium.names import topic_name
-from registry.drift.debezium.reading import SchemaText
-from registry.drift.debezium.tables import Catalog, Table
+from registry.drift.debezium.row_schemas import SchemaText
+from registry.drift.debezium.rules import RULES
+from registry.drift.debezium.tables import Catalog, Table, topic_name
+from registry.drift.evidence import make_evidence
+from registry.drift.judge.model import JudgedFinding, fingerprint_of
+from registry.drift.rules.rule import Severity
 from registry.observations import ChangeEvents, FieldProfile, Side
 
 
@@ -22,12 +26,13 @@ class Guard:
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """What is known of one topic.
+    """The facts of one topic.
 
-    `registered` is the newest live version by side, `subjects` its subject's qualified name, `guards` what a new
-    version has to pass. `seen` is the newest schema that the events carry, by side. `null_keys` and `tombstones` count
-    messages of this scan; `nulls_are_newest` says that no key came after the last message without one. `tables` are
-    those whose changes the topic carried in any scan, or was to carry, as (database, schema, table).
+    `registered` is the newest live version by side, `subjects` its subject's qualified name, and `guards` the checks
+    that a new version must pass. `event_schemas` are the newest schemas in the events, by side. `null_keys` and
+    `tombstones` count messages of this scan. `nulls_are_newest` is true where no message with a key follows the last
+    one without. `tables` are the tables whose changes the topic carried in any scan, or is expected to carry, as
+    (database, schema, table).
     """
 
     topic: str
@@ -40,14 +45,14 @@ class TopicFacts:
     subjects: Mapping[Side, str] = field(default_factory=dict)
     registered: Mapping[Side, SchemaText] = field(default_factory=dict)
     guards: Mapping[Side, Guard] = field(default_factory=dict)
-    seen: Mapping[Side, SchemaText] = field(default_factory=dict)
+    event_schemas: Mapping[Side, SchemaText] = field(default_factory=dict)
     profiles: tuple[FieldProfile, ...] = ()
     changes: tuple[ChangeEvents, ...] = ()
     tables: tuple[tuple[str, str, str], ...] = ()
 
     def count(self, operations: str) -> int:
         """How many events have one of the operations."""
-        return sum(each.span.messages for each in self.changes if each.op in operations)
+        return sum(events.span.messages for events in self.changes if events.op in operations)
 
     @property
     def lost_its_key(self) -> bool:
@@ -57,8 +62,8 @@ class TopicFacts:
     @property
     def key_changes(self) -> int:
         """Changes of a primary key: each is a delete, a tombstone and a create, and counts once."""
-        deletes = sum(each.newkey for each in self.changes if each.op == "d")
-        creates = sum(each.oldkey for each in self.changes if each.op == "c")
+        deletes = sum(events.newkey for events in self.changes if events.op == "d")
+        creates = sum(events.oldkey for events in self.changes if events.op == "c")
         # A scan may begin or end between the messages of one change.
         return max(deletes, creates)
 
@@ -74,7 +79,7 @@ class World:
 
     @property
     def captured(self) -> list[Table]:
-        """The tables that the connector captures; those that nobody can tell aren't among them."""
+        """The tables that the connector captures, without those whose filter is not understood."""
         if self.catalog is None:
             return []
         return [table for table in self.catalog.tables if self.config.tables.takes(table.schema, table.name)]
@@ -87,3 +92,61 @@ class World:
         """The topic of a table before the transforms, of which its schemas have their names."""
 
         return topic_name(self.config.delimiter.join((self.config.prefix, schema, table)))
+
+
+MAX_NAMED = 6
+
+
+def finding(
+    rule: str,
+    names: Mapping[str, Any],
+    identity: Sequence[str],
+    *,
+    location: str,
+    evidence: Mapping[str, Any],
+    count: int = 1,
+    severity: Severity | None = None,
+    topic: str = "",
+    subject: str = "",
+) -> JudgedFinding:
+    """A finding of a rule: `names` fill its templates, `identity` is what stays the same from scan to scan.
+
+    `topic` is named where the topic's messages prove the finding: it then resolves by clean scans that read some. What
+    the connector or the catalog proves has none, and resolves without a message.
+    """
+    row = RULES[rule]
+    return JudgedFinding(
+        rule=rule,
+        severity=severity or row.severity,
+        fingerprint=fingerprint_of(rule, identity),
+        sentence=row.sentence.format_map(names).strip(),
+        remedy=row.remedy.format_map(names).strip(),
+        location=location,
+        count=max(1, count),
+        evidence=make_evidence(rule, evidence),
+        topic=topic,
+        subject=subject,
+    )
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`; of many the first few and how many more."""
+    shown = list(names[:MAX_NAMED])
+    if len(names) > MAX_NAMED:
+        shown.append(f"{len(names) - MAX_NAMED} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {word} {shown[-1]}" if shown else ""
+
+
+def counted(number: int, noun: str = "message") -> str:
+    """`1 message`, `2,000 messages`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sized(number: int) -> str:
+    """Bytes as people read them: `900 B`, `1.2 GiB`."""
+    size, unit = float(number), "B"
+    for bigger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, bigger
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -2,15 +2,159 @@
 
 A list is divided by commas (one that belongs to a pattern has a backslash before it), a pattern must match the whole
 name, letter case doesn't count. A pattern that isn't understood makes the answer None: unknown, never a guess.
+
+Patterns are Java's regular expressions and come from somebody else's configuration, so no backtracking engine may run
+them: each is compiled to a small program, of which each instruction is tried at most once at each place of the text.
+What can't be matched that way (back references, possessive and atomic groups, look-behind) and what is rare in names
+(classes with `&&`, Unicode categories) is reported as not understood.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from registry.drift.debezium.patterns import Pattern, PatternNotUnderstood, Purse, compile_pattern
+from registry.drift.debezium.java_regex_parser import PatternNotUnderstood, RegexStep, compile_steps
+
+__all__ = ["Pattern", "PatternNotUnderstood", "StepBudget", "compile_pattern"]
+
+
+MAX_TEXT: Final = 1_000
+MAX_STEPS: Final = 400_000  # of one match
+MAX_ALL_STEPS: Final = 20_000_000  # of all matches out of one purse: some ten seconds
+
+
+@dataclass
+class StepBudget:
+    """The steps that the patterns of one setting may take together, however many they are."""
+
+    left: int = MAX_ALL_STEPS
+
+
+@dataclass
+class Pattern:
+    """A compiled pattern; `text` is what it was made of."""
+
+    text: str
+    steps: tuple[RegexStep, ...]
+    names: dict[str, int]
+    groups: int
+    purse: StepBudget = field(default_factory=StepBudget)
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text matches, as Java's `matches()`. Raises PatternNotUnderstood when it costs too much."""
+        if text not in self._known:
+            self._known[text] = self._run(text, 0, whole=True) is not None
+        return self._known[text]
+
+    def replace_first(self, text: str, replacement: str) -> str:
+        """The text with the first match replaced, as Java's `replaceFirst`: `$1`, `${name}`, `\\` before any character.
+
+        Raises PatternNotUnderstood for a replacement that Java refuses, and when it costs too much.
+        """
+        for start in range(len(text) + 1):
+            match = self._run(text, start, whole=False)
+            if match is not None:
+                return text[:start] + self._filled(replacement, text, match) + text[match[1] :]
+        return text
+
+    def _filled(self, replacement: str, text: str, match: dict[int, int]) -> str:
+        out, position = [], 0
+        while position < len(replacement):
+            char = replacement[position]
+            position += 1
+            if char == "\\" and position < len(replacement):
+                out.append(replacement[position])
+                position += 1
+            elif char == "$":
+                group, position = self._group(replacement, position)
+                if 2 * group in match and 2 * group + 1 in match:
+                    out.append(text[match[2 * group] : match[2 * group + 1]])
+            else:
+                out.append(char)
+        return "".join(out)
+
+    def _group(self, replacement: str, position: int) -> tuple[int, int]:
+        """The group after a `$` and where it ends; digits count as long as such a group exists."""
+        if replacement[position : position + 1] == "{":
+            end = replacement.find("}", position)
+            name = replacement[position + 1 : end]
+            if end < 0 or name not in self.names:
+                raise PatternNotUnderstood(f"the replacement names a group {name!r} that isn't there")
+            return self.names[name], end + 1
+        if not ("0" <= replacement[position : position + 1] <= "9"):
+            raise PatternNotUnderstood("a $ in the replacement without a group's number")
+        group, position = int(replacement[position]), position + 1
+        if group > self.groups:
+            raise PatternNotUnderstood(f"the replacement names group {group}, which isn't there")
+        while (
+            "0" <= replacement[position : position + 1] <= "9"
+            and group * 10 + int(replacement[position]) <= self.groups
+        ):
+            group, position = group * 10 + int(replacement[position]), position + 1
+        return group, position
+
+    def _run(self, text: str, start: int, *, whole: bool) -> dict[int, int] | None:
+        """Where the groups of a match at `start` lie (2n: start of group n, 2n+1: its end), None without a match."""
+        if len(text) > MAX_TEXT:
+            raise PatternNotUnderstood(f"a name of more than {MAX_TEXT} characters")
+        budget = StepBudget(min(MAX_STEPS, self.purse.left))
+        before = budget.left
+        try:
+            match = _search(self.steps, text, start, whole, budget)
+        finally:
+            self.purse.left -= before - max(0, budget.left)
+        return None if match is None else {**match, 0: start}
+
+
+def compile_pattern(text: str, *, ignore_case: bool = False, purse: StepBudget | None = None) -> Pattern:
+    """The pattern of a text in Java's syntax. Raises PatternNotUnderstood, which says what isn't understood."""
+    steps, names, groups = compile_steps(text, ignore_case=ignore_case)
+    return Pattern(text, steps, names, groups, purse or StepBudget())
+
+
+def _search(
+    steps: tuple[RegexStep, ...], text: str, start: int, whole: bool, budget: StepBudget
+) -> dict[int, int] | None:
+    """The first match in the order of a backtracking engine; each pair of step and place is visited once."""
+    visited: set[tuple[int, int]] = set()
+    stack: list[tuple[int, int, dict[int, int]]] = [(0, start, {})]
+    while stack:
+        at, position, groups = stack.pop()
+        while (at, position) not in visited:
+            visited.add((at, position))
+            budget.left -= 1
+            if budget.left < 0:
+                raise PatternNotUnderstood("it costs too much to match")
+            step = steps[at]
+            if step.kind == "end":
+                if whole and position != len(text):
+                    break
+                return {**groups, 1: position}
+            if step.kind == "split":
+                stack.append((step.other, position, groups))
+                at = step.next
+                continue
+            if step.kind == "char":
+                if position >= len(text) or not step.takes(text[position]):
+                    break
+                position += 1
+            elif step.kind == "save":
+                groups = {**groups, step.other: position}
+            elif step.kind == "look":
+                inside = _search(step.inside, text, position, False, budget)
+                if (inside is not None) != step.positive:
+                    break
+            elif step.kind == "start":
+                if position != 0:
+                    break
+            elif step.kind == "finish" and position != len(text) and not (step.positive and text[position:] == "\n"):
+                break
+            at = step.next
+    return None
+
 
 MAX_PATTERNS: Final = 2_000
 #: PostgreSQL's own schemas, which are never captured
@@ -19,19 +163,19 @@ SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
 
 def split_list(text: str) -> list[str]:
     """The patterns of a list: at commas without a backslash before them, trimmed, empty ones left out."""
-    parts, current, place = [], "", 0
-    while place < len(text):
-        char = text[place]
-        if char == "\\" and place + 1 < len(text):
-            current += text[place : place + 2]
-            place += 2
+    parts, current, position = [], "", 0
+    while position < len(text):
+        char = text[position]
+        if char == "\\" and position + 1 < len(text):
+            current += text[position : position + 2]
+            position += 2
             continue
         if char == ",":
             parts.append(current)
             current = ""
         else:
             current += char
-        place += 1
+        position += 1
     parts.append(current)
     return [part.strip().replace("\\,", ",") for part in parts if part.strip()]
 
@@ -64,7 +208,7 @@ def read_list(config: Mapping[str, str], name: str, doubts: list[str]) -> NameLi
     if len(parts) > MAX_PATTERNS:
         doubts.append(f"{name}: more than {MAX_PATTERNS} patterns")
         return NameList((), unread=True)
-    patterns, unread, purse = [], False, Purse()
+    patterns, unread, purse = [], False, StepBudget()
     for part in parts:
         try:
             patterns.append(compile_pattern(part, ignore_case=True, purse=purse))
@@ -74,13 +218,13 @@ def read_list(config: Mapping[str, str], name: str, doubts: list[str]) -> NameLi
     return NameList(tuple(patterns), unread)
 
 
-def _kept(include: NameList | None, exclude: NameList | None, name: str) -> bool | None:
+def _is_included(include: NameList | None, exclude: NameList | None, name: str) -> bool | None:
     """An include list wins over an exclude list, as in the connector, which doesn't allow both."""
     if include is not None:
         return include.has(name)
     if exclude is not None:
-        found = exclude.has(name)
-        return None if found is None else not found
+        is_excluded = exclude.has(name)
+        return None if is_excluded is None else not is_excluded
     return True
 
 
@@ -107,8 +251,8 @@ class TableFilter:
         if schema in SYSTEM_SCHEMAS:
             return False
         answers = (
-            _kept(self.schema_include, self.schema_exclude, schema),
-            _kept(self.include, self.exclude, f"{schema}.{table}"),
+            _is_included(self.schema_include, self.schema_exclude, schema),
+            _is_included(self.include, self.exclude, f"{schema}.{table}"),
         )
         if False in answers:
             return False
@@ -131,8 +275,8 @@ class ColumnFilter:
         return cls(lists[0], lists[1], tuple(doubts))
 
     def takes(self, schema: str, table: str, column: str) -> bool | None:
-        """Whether the column stands in the value; None where a pattern isn't understood."""
-        return _kept(self.include, self.exclude, f"{schema}.{table}.{column}")
+        """Whether the column is in the value; None where a pattern is not understood."""
+        return _is_included(self.include, self.exclude, f"{schema}.{table}.{column}")
 
 
 @dataclass(frozen=True)
@@ -151,8 +295,8 @@ class KeyColumns:
             table, _, columns = part.strip().partition(":")
             for column in columns.split(","):
                 # The connector matches table and column as one pattern, letter case aside.
-                found = read_list({"message.key.columns": f"{table}.{column.strip()}"}, "message.key.columns", doubts)
-                lists.append(found or NameList())
+                names = read_list({"message.key.columns": f"{table}.{column.strip()}"}, "message.key.columns", doubts)
+                lists.append(names or NameList())
         return cls(tuple(lists), tuple(doubts))
 
     def of(
@@ -162,9 +306,9 @@ class KeyColumns:
         chosen: list[str] = []
         for listed in self.lists:
             for column in columns:
-                found = listed.has(f"{schema}.{table}.{column}")
-                if found is None:
+                is_key = listed.has(f"{schema}.{table}.{column}")
+                if is_key is None:
                     return None
-                if found and column not in chosen:
+                if is_key and column not in chosen:
                     chosen.append(column)
         return tuple(chosen) or primary_key

@@ -7,16 +7,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from registry.drift.debezium.expected import Expected, expected_of
-from registry.drift.debezium.facts import TopicFacts, World
-from registry.drift.debezium.finding import finding, listed
-from registry.drift.debezium.prediction import Refusal, predict_refusal
-from registry.drift.debezium.reading import SchemaText, UnreadableShape, row_of, row_of_profiles
-from registry.drift.debezium.shapes import RowShape
+from registry.drift.debezium.columns import (
+    ABSENT,
+    SIDES,
+    Change,
+    ColumnChange,
+    KeyDeparture,
+    RowShape,
+    Side,
+    TableComparison,
+    compare,
+)
+from registry.drift.debezium.compatibility_prediction import PredictedRefusal, predict_refusal
+from registry.drift.debezium.expected_columns import ExpectedShape, expected_of
+from registry.drift.debezium.facts import TopicFacts, World, finding, listed
+from registry.drift.debezium.row_schemas import SchemaText, UnreadableShape, row_of, row_of_profiles
 from registry.drift.debezium.tables import Table
-from registry.drift.debezium.threeway import ABSENT, SIDES, Change, Compared, Departure, KeyDeparture, Side, compare
 from registry.drift.judge.model import JudgedFinding
-from registry.drift.rule import Severity
+from registry.drift.rules.rule import Severity
 from registry.observations import Side as TopicSide
 
 RULE_OF: Final[Mapping[Change, str]] = {
@@ -61,21 +69,21 @@ class TableState:
 
     table: Table
     topic: str
-    expected: Expected
-    compared: Compared
+    expected: ExpectedShape
+    compared: TableComparison
     unreadable: tuple[tuple[str, TopicSide, str], ...] = ()
 
 
 def check_tables(world: World) -> Iterator[TableState]:
-    """Every captured table whose topic is known, held against its topic. Topics that tables share are left out.
+    """Compare every captured table with its topic, where that is known. Topics that several tables share are left out.
 
     Without a catalog the tables are those of the events, of which nobody tells the columns.
     """
     if world.catalog is None:
         for facts in world.topics.values():
-            names = {(each.schema, each.table) for each in facts.changes if each.table}
+            names = {(events.schema, events.table) for events in facts.changes if events.table}
             if len(names) == 1:
-                yield _checked(world, Table(*names.pop(), (), ()), facts, Expected(None, None, {}, ()))
+                yield _checked(world, Table(*names.pop(), (), ()), facts, ExpectedShape(None, None, {}, ()))
     captured = world.captured
     topics = [world.topic_of(table.schema, table.name) for table in captured]
     counts = Counter(topics)
@@ -86,7 +94,7 @@ def check_tables(world: World) -> Iterator[TableState]:
         yield _checked(world, table, facts, expected_of(table, world.config))
 
 
-def _checked(world: World, table: Table, facts: TopicFacts, expected: Expected) -> TableState:
+def _checked(world: World, table: Table, facts: TopicFacts, expected: ExpectedShape) -> TableState:
     transforms = world.config.transforms
     added = tuple(name for transform in transforms for name in transform.added_fields)
     added_key = _added_to_keys(world)
@@ -94,7 +102,7 @@ def _checked(world: World, table: Table, facts: TopicFacts, expected: Expected) 
     rows = _sides(facts, "value", expected.row, unreadable)
     keys = _sides(facts, "key", expected.key, unreadable)
     # Of JSON keys without a schema nobody tells their age: there all keys have to be null.
-    if facts.lost_its_key and ("key" in facts.seen or row_of_profiles(facts.profiles, "key") is None):
+    if facts.lost_its_key and ("key" in facts.event_schemas or row_of_profiles(facts.profiles, "key") is None):
         keys["events"] = RowShape({})
     compared = compare(
         rows,
@@ -116,25 +124,25 @@ def _sides(
         rows["table"] = table
     read: tuple[tuple[Side, SchemaText | None, str], ...] = (
         ("registered", facts.registered.get(side), "registered schema"),
-        ("events", facts.seen.get(side), "schema in the events"),
+        ("events", facts.event_schemas.get(side), "schema in the events"),
     )
-    for who, schema, words in read:
+    for who, schema, label in read:
         if schema is None:
             continue
         try:
             rows[who] = row_of(schema, side)
         except UnreadableShape as error:
-            unreadable.append((words, side, str(error)))
+            unreadable.append((label, side, str(error)))
     if "events" not in rows:
-        seen = row_of_profiles(facts.profiles, side)
-        if seen is not None and (side == "value" or _one_key(seen, facts)):
-            rows["events"] = seen
+        profiled = row_of_profiles(facts.profiles, side)
+        if profiled is not None and (side == "value" or _one_key(profiled, facts)):
+            rows["events"] = profiled
     return rows
 
 
-def _one_key(seen: RowShape, facts: TopicFacts) -> bool:
-    """Whether all keys without a schema had the same fields: of several nobody tells which is the newest."""
-    return not seen.partly and facts.null_keys <= facts.count("t")
+def _one_key(shape: RowShape, facts: TopicFacts) -> bool:
+    """Whether all keys without a schema had the same fields; of several it is unknown which is the newest."""
+    return not shape.partly and facts.null_keys <= facts.count("t")
 
 
 def judge_columns(world: World) -> Iterator[JudgedFinding]:
@@ -145,9 +153,9 @@ def judge_columns(world: World) -> Iterator[JudgedFinding]:
             yield _column(state, departure, facts)
         if state.compared.key is not None:
             yield _key(state, state.compared.key, facts)
-        for words, side, reason in state.unreadable:
+        for label, side, reason in state.unreadable:
             names = {
-                "what": words,
+                "what": label,
                 "topic": state.topic,
                 "side": side,
                 "table": state.table.full_name,
@@ -156,7 +164,7 @@ def judge_columns(world: World) -> Iterator[JudgedFinding]:
             yield finding(
                 "SHAPE_UNREADABLE",
                 names,
-                (state.topic, side, words),
+                (state.topic, side, label),
                 location=f"{state.topic} ({side})",
                 topic=state.topic,
                 subject=facts.subjects.get(side, ""),
@@ -176,17 +184,19 @@ def _pending(world: World, state: TableState) -> Iterator[tuple[TopicSide, RowSh
     A key that is lost brings no schema.
     """
     row, key = state.expected.row, state.expected.key
-    if row is not None and any("registered" in each.behind for each in state.compared.columns):
+    if row is not None and any("registered" in departure.behind for departure in state.compared.columns):
         yield "value", row, state.expected.either
     if key is not None and key.fields and state.compared.key is not None and "registered" in state.compared.key.behind:
         yield "key", key, frozenset(_added_to_keys(world))
 
 
 def _added_to_keys(world: World) -> tuple[str, ...]:
-    return tuple(each.added_key_field for each in world.config.transforms if each.added_key_field)
+    return tuple(transform.added_key_field for transform in world.config.transforms if transform.added_key_field)
 
 
-def _refused(world: World, state: TableState, facts: TopicFacts, side: TopicSide, refusal: Refusal) -> JudgedFinding:
+def _refused(
+    world: World, state: TableState, facts: TopicFacts, side: TopicSide, refusal: PredictedRefusal
+) -> JudgedFinding:
     subject = facts.subjects.get(side, "")
     return finding(
         "NEXT_ROW_REFUSED",
@@ -210,9 +220,9 @@ def _refused(world: World, state: TableState, facts: TopicFacts, side: TopicSide
     )
 
 
-def _column(state: TableState, departure: Departure, facts: TopicFacts) -> JudgedFinding:
+def _column(state: TableState, departure: ColumnChange, facts: TopicFacts) -> JudgedFinding:
     column = state.expected.columns.get(departure.column, departure.column)
-    lagging, remedy = _behind(departure.behind, state.compared.known, facts.subjects.get("value"))
+    lagging, remedy = _behind(departure.behind, state.compared.sides, facts.subjects.get("value"))
     names = {
         "column": column,
         "table": state.table.full_name,
@@ -241,14 +251,14 @@ def _column(state: TableState, departure: Departure, facts: TopicFacts) -> Judge
     )
 
 
-def _proof(state: TableState, departure: Departure) -> str:
+def _proof(state: TableState, departure: ColumnChange) -> str:
     """A table of which no column was ever dropped can only have renamed one."""
     if departure.change != "renamed" or state.table.dropped_columns:
         return ""
     return " (no column was ever dropped from the table)"
 
 
-def _severity(departure: Departure) -> Severity | None:
+def _severity(departure: ColumnChange) -> Severity | None:
     """Before the next row a harmless change is there to know; so is a column that is never null any more."""
     if departure.change == "nullability" and not departure.narrows:
         return "notice"
@@ -281,9 +291,9 @@ def _key(state: TableState, key: KeyDeparture, facts: TopicFacts) -> JudgedFindi
     )
 
 
-def _behind(behind: frozenset[Side], known: frozenset[Side], subject: str | None) -> tuple[str, str]:
+def _behind(behind: frozenset[Side], sides: frozenset[Side], subject: str | None) -> tuple[str, str]:
     """Who is behind, in words, and what to do."""
-    if behind == frozenset({"registered"}) and "events" not in known:
+    if behind == frozenset({"registered"}) and "events" not in sides:
         return "The registered schema is behind, and no events were read that tell more.", _NEXT_ROW
     lagging, remedy = _BEHIND[behind]
     return lagging, remedy.format(subject=subject or "the topic's subject")
@@ -294,16 +304,16 @@ def _says(says: Mapping[Side, str], facts: TopicFacts, side: TopicSide) -> str:
     groups: dict[str, list[str]] = {}
     for who in SIDES:
         if who in says:
-            schema = {"registered": facts.registered, "events": facts.seen}.get(who, {}).get(side)
+            schema = {"registered": facts.registered, "events": facts.event_schemas}.get(who, {}).get(side)
             label = f" ({schema.label})" if schema is not None and schema.label else ""
             groups.setdefault(says[who], []).append(_SIDE_WORDS[who] + label)
     parts = []
-    for words, who_says in groups.items():
+    for type_text, who_says in groups.items():
         many = len(who_says) > 1
-        if words == ABSENT:
+        if type_text == ABSENT:
             parts.append(f"{listed(who_says)} {'don’t' if many else 'doesn’t'} have it".replace("’", "'"))
         else:
             plural = many or who_says[0].startswith("the events")
-            parts.append(f"{listed(who_says)} {'say' if plural else 'says'} {words}")
+            parts.append(f"{listed(who_says)} {'say' if plural else 'says'} {type_text}")
     sentence = "; ".join(parts)
     return f"{sentence[:1].upper()}{sentence[1:]}."

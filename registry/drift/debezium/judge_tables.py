@@ -1,15 +1,32 @@
-"""What a table's own definition means for its events: replica identity, key, columns that don't arrive."""
+"""Findings about tables and their events.
+
+They come of replica identities, keys, columns that don't arrive, names that collide (before their rows do), operations
+and tombstones. Tombstones and changes of a primary key are normal, and so no findings; message events are no rows of a
+table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from registry.drift.debezium.expected import Expected, expected_of, key_of
-from registry.drift.debezium.facts import World
-from registry.drift.debezium.finding import finding, listed
-from registry.drift.debezium.identity import IdentityOf, identity_of
-from registry.drift.debezium.tables import Index, Table
+from registry.drift.debezium.expected_columns import ExpectedShape, expected_of, key_of
+from registry.drift.debezium.facts import TopicFacts, World, counted, finding, listed
+from registry.drift.debezium.tables import (
+    IdentityOf,
+    Index,
+    NameCollision,
+    NamedTable,
+    Table,
+    field_name,
+    identity_of,
+    is_avro_full_name,
+    is_avro_name,
+    name_collisions,
+    schema_name,
+)
 from registry.drift.judge.model import JudgedFinding
+from registry.observations import ChangeEvents
 
 
 def judge_tables(world: World) -> Iterator[JudgedFinding]:
@@ -73,10 +90,10 @@ def _identity(world: World, table: Table, topic: str) -> Iterator[JudgedFinding]
 
 
 def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
-    """The unique index that stands in for a primary key, where it doesn't tell all rows apart, and why not."""
+    """The unique index that replaces a primary key but does not identify all rows, and why not."""
     if table.primary_key or not key:
         return None
-    index = next((each for each in table.unique if each.columns == key), None)
+    index = next((unique_index for unique_index in table.unique if unique_index.columns == key), None)
     if index is None:  # message.key.columns
         return None
     if index.partial:
@@ -85,21 +102,21 @@ def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
     return (index, f"of which {listed(nullable)} may be null") if nullable else None
 
 
-def _columns(table: Table, expected: Expected, topic: str) -> Iterator[JudgedFinding]:
+def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[JudgedFinding]:
     columns = {column.name: column for column in table.columns}
-    for each in expected.left_out:
-        if each.lost:
+    for omission in expected.left_out:
+        if omission.lost:
             yield finding(
                 "COLUMN_NOT_CARRIED",
                 {
                     "table": table.full_name,
-                    "column": each.column,
-                    "type": columns[each.column].declared,
-                    "why": each.why,
+                    "column": omission.column,
+                    "type": columns[omission.column].declared,
+                    "why": omission.why,
                 },
-                (table.full_name, each.column),
-                location=f"{table.full_name}.{each.column}",
-                evidence={"table": table.full_name, "column": each.column, "why": each.why},
+                (table.full_name, omission.column),
+                location=f"{table.full_name}.{omission.column}",
+                evidence={"table": table.full_name, "column": omission.column, "why": omission.why},
             )
     carried = set(expected.columns.values())
     for column in table.columns:
@@ -116,3 +133,190 @@ def _columns(table: Table, expected: Expected, topic: str) -> Iterator[JudgedFin
                 location=f"{table.full_name}.{column.name}",
                 evidence={"table": table.full_name, "column": column.name, "dimensions": column.dimensions},
             )
+
+
+_RULES: Final = {
+    "topic": "TOPIC_SHARED",
+    "broker": "TOPICS_CLASH",
+    "full_name": "SCHEMA_NAMES_MEET",
+    "field": "FIELDS_MEET",
+    "case": "COLUMNS_DIFFER_BY_CASE",
+}
+_AVRO: Final = frozenset({"avro"})
+
+
+def named_tables(world: World) -> list[NamedTable]:
+    """The captured tables with the names that the connector gives them, without those whose topic is unknown."""
+    named = []
+    for table in world.captured:
+        topic = world.topic_of(table.schema, table.name)
+        if topic is None:
+            continue
+        left_out = {omission.column for omission in expected_of(table, world.config).left_out}
+        fields = {
+            column.name: field_name(column.name, world.config.field_names)
+            for column in table.columns
+            if column.name not in left_out
+        }
+        raw = world.raw_topic_of(table.schema, table.name)
+        full_name = schema_name(f"{raw}.Value", world.config.schema_names)
+        named.append(NamedTable(table.full_name, topic, full_name, fields))
+    return named
+
+
+def judge_names(world: World) -> Iterator[JudgedFinding]:
+    """Topics, full names and fields that several tables or columns share, and names that Avro doesn't take."""
+    tables = named_tables(world)
+    raw = {table.full_name: world.raw_topic_of(table.schema, table.name) for table in world.captured}
+    merging = any(transform.merges for transform in world.config.transforms)
+    for meeting in name_collisions(tables):
+        if meeting.kind == "topic" and merging and len({raw[name] for name in meeting.names}) == len(meeting.names):
+            continue  # a transform puts these tables onto one topic: that is meant
+        yield _meeting(world, meeting)
+    if _AVRO & {world.config.key_converter, world.config.value_converter}:
+        yield from _not_avro(world, tables)
+
+
+def _meeting(world: World, meeting: NameCollision) -> JudgedFinding:
+    config = world.config
+    mode = config.field_names if meeting.kind == "field" else config.schema_names
+    topic = meeting.becomes if meeting.kind == "topic" else ""
+    return finding(
+        _RULES[meeting.kind],
+        {
+            "names": listed([repr(name) if meeting.table else name for name in meeting.names]),
+            "topic": topic,
+            "becomes": meeting.becomes,
+            "table": meeting.table,
+            "mode": mode,
+        },
+        (config.name, meeting.becomes, meeting.table),
+        location=meeting.table or meeting.becomes,
+        count=len(meeting.names),
+        evidence={"names": list(meeting.names[:100]), "becomes": meeting.becomes, "mode": mode},
+    )
+
+
+def _not_avro(world: World, tables: list[NamedTable]) -> Iterator[JudgedFinding]:
+    for table in tables:
+        invalid = [name for name in table.fields.values() if not is_avro_name(name)]
+        if not is_avro_full_name(table.full_name):
+            invalid.insert(0, table.full_name)
+        if invalid:
+            yield finding(
+                "NAME_NOT_AVRO",
+                {"becomes": listed(invalid), "connector": world.config.name, "table": table.table},
+                (world.config.name, table.table),
+                location=table.table,
+                evidence={"names": invalid[:100], "table": table.table},
+            )
+
+
+def tables_of(topic: TopicFacts) -> list[str]:
+    """The tables whose rows the topic carries, as `schema.table`."""
+    return sorted({f"{events.schema}.{events.table}" for events in topic.changes if events.op != "m" and events.table})
+
+
+def judge_events(world: World) -> Iterator[JudgedFinding]:
+    """The findings of every topic's events."""
+    merging = any(transform.merges for transform in world.config.transforms)
+    for topic in world.topics.values():
+        tables = tables_of(topic)
+        if len(tables) > 1 and not merging:
+            yield finding(
+                "EVENTS_OF_SEVERAL_TABLES",
+                {"topic": topic.topic, "names": listed(tables)},
+                (topic.topic,),
+                location=topic.topic,
+                count=topic.messages,
+                topic=topic.topic,
+                evidence={"topic": topic.topic, "tables": tables[:100]},
+            )
+        yield from _truncated(topic)
+        yield from _unavailable(topic, tables)
+        yield from _deletes(world, topic)
+        yield from _gone(world, topic)
+
+
+def _partition_rows(changes: list[ChangeEvents]) -> list[dict[str, int]]:
+    return [
+        {
+            "partition": events.partition,
+            "messages": events.span.messages,
+            "first_offset": events.span.first_offset,
+            "last_offset": events.span.last_offset,
+            "first_time": events.span.first_time,
+            "last_time": events.span.last_time,
+        }
+        for events in changes[:100]
+    ]
+
+
+def _truncated(topic: TopicFacts) -> Iterator[JudgedFinding]:
+    truncates = [events for events in topic.changes if events.op == "t"]
+    if not truncates or topic.partitions < 2:
+        return
+    tables = sorted({f"{events.schema}.{events.table}" for events in truncates})
+    yield finding(
+        "TRUNCATE_OUT_OF_ORDER",
+        {"table": listed(tables), "topic": topic.topic, "partitions": topic.partitions},
+        (topic.topic,),
+        location=topic.topic,
+        count=topic.count("t"),
+        topic=topic.topic,
+        evidence={"topic": topic.topic, "topic_partitions": topic.partitions, "partitions": _partition_rows(truncates)},
+    )
+
+
+def _unavailable(topic: TopicFacts, tables: list[str]) -> Iterator[JudgedFinding]:
+    affected = [events for events in topic.changes if events.unavailable]
+    if affected:
+        count = sum(events.unavailable for events in affected)
+        yield finding(
+            "VALUES_UNAVAILABLE",
+            {"messages": counted(count), "topic": topic.topic, "table": listed(tables)},
+            (topic.topic,),
+            location=topic.topic,
+            count=count,
+            topic=topic.topic,
+            evidence={"topic": topic.topic, "messages": count, "events": _partition_rows(affected)},
+        )
+
+
+def _deletes(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
+    keeps_tombstones = all(transform.keeps_tombstones for transform in world.config.transforms)
+    if (
+        topic.compacted
+        and topic.count("d")
+        and not topic.tombstones
+        and not (world.config.tombstones and keeps_tombstones)
+    ):
+        yield finding(
+            "DELETES_STAY",
+            {"topic": topic.topic, "connector": world.config.name},
+            (topic.topic,),
+            location=topic.topic,
+            count=topic.count("d"),
+            topic=topic.topic,
+            evidence={"topic": topic.topic, "deletes": topic.count("d")},
+        )
+
+
+def _gone(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
+    """Tables of the topic that the catalog no longer has. A dropped table sends no event, so earlier scans say which."""
+    if world.catalog is None or world.catalog.cut:
+        return
+    there = {(table.schema, table.name) for table in world.catalog.tables}
+    database = world.catalog.database
+    for of, schema, name in topic.tables:
+        if of != database or (schema, name) in there or world.config.tables.takes(schema, name) is False:
+            continue
+        table = f"{schema}.{name}"
+        yield finding(
+            "TABLE_GONE",
+            {"topic": topic.topic, "table": table, "database": database},
+            (topic.topic, table),
+            location=topic.topic,
+            topic=topic.topic,
+            evidence={"topic": topic.topic, "table": table, "database": database},
+        )

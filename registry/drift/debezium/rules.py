@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from registry.drift.rule import Rule
+from registry.drift.rules.rule import Rule
 
 ROWS: Final[tuple[Rule, ...]] = (
     Rule(

@@ -1,10 +1,20 @@
-"""What PostgreSQL's catalog says of the tables that a connector captures, and of what it reads them through."""
+"""Tables that a connector captures, as PostgreSQL's catalog has them, their replica identities, and their names in Kafka.
+
+The replica identity decides what `before` holds, what the key has, what consumers miss and where statements fail.
+
+Names of tables and columns become topics, Avro full names and fields, and different names may become the same. There are
+two alphabets: a topic has letters, digits, `.`, `_` and `-`, an Avro name letters, digits and `_`. Topics are always
+adjusted; full names and fields by the connector's `schema.name.adjustment.mode` and `field.name.adjustment.mode`. Full
+names are made of the topic, so what the topic's alphabet lost is lost for them too. The rules are those of the
+connector 3.7; tests compare them with what its own classes made of names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal, TypeVar
 
 Identity = Literal["default", "nothing", "full", "index"]
 WalStatus = Literal["reserved", "extended", "unreserved", "lost", ""]
@@ -110,3 +120,238 @@ class Catalog:
     publications: Mapping[str, Publication] = field(default_factory=dict)
     slots: Mapping[str, Slot] = field(default_factory=dict)
     cut: str = ""
+
+
+Case = Literal["default", "default_without_key", "nothing", "full", "full_without_key", "index", "index_outside_key"]
+
+
+@dataclass(frozen=True)
+class IdentityRow:
+    """What a replica identity means. `refuses` says that PostgreSQL refuses UPDATE and DELETE of a published table."""
+
+    before: str
+    key: str
+    missing: str
+    refuses: bool = False
+    wrong_keys: bool = False
+
+
+#: PostgreSQL's documentation of ALTER TABLE … REPLICA IDENTITY, and what the connector 3.7 did with each
+IDENTITIES: Final[dict[Case, IdentityRow]] = {
+    "default": IdentityRow(
+        before="null on updates; on deletes the key's columns, all others empty (null, or a placeholder where never null)",
+        key="the primary key",
+        missing="Consumers don't see what an update changed, nor the values of a deleted row.",
+    ),
+    "default_without_key": IdentityRow(
+        before="never there",
+        key="null",
+        missing="Consumers see inserts alone. Events have no key, so compaction can't keep the last one of a row.",
+        refuses=True,
+    ),
+    "nothing": IdentityRow(
+        before="never there",
+        key="the primary key, of inserts",
+        missing="Consumers see inserts alone.",
+        refuses=True,
+    ),
+    "full": IdentityRow(
+        before="the whole row, on updates and deletes",
+        key="the primary key",
+        missing="Consumers miss nothing. Each update writes the whole old row to the log.",
+    ),
+    "full_without_key": IdentityRow(
+        before="the whole row, on updates and deletes",
+        key="null",
+        missing="Events and tombstones have no key: rows can't be told apart, and compaction can't keep the last one.",
+    ),
+    "index": IdentityRow(
+        before="on deletes the index's columns, all others empty (null, or a placeholder where never null)",
+        key="the primary key",
+        missing="Consumers don't see what an update changed outside the index, nor those values of a deleted row.",
+    ),
+    "index_outside_key": IdentityRow(
+        before="the index's columns; the key's own come as placeholders (0 or empty)",
+        key="the primary key, with wrong values on deletes",
+        missing="Deletes carry placeholders for the key, so consumers delete the wrong row or none. A change of the"
+        " indexed columns looks like a change of the key, a change of the key doesn't.",
+        wrong_keys=True,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class IdentityOf:
+    """A table's replica identity: its row of IDENTITIES and where the application's own statements fail.
+
+    `refuses` names the statements that PostgreSQL refuses: those that a publication of the table publishes.
+    """
+
+    case: Case
+    row: IdentityRow
+    refuses: tuple[str, ...]
+    sentence: str
+
+
+def case_of(table: Table, key: tuple[str, ...]) -> Case:
+    """Which row is the table's; `key` are the columns of the events' key."""
+    if table.identity == "nothing":
+        return "nothing"
+    if table.identity == "full":
+        return "full" if key else "full_without_key"
+    if table.identity == "index":
+        index = table.identity_index
+        if index is None:  # the index was dropped: PostgreSQL then treats it as NOTHING
+            return "nothing"
+        return "index" if key and set(key) <= set(index.columns) else "index_outside_key"
+    return "default" if table.primary_key else "default_without_key"
+
+
+def identity_of(table: Table, key: tuple[str, ...], *, updates: bool, deletes: bool) -> IdentityOf:
+    """What the table's replica identity means; `updates` and `deletes` say whether a publication publishes them."""
+    case = case_of(table, key)
+    row = IDENTITIES[case]
+    published = (("UPDATE", updates), ("DELETE", deletes))
+    refuses = tuple(statement for statement, yes in published if yes) if row.refuses else ()
+    fails = ""
+    if refuses:
+        fails = f" PostgreSQL refuses the application's own {' and '.join(refuses)} on it."
+    name = {"index": "USING INDEX"}.get(table.identity, table.identity.upper())
+    sentence = f"Replica identity {name}: before is {row.before}. Key: {row.key}. {row.missing}{fails}"
+    return IdentityOf(case, row, refuses, sentence)
+
+
+Mode = Literal["none", "avro", "avro_unicode"]
+T = TypeVar("T")
+
+MAX_TOPIC: Final = 249
+_NOT_IN_TOPICS: Final = re.compile(r"[^A-Za-z0-9._-]")
+_AVRO_FULL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_LETTER_OR_UNDERSCORE: Final = re.compile(r"[A-Za-z_]")
+_DIGIT: Final = re.compile(r"[0-9]")
+
+
+def topic_name(text: str) -> str:
+    """The topic that a name becomes: other characters as `_` (one each of UTF-16), cut after 249 characters."""
+    # Java's characters are those of UTF-16: one beyond the basic plane becomes two underscores.
+    name = "".join(_NOT_IN_TOPICS.sub("_" * len(_units(char)), char) for char in text)[:MAX_TOPIC]
+    return {".": "_", "..": "__"}.get(name, name)
+
+
+def schema_name(text: str, mode: Mode) -> str:
+    """The full name of a Connect schema under `schema.name.adjustment.mode`; dots divide it and stay."""
+    return _adjusted(text, mode, dots=True)
+
+
+def field_name(column: str, mode: Mode) -> str:
+    """The name of a column's field under `field.name.adjustment.mode`."""
+    return _adjusted(column, mode, dots=False)
+
+
+def is_avro_full_name(text: str) -> bool:
+    """Whether every part of a full name is an Avro name."""
+    return _AVRO_FULL_NAME.fullmatch(text) is not None
+
+
+def is_avro_name(text: str) -> bool:
+    """Whether a field's name is an Avro name."""
+    return _AVRO_NAME.fullmatch(text) is not None
+
+
+def _adjusted(text: str, mode: Mode, *, dots: bool) -> str:
+    if mode == "none" or not text:
+        return text
+    first_fits = _LETTER if mode == "avro_unicode" else _LETTER_OR_UNDERSCORE
+    out = []
+    for position, unit in enumerate(_units(text)):
+        fits = bool(first_fits.fullmatch(unit)) or (
+            position > 0 and (_DIGIT.fullmatch(unit) is not None or (dots and unit == "."))
+        )
+        if fits:
+            out.append(unit)
+        elif mode == "avro_unicode":
+            out.append(_escaped(unit))
+        else:
+            # A digit that can't begin a name stays behind the underscore, those of other scripts too, which Avro
+            # doesn't take.
+            out.append("_" + (unit if position == 0 and unit.isdecimal() else ""))
+    return "".join(out)
+
+
+def _escaped(unit: str) -> str:
+    """`_u` and the character's number in hexadecimal: as Java prints it, and `00` before two digits or one."""
+    number = f"{ord(unit):x}"
+    return f"_u{'00' if len(number) <= 2 else ''}{number}"
+
+
+def _units(text: str) -> list[str]:
+    """The characters of a text as Java counts them, surrogates apart."""
+    if all(ord(char) <= 0xFFFF for char in text):
+        return list(text)
+    data = text.encode("utf-16-be", "surrogatepass")
+    return [chr(int.from_bytes(data[position : position + 2], "big")) for position in range(0, len(data), 2)]
+
+
+# ---- names that meet ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table that is captured, with the names that the connector gives it."""
+
+    table: str
+    topic: str
+    full_name: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class NameCollision:
+    """Names that become one: `kind` says which, `becomes` what they become, `names` the tables, topics or columns.
+
+    `topic`: several tables share a topic. `broker`: topics that differ in `.` and `_` alone, of which the broker
+    refuses the second. `full_name`: tables on topics of their own whose schemas have one Avro name. `field`: columns of
+    one table (`table`) that become one field. `case`: columns of a table that differ in letter case alone.
+    """
+
+    kind: Literal["topic", "broker", "full_name", "field", "case"]
+    becomes: str
+    names: tuple[str, ...]
+    table: str = ""
+
+
+def name_collisions(tables: Sequence[NamedTable]) -> list[NameCollision]:
+    """Which names of the captured tables meet; in linear time."""
+    collisions = [
+        NameCollision("topic", topic, tuple(sorted(table.table for table in group)))
+        for topic, group in _grouped(tables, lambda table: table.topic)
+    ]
+    topics = sorted({table.topic for table in tables})
+    collisions += [
+        NameCollision("broker", becomes, tuple(group))
+        for becomes, group in _grouped(topics, lambda topic: topic.replace(".", "_"))
+    ]
+    by_topic = {table.topic: table for table in tables}
+    collisions += [
+        NameCollision("full_name", name, tuple(sorted(table.table for table in group)))
+        for name, group in _grouped(list(by_topic.values()), lambda table: table.full_name)
+    ]
+    for table in tables:
+        collisions += [
+            NameCollision("field", field, tuple(sorted(columns)), table.table)
+            for field, columns in _grouped(sorted(table.fields), lambda column, made=table.fields: made[column])  # type: ignore[misc]
+        ]
+        collisions += [
+            NameCollision("case", column, tuple(columns), table.table)
+            for column, columns in _grouped(sorted(table.fields), str.lower)
+        ]
+    return collisions
+
+
+def _grouped(things: Iterable[T], name: Callable[[T], str]) -> list[tuple[str, list[T]]]:
+    groups: dict[str, list[T]] = {}
+    for thing in things:
+        groups.setdefault(name(thing), []).append(thing)
+    return [(becomes, group) for becomes, group in sorted(groups.items()) if len(group) > 1]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from registry.drift.evidence.forms import FORMS
-from registry.drift.evidence.shapes import fields_of, mismatch
+from registry.drift.evidence.value_types import fields_of, mismatch
 
 __all__ = ["FORMS", "UNREADABLE", "fields_of_rule", "make_evidence", "mismatch", "read_evidence"]
 

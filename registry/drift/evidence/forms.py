@@ -5,401 +5,64 @@ from __future__ import annotations
 
 from typing import Final, Literal, NotRequired, TypedDict
 
-from registry.drift.evidence.rows import (
-    ExpiredRow,
-    FailureRow,
-    FieldChangeRow,
-    FieldDepartureRow,
-    MarkRow,
-    Milliseconds,
-    PartitionRow,
-    RegistrationRow,
-    SampleRow,
-    VersionRow,
+from registry.drift.evidence.scan_forms import (
+    Accounts,
+    AutoRegistration,
+    ConnectorSetting,
+    DifferingVersion,
+    EnumShare,
+    EnumValues,
+    ExpiredOffsets,
+    FieldKindNew,
+    FieldKindWrong,
+    FieldMissing,
+    FieldShare,
+    FieldUndeclared,
+    FramedTwice,
+    Hints,
+    KeySchemas,
+    Level,
+    LevelNotTransitive,
+    Messages,
+    MessageTypes,
+    MixedFramings,
+    ModeEvidence,
+    NotAdvancing,
+    NotDecoded,
+    NotJson,
+    NotRead,
+    NotReleased,
+    OldVersion,
+    OtherContext,
+    OtherSubject,
+    OwnedMessages,
+    QueryBatch,
+    RegisteredVersionEvidence,
+    RelaxedSetting,
+    RemadeTopic,
+    RenameSuspected,
+    StateBudget,
+    StateCannotEvolve,
+    StateDeparts,
+    StateEvolved,
+    StateEvolvedUnreleased,
+    StateFieldGone,
+    StateFilesDamaged,
+    StateKeyAtRisk,
+    StateSetting,
+    StateTypeNotRead,
+    StateUnreadable,
+    StateValuesChanged,
+    SubjectMissing,
+    SubjectWithoutTopic,
+    TooManyIds,
+    Undecodable,
+    UnknownId,
+    VersionStatusEvidence,
 )
-
-# ---- topics -------------------------------------------------------------------------------------------------------
-
-
-class Messages(TypedDict):
-    """Messages of a topic's side. The counts by scan and by hour are added where findings are kept."""
-
-    topic: str
-    side: Literal["key", "value"] | None
-    expected: NotRequired[str]
-    messages: int
-    of_messages_read: int
-    first_time: NotRequired[Milliseconds]
-    last_time: NotRequired[Milliseconds]
-    partitions: NotRequired[list[PartitionRow]]
-    samples: NotRequired[list[SampleRow]]
-    ids_over_time: NotRequired[dict[str, int]]
-    ids_by_hour: NotRequired[dict[str, int]]
-    ids_by_hour_spread: NotRequired[int]
-    ids_by_hour_earlier: NotRequired[int]
-
-
-class MarkedMessages(Messages):
-    """Messages that carry one mark: a schema id, a GUID or a content type."""
-
-    framing: str
-    mark: str
-    schema_id: NotRequired[int]
-
-
-class OwnedMessages(MarkedMessages):
-    """Messages with the mark of known versions."""
-
-    owners: str
-
-
-class UnknownId(MarkedMessages):
-    same_number_elsewhere: NotRequired[str]
-
-
-class OtherSubject(OwnedMessages):
-    undecodable_messages: int
-
-
-class OtherContext(OwnedMessages):
-    contexts: list[str]
-
-
-class NotReleased(OwnedMessages):
-    registered: list[RegistrationRow]
-
-
-class Standing(OwnedMessages):
-    standing: str
-    since: Milliseconds
-    until: Milliseconds | None
-    least: NotRequired[int]
-
-
-class OldVersion(Messages):
-    version: int
-    newer: int
-    newer_in_use_since: Milliseconds
-    latest_in_use: int
-    days_of_grace: int
-
-
-class Hints(Messages):
-    looks_like: dict[str, int]
-
-
-class FramedTwice(Messages):
-    guid: str
-    schema_ids: list[int]
-
-
-class MixedFramings(Messages):
-    framings: dict[str, int]
-    framings_before: NotRequired[dict[str, int]]
-
-
-class Undecodable(OwnedMessages):
-    of_messages: int
-    offsets: list[FailureRow]
-
-
-class NotRead(Messages):
-    """Messages whose reading was given up; without a mark where they name no schema."""
-
-    framing: NotRequired[str]
-    mark: NotRequired[str]
-    schema_id: NotRequired[int]
-    offsets: list[FailureRow]
-
-
-class ExpiredOffsets(TypedDict):
-    """`messages` is how many there were at most."""
-
-    topic: str
-    messages: int
-    expired: list[ExpiredRow]
-
-
-class RemadeTopic(TypedDict):
-    """The ids are the cluster's own; `unread_before` is how many offsets the last scan had left, where that is known."""
-
-    topic: str
-    topic_id_before: NotRequired[str]
-    topic_id: NotRequired[str]
-    last_read_at: Milliseconds
-    noticed_at: Milliseconds
-    unread_before: NotRequired[int]
-
-
-class NotJson(Messages):
-    parsed: int
-    offsets: list[FailureRow]
-
-
-class SubjectMissing(Messages):
-    marks: list[str]
-    owners: str
-    not_told: NotRequired[dict[str, int]]
-
-
-class SubjectWithoutTopic(TypedDict):
-    subject: str
-    topic: str
-    live_versions: int
-    was_there: bool
-
-
-class TooManyIds(Messages):
-    groups: int
-
-
-class NotDecoded(MarkedMessages):
-    reason: str
-
-
-class KeySchemas(Messages):
-    compacted: bool
-    marks: list[MarkRow]
-
-
-class MessageTypes(Messages):
-    types: dict[str, int]
-    types_before: list[str]
-
-
-# ---- fields of decoded messages -----------------------------------------------------------------------------------
-
-
-class Field(Messages):
-    """A field of messages; the counts are missing where no message has it."""
-
-    field: str
-    framing: str
-    mark: str
-    decoded: NotRequired[int]
-    present: NotRequired[int]
-    nulls: NotRequired[int]
-    kinds: NotRequired[dict[str, int]]
-
-
-class FieldUndeclared(Field):
-    """`names` is how many different names an object has that is used as a map."""
-
-    names: NotRequired[int]
-
-
-class FieldMissing(Field):
-    missing: int
-
-
-class FieldKindWrong(Field):
-    declared: list[str]
-
-
-class EnumValues(Field):
-    different_values: int
-    lengths: list[int]
-
-
-class FieldKindNew(Field):
-    kind: str
-    before: list[str]
-    days: int
-
-
-class FieldShare(Field):
-    share: float
-    share_before: list[float]
-    days: int
-    z: float
-
-
-class EnumShare(FieldShare):
-    value: str
-
-
-# ---- the registry itself ------------------------------------------------------------------------------------------
-
-
-class OfRegistry(TypedDict):
-    registry: str
-
-
-class RegisteredVersion(OfRegistry):
-    subject: str
-    version: int
-    schema_id: int
-    registered_at: Milliseconds
-    registered_by: str
-    door: str
-
-
-class DifferingVersion(RegisteredVersion):
-    other: str
-    fingerprint: str
-
-
-class Relaxed(OfRegistry):
-    scope: str
-    before: str
-    after: str
-    now: str
-    at: Milliseconds
-    by: str
-
-
-class AutoRegistration(OfRegistry):
-    by: str
-    versions: list[VersionRow]
-    first_message_after_ms: list[int]
-    kind: str
-
-
-class Level(OfRegistry):
-    scope: str
-    level: str
-
-
-class Mode(OfRegistry):
-    scope: str
-    mode: str
-
-
-class Accounts(OfRegistry):
-    accounts: list[str]
-    number: int
-
-
-class ConnectorSetting(OfRegistry):
-    connector: str
-    setting: str
-    value: str
-
-
-class LevelNotTransitive(OfRegistry):
-    subject: str
-    level: str
-    versions: list[int]
-
-
-# ---- state of streaming queries -----------------------------------------------------------------------------------
-
-
-class Operator(TypedDict):
-    """A state variable of an operator; `rows_unread_since` is added while no scan can open its rows."""
-
-    operator: int
-    variable: str
-    rows_unread_since: NotRequired[str]
-
-
-class BeforeAndAfter(Operator):
-    """`versions` are the numbers of two schemas of a variable, the others Spark's JSON of their values' structs."""
-
-    batch: int | None
-    versions: list[int]
-    old_schema: str
-    new_schema: str
-
-
-class VariableVersion(BeforeAndAfter):
-    kind: str
-    encoding: str
-
-
-class StateEvolved(VariableVersion):
-    changes: list[FieldChangeRow]
-
-
-class StateFieldGone(VariableVersion):
-    field: str
-    type: str | None
-    rows_before: NotRequired[int]
-    filled_before: NotRequired[int]
-    batch_before: NotRequired[int]
-
-
-class RenameSuspected(StateFieldGone):
-    added: str
-    rows_now: NotRequired[int]
-    null_now: NotRequired[int]
-    batch_now: NotRequired[int]
-
-
-class StateValuesChanged(BeforeAndAfter):
-    kind: str
-    path: str
-    field: str
-    before: str | None
-    after: str | None
-
-
-class StateTypeNotRead(Operator):
-    batch: int | None
-    field: str
-    type: str | None
-
-
-class StateBudget(Operator):
-    used: int
-    allowed: int
-    share: float
-
-
-class StateUnreadable(Operator):
-    reason: str
-    batch: int | None
-
-
-class StateEvolvedUnreleased(BeforeAndAfter):
-    began: str
-    changes: list[FieldChangeRow]
-    subjects: list[str]
-
-
-class StateDeparts(Operator):
-    batch: NotRequired[int | None]
-    subject: str
-    version: int
-    fields: list[FieldDepartureRow]
-
-
-class StateKeyAtRisk(Operator):
-    path: str
-    before: str
-    after: str
-    subject: str
-    version: int
-
-
-class StateCannotEvolve(Operator):
-    encoding: str
-
-
-class OfQuery(TypedDict):
-    """`path` is the checkpoint's folder."""
-
-    path: str
-    rows_unread_since: NotRequired[str]
-
-
-class StateFilesDamaged(OfQuery):
-    problem: str
-
-
-class QueryBatch(OfQuery):
-    batch: int | None
-
-
-class StateSetting(QueryBatch):
-    setting: str
-    before: str
-    after: str
-
-
-class NotAdvancing(QueryBatch):
-    why: str
-
+from registry.drift.evidence.value_types import (
+    PartitionRow,
+)
 
 # ---- change events from PostgreSQL --------------------------------------------------------------------------------
 
@@ -557,10 +220,10 @@ FORMS: Final[dict[str, type]] = {
     "ID_OF_OTHER_CONTEXT": OtherContext,
     "ID_DELETED": OwnedMessages,
     "ID_NOT_RELEASED": NotReleased,
-    "ID_QUARANTINED": Standing,
-    "ID_BELOW_LEAST": Standing,
-    "ID_RETIRED": Standing,
-    "ID_DEPRECATED": Standing,
+    "ID_QUARANTINED": VersionStatusEvidence,
+    "ID_BELOW_LEAST": VersionStatusEvidence,
+    "ID_RETIRED": VersionStatusEvidence,
+    "ID_DEPRECATED": VersionStatusEvidence,
     "OLD_VERSION_WRITTEN": OldVersion,
     "UNFRAMED_DATA": Hints,
     "FRAME_CUT": Messages,
@@ -587,13 +250,13 @@ FORMS: Final[dict[str, type]] = {
     "NULL_SHARE_ROSE": FieldShare,
     "ENUM_SHARE_SHIFTED": EnumShare,
     "FIELD_NEVER_FILLED": FieldShare,
-    "REGISTERED_WITHOUT_PROMOTION": RegisteredVersion,
-    "LEVEL_RELAXED": Relaxed,
-    "MODE_RELAXED": Relaxed,
+    "REGISTERED_WITHOUT_PROMOTION": RegisteredVersionEvidence,
+    "LEVEL_RELAXED": RelaxedSetting,
+    "MODE_RELAXED": RelaxedSetting,
     "ENVIRONMENTS_DIFFER": DifferingVersion,
     "AUTO_REGISTRATION": AutoRegistration,
     "LEVEL_NONE": Level,
-    "PRODUCTION_WRITABLE": Mode,
+    "PRODUCTION_WRITABLE": ModeEvidence,
     "CLIENTS_MAY_REGISTER": Accounts,
     "CONNECTOR_AUTO_REGISTERS": ConnectorSetting,
     "CONNECTOR_NOT_ON_LATEST": ConnectorSetting,

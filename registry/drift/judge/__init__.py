@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from registry.drift.judge.declared import Declared, DeclaredField, declared_fields, record_name
+from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields, declared_fields, record_name
 from registry.drift.judge.fields import judge_fields
+from registry.drift.judge.finding_builder import SideOfTopic
 from registry.drift.judge.model import (
     Event,
     FieldDay,
@@ -19,21 +20,24 @@ from registry.drift.judge.model import (
     JudgedFinding,
     KnownFinding,
     Mark,
+    MarkUse,
     Memory,
     Registered,
     RegisteredVersion,
     SubjectSummary,
     TopicMemory,
     TopicSide,
-    Use,
 )
-from registry.drift.judge.pairs import Pending, pending_versions, subjects_without_topic
-from registry.drift.judge.reading import SIDES, marks_seen, readings
-from registry.drift.judge.states import judge_state
-from registry.drift.judge.strategies import Belonging, belonging
-from registry.drift.judge.telling import SideOfTopic
+from registry.drift.judge.streaming_queries import judge_state
+from registry.drift.judge.topic_observations import SIDES, SideSubjects, collect_marks, group_by_topic, subjects_of_side
 from registry.drift.judge.topics import judge_expired, judge_remade, judge_topic
-from registry.drift.judge.versions import UNNAMED, message_types
+from registry.drift.judge.versions import (
+    UNNAMED,
+    PendingVersion,
+    message_types,
+    pending_versions,
+    subjects_without_topic,
+)
 from registry.drift.rules import RULES
 from registry.observations import (
     FramedMessages,
@@ -47,33 +51,33 @@ from registry.observations import (
 
 __all__ = [
     "NO_MEMORY",
-    "Belonging",
-    "Declared",
     "DeclaredField",
+    "DeclaredFields",
     "Event",
     "FieldDay",
     "FieldKey",
     "JudgedFinding",
     "KnownFinding",
     "Mark",
+    "MarkUse",
     "Memory",
-    "Pending",
+    "PendingVersion",
     "Registered",
     "RegisteredVersion",
+    "SideSubjects",
     "SubjectSummary",
     "TopicMemory",
     "TopicSide",
-    "Use",
-    "belonging",
-    "belongings",
+    "collect_marks",
     "declared_fields",
     "in_order",
     "judge",
-    "marks_seen",
+    "message_types_by_side",
     "nothing_read",
     "pending",
     "record_name",
-    "types_seen",
+    "subjects_by_side",
+    "subjects_of_side",
 ]
 
 #: of a first scan
@@ -83,12 +87,12 @@ _RANK = {"break": 0, "risk": 1, "notice": 2}
 
 def nothing_read(observations: Iterable[Observation]) -> bool:
     """Whether a scan saw neither a message nor a state schema nor a row: such a source is not scanned, never clean."""
-    for seen in observations:
-        if isinstance(seen, TopicTotals) and seen.messages:
+    for observation in observations:
+        if isinstance(observation, TopicTotals) and observation.messages:
             return False
-        if isinstance(seen, FramedMessages | UnframedMessages | OtherGroups | StateSchemaVersion):
+        if isinstance(observation, FramedMessages | UnframedMessages | OtherGroups | StateSchemaVersion):
             return False
-        if isinstance(seen, StateRows) and seen.rows:
+        if isinstance(observation, StateRows) and observation.rows:
             return False
     return True
 
@@ -101,48 +105,53 @@ def judge(
     When nothing was read (see `nothing_read`) there are those of expired offsets and of topics that were made anew alone.
     The order of the observations doesn't matter.
     """
-    seen = list(observations)
-    found = [*judge_expired(seen, registered), *judge_remade(seen, registered, memory)]
-    if nothing_read(seen):
-        return in_order(found)
-    found += judge_state(seen)
-    topics = readings(seen)
+    listed = list(observations)
+    findings = [*judge_expired(listed, registered), *judge_remade(listed, registered, memory)]
+    if nothing_read(listed):
+        return in_order(findings)
+    findings += judge_state(listed)
+    topics = group_by_topic(listed)
     for reading in topics:
-        found += judge_topic(reading, registered, memory)
-        found += judge_fields(reading, registered, memory)
+        findings += judge_topic(reading, registered, memory)
+        findings += judge_fields(reading, registered, memory)
     if topics:
-        found += subjects_without_topic(registered, memory)
-    return in_order(found)
+        findings += subjects_without_topic(registered, memory)
+    return in_order(findings)
 
 
-def in_order(found: Iterable[JudgedFinding]) -> list[JudgedFinding]:
+def in_order(findings: Iterable[JudgedFinding]) -> list[JudgedFinding]:
     """The worst first, then in the order of the rules and of the places."""
     order = {rule: number for number, rule in enumerate(RULES)}
-    return sorted(found, key=lambda each: (_RANK[each.severity], order[each.rule], each.location, each.fingerprint))
+    return sorted(
+        findings,
+        key=lambda finding: (_RANK[finding.severity], order[finding.rule], finding.location, finding.fingerprint),
+    )
 
 
-def pending(observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY) -> list[Pending]:
+def pending(
+    observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY
+) -> list[PendingVersion]:
     """Versions that are registered and not yet seen in their topic: for the scan's record, never drift."""
-    return pending_versions(readings(observations), registered, memory)
+    return pending_versions(group_by_topic(observations), registered, memory)
 
 
-def belongings(observations: Iterable[Observation], registered: Registered) -> dict[TopicSide, Belonging]:
+def subjects_by_side(observations: Iterable[Observation], registered: Registered) -> dict[TopicSide, SideSubjects]:
     """The subject name strategies and subjects of every topic and side that was read."""
     return {
-        (reading.topic, side): belonging((reading.topic, side), reading.marks(side), registered)
-        for reading in readings(observations)
+        (reading.topic, side): subjects_of_side((reading.topic, side), reading.marks(side), registered)
+        for reading in group_by_topic(observations)
         for side in SIDES
     }
 
 
-def types_seen(
+def message_types_by_side(
     observations: Iterable[Observation], registered: Registered
 ) -> dict[TopicSide, dict[str, dict[str, tuple[int, int]]]]:
     """The Protobuf message types of every topic and side, by subject and full name, with their first and last time."""
-    found: dict[TopicSide, dict[str, dict[str, tuple[int, int]]]] = {}
-    for reading in readings(observations):
+    types_by_side: dict[TopicSide, dict[str, dict[str, tuple[int, int]]]] = {}
+    for reading in group_by_topic(observations):
         for side in SIDES:
-            subjects = belonging((reading.topic, side), reading.marks(side), registered).subjects
+            subjects = subjects_of_side((reading.topic, side), reading.marks(side), registered).subjects
             where = SideOfTopic(reading, side, registered, NO_MEMORY, subjects)
             for subject, types in message_types(where).items():
                 named = {
@@ -151,5 +160,5 @@ def types_seen(
                     if not name.startswith(f"{UNNAMED} ")
                 }
                 if named:
-                    found.setdefault((reading.topic, side), {})[subject] = named
-    return found
+                    types_by_side.setdefault((reading.topic, side), {})[subject] = named
+    return types_by_side

@@ -1,20 +1,108 @@
-"""The fields of a topic's messages, held against the same fields in the last weeks."""
+"""The fields of a topic's messages against the same fields in the last weeks, and when a share differs from them.
+
+A share of today is compared with the shares of the days before. Three things must be true at once: the sample is large
+enough; the two proportions differ beyond chance (a two-proportion z test, strict because thousands of fields are
+tested every day); and the share lies outside of the range of the days before by a margin. The range holds what
+chance doesn't explain: weekdays, seasons, a changing mix of records.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.drift.judge import statistics
+from registry.drift.judge.finding_builder import counted, kind_words, percent, share_of
 from registry.drift.judge.model import FieldDay, JudgedFinding, Memory, TopicSide, fingerprint_of
-from registry.drift.judge.statistics import Departure, Share, departure, usable, vanished
-from registry.drift.judge.words import counted, kind_words, percent, share_of
 from registry.observations import FieldProfile
 
 if TYPE_CHECKING:
     from registry.drift.judge.fields import Bodies
+
+
+MIN_DAYS: Final = 7  # all weekdays
+MIN_DAY: Final = 50  # messages, for a day to count
+MIN_BASELINE: Final = 1_000  # messages of all days
+MIN_NOW: Final = 200  # messages of today
+PART_OF_A_DAY: Final = 0.5  # of the usual day: before that, today may be its odd hours alone
+MIN_Z: Final = 6.0
+NULL_FLOOR: Final = 0.10  # the least change of a share that is worth telling
+VALUE_FLOOR: Final = 0.30
+FILLED_FLOOR: Final = 20.0  # as many filled messages are expected where none is: by chance once in e^20
+
+
+@dataclass(frozen=True)
+class Share:
+    """`part` of `whole`."""
+
+    part: int
+    whole: int
+
+    @property
+    def value(self) -> float:
+        """From 0 to 1; 0 of nothing."""
+        return self.part / self.whole if self.whole else 0.0
+
+
+@dataclass(frozen=True)
+class ShareDeparture:
+    """A share that departs from its baseline: the range of the days before, how many they are, and the z score."""
+
+    now: Share
+    least: float
+    most: float
+    days: int
+    z: float
+
+
+def z_score(now: Share, before: Share) -> float:
+    """Of a two-proportion test with the pooled variance; 0 where either sample is empty, infinite for certainty."""
+    if not now.whole or not before.whole:
+        return 0.0
+    pooled = (now.part + before.part) / (now.whole + before.whole)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / now.whole + 1 / before.whole))
+    return (now.value - before.value) / error if error else 0.0
+
+
+def usable(now: int, days: Sequence[int], usual: int) -> bool:
+    """Whether samples of those sizes (messages today, and of each day before) can be compared at all.
+
+    `usual` is how many messages a day like today has, all in all.
+    """
+    counted = [day for day in days if day >= MIN_DAY]
+    return len(counted) >= MIN_DAYS and sum(counted) >= MIN_BASELINE and now >= max(MIN_NOW, PART_OF_A_DAY * usual)
+
+
+def departure(now: Share, days: Sequence[Share], *, floor: float, usual: int) -> ShareDeparture | None:
+    """How `now` departs from the days before; None without a departure or without enough data."""
+    counted = [day for day in days if day.whole >= MIN_DAY]
+    if not usable(now.whole, [day.whole for day in days], usual):
+        return None
+    least, most = min(day.value for day in counted), max(day.value for day in counted)
+    margin = max(floor, (most - least) / 2)
+    if least - margin < now.value < most + margin:
+        return None
+    before = Share(sum(day.part for day in counted), sum(day.whole for day in counted))
+    z = z_score(now, before)
+    return ShareDeparture(now, least, most, len(counted), z) if abs(z) >= MIN_Z else None
+
+
+def vanished(now: Share, days: Sequence[Share], *, usual: int) -> ShareDeparture | None:
+    """The same for a share that fell to nothing, however small it was: there, the number that is missing decides.
+
+    The smallest share of any day before must make FILLED_FLOOR of today's messages expected.
+    """
+    counted = [day for day in days if day.whole >= MIN_DAY]
+    if now.part or not usable(now.whole, [day.whole for day in days], usual):
+        return None
+    least, most = min(day.value for day in counted), max(day.value for day in counted)
+    if least * now.whole < FILLED_FLOOR:
+        return None
+    before = Share(sum(day.part for day in counted), sum(day.whole for day in counted))
+    return ShareDeparture(now, least, most, len(counted), z_score(now, before))
+
 
 NEW_KIND_MESSAGES: Final = 20  # the least messages, and the least share of them, in which a new kind is told
 NEW_KIND_SHARE: Final = 0.005
@@ -43,12 +131,12 @@ class _History:
 
 
 def judge_baselines(
-    bodies: Bodies, baselines: Mapping[str, Sequence[FieldDay]], *, told: set[str]
+    bodies: Bodies, baselines: Mapping[str, Sequence[FieldDay]], *, reported: set[str]
 ) -> Iterator[JudgedFinding]:
-    """Shares that departed from the last weeks; nothing on fields that were told of already, or are inside of such."""
+    """Yield shares that departed from the last weeks, except for `reported` fields and the fields inside them."""
     if not bodies.messages:
         return
-    silent = set(told)
+    silent = set(reported)
     for path in sorted({*bodies.profiles, *baselines}, key=lambda path: (path.count("."), path)):
         if any(path == above or path.startswith((f"{above}.", f"{above}[", f"{above}{{")) for above in silent):
             continue
@@ -67,7 +155,7 @@ def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[J
     rose = departure(
         _empty(history.today),
         [_empty(day) for day in history.days],
-        floor=statistics.NULL_FLOOR,
+        floor=NULL_FLOOR,
         usual=history.usual,
     )
     if rose is not None and rose.now.value > rose.most:
@@ -76,7 +164,7 @@ def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[J
     yield from _shifted(bodies, path, _history(bodies, "ENUM_SHARE_SHIFTED", path, days))
 
 
-def _never_filled(bodies: Bodies, path: str, gone: Departure) -> JudgedFinding:
+def _never_filled(bodies: Bodies, path: str, gone: ShareDeparture) -> JudgedFinding:
     names = {
         "messages": counted(gone.now.whole, "message"),
         "days": gone.days,
@@ -86,7 +174,7 @@ def _never_filled(bodies: Bodies, path: str, gone: Departure) -> JudgedFinding:
     return bodies.finding("FIELD_NEVER_FILLED", path, gone.now.whole, names, _numbers(gone))
 
 
-def _rose(bodies: Bodies, path: str, rose: Departure) -> JudgedFinding:
+def _rose(bodies: Bodies, path: str, rose: ShareDeparture) -> JudgedFinding:
     names = {
         "now": percent(rose.now.value),
         "messages": counted(rose.now.whole, "message"),
@@ -113,7 +201,7 @@ def _new_kind(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFi
         is_new = before and kind != "null" and _family(kind) not in before
         if not is_new or number < NEW_KIND_MESSAGES or now.value < NEW_KIND_SHARE:
             continue
-        if statistics.z_score(now, Share(0, whole)) < statistics.MIN_Z:
+        if z_score(now, Share(0, whole)) < MIN_Z:
             continue
         names = {
             "observed": kind_words([kind]),
@@ -134,17 +222,17 @@ def _shifted(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFin
     moved = []
     for value in symbols:
         days = [Share(day.values.get(value, 0), sum(day.values.values())) for day in history.days]
-        found = departure(
+        shift_found = departure(
             Share(history.today.values.get(value, 0), now),
             days,
-            floor=statistics.VALUE_FLOOR,
+            floor=VALUE_FLOOR,
             usual=_usual_values(history),
         )
-        if found is not None:
-            moved.append((abs(found.z), value, found))
+        if shift_found is not None:
+            moved.append((abs(shift_found.z), value, shift_found))
     if not moved:
         return
-    _, value, shift = max(moved, key=lambda each: (each[0], each[1]))
+    _, value, shift = max(moved, key=lambda item: (item[0], item[1]))
     shown = value if value in _SAFE_VALUES or (bodies.framing and not bodies.versions) else "(masked)"
     names = {
         "value": shown,
@@ -163,12 +251,12 @@ def _usual_values(history: _History) -> int:
     return round(history.usual * values / messages) if messages else 0
 
 
-def _numbers(found: Departure) -> dict[str, Any]:
+def _numbers(departure: ShareDeparture) -> dict[str, Any]:
     return {
-        "share": round(found.now.value, 4),
-        "share_before": [round(found.least, 4), round(found.most, 4)],
-        "days": found.days,
-        "z": round(found.z, 1),
+        "share": round(departure.now.value, 4),
+        "share_before": [round(departure.least, 4), round(departure.most, 4)],
+        "days": departure.days,
+        "z": round(departure.z, 1),
     }
 
 
@@ -193,13 +281,13 @@ def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, 
 
     While producers move from a version without the path to one with it, its share tells who moved, nothing else.
     """
-    found: dict[str, dict[str, FieldDay]] = {}
+    days_by_path: dict[str, dict[str, FieldDay]] = {}
     whole: dict[str, dict[tuple[str, str], int]] = {}
     for key, counted_days in memory.baselines_of_side.get(where, ()):
         mark = (key.framing, key.mark)
         if mark not in marks:
             continue
-        days = found.setdefault(key.path, {})
+        days = days_by_path.setdefault(key.path, {})
         for day in counted_days:
             days[day.day] = day_sum(days[day.day], day) if day.day in days else day
             of_day = whole.setdefault(day.day, {})
@@ -207,16 +295,18 @@ def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, 
     totals = {day: sum(of_day.values()) for day, of_day in whole.items()}
     return {
         path: [day for name, day in sorted(days.items()) if day.messages >= COVERAGE * totals[name]]
-        for path, days in found.items()
+        for path, days in days_by_path.items()
     }
 
 
-def together(profiles: Sequence[FieldProfile]) -> FieldProfile:
+def merge_profiles(profiles: Sequence[FieldProfile]) -> FieldProfile:
     """One path's profiles of several marks as one."""
     first = profiles[0]
     whole = FieldDay("", first.messages, first.present, first.nulls, first.kinds, first.values)
-    for each in profiles[1:]:
-        whole = day_sum(whole, FieldDay("", each.messages, each.present, each.nulls, each.kinds, each.values))
+    for profile in profiles[1:]:
+        whole = day_sum(
+            whole, FieldDay("", profile.messages, profile.present, profile.nulls, profile.kinds, profile.values)
+        )
     return replace(
         first,
         messages=whole.messages,
@@ -240,9 +330,9 @@ def _history(bodies: Bodies, rule: str, path: str, days: Sequence[FieldDay]) -> 
     if profile is not None:
         now = FieldDay(today, profile.messages, profile.present, profile.nulls, profile.kinds, profile.values)
     identity = (where.reading.topic, where.side or "", bodies.framing, bodies.mark, path)
-    known = where.memory.findings.get(fingerprint_of(rule, identity))
-    until = min(today, day_of(known.since)) if known is not None and known.since else today
-    if known is None:
+    finding = where.memory.findings.get(fingerprint_of(rule, identity))
+    until = min(today, day_of(finding.since)) if finding is not None and finding.since else today
+    if finding is None:
         for earlier in days:
             if earlier.day == today:
                 now = day_sum(earlier, now)

@@ -1,4 +1,4 @@
-"""The fields of a topic's messages, held against what the schema declares and against the last weeks."""
+"""The fields of a topic's messages, compared with the declared schema and with the last weeks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from registry.drift.judge import baselines
-from registry.drift.judge.declared import Declared, DeclaredField
+from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields
+from registry.drift.judge.finding_builder import SideOfTopic, kind_words, named, owners, share_of
 from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Registered, RegisteredVersion
-from registry.drift.judge.reading import SIDES, Part, Reading, parts_of
-from registry.drift.judge.strategies import belonging
-from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.words import kind_words, named, owners, share_of
+from registry.drift.judge.topic_observations import SIDES, PartitionSpan, TopicObservations, parts_of, subjects_of_side
 from registry.observations import FieldProfile
 
 MAX_FINDINGS: Final = 50  # of one rule in one mark's messages
@@ -35,8 +33,8 @@ class Bodies:
     mark: str
     messages: int
     profiles: Mapping[str, FieldProfile]
-    parts: tuple[Part, ...]
-    declared: tuple[Declared, ...]
+    parts: tuple[PartitionSpan, ...]
+    declared: tuple[DeclaredFields, ...]
     versions: tuple[RegisteredVersion, ...]
 
     @property
@@ -66,19 +64,19 @@ class Bodies:
         )
 
 
-def judge_fields(reading: Reading, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
+def judge_fields(reading: TopicObservations, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
     """The findings of a topic's fields."""
     for side in SIDES:
-        subjects = belonging((reading.topic, side), reading.marks(side), registered).subjects
+        subjects = subjects_of_side((reading.topic, side), reading.marks(side), registered).subjects
         where = SideOfTopic(reading, side, registered, memory, subjects)
-        told: set[str] = set()
+        reported: set[str] = set()
         bodies = _bodies(where)
-        for each in bodies:
-            wrong = list(_against_schema(each))
-            told |= {str(finding.evidence["field"]) for finding in wrong}
-            yield from wrong
+        for versions in bodies:
+            findings = list(_against_schema(versions))
+            reported |= {str(finding.evidence["field"]) for finding in findings}
+            yield from findings
         for group, days in _of_subjects(where, bodies):
-            yield from baselines.judge_baselines(group, days, told=told)
+            yield from baselines.judge_baselines(group, days, reported=reported)
 
 
 def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple[Bodies, dict[str, list[FieldDay]]]]:
@@ -88,21 +86,23 @@ def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple
     """
     registered, side = where.registered, where.side or "value"
     groups: dict[str, list[Bodies]] = {}
-    for each in bodies:
-        name = registered.subject_of_mark.get((each.framing, each.mark), each.mark) if each.framing else ""
-        groups.setdefault(name, []).append(each)
+    for versions in bodies:
+        name = (
+            registered.subject_of_mark.get((versions.framing, versions.mark), versions.mark) if versions.framing else ""
+        )
+        groups.setdefault(name, []).append(versions)
     for name, group in sorted(groups.items()):
-        marks = {(each.framing, each.mark) for each in group}
+        marks = {(versions.framing, versions.mark) for versions in group}
         if name:
             marks |= registered.marks_of_subject.get(name, set())
         whole = _together(group, name)
         days = baselines.baselines_of(where.memory, (where.reading.topic, side), marks)
         if not name and len(whole.profiles) >= MANY_PATHS:
-            days = {path: found for path, found in days.items() if path in whole.profiles}
+            days = {path: field_days for path, field_days in days.items() if path in whole.profiles}
         if name:  # a path that not all versions have says who moved to which
-            most = baselines.COVERAGE * sum(each.messages for each in group)
-            kept = {path: each for path, each in whole.profiles.items() if each.messages >= most}
-            whole, days = replace(whole, profiles=kept), {path: days.get(path, []) for path in kept}
+            most = baselines.COVERAGE * sum(versions.messages for versions in group)
+            profiles = {path: versions for path, versions in whole.profiles.items() if versions.messages >= most}
+            whole, days = replace(whole, profiles=profiles), {path: days.get(path, []) for path in profiles}
         yield whole, days
 
 
@@ -116,7 +116,7 @@ def _together(group: Sequence[Bodies], name: str) -> Bodies:
         framing=baselines.ALL_VERSIONS if name else "",
         mark=name,
         messages=sum(bodies.messages for bodies in group),
-        profiles={path: baselines.together(found) for path, found in by_path.items()},
+        profiles={path: baselines.merge_profiles(profiles) for path, profiles in by_path.items()},
         parts=tuple(part for bodies in group for part in bodies.parts),
         declared=tuple(declared for bodies in group for declared in bodies.declared),
         versions=tuple(version for bodies in group for version in bodies.versions),
@@ -137,17 +137,21 @@ def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, Fi
         key: Mark = (framing, mark)  # type: ignore[assignment]  # the profile's own framing
         parts = where.reading.framed.get((where.side, key), [])
         # Decoding holds Avro and Protobuf to their schema already.
-        versions = [each for each in where.registered.versions.get(key, ()) if each.schema_type == "JSON"]
+        versions = [version for version in where.registered.versions.get(key, ()) if version.schema_type == "JSON"]
     else:
-        parts = parts_of(each for each in where.reading.unframed.get(where.side, ()) if each.hint.startswith("json"))
+        parts = parts_of(
+            version for version in where.reading.unframed.get(where.side, ()) if version.hint.startswith("json")
+        )
         versions = [
-            each
+            version
             for subject in where.subjects
-            for each in where.registered.histories.get(subject, ())
-            if not each.deleted
+            for version in where.registered.histories.get(subject, ())
+            if not version.deleted
         ]
-    known = [(each, where.registered.declared.get((each.subject, each.version))) for each in versions]
-    complete = all(declared is not None for _, declared in known)
+    declarations = [
+        (version, where.registered.declared.get((version.subject, version.version))) for version in versions
+    ]
+    complete = all(declared is not None for _, declared in declarations)
     return Bodies(
         where=where,
         framing=framing,
@@ -156,8 +160,8 @@ def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, Fi
         profiles=profiles,
         parts=tuple(parts),
         # A version whose fields aren't known may declare anything.
-        declared=tuple(declared for _, declared in known if declared is not None) if complete else (),
-        versions=tuple(each for each, _ in known),
+        declared=tuple(declared for _, declared in declarations if declared is not None) if complete else (),
+        versions=tuple(version for version, _ in declarations),
     )
 
 
@@ -214,7 +218,7 @@ def _is_undeclared(bodies: Bodies, path: str) -> bool:
 
 def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
     required = set.intersection(
-        *({path for path, held in declared.fields.items() if held.required} for declared in bodies.declared)
+        *({path for path, field in declared.fields.items() if field.required} for declared in bodies.declared)
     )
     for path in sorted(required):
         if "[]" in path or "{}" in path:
@@ -233,15 +237,15 @@ def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
 
 def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
     for path, profile in sorted(bodies.profiles.items()):
-        held = _declared_at(bodies, path)
-        if not held or any(each.kinds is None for each in held):
+        fields = _declared_at(bodies, path)
+        if not fields or any(field.kinds is None for field in fields):
             continue
-        allowed = frozenset().union(*(each.kinds or frozenset() for each in held))
-        wrong = {kind: number for kind, number in profile.kinds.items() if number and kind not in allowed}
-        if wrong:
-            number = min(sum(wrong.values()), profile.messages)
+        allowed = frozenset().union(*(field.kinds or frozenset() for field in fields))
+        undeclared = {kind: number for kind, number in profile.kinds.items() if number and kind not in allowed}
+        if undeclared:
+            number = min(sum(undeclared.values()), profile.messages)
             names = {
-                "observed": kind_words(wrong),
+                "observed": kind_words(undeclared),
                 "share": share_of(number, profile.messages),
                 "declared": kind_words(allowed),
             }
@@ -251,14 +255,17 @@ def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
 def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
     """Values that no version lists: counted, never shown, since they may be anything."""
     for path, profile in sorted(bodies.profiles.items()):
-        held = _declared_at(bodies, path)
-        if not held or any(each.symbols is None for each in held):
+        fields = _declared_at(bodies, path)
+        if not fields or any(field.symbols is None for field in fields):
             continue
-        listed = frozenset().union(*(each.symbols or frozenset() for each in held))
-        wrong = {value: number for value, number in profile.values.items() if number and value not in listed}
-        if wrong:
-            number = min(sum(wrong.values()), profile.messages)
-            evidence = {"different_values": len(wrong), "lengths": sorted({len(value) for value in wrong})[:10]}
+        listed = frozenset().union(*(field.symbols or frozenset() for field in fields))
+        undeclared = {value: number for value, number in profile.values.items() if number and value not in listed}
+        if undeclared:
+            number = min(sum(undeclared.values()), profile.messages)
+            evidence = {
+                "different_values": len(undeclared),
+                "lengths": sorted({len(value) for value in undeclared})[:10],
+            }
             names = {"share": share_of(number, profile.messages)}
             yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, evidence)
 

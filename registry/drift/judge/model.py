@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from registry.drift.evidence import make_evidence
-from registry.drift.judge.declared import Declared
+from registry.drift.judge.declared_fields import DeclaredFields
 from registry.drift.rules import RULES, Severity
 from registry.observations import Framing, Side
 
@@ -25,7 +25,7 @@ TopicSide = tuple[str, Side]
 
 @dataclass(frozen=True)
 class RegisteredVersion:
-    """A version that a mark stands for.
+    """A version that a mark names.
 
     `subject` is the qualified name. `released` says whether a promotion brought it to this environment, None where the
     registry is no target of promotions. `record` is the full name of its record or first message, where known.
@@ -88,36 +88,36 @@ class Registered:
     elsewhere: Mapping[Mark, tuple[RegisteredVersion, ...]] = field(default_factory=dict)
     subjects: Mapping[str, SubjectSummary] = field(default_factory=dict)
     histories: Mapping[str, tuple[RegisteredVersion, ...]] = field(default_factory=dict)
-    declared: Mapping[tuple[str, int], Declared] = field(default_factory=dict)
+    declared: Mapping[tuple[str, int], DeclaredFields] = field(default_factory=dict)
     associated: Mapping[TopicSide, tuple[str, ...]] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
 
     @cached_property
     def subject_of_mark(self) -> dict[tuple[str, str], str]:
         """The subject of every mark that is known, of the versions that this scan didn't see too."""
-        found: dict[tuple[str, str], str] = {}
+        subjects: dict[tuple[str, str], str] = {}
         for subject, history in self.histories.items():
             for version in history:
-                found["id", str(version.schema_id)] = subject
+                subjects["id", str(version.schema_id)] = subject
                 if version.guid:
-                    found["guid", version.guid] = subject
+                    subjects["guid", version.guid] = subject
         for mark, versions in self.versions.items():
             if versions:
-                found.setdefault(mark, versions[0].subject)
-        return found
+                subjects.setdefault(mark, versions[0].subject)
+        return subjects
 
     @cached_property
     def marks_of_subject(self) -> dict[str, set[tuple[str, str]]]:
         """The same the other way round."""
-        found: dict[str, set[tuple[str, str]]] = {}
+        marks: dict[str, set[tuple[str, str]]] = {}
         for mark, subject in self.subject_of_mark.items():
-            found.setdefault(subject, set()).add(mark)
-        return found
+            marks.setdefault(subject, set()).add(mark)
+        return marks
 
 
 @dataclass(frozen=True)
 class TopicMemory:
-    """What is known of a topic from earlier scans and from the cluster.
+    """A topic as earlier scans and the cluster describe it.
 
     `message_types` are Protobuf's by side, subject and full name, with the first and last time they were seen.
     """
@@ -129,7 +129,7 @@ class TopicMemory:
 
 
 @dataclass(frozen=True)
-class Use:
+class MarkUse:
     """Messages of a topic that carried a mark, over all earlier scans and partitions."""
 
     topic: str
@@ -187,7 +187,7 @@ class Memory:
     discovered: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    uses: tuple[Use, ...] = ()
+    uses: tuple[MarkUse, ...] = ()
     baselines: Mapping[FieldKey, tuple[FieldDay, ...]] = field(default_factory=dict)
     findings: Mapping[str, KnownFinding] = field(default_factory=dict)
 
@@ -196,20 +196,20 @@ class Memory:
         return time > self.as_of - GRACE
 
     @cached_property
-    def uses_of_side(self) -> dict[TopicSide, list[Use]]:
+    def uses_of_side(self) -> dict[TopicSide, list[MarkUse]]:
         """The uses of each topic's side."""
-        found: dict[TopicSide, list[Use]] = {}
+        uses: dict[TopicSide, list[MarkUse]] = {}
         for use in self.uses:
-            found.setdefault((use.topic, use.side), []).append(use)
-        return found
+            uses.setdefault((use.topic, use.side), []).append(use)
+        return uses
 
     @cached_property
     def baselines_of_side(self) -> dict[TopicSide, list[tuple[FieldKey, tuple[FieldDay, ...]]]]:
         """The baselines of each topic's side, in the order of their keys."""
-        found: dict[TopicSide, list[tuple[FieldKey, tuple[FieldDay, ...]]]] = {}
+        baselines: dict[TopicSide, list[tuple[FieldKey, tuple[FieldDay, ...]]]] = {}
         for key in sorted(self.baselines):
-            found.setdefault((key.topic, key.side), []).append((key, self.baselines[key]))
-        return found
+            baselines.setdefault((key.topic, key.side), []).append((key, self.baselines[key]))
+        return baselines
 
 
 @dataclass(frozen=True)
@@ -245,9 +245,9 @@ def storable(value: Any) -> Any:
     if isinstance(value, str):
         return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, Mapping):
-        return {storable(name): storable(held) for name, held in value.items()}
+        return {storable(name): storable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [storable(held) for held in value]
+        return [storable(item) for item in value]
     return value
 
 

@@ -1,12 +1,13 @@
-"""The registry's own tables, held against promotions, against what they were, and against the advice for production."""
+"""The registry's own tables, compared with promotions, with their earlier state, and with the advice for production."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from registry.drift.judge.finding_builder import counted, either, moment, span_of_time
 from registry.drift.judge.model import JudgedFinding, RegisteredVersion, make_finding
-from registry.drift.judge.registry_facts import (
+from registry.drift.judge.registry_advice import (
     GUARANTEES,
     OPENNESS,
     ConnectorSettings,
@@ -15,7 +16,6 @@ from registry.drift.judge.registry_facts import (
     is_more_open,
     is_weaker,
 )
-from registry.drift.judge.words import counted, either, moment, span_of_time
 from registry.drift.rules import Severity
 
 REST_DOORS: Final = frozenset({"confluent", "google", "spring"})
@@ -27,13 +27,13 @@ MAX_FINDINGS: Final = 200  # of one rule; beyond that somebody should look at th
 
 def judge_registry(facts: RegistryFacts) -> list[JudgedFinding]:
     """The findings of a registry, MAX_FINDINGS of each rule at most; in no order."""
-    found = []
+    findings = []
     for rule in _JUDGES:
         for number, finding in enumerate(rule(facts)):
             if number == MAX_FINDINGS:
                 break
-            found.append(finding)
-    return found
+            findings.append(finding)
+    return findings
 
 
 def _finding(
@@ -48,12 +48,12 @@ def _finding(
     cause: str = "",
     count: int = 1,
 ) -> JudgedFinding:
-    place = f"registry {facts.registry}" + (f", subject {subject}" if subject else "")
+    location = f"registry {facts.registry}" + (f", subject {subject}" if subject else "")
     return make_finding(
         rule,
         {"registry": facts.registry, **names},
         (facts.registry, *identity),
-        location=place,
+        location=location,
         count=count,
         evidence={"registry": facts.registry, **evidence},
         severity=severity,
@@ -92,8 +92,8 @@ def _without_promotion(facts: RegistryFacts) -> Iterator[JudgedFinding]:
 
 
 def _door(door: str) -> str:
-    words = {"ui": "the pages", "product": "the product's API", "task": "a task", "command": "the command line"}
-    return words.get(door, f"the {door.capitalize()} API")
+    names = {"ui": "the pages", "product": "the product's API", "task": "a task", "command": "the command line"}
+    return names.get(door, f"the {door.capitalize()} API")
 
 
 def _differing(facts: RegistryFacts) -> Iterator[JudgedFinding]:
@@ -109,29 +109,39 @@ def _differing(facts: RegistryFacts) -> Iterator[JudgedFinding]:
 
 
 def _relaxed(facts: RegistryFacts, rule: str, relaxations: Iterable[Relaxation]) -> Iterator[JudgedFinding]:
-    for each in relaxations:
-        names = {"scope": each.scope, "before": each.before, "after": each.after, "by": each.by, "at": moment(each.at)}
+    for relaxation in relaxations:
+        names = {
+            "scope": relaxation.scope,
+            "before": relaxation.before,
+            "after": relaxation.after,
+            "by": relaxation.by,
+            "at": moment(relaxation.at),
+        }
         yield _finding(
             facts,
             rule,
             names,
-            (each.scope,),
-            {"scope": each.scope, "before": each.before, "after": each.after, "now": each.now, "at": each.at,
-             "by": each.by},
-            subject=each.subject,
+            (relaxation.scope,),
+            {"scope": relaxation.scope, "before": relaxation.before, "after": relaxation.after, "now": relaxation.now, "at": relaxation.at,
+             "by": relaxation.by},
+            subject=relaxation.subject,
             severity="risk" if facts.is_target else "notice",
         )  # fmt: skip
 
 
 def _relaxed_levels(facts: RegistryFacts) -> Iterator[JudgedFinding]:
     yield from _relaxed(
-        facts, "LEVEL_RELAXED", (each for each in facts.relaxed_levels if is_weaker(each.before, each.now))
+        facts,
+        "LEVEL_RELAXED",
+        (relaxation for relaxation in facts.relaxed_levels if is_weaker(relaxation.before, relaxation.now)),
     )
 
 
 def _relaxed_modes(facts: RegistryFacts) -> Iterator[JudgedFinding]:
     yield from _relaxed(
-        facts, "MODE_RELAXED", (each for each in facts.relaxed_modes if is_more_open(each.before, each.now))
+        facts,
+        "MODE_RELAXED",
+        (relaxation for relaxation in facts.relaxed_modes if is_more_open(relaxation.before, relaxation.now)),
     )
 
 
@@ -150,25 +160,25 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
         burst = _burst([version for version, _ in versions]) if facts.is_target else []
         if at_once:
             shortest = min(after for _, after in at_once)
-            said = f"the first message followed after {span_of_time(shortest)}"
+            evidence = f"the first message followed after {span_of_time(shortest)}"
         elif burst:
-            said = f"within {span_of_time(burst[-1].registered_at - burst[0].registered_at)}"
+            evidence = f"within {span_of_time(burst[-1].registered_at - burst[0].registered_at)}"
         else:
             continue
-        told = [version for version, _ in at_once] or burst
+        reported = [version for version, _ in at_once] or burst
         yield _finding(
             facts,
             "AUTO_REGISTRATION",
-            {"count": counted(len(told), "version"), "by": name, "evidence": said},
+            {"count": counted(len(reported), "version"), "by": name, "evidence": evidence},
             (name,),
             {
                 "by": name,
-                "versions": [_version(version) for version in told[:50]],
+                "versions": [_version(version) for version in reported[:50]],
                 "first_message_after_ms": [after for _, after in at_once][:50],
                 "kind": "message at once" if at_once else "several in short order",
             },
             severity="risk" if facts.is_target else "notice",
-            count=len(told),
+            count=len(reported),
         )
 
 
@@ -186,30 +196,30 @@ def _burst(versions: list[RegisteredVersion]) -> list[RegisteredVersion]:
 
 
 def _none(facts: RegistryFacts) -> Iterator[JudgedFinding]:
-    for each in facts.levels:
-        if each.value == "NONE":
-            scope = each.scope[:1].upper() + each.scope[1:]
+    for setting in facts.levels:
+        if setting.value == "NONE":
+            scope = setting.scope[:1].upper() + setting.scope[1:]
             yield _finding(
                 facts,
                 "LEVEL_NONE",
                 {"scope": scope, "have": "has"},
-                (each.scope,),
-                {"scope": each.scope, "level": each.value},
-                subject=each.subject,
+                (setting.scope,),
+                {"scope": setting.scope, "level": setting.value},
+                subject=setting.subject,
                 severity="risk" if facts.is_target else "notice",
             )
 
 
 def _writable(facts: RegistryFacts) -> Iterator[JudgedFinding]:
-    for each in facts.modes if facts.is_last else ():
-        if OPENNESS.get(each.value, 0):
+    for setting in facts.modes if facts.is_last else ():
+        if OPENNESS.get(setting.value, 0):
             yield _finding(
                 facts,
                 "PRODUCTION_WRITABLE",
-                {"scope": each.scope, "have": "has", "mode": each.value},
-                (each.scope,),
-                {"scope": each.scope, "mode": each.value},
-                subject=each.subject,
+                {"scope": setting.scope, "have": "has", "mode": setting.value},
+                (setting.scope,),
+                {"scope": setting.scope, "mode": setting.value},
+                subject=setting.subject,
             )
 
 
@@ -248,21 +258,21 @@ def _connector(facts: RegistryFacts, rule: str, connector: ConnectorSettings, se
 
 
 def _not_transitive(facts: RegistryFacts) -> Iterator[JudgedFinding]:
-    for each in facts.live:
-        if len(each.versions) > 1 and 1 in GUARANTEES.get(each.level, (0, 0)):
-            shown = ", ".join(str(version) for version in each.versions[:10])
+    for subject in facts.live:
+        if len(subject.versions) > 1 and 1 in GUARANTEES.get(subject.level, (0, 0)):
+            shown = ", ".join(str(version) for version in subject.versions[:10])
             yield _finding(
                 facts,
                 "LEVEL_NOT_TRANSITIVE",
                 {
-                    "count": len(each.versions),
-                    "subject": each.subject,
-                    "versions": shown + (", …" if len(each.versions) > 10 else ""),
-                    "level": each.level,
+                    "count": len(subject.versions),
+                    "subject": subject.subject,
+                    "versions": shown + (", …" if len(subject.versions) > 10 else ""),
+                    "level": subject.level,
                 },
-                (each.subject,),
-                {"subject": each.subject, "level": each.level, "versions": list(each.versions)},
-                subject=each.subject,
+                (subject.subject,),
+                {"subject": subject.subject, "level": subject.level, "versions": list(subject.versions)},
+                subject=subject.subject,
             )
 
 

@@ -1,34 +1,196 @@
-"""Whose schemas a topic's messages carry, held against what is registered."""
+"""Whose schemas a topic's messages carry, against what is registered, and how messages say which schema wrote them.
+
+Framing may be missing, cut off, doubled or mixed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from registry.drift.judge import framing, standing, versions
+from registry.drift.judge import versions
+from registry.drift.judge.finding_builder import (
+    FRAMINGS,
+    HINTS,
+    SHOWN,
+    SideOfTopic,
+    both,
+    counted,
+    either,
+    mark_evidence,
+    mark_words,
+    moment,
+    owners,
+)
 from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, RegisteredVersion, make_finding
-from registry.drift.judge.reading import SIDES, Part, Reading, count_of, parts_of
-from registry.drift.judge.strategies import bare_name, belonging, context_of
-from registry.drift.judge.telling import SideOfTopic, mark_evidence
-from registry.drift.judge.words import SHOWN, counted, either, mark_words, moment, owners
+from registry.drift.judge.topic_observations import (
+    SIDES,
+    PartitionSpan,
+    TopicObservations,
+    bare_name,
+    context_of,
+    count_of,
+    parts_of,
+    subjects_of_side,
+)
 from registry.drift.rules import Severity
-from registry.observations import Observation, OffsetsExpired, TopicRemade, UndecodableMessages
+from registry.observations import Observation, OffsetsExpired, TopicRemade, UndecodableMessages, UnframedMessages
+
+CUT = "cut_frame"
+#: what a schema could describe; anything else needs none
+_STRUCTURED = frozenset({"json_object", "json_array", "xml", "avro_file"})
+_INTERNAL = ("_", "connect-")
+
+
+def judge_framing(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """The findings of a side by its framing."""
+    unframed = where.reading.unframed.get(where.side, [])
+    if where.subjects:
+        cut = [messages for messages in unframed if messages.hint == CUT]
+        bare = [messages for messages in unframed if messages.hint != CUT]
+        if bare:
+            yield _unframed(where, bare)
+        if cut:
+            yield _cut(where, cut)
+        yield from _mixed(where)
+    else:
+        if where.side == "value":
+            yield from _without_subject(where, unframed)
+        yield from _not_json(where)
+    yield from _twice(where)
+
+
+def _unframed(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFinding:
+    by_hint = _by_hint(messages)
+    names = {"expected": either(where.subjects), "hints": either([HINTS[hint] for hint in by_hint])}
+    return where.finding("UNFRAMED_DATA", parts_of(messages), names, evidence={"looks_like": by_hint})
+
+
+def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFinding:
+    is_one = sum(group.span.messages for group in messages) == 1
+    names = {"begin": "begins" if is_one else "begin", "end": "ends" if is_one else "end"}
+    return where.finding("FRAME_CUT", parts_of(messages), names)
+
+
+def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Several framings on a side, in this scan or beside what earlier scans saw in the last days.
+
+    What ended longer ago is no reason: a topic that moved from one framing to another is done with it.
+    """
+    by_framing: dict[str, list[PartitionSpan]] = {}
+    for mark in where.reading.marks(where.side):
+        if where.registered.versions.get(mark):  # an unknown mark is a finding of its own, and may be any bytes
+            by_framing.setdefault(mark[0], []).extend(where.reading.framed[where.side, mark])
+    before = _framings_before(where) if by_framing else {}
+    framings = sorted({*by_framing, *before})
+    if len(framings) > 1:
+        counts = {framing: sum(part.messages for part in by_framing[framing]) for framing in sorted(by_framing)}
+        earlier = {framing: before[framing] for framing in framings if framing not in by_framing}
+        yield where.finding(
+            "FRAMING_MIXED",
+            [part for framing in sorted(by_framing) for part in by_framing[framing]],
+            {"framings": both([FRAMINGS[framing] for framing in framings])},
+            evidence={"framings": counts, **({"framings_before": earlier} if earlier else {})},
+        )
+
+
+def _framings_before(where: SideOfTopic) -> dict[str, int]:
+    """Messages of earlier scans by framing, of those that were still written in the last days."""
+    counts: dict[str, int] = {}
+    for use in where.memory.uses_of_side.get((where.reading.topic, where.side), ()) if where.side else ():
+        if where.registered.versions.get((use.framing, use.mark)) and where.memory.is_recent(use.last_time):
+            counts[use.framing] = counts.get(use.framing, 0) + use.messages
+    return counts
+
+
+def _twice(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Of messages whose header and body both name a schema, those of a mark whose bodies don't decode.
+
+    A bare body may begin like a frame by chance; then it decodes.
+    """
+    for (side, mark), groups in sorted(where.reading.twice.items()):
+        if side != where.side or (side, mark) not in where.reading.undecodable:
+            continue
+        number = sum(group.span.messages for group in groups)
+        ids = sorted({group.schema_id for group in groups})
+        key: Mark = mark
+        names = {
+            "mark": mark_words(mark),
+            "schema_id": either([str(group) for group in ids]),
+            "carry": "carries" if number == 1 else "carry",
+        }
+        yield where.finding(
+            "FRAMED_TWICE", parts_of(groups), names, key=key, evidence={"guid": mark[1], "schema_ids": ids}
+        )
+
+
+def _without_subject(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> Iterator[JudgedFinding]:
+    """Structured values that nothing describes, on a topic that isn't Kafka's own or a tool's.
+
+    What else such a topic holds is no reason for the finding, and is said with it: each kind with its number.
+    """
+    structured = [group for group in messages if group.hint in _STRUCTURED]
+    if structured and not where.reading.topic.startswith(_INTERNAL):
+        looks = _by_hint([group for group in messages if group.hint != CUT])
+        yield where.finding(
+            "TOPIC_WITHOUT_SUBJECT", parts_of(structured), {"looks": _looks(looks)}, evidence={"looks_like": looks}
+        )
+
+
+def _by_hint(messages: Iterable[UnframedMessages]) -> dict[str, int]:
+    """Messages by what they look like, what a schema could describe first."""
+    counts: dict[str, int] = {}
+    for group in sorted(messages, key=lambda group: (group.hint not in _STRUCTURED, group.hint)):
+        counts[group.hint] = counts.get(group.hint, 0) + group.span.messages
+    return counts
+
+
+def _looks(by_hint: Mapping[str, int]) -> str:
+    """`2 messages look like XML and 1 message looks like gzip`."""
+    return both(
+        [
+            f"{counted(number, 'message')} {'looks' if number == 1 else 'look'} like {HINTS[hint]}"
+            for hint, number in by_hint.items()
+        ]
+    )
+
+
+def bad_offsets(bad: Iterable[UndecodableMessages]) -> list[dict[str, Any]]:
+    """The first offsets of each partition with the reason, as evidence."""
+    return [
+        {"partition": group.partition, "offsets": list(group.offsets), "reason": group.reason}
+        for group in sorted(bad, key=lambda group: group.partition)
+    ]
+
+
+def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Bytes that begin and end like JSON and are none, on a side that holds JSON otherwise."""
+    groups = where.reading.not_json.get(where.side, [])
+    parsed = max(
+        (item.messages for item in where.reading.profiles if item.side == where.side and not item.framing), default=0
+    )
+    broken = sum(item.span.messages for item in groups)
+    if broken and parsed > broken:
+        offsets = bad_offsets(groups)
+        names = {"look": "looks" if broken == 1 else "look", "are": "is" if broken == 1 else "are"}
+        yield where.finding("NOT_JSON", parts_of(groups), names, evidence={"parsed": parsed, "offsets": offsets})
+
 
 MOST_EXPIRED: Final = 100  # ranges in the evidence
 
 
-def judge_topic(reading: Reading, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
+def judge_topic(reading: TopicObservations, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
     """The findings of one topic by ids and framing; those of its fields are in `fields`."""
     governed = False
     for side in SIDES:
-        found = belonging((reading.topic, side), reading.marks(side), registered)
-        where = SideOfTopic(reading, side, registered, memory, found.subjects)
-        governed = governed or bool(found.subjects)
-        if found.subjects:
+        owner = subjects_of_side((reading.topic, side), reading.marks(side), registered)
+        where = SideOfTopic(reading, side, registered, memory, owner.subjects)
+        governed = governed or bool(owner.subjects)
+        if owner.subjects:
             yield from _of_governed(where)
         else:
             yield from _of_ungoverned(where)
-        yield from framing.judge_framing(where)
+        yield from judge_framing(where)
         yield from _not_read(where)
     if reading.others and governed:
         yield _folded(reading, registered, memory)
@@ -41,20 +203,20 @@ def _of_governed(where: SideOfTopic) -> Iterator[JudgedFinding]:
     yield from versions.judge_versions(where)
 
 
-def _of_mark(where: SideOfTopic, mark: Mark, parts: list[Part]) -> Iterator[JudgedFinding]:
+def _of_mark(where: SideOfTopic, mark: Mark, parts: list[PartitionSpan]) -> Iterator[JudgedFinding]:
     """What is to say of one mark on a side that has a subject."""
-    found = where.registered.versions.get(mark, ())
-    own = [version for version in found if version.subject in where.subjects]
+    versions = where.registered.versions.get(mark, ())
+    own = [version for version in versions if version.subject in where.subjects]
     undecodable = parts_of(where.reading.undecodable.get((where.side, mark), ()))
-    if not found:
+    if not versions:
         yield _unknown(where, mark, parts)
     elif not own:
         yield where.finding(
             "ID_OF_OTHER_SUBJECT",
             parts,
-            {**_names(where, mark, found)},
+            {**_names(where, mark, versions)},
             key=mark,
-            evidence={**mark_evidence(mark), "owners": owners(found), "undecodable_messages": count_of(undecodable)},
+            evidence={**mark_evidence(mark), "owners": owners(versions), "undecodable_messages": count_of(undecodable)},
         )
     else:
         yield from _own(where, mark, parts, own)
@@ -65,7 +227,7 @@ def _of_mark(where: SideOfTopic, mark: Mark, parts: list[Part]) -> Iterator[Judg
             yield _undecodable(where, "SCHEMA_VIOLATED", violating, mark, parts, own)
 
 
-def _unknown(where: SideOfTopic, mark: Mark, parts: list[Part]) -> JudgedFinding:
+def _unknown(where: SideOfTopic, mark: Mark, parts: list[PartitionSpan]) -> JudgedFinding:
     """A mark that the context doesn't know: another context's where that has the topic's subject, or is sure to.
 
     Every context counts ids from 1, so the number alone proves nothing; a GUID does.
@@ -89,7 +251,7 @@ def _unknown(where: SideOfTopic, mark: Mark, parts: list[Part]) -> JudgedFinding
 
 
 def _own(
-    where: SideOfTopic, mark: Mark, parts: list[Part], own: Sequence[RegisteredVersion]
+    where: SideOfTopic, mark: Mark, parts: list[PartitionSpan], own: Sequence[RegisteredVersion]
 ) -> Iterator[JudgedFinding]:
     names = _names(where, mark, own)
     evidence = {**mark_evidence(mark), "owners": owners(own)}
@@ -97,8 +259,8 @@ def _own(
     if not live:
         yield where.finding("ID_DELETED", parts, names, key=mark, evidence=evidence, subject=own[0].subject)
         return
-    yield from standing.judge_standing(where, mark, parts, live, {**names, "owners": owners(live)}, evidence)
-    trusted = [version for version in live if version.standing != standing.QUARANTINED]
+    yield from versions.judge_standing(where, mark, parts, live, {**names, "owners": owners(live)}, evidence)
+    trusted = [version for version in live if version.standing != versions.QUARANTINED]
     if trusted and all(version.released is False for version in trusted):
         registered = [
             {"version": version.version, "by": version.registered_by, "at": version.registered_at} for version in own
@@ -118,7 +280,7 @@ def _undecodable(
     rule: str,
     bad: Sequence[UndecodableMessages],
     mark: Mark,
-    parts: list[Part],
+    parts: list[PartitionSpan],
     own: Sequence[RegisteredVersion],
     *,
     severity: Severity | None = None,
@@ -128,7 +290,7 @@ def _undecodable(
         **mark_evidence(mark),
         "owners": owners(own),
         "of_messages": count_of(parts),
-        "offsets": framing.bad_offsets(bad),
+        "offsets": bad_offsets(bad),
     }
     names = _names(where, mark, own)
     return where.finding(
@@ -140,8 +302,8 @@ def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
     """Bodies whose reading was given up, whatever subject the side has: they may stop any consumer."""
     for (side, mark), bad in sorted(where.reading.not_read.items(), key=repr):
         if side == where.side:
-            evidence = {**(mark_evidence(mark) if mark else {}), "offsets": framing.bad_offsets(bad)}
-            reason = min(bad, key=lambda each: (each.partition, each.span.first_offset)).reason
+            evidence = {**(mark_evidence(mark) if mark else {}), "offsets": bad_offsets(bad)}
+            reason = min(bad, key=lambda group: (group.partition, group.span.first_offset)).reason
             key = mark or ("", "")
             yield where.finding("MESSAGE_NOT_READ", parts_of(bad), {"reason": reason}, key=key, evidence=evidence)
 
@@ -149,24 +311,23 @@ def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
 def judge_expired(observations: Iterable[Observation], registered: Registered) -> Iterator[JudgedFinding]:
     """One finding a topic of which offsets were deleted before a scan read them."""
     by_topic: dict[str, list[OffsetsExpired]] = {}
-    for each in observations:
-        if isinstance(each, OffsetsExpired) and each.start < each.end:
-            by_topic.setdefault(each.topic, []).append(each)
+    for gap in observations:
+        if isinstance(gap, OffsetsExpired) and gap.start < gap.end:
+            by_topic.setdefault(gap.topic, []).append(gap)
     for topic, expired in sorted(by_topic.items()):
-        expired.sort(key=lambda each: (each.partition, each.start))
-        number = sum(each.end - each.start for each in expired)
+        expired.sort(key=lambda gap: (gap.partition, gap.start))
+        number = sum(gap.end - gap.start for gap in expired)
         yield make_finding(
             "OFFSETS_EXPIRED",
             {"topic": topic, "offsets": counted(number, "offset"), "registry": registered.registry},
             (topic,),
-            location=", ".join(_offsets(topic, each) for each in expired[:SHOWN]),
+            location=", ".join(_offsets(topic, gap) for gap in expired[:SHOWN]),
             count=number,
             evidence={
                 "topic": topic,
                 "messages": number,
                 "expired": [
-                    {"partition": each.partition, "start": each.start, "end": each.end}
-                    for each in expired[:MOST_EXPIRED]
+                    {"partition": gap.partition, "start": gap.start, "end": gap.end} for gap in expired[:MOST_EXPIRED]
                 ],
             },
             topic=topic,
@@ -177,26 +338,26 @@ def judge_remade(
     observations: Iterable[Observation], registered: Registered, memory: Memory
 ) -> Iterator[JudgedFinding]:
     """One finding a topic that was deleted and made again since a scan read it."""
-    for each in sorted((seen for seen in observations if isinstance(seen, TopicRemade)), key=lambda seen: seen.topic):
-        known = {"topic_id_before": each.id_before, "topic_id": each.id_now, "unread_before": each.unread}
+    for remade in sorted((item for item in observations if isinstance(item, TopicRemade)), key=lambda item: item.topic):
+        facts = {"topic_id_before": remade.id_before, "topic_id": remade.id_now, "unread_before": remade.unread}
         yield make_finding(
             "TOPIC_MADE_ANEW",
             {
-                "topic": each.topic,
-                "since": moment(each.last_read),
-                "unread": _unread(each.unread),
+                "topic": remade.topic,
+                "since": moment(remade.last_read),
+                "unread": _unread(remade.unread),
                 "registry": registered.registry,
             },
-            (each.topic,),
-            location=each.topic,
-            count=each.unread or 1,
+            (remade.topic,),
+            location=remade.topic,
+            count=remade.unread or 1,
             evidence={
-                "topic": each.topic,
-                "last_read_at": each.last_read,
+                "topic": remade.topic,
+                "last_read_at": remade.last_read,
                 "noticed_at": memory.as_of,
-                **{name: value for name, value in known.items() if value not in ("", None)},
+                **{name: value for name, value in facts.items() if value not in ("", None)},
             },
-            topic=each.topic,
+            topic=remade.topic,
         )
 
 
@@ -218,41 +379,41 @@ def _of_ungoverned(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
     Beside known marks they are counted in its evidence, with all else that couldn't be told.
     """
-    known = {
+    versions_by_mark = {
         mark: where.registered.versions[mark]
         for mark in where.reading.marks(where.side)
         if where.registered.versions.get(mark)
     }
-    if known:
-        parts = [part for mark in known for part in where.reading.framed[where.side, mark]]
-        found = [version for versions_ in known.values() for version in versions_]
+    if versions_by_mark:
+        parts = [part for mark in versions_by_mark for part in where.reading.framed[where.side, mark]]
+        versions = [version for versions_ in versions_by_mark.values() for version in versions_]
         yield where.finding(
             "SUBJECT_MISSING",
             parts,
-            {"owners": owners(found)},
+            {"owners": owners(versions)},
             evidence={
-                "marks": [mark_words(mark) for mark in known],
-                "owners": owners(found),
-                **_not_told(where, known),
+                "marks": [mark_words(mark) for mark in versions_by_mark],
+                "owners": owners(versions),
+                **_uncounted_messages(where, versions_by_mark),
             },
         )
-    for mark, versions_ in known.items():
+    for mark, versions_ in versions_by_mark.items():
         yield from _bad_of_ungoverned(where, mark, versions_)
 
 
-def _not_told(where: SideOfTopic, known: Collection[Mark]) -> dict[str, Any]:
-    """Messages beside those of known schemas that nothing can be told of, by what is in the way."""
+def _uncounted_messages(where: SideOfTopic, known_marks: Collection[Mark]) -> dict[str, Any]:
+    """Messages without a known schema, counted by the reason why they cannot be judged."""
     reading, side = where.reading, where.side
-    unknown = [part for mark in reading.marks(side) if mark not in known for part in reading.framed[side, mark]]
-    bad = [each for mark in known for each in reading.undecodable.get((side, mark), ())]
-    cut = [each for each in reading.unframed.get(side, ()) if each.hint == framing.CUT]
+    unknown = [part for mark in reading.marks(side) if mark not in known_marks for part in reading.framed[side, mark]]
+    bad = [group for mark in known_marks for group in reading.undecodable.get((side, mark), ())]
+    cut = [group for group in reading.unframed.get(side, ()) if group.hint == CUT]
     counts = {
         "unknown_id": count_of(unknown),
         "undecodable": count_of(parts_of(bad)),
         "cut_frame": count_of(parts_of(cut)),
     }
-    found = {name: number for name, number in counts.items() if number}
-    return {"not_told": found} if found else {}
+    reasons = {name: number for name, number in counts.items() if number}
+    return {"not_told": reasons} if reasons else {}
 
 
 def _bad_of_ungoverned(
@@ -274,23 +435,23 @@ def _bad_of_ungoverned(
         yield _undecodable(where, "SCHEMA_VIOLATED", violating, mark, parts, versions_)
 
 
-def _folded(reading: Reading, registered: Registered, memory: Memory) -> JudgedFinding:
+def _folded(reading: TopicObservations, registered: Registered, memory: Memory) -> JudgedFinding:
     """Ids beyond the scan's bound, where any side has a subject: elsewhere any bytes are normal."""
     where = SideOfTopic(reading, None, registered, memory, ())
-    groups = max(each.groups for each in reading.others)
+    groups = max(other.groups for other in reading.others)
     names = {"groups": f"{groups:,}"}
     return where.finding("TOO_MANY_IDS", parts_of(reading.others), names, evidence={"groups": groups})
 
 
-def _not_decoded(reading: Reading, registered: Registered, memory: Memory) -> Iterable[JudgedFinding]:
+def _not_decoded(reading: TopicObservations, registered: Registered, memory: Memory) -> Iterable[JudgedFinding]:
     where = SideOfTopic(reading, None, registered, memory, ())
-    for each in reading.not_used:
-        mark: Mark = (each.framing, each.mark)
-        names = {"mark": mark_words(mark), "reason": each.reason.rstrip(".")}
+    for schema in reading.not_used:
+        mark: Mark = (schema.framing, schema.mark)
+        names = {"mark": mark_words(mark), "reason": schema.reason.rstrip(".")}
         yield where.finding(
-            "SCHEMA_NOT_DECODED", [], names, key=mark, evidence={**mark_evidence(mark), "reason": each.reason}
+            "SCHEMA_NOT_DECODED", [], names, key=mark, evidence={**mark_evidence(mark), "reason": schema.reason}
         )
 
 
-def _names(where: SideOfTopic, mark: Mark, found: Sequence[RegisteredVersion]) -> Mapping[str, Any]:
-    return {"mark": mark_words(mark), "owners": owners(found), "expected": either(where.subjects)}
+def _names(where: SideOfTopic, mark: Mark, versions: Sequence[RegisteredVersion]) -> Mapping[str, Any]:
+    return {"mark": mark_words(mark), "owners": owners(versions), "expected": either(where.subjects)}

@@ -1,26 +1,37 @@
-"""Which versions of its subjects a topic's side is written with, over all scans: the *current* side of a comparison."""
+"""Which versions a topic's side is written with, over all scans: the *current* side of a comparison.
+
+Findings about versions that are deprecated, below the minimum, retired, quarantined or not seen yet, and about
+subjects without a topic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from registry.drift.judge.model import GRACE, JudgedFinding, Mark, RegisteredVersion
-from registry.drift.judge.reading import Part, count_of, parts_of
-from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.words import both, mark_words, moment
+from registry.drift.judge.finding_builder import SideOfTopic, both, counted, mark_words, moment
+from registry.drift.judge.model import GRACE, JudgedFinding, Mark, Memory, Registered, RegisteredVersion, make_finding
+from registry.drift.judge.topic_observations import (
+    SIDES,
+    PartitionSpan,
+    TopicObservations,
+    count_of,
+    parts_of,
+    subjects_of_side,
+)
 
 UNNAMED: Final = "message"  # before the indexes of a message type whose schema isn't known; no type's name has a space
 
 
 @dataclass(frozen=True)
-class VersionUse:
+class VersionMessages:
     """A version with its messages: of this scan (`parts`), and since when it was seen by any."""
 
     version: RegisteredVersion
     first_time: int
-    parts: tuple[Part, ...]
+    parts: tuple[PartitionSpan, ...]
 
 
 def judge_versions(where: SideOfTopic) -> Iterator[JudgedFinding]:
@@ -33,20 +44,20 @@ def judge_versions(where: SideOfTopic) -> Iterator[JudgedFinding]:
     yield from _message_types(where)
 
 
-def versions_in_use(where: SideOfTopic) -> list[VersionUse]:
+def versions_in_use(where: SideOfTopic) -> list[VersionMessages]:
     """The versions of the side's subjects that messages carry, ascending by subject and number."""
-    found: dict[tuple[str, int], VersionUse] = {}
+    uses: dict[tuple[str, int], VersionMessages] = {}
     for mark, first_time, parts in _marks(where):
         for version in where.registered.versions.get(mark, ()):
             if version.subject not in where.subjects:
                 continue
             key = version.subject, version.version
-            use = found.get(key, VersionUse(version, first_time, ()))
-            found[key] = replace(use, first_time=min(use.first_time, first_time), parts=(*use.parts, *parts))
-    return [found[key] for key in sorted(found)]
+            use = uses.get(key, VersionMessages(version, first_time, ()))
+            uses[key] = replace(use, first_time=min(use.first_time, first_time), parts=(*use.parts, *parts))
+    return [uses[key] for key in sorted(uses)]
 
 
-def _marks(where: SideOfTopic) -> Iterator[tuple[Mark, int, tuple[Part, ...]]]:
+def _marks(where: SideOfTopic) -> Iterator[tuple[Mark, int, tuple[PartitionSpan, ...]]]:
     """Every mark of the side with its first time and the parts of this scan."""
     for (side, mark), parts in sorted(where.reading.framed.items()):
         if side == where.side:
@@ -55,10 +66,10 @@ def _marks(where: SideOfTopic) -> Iterator[tuple[Mark, int, tuple[Part, ...]]]:
         yield (use.framing, use.mark), use.first_time, ()
 
 
-def _old(where: SideOfTopic, uses: list[VersionUse]) -> Iterator[JudgedFinding]:
+def _old(where: SideOfTopic, uses: list[VersionMessages]) -> Iterator[JudgedFinding]:
     """Versions that are still written longer than the grace after any newer one came into use."""
     for number, use in enumerate(uses[:-1]):
-        newer = min(uses[number + 1 :], key=lambda each: (_in_use_since(each), each.version.version))
+        newer = min(uses[number + 1 :], key=lambda later: (_in_use_since(later), later.version.version))
         since = _in_use_since(newer)
         late = [part for part in use.parts if part.last_time > since + GRACE]
         if late:
@@ -88,7 +99,7 @@ def _old(where: SideOfTopic, uses: list[VersionUse]) -> Iterator[JudgedFinding]:
             )
 
 
-def _in_use_since(use: VersionUse) -> int:
+def _in_use_since(use: VersionMessages) -> int:
     return max(use.first_time, use.version.registered_at)
 
 
@@ -96,36 +107,36 @@ def _keys(where: SideOfTopic) -> Iterator[JudgedFinding]:
     topic = where.memory.topics.get(where.reading.topic)
     if topic is None or not topic.compacted or not where.reading.marks("key"):
         return
-    known: dict[Mark, int] = {}
+    first_times: dict[Mark, int] = {}
     for mark, first_time, _ in _marks(where):
         if any(version.subject in where.subjects for version in where.registered.versions.get(mark, ())):
-            known[mark] = min(first_time, known.get(mark, first_time))
-    if len(known) > 1:
-        by_time = sorted(known, key=lambda mark: (known[mark], mark))
+            first_times[mark] = min(first_time, first_times.get(mark, first_time))
+    if len(first_times) > 1:
+        by_time = sorted(first_times, key=lambda mark: (first_times[mark], mark))
         newest = by_time[-1]
         parts = where.reading.framed.get(("key", newest), [])
         evidence: dict[str, Any] = {
             "compacted": True,
-            "marks": [{"mark": mark_words(mark), "first_time": known[mark]} for mark in by_time],
+            "marks": [{"mark": mark_words(mark), "first_time": first_times[mark]} for mark in by_time],
         }
         names = {"marks": both([mark_words(mark) for mark in by_time])}
         yield where.finding("KEY_SCHEMA_CHANGED", parts, names, evidence=evidence)
 
 
-def message_types(where: SideOfTopic) -> dict[str, dict[str, list[Part]]]:
+def message_types(where: SideOfTopic) -> dict[str, dict[str, list[PartitionSpan]]]:
     """The Protobuf message types of this scan by subject and full name; `message 0` where the name isn't known."""
-    found: dict[str, dict[str, list[Part]]] = {}
-    for (side, mark), seen in sorted(where.reading.indexes.items()):
+    by_subject: dict[str, dict[str, list[PartitionSpan]]] = {}
+    for (side, mark), groups in sorted(where.reading.indexes.items()):
         if side != where.side:
             continue
         for version in where.registered.versions.get(mark, ()):
             if version.subject in where.subjects:
-                types = found.setdefault(version.subject, {})
+                types = by_subject.setdefault(version.subject, {})
                 declared = where.registered.declared.get((version.subject, version.version))
-                for each in seen:
-                    name = declared.messages.get(each.indexes, "") if declared else ""
-                    types.setdefault(name or f"{UNNAMED} {each.indexes}", []).extend(parts_of([each]))
-    return found
+                for group in groups:
+                    name = declared.messages.get(group.indexes, "") if declared else ""
+                    types.setdefault(name or f"{UNNAMED} {group.indexes}", []).extend(parts_of([group]))
+    return by_subject
 
 
 def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
@@ -156,10 +167,153 @@ def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
         )
 
 
-def _types_before(where: SideOfTopic, subject: str, types: Mapping[str, list[Part]]) -> dict[str, int]:
+def _types_before(where: SideOfTopic, subject: str, types: Mapping[str, list[PartitionSpan]]) -> dict[str, int]:
     """The types that earlier scans saw lately, with their first times; none where this scan's aren't known by name."""
     topic = where.memory.topics.get(where.reading.topic)
     if topic is None or where.side is None or any(name.startswith(f"{UNNAMED} ") for name in types):
         return {}
-    known = topic.message_types.get(where.side, {}).get(subject, {})
-    return {name: first for name, (first, last) in known.items() if where.memory.is_recent(last)}
+    earlier = topic.message_types.get(where.side, {}).get(subject, {})
+    return {name: first for name, (first, last) in earlier.items() if where.memory.is_recent(last)}
+
+
+TOPIC_GRACE: Final = 7 * 24 * 60 * 60 * 1000  # in which a subject may wait for its topic
+
+
+@dataclass(frozen=True)
+class PendingVersion:
+    """A version that is registered and not yet seen in its topic: information, never drift.
+
+    `in_use` are the versions that the topic is written with; `since` is when it was registered.
+    """
+
+    topic: str
+    side: str
+    subject: str
+    version: int
+    since: int
+    in_use: tuple[int, ...]
+
+
+def subjects_without_topic(registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
+    """Subjects called like a topic of this source's that isn't there, of TopicName alone; none before a discovery.
+
+    A new subject may wait for its topic, unless that was there before.
+    """
+    if not memory.discovered:
+        return
+    for name, subject in sorted(registered.subjects.items()):
+        topic = next((name[: -len(side) - 1] for side in SIDES if name.endswith(f"-{side}")), "")
+        if not topic or not subject.live or topic in memory.all_topics or not _covers(memory, topic):
+            continue
+        topic_memory = memory.topics.get(topic)
+        is_gone = topic_memory is not None and topic_memory.gone
+        if not is_gone and memory.as_of - subject.since <= TOPIC_GRACE:
+            continue
+        names = {
+            "subject": subject.name,
+            "live": counted(subject.live, "live version"),
+            "registry": registered.registry,
+            "topic": topic,
+            "gone": "is gone from the cluster" if is_gone else "is not there",
+        }
+        yield make_finding(
+            "SUBJECT_WITHOUT_TOPIC",
+            names,
+            (subject.name,),
+            location=f"subject {subject.name}",
+            count=1,
+            evidence={"subject": subject.name, "topic": topic, "live_versions": subject.live, "was_there": is_gone},
+            subject=subject.name,
+        )
+
+
+def _covers(memory: Memory, topic: str) -> bool:
+    """Whether the source would have found the topic."""
+    if any(fnmatchcase(topic, pattern) for pattern in memory.exclude):
+        return False
+    return not memory.include or any(fnmatchcase(topic, pattern) for pattern in memory.include)
+
+
+def pending_versions(
+    topics: Iterable[TopicObservations], registered: Registered, memory: Memory
+) -> list[PendingVersion]:
+    """The latest live versions that no message carries yet, of topics whose data carry other ones."""
+    pending = []
+    for reading in topics:
+        for side in SIDES:
+            subjects = subjects_of_side((reading.topic, side), reading.marks(side), registered).subjects
+            uses = versions_in_use(SideOfTopic(reading, side, registered, memory, subjects))
+            for subject in subjects:
+                in_use = [use.version.version for use in uses if use.version.subject == subject]
+                latest = _latest(registered, subject)
+                if in_use and latest is not None and latest[0] > max(in_use):
+                    pending.append(PendingVersion(reading.topic, side, subject, latest[0], latest[1], tuple(in_use)))
+    return pending
+
+
+def _latest(registered: Registered, subject: str) -> tuple[int, int] | None:
+    live: Sequence[tuple[int, int]] = [
+        (version.version, version.registered_at)
+        for version in registered.histories.get(subject, ())
+        if not version.deleted
+    ]
+    return max(live, default=None)
+
+
+QUARANTINED: Final = "quarantined"
+#: in good standing or deprecated, but older than the least version that producers may write
+BELOW: Final = "below the least version"
+#: standing → rule; from the mildest on
+_RULES: Final[Mapping[str, str]] = {
+    "deprecated": "ID_DEPRECATED",
+    BELOW: "ID_BELOW_LEAST",
+    "retired": "ID_RETIRED",
+    QUARANTINED: "ID_QUARANTINED",
+}
+_ORDER: Final = tuple(_RULES)
+
+
+def judge_standing(
+    where: SideOfTopic,
+    mark: Mark,
+    parts: Sequence[PartitionSpan],
+    live: Sequence[RegisteredVersion],
+    names: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+) -> Iterator[JudgedFinding]:
+    """The finding of one mark, where no live version that it stands for is in good standing.
+
+    What was written before a version was deprecated or retired, or another was made the least, is as it should be; of
+    one in quarantine nothing is.
+    """
+    if not all(version.standing in _RULES for version in live):
+        return
+    mildest = min(live, key=lambda version: (_ORDER.index(version.standing), -version.standing_since))
+    since = mildest.standing_since
+    affected = list(parts) if mildest.standing == QUARANTINED else [part for part in parts if part.last_time > since]
+    if not affected:
+        return
+    until = mildest.standing_until
+    is_over = bool(until) and any(part.last_time > until for part in affected)
+    deadline = f", to be used until {moment(until)} at most" if until else ""
+    yield where.finding(
+        _RULES[mildest.standing],
+        affected,
+        {
+            **names,
+            "since": moment(since),
+            "until": deadline,
+            "message": mildest.standing_message,
+            "least": mildest.least,
+        },
+        key=mark,
+        evidence={
+            **evidence,
+            "standing": mildest.standing,
+            "since": since,
+            "until": until or None,
+            **({"least": mildest.least} if mildest.least else {}),
+        },
+        subject=mildest.subject,
+        severity="risk" if is_over else None,
+    )

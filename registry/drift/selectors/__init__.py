@@ -1,6 +1,13 @@
 """Clusters, sources, scans, topics and findings, for pages and programs."""
 
-from registry.drift.selectors.deployments import DeploymentInfo, DeploymentPage, deployments_about, list_deployments
+from registry.drift.selectors.deployments import (
+    DeploymentInfo,
+    DeploymentPage,
+    Gate,
+    deployments_about,
+    hold_rollout,
+    list_deployments,
+)
 from registry.drift.selectors.findings import (
     FindingInfo,
     MuteInfo,
@@ -14,7 +21,6 @@ from registry.drift.selectors.findings import (
     open_counts,
     open_findings_by_subject,
 )
-from registry.drift.selectors.gate import Gate, hold_rollout
 from registry.drift.selectors.sources import (
     LATELY,
     ClusterInfo,

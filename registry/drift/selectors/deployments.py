@@ -1,4 +1,4 @@
-"""Deployments that were told: listed, and those that may have to do with a finding."""
+"""Deployments that programs reported: listed, matched with findings, and whether drift lets a rollout go on."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from typing import Final
 
 from django.db.models import Q
 
-from registry.drift.deployment_model import Deployment
+from registry.access.permission_filters import Extent, extent_of
+from registry.access.roles import Actor
+from registry.drift.models import SEVERITIES, Deployment, Scan
+from registry.drift.scan.aggregation import SEVERITY_RANK
+from registry.drift.selectors.findings import READ, WORST_FIRST, FindingInfo, finding_infos, open_findings
+from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
 from registry.errors import InvalidInput
 from registry.subjects.models import Client
-from registry.subjects.names import parse_subject
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 
 #: deployments of a span of time that are looked at, the newest
 MAX_LOOKED_AT: Final = 1_000
@@ -48,7 +54,7 @@ class DeploymentPage:
 
 
 @dataclass(frozen=True)
-class Concerned:
+class DeploymentTarget:
     """What a finding is about, as deployments are held against it."""
 
     registry: str
@@ -58,34 +64,34 @@ class Concerned:
 
 def list_deployments(*, registry: str = "", label: str = "", before: str = "", limit: int = 100) -> DeploymentPage:
     """Deployments by when they began, newest first; one query whichever page it is. Raises InvalidInput."""
-    wanted = Q(registry__name=registry) if registry else Q()
+    condition = Q(registry__name=registry) if registry else Q()
     if label:
-        wanted &= Q(label=label)
+        condition &= Q(label=label)
     if before:
         at, number = _cursor(before)
-        wanted &= Q(at__lte=at) & (Q(at__lt=at) | Q(pk__lt=number))
-    rows = Deployment.objects.filter(wanted).select_related("registry").order_by("-at", "-pk")
-    found = [_info(row) for row in rows[: limit + 1]]
-    page = tuple(found[:limit])
-    return DeploymentPage(page, _cursor_of(page[-1]) if len(found) > limit else "")
+        condition &= Q(at__lte=at) & (Q(at__lt=at) | Q(pk__lt=number))
+    rows = Deployment.objects.filter(condition).select_related("registry").order_by("-at", "-pk")
+    infos = [_info(row) for row in rows[: limit + 1]]
+    page = tuple(infos[:limit])
+    return DeploymentPage(page, _cursor_of(page[-1]) if len(infos) > limit else "")
 
 
-def deployments_about(concerned: Concerned, since: datetime, until: datetime) -> tuple[DeploymentInfo, ...]:
+def deployments_about(concerned: DeploymentTarget, since: datetime, until: datetime) -> tuple[DeploymentInfo, ...]:
     """Those that began in the time, the last included, and may concern it, newest first; one query, or two."""
     rows = Deployment.objects.filter(registry__name=concerned.registry, at__gt=since, at__lte=until)
-    found = [_info(row) for row in rows.select_related("registry").order_by("-at", "-pk")[:MAX_LOOKED_AT]]
-    fitting = [info for info in found if _fits(info, concerned)]
+    infos = [_info(row) for row in rows.select_related("registry").order_by("-at", "-pk")[:MAX_LOOKED_AT]]
+    fitting = [info for info in infos if _fits(info, concerned)]
     clients = _clients(concerned, {info.client for info in fitting} - {""})
     return tuple(info for info in fitting if not info.client or info.client in clients)
 
 
-def _fits(info: DeploymentInfo, concerned: Concerned) -> bool:
+def _fits(info: DeploymentInfo, concerned: DeploymentTarget) -> bool:
     """Each pattern that was told narrows it; what the finding doesn't have fits none."""
     pairs = ((info.subjects, concerned.subject), (info.topics, concerned.topic))
     return all(not pattern or (bool(name) and fnmatchcase(name, pattern)) for pattern, name in pairs)
 
 
-def _clients(concerned: Concerned, names: Iterable[str]) -> frozenset[str]:
+def _clients(concerned: DeploymentTarget, names: Iterable[str]) -> frozenset[str]:
     """Of these clients the ones that are declared for the finding's subject."""
     if not names or not concerned.subject:
         return frozenset()
@@ -126,3 +132,65 @@ def _cursor(text: str) -> tuple[datetime, int]:
         return _EPOCH + int(moment) * _MICROSECOND, int(number)
     except OverflowError as error:
         raise InvalidInput("The cursor isn't one that a page gave.", field="before") from error
+
+
+#: what a source is called for whoever may not read it
+OUT_OF_SIGHT: Final = "a source of the registry"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a rollout may go on: no open finding of that severity or a worse one, and every source really looked at.
+
+    `unscanned` are the sources in scope that were never scanned to an end, or whose last scan failed or read nothing.
+    """
+
+    passed: bool
+    fail_on: str
+    findings: tuple[FindingInfo, ...]
+    unscanned: tuple[str, ...]
+
+
+def hold_rollout(
+    *,
+    fail_on: str,
+    registry: str = "",
+    subject: str = "",
+    source_id: int | None = None,
+    limit: int = 200,
+    by: Actor | None = None,
+) -> Gate:
+    """Whether drift in a scope is worse than a rollout may ignore; acknowledged and muted findings are decided.
+
+    What wasn't looked at is no proof: with a source in scope that wasn't scanned the gate holds too, whether `by` may
+    read that source or not. Raises InvalidInput for a severity that doesn't exist, RegistryNotFound.
+    """
+    if fail_on not in SEVERITY_RANK:
+        raise InvalidInput(f"fail_on is one of {', '.join(SEVERITIES)}, not {fail_on[:40]!r}.")
+    if registry:
+        get_registry(registry)
+    sources = [source for source in list_sources(registry=registry) if source_id is None or source.id == source_id]
+    worse = SEVERITIES[: SEVERITY_RANK[fail_on] + 1]
+    rows = open_findings().filter(severity__in=worse, source__in=[source.id for source in sources])
+    if subject:
+        rows = rows.filter(subject_name=subject)
+    ordered = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
+    findings = tuple(finding_infos(ordered, by))
+    unscanned = _unscanned(sources, extent_of(by, READ) if by else None)
+    return Gate(not findings and not unscanned, fail_on, findings, unscanned)
+
+
+def _unscanned(sources: list[SourceInfo], extent: Extent | None) -> tuple[str, ...]:
+    """The sources whose newest finished scan proves nothing, with why; those out of sight without a name; one query."""
+    over = Scan.objects.filter(source__in=[source.id for source in sources], state__in=("done", "failed"))
+    newest = {row.source_id: scan_info(row) for row in over.order_by("source", "-id").distinct("source")}
+    names = {
+        source.id: source.name if extent is None or extent.has_all_of(source.registry) else OUT_OF_SIGHT
+        for source in sources
+    }
+    descriptions = (
+        f"{names[source.id]} ({f'last scan: {scan.verdict}' if scan else 'never scanned'})"
+        for source in sources
+        if (scan := newest.get(source.id)) is None or scan.verdict != "scanned"
+    )
+    return tuple(dict.fromkeys(descriptions))

@@ -1,23 +1,55 @@
-"""Findings and mutes, as somebody may see them."""
+"""Findings and mutes as somebody may see them, with hints at the producer of a finding's messages.
+
+Headers and client ids aren't observed: no broker hands out which client wrote a message. What is known is the partition,
+which says something where a producer writes to its own, or writes one key.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
 
-from registry.access.extent import extent_of, require_extent
+from registry.access.permission_filters import extent_of, require_extent
 from registry.access.roles import Actor, may
 from registry.drift.evidence import read_evidence
-from registry.drift.hints import OnePartition, one_partition
+from registry.drift.findings.redaction import redacted_evidence, redacted_text
 from registry.drift.models import SEVERITIES, Finding, Mute
-from registry.drift.personal import masked_samples, tags_of_subjects
-from registry.drift.redaction import redacted_evidence, redacted_text
+from registry.drift.scan.personal_data import masked_samples, tags_of_subjects
 from registry.errors import FindingNotFound
+
+#: messages without a key go to partitions by turns, a batch each: a few, or those of a moment, say nothing
+FEWEST: Final = 10
+SHORTEST_MS: Final = 60_000
+
+
+@dataclass(frozen=True)
+class OnePartition:
+    """All messages of the finding, in its last scan, lie in this partition of so many."""
+
+    partition: int
+    of: int
+    messages: int
+
+
+def one_partition(evidence: Mapping[str, Any], partitions: int) -> OnePartition | None:
+    """That the messages lie in one partition alone, where that says something; `partitions` are those of the topic."""
+    parts = evidence.get("partitions")
+    if partitions < 2 or not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], Mapping):
+        return None
+    names = ("partition", "messages", "first_time", "last_time")
+    values: list[Any] = [parts[0].get(name) for name in names]
+    if not all(isinstance(value, int) for value in values):
+        return None
+    partition, messages, first, last = values
+    if messages < FEWEST or last - first < SHORTEST_MS:
+        return None
+    return OnePartition(partition, partitions, messages)
+
 
 READ: Final = "schema.read"
 WORST_FIRST = Case(
@@ -209,11 +241,11 @@ class OpenCounts:
     rows: tuple[tuple[tuple[str, str, str, str, str], int], ...]
     muted: int
 
-    def by(self, place: int) -> Counter[str]:
+    def by(self, column: int) -> Counter[str]:
         """Numbers by the value at that place of a row."""
         counts: Counter[str] = Counter()
         for row, number in self.rows:
-            counts[row[place]] += number
+            counts[row[column]] += number
         return counts
 
 
@@ -261,8 +293,8 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
         elif not _shows_samples(info, by):
             del evidence["samples"]
             shown.append(replace(info, evidence=evidence, samples_hidden=True))
-        elif info.id in masked and (found := tags.get((info.registry, info.subject))) is not None:
-            evidence["samples"] = masked_samples(evidence["samples"], found)
+        elif info.id in masked and (subject_tags := tags.get((info.registry, info.subject))) is not None:
+            evidence["samples"] = masked_samples(evidence["samples"], subject_tags)
             shown.append(replace(info, evidence=evidence))
         else:
             shown.append(info)

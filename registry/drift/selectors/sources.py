@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from registry.access.extent import NOTHING, extent_of, require_extent
+from registry.access.permission_filters import NOTHING, extent_of, require_extent
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Scan, Source, Topic
 from registry.errors import ClusterNotFound, SourceNotFound
@@ -151,8 +151,8 @@ def list_clusters(by: Actor | None = None) -> list[ClusterInfo]:
     readable = extent.registries("sources__registry__name")
     if readable == NOTHING:
         return []
-    found = _clusters(readable).order_by("name")
-    return [info for info in map(_cluster_info, found) if info.sources]
+    clusters = _clusters(readable).order_by("name")
+    return [info for info in map(_cluster_info, clusters) if info.sources]
 
 
 def get_cluster(name: str) -> ClusterInfo:
@@ -168,10 +168,10 @@ def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceI
 
     What a source reads is of no subject alone.
     """
-    wanted = _sources().filter(registry__name=registry) if registry else _sources()
+    queryset = _sources().filter(registry__name=registry) if registry else _sources()
     if by is not None:
-        wanted = wanted.filter(extent_of(by, READ).registries("registry__name"))
-    rows = list(wanted.order_by(F("open_count").desc(), "kind", "name"))
+        queryset = queryset.filter(extent_of(by, READ).registries("registry__name"))
+    rows = list(queryset.order_by(F("open_count").desc(), "kind", "name"))
     scans = Scan.objects.in_bulk([row.last_scan_id for row in rows if row.last_scan_id])
     return [_source_info(row, scans.get(row.last_scan_id)) for row in rows]
 

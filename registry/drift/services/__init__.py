@@ -1,13 +1,12 @@
 """Clusters, sources, scans, and what becomes of findings."""
 
-from registry.drift.services.clusters import cluster_at, connect_cluster, remove_cluster, try_cluster, update_cluster
 from registry.drift.services.deployments import prune_deployments, tell_deployment
 from registry.drift.services.findings import acknowledge, assign, end_what_is_over, mute, reopen, unmute
 from registry.drift.services.scans import (
     LEASE,
     MAX_ATTEMPTS,
     RETRIES,
-    Claim,
+    ScanClaim,
     begin_smaller,
     cancel_scan,
     claim_scan,
@@ -21,14 +20,24 @@ from registry.drift.services.scans import (
     reclaim_lost_scans,
     renew_lease,
 )
-from registry.drift.services.sources import SHORTEST_INTERVAL, add_source, remove_source, update_source
+from registry.drift.services.sources import (
+    SHORTEST_INTERVAL,
+    add_source,
+    cluster_at,
+    connect_cluster,
+    remove_cluster,
+    remove_source,
+    try_cluster,
+    update_cluster,
+    update_source,
+)
 
 __all__ = [
     "LEASE",
     "MAX_ATTEMPTS",
     "RETRIES",
     "SHORTEST_INTERVAL",
-    "Claim",
+    "ScanClaim",
     "acknowledge",
     "add_source",
     "assign",

@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.utils import timezone
 
-from registry.access.patterns import checked_pattern
+from registry.access.permission_filters import checked_pattern
 from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.drift.deployment_model import MAX_LABEL, MAX_URL, Deployment
+from registry.audit.context import record
+from registry.drift.models import MAX_LABEL, MAX_URL, Deployment
 from registry.errors import InvalidInput
 from registry.subjects.models import Registry
-from registry.subjects.models.clients import MAX_NAME
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.models.registries import MAX_NAME
+from registry.subjects.versions.lookup import get_registry
 
 ACTION: Final = "deployment.tell"
 #: for how long they are kept after they began
@@ -30,7 +30,7 @@ AT_A_TIME: Final = 5_000
 
 
 @dataclass(frozen=True)
-class Told:
+class DeploymentResult:
     """The deployment's number, and whether it is new."""
 
     id: int
@@ -48,19 +48,19 @@ def tell_deployment(
     subjects: str = "",
     topics: str = "",
     client: str = "",
-) -> Told:
+) -> DeploymentResult:
     """Something is deployed to what a registry serves; `at` is when it began, now where it isn't given.
 
     Told twice it is there once: label and time name it. What is said otherwise the second time holds. Whoever may do so
     for some subjects alone names a pattern among them. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound.
     """
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     subjects = _pattern(subjects, "subjects", 512)
-    _require_all_of(subjects, place, by)
+    _require_all_of(subjects, registry_row, by)
     label = _text(label, "label", MAX_LABEL)
     if not label:
         raise InvalidInput("Give the deployment a label, such as the program and its version.", field="label")
-    given = {
+    fields = {
         "url": _url(url),
         "subjects": subjects,
         "topics": _pattern(topics, "topics", 249),
@@ -69,21 +69,21 @@ def tell_deployment(
     now = timezone.now()
     _check_time(at, now)
     # Two deliveries at once wait for each other; those who refer to the registry don't.
-    Registry.objects.select_for_update(no_key=True).get(pk=place.pk)
-    record(by=by, why=f"deployment {label} told in {place.name}")
-    there = _there(place, label, at, now)
+    Registry.objects.select_for_update(no_key=True).get(pk=registry_row.pk)
+    record(by=by, why=f"deployment {label} told in {registry_row.name}")
+    there = _there(registry_row, label, at, now)
     if there is not None:  # what it was told for is taken away by telling it otherwise
-        _require_all_of(there.subjects, place, by)
+        _require_all_of(there.subjects, registry_row, by)
     else:
-        row = Deployment.objects.create(registry=place, label=label, at=at or now, told_by=by.name, **given)
-        return Told(row.pk, is_new=True)
-    changed = [field for field, value in given.items() if getattr(there, field) != value]
+        row = Deployment.objects.create(registry=registry_row, label=label, at=at or now, told_by=by.name, **fields)
+        return DeploymentResult(row.pk, is_new=True)
+    changed = [field for field, value in fields.items() if getattr(there, field) != value]
     if changed:
         for field in changed:
-            setattr(there, field, given[field])
+            setattr(there, field, fields[field])
         there.told_by = by.name
         there.save(update_fields=[*changed, "told_by"])
-    return Told(there.pk, is_new=False)
+    return DeploymentResult(there.pk, is_new=False)
 
 
 @transaction.atomic
@@ -97,20 +97,20 @@ def prune_deployments(*, by: Actor) -> int:
     return len(numbers)
 
 
-def _require_all_of(subjects: str, place: Registry, by: Actor) -> None:
+def _require_all_of(subjects: str, registry: Registry, by: Actor) -> None:
     """A pattern is judged as a name would be: `orders-*` lies within the right to `orders-*`, `*` doesn't.
 
     Its star stands for no letter too, and for several: neither `orders-?` nor `orders-[!a]` has all of `orders-*`.
     """
     for letters in ("*", "", "**"):
-        require(by, ACTION, registry=place.name, subject=subjects.replace("*", letters))
+        require(by, ACTION, registry=registry.name, subject=subjects.replace("*", letters))
 
 
-def _there(place: Registry, label: str, at: datetime | None, now: datetime) -> Deployment | None:
-    same = Deployment.objects.filter(registry=place, label=label)
+def _there(registry: Registry, label: str, at: datetime | None, now: datetime) -> Deployment | None:
+    same = Deployment.objects.filter(registry=registry, label=label)
     since = now - TOLD_AGAIN
-    found = same.filter(at=at) if at else same.filter(told_at__gt=since, at__gt=since)
-    return found.order_by("-at", "-pk").first()
+    candidates = same.filter(at=at) if at else same.filter(told_at__gt=since, at__gt=since)
+    return candidates.order_by("-at", "-pk").first()
 
 
 def _check_time(at: datetime | None, now: datetime) -> None:
@@ -123,28 +123,28 @@ def _check_time(at: datetime | None, now: datetime) -> None:
 
 
 def _text(text: str, what: str, most: int) -> str:
-    found = " ".join(text.split())
-    if len(found) > most:
-        raise InvalidInput(f"The {what} has {len(found)} characters; {most} are taken.", field=what)
-    if not found.isprintable():
+    cleaned = " ".join(text.split())
+    if len(cleaned) > most:
+        raise InvalidInput(f"The {what} has {len(cleaned)} characters; {most} are taken.", field=what)
+    if not cleaned.isprintable():
         raise InvalidInput(f"The {what} has a character that can't be shown; take it out.", field=what)
-    return found
+    return cleaned
 
 
 def _pattern(text: str, what: str, most: int) -> str:
     """A shell pattern; one of everything is the empty one."""
-    found = checked_pattern(text, what, longest=most, field=what)
-    return "" if found == "*" else found
+    pattern = checked_pattern(text, what, longest=most, field=what)
+    return "" if pattern == "*" else pattern
 
 
 def _url(text: str) -> str:
     """An address that a page may lead to. It is never fetched."""
-    found = text.strip()
+    address = text.strip()
     try:
-        parts = urlsplit(found)
+        parts = urlsplit(address)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
     except ValueError:
         good = False
-    if found and (not good or len(found) > MAX_URL or not found.isprintable() or " " in found):
+    if address and (not good or len(address) > MAX_URL or not address.isprintable() or " " in address):
         raise InvalidInput(f"The url is an http or https address of up to {MAX_URL} characters.", field="url")
-    return found
+    return address

@@ -10,16 +10,15 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from registry.access.extent import require_extent
 from registry.access.models import User
-from registry.access.patterns import checked_pattern
+from registry.access.permission_filters import checked_pattern, require_extent
 from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.drift.life_cycle import MutePattern, is_muted
+from registry.audit.context import record
 from registry.drift.models import Finding, Mute
+from registry.drift.scan.aggregation import MutePattern, is_muted
 from registry.drift.selectors import may_see_finding
 from registry.errors import FindingNotFound, InvalidInput, MuteNotFound, WrongState
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
 
 MAX_REASON = 4000
 MAX_STARS = 10
@@ -88,8 +87,8 @@ def mute(
     A muted finding is kept and counted, and stands in no list of what is open. Raises InvalidInput,
     RegistryNotFound, NotAllowed.
     """
-    place = get_registry(registry)
-    require(by, "finding.mute", registry=place.name)
+    registry_row = get_registry(registry)
+    require(by, "finding.mute", registry=registry_row.name)
     reason = _reason(reason, "Say why these findings need not be seen.")
     _require_future(until)
     patterns = {"rule": rule.strip(), "subject": subject.strip(), "location": location.strip()}
@@ -103,8 +102,8 @@ def mute(
         if len(pattern) > longest or pattern.count("*") > MAX_STARS or not pattern.isprintable():
             raise InvalidInput(f"The pattern of {name} has up to {longest} characters, and at most ten '*' among them.")
     record(by=by, why="mute findings")
-    row = Mute.objects.create(registry=place, reason=reason, until=until, created_by=by.name, **patterns)
-    _apply_mutes(place.pk)
+    row = Mute.objects.create(registry=registry_row, reason=reason, until=until, created_by=by.name, **patterns)
+    _apply_mutes(registry_row.pk)
     return row.pk
 
 
@@ -152,12 +151,12 @@ def _apply_mutes(registry_id: int) -> None:
     rows: Iterable[Finding] = Finding.objects.filter(source__registry_id=registry_id).only(
         "pk", "rule", "subject_name", "location", "muted"
     )
-    wrong: dict[bool, list[int]] = {True: [], False: []}
+    outdated: dict[bool, list[int]] = {True: [], False: []}
     for row in rows:
         should = is_muted(mutes, row.rule, row.subject_name, row.location)
         if row.muted != should:
-            wrong[should].append(row.pk)
-    for should, numbers in wrong.items():
+            outdated[should].append(row.pk)
+    for should, numbers in outdated.items():
         if numbers:
             Finding.objects.filter(pk__in=numbers).update(muted=should)
 

@@ -10,11 +10,11 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from registry.access.extent import require_extent
+from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, require
+from registry.drift.events import tell_of_failed
 from registry.drift.models import Scan, Source
 from registry.drift.services.sources import locked_source
-from registry.drift.telling import tell_of_failed
 from registry.errors import SourceNotFound, WrongState
 
 LEASE = timedelta(seconds=45)
@@ -24,7 +24,7 @@ RETRIES = (10, 30, 60, 120)
 
 
 @dataclass(frozen=True)
-class Claim:
+class ScanClaim:
     """A scan that this worker holds until its lease ends; `tag` tells its claim from a later one."""
 
     scan_id: int
@@ -67,7 +67,7 @@ def _claimable() -> QuerySet[Scan]:
     return Scan.objects.filter(state="queued").exclude(retry_at__gt=timezone.now())
 
 
-def claim_scan(scan_id: int) -> Claim | None:
+def claim_scan(scan_id: int) -> ScanClaim | None:
     """Take a queued scan by a conditional update; None where another worker has it, it waits, or it is over."""
     now, tag = timezone.now(), f"scan-{scan_id}-{uuid.uuid4().hex[:12]}"
     claimed = (
@@ -89,23 +89,23 @@ def claim_scan(scan_id: int) -> Claim | None:
     if not claimed:
         return None
     row = Scan.objects.filter(pk=scan_id, tag=tag).first()
-    return Claim(scan_id=scan_id, source_id=row.source_id, tag=tag, attempt=row.attempts) if row else None
+    return ScanClaim(scan_id=scan_id, source_id=row.source_id, tag=tag, attempt=row.attempts) if row else None
 
 
-def renew_lease(claim: Claim) -> bool:
+def renew_lease(claim: ScanClaim) -> bool:
     """Keep the claim; False once the scan was cancelled or given to another worker."""
-    held = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
-    return bool(held.update(lease_until=timezone.now() + LEASE))
+    claimed = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
+    return bool(claimed.update(lease_until=timezone.now() + LEASE))
 
 
-def note_progress(claim: Claim, *, done: int, total: int, phase: str) -> bool:
+def note_progress(claim: ScanClaim, *, done: int, total: int, phase: str) -> bool:
     """What the page shows while the scan runs; False once the scan is no longer this worker's."""
-    held = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
-    return bool(held.update(phase=phase[:100], progress_done=done, progress_total=total))
+    claimed = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
+    return bool(claimed.update(phase=phase[:100], progress_done=done, progress_total=total))
 
 
 @transaction.atomic
-def fail_scan(claim: Claim, *, reason: str) -> bool:
+def fail_scan(claim: ScanClaim, *, reason: str) -> bool:
     """End a scan with its reason. Findings stay as they were: what wasn't read proves nothing.
 
     False where the scan is no longer this worker's: it was cancelled, or given to another.
@@ -119,7 +119,7 @@ def fail_scan(claim: Claim, *, reason: str) -> bool:
 
 
 @transaction.atomic
-def postpone_scan(claim: Claim, *, reason: str) -> bool:
+def postpone_scan(claim: ScanClaim, *, reason: str) -> bool:
     """Queue a scan once more, to be tried after a pause, since a server that it needs is away.
 
     False where its pauses are used up, or it is no longer this worker's.

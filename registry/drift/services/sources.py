@@ -1,4 +1,4 @@
-"""Sources: added after a look, changed, removed."""
+"""Kafka clusters and sources: connected or added after a check, changed, removed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,141 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
-from registry.access.extent import require_extent
+from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.drift.models import MODES, Connector, Source
-from registry.drift.services.clusters import get_cluster
+from registry.audit.context import record
+from registry.drift.models import MODES, Cluster, Connector, Source
 from registry.drift.sources import SOURCES
-from registry.drift.sources.base import Given
-from registry.errors import InvalidSource, SourceNotFound, WrongState
+from registry.drift.sources.base import SourceDraft
+from registry.drift.sources.kafka_connection import check_fields, connect, parse_servers
+from registry.errors import ClusterNotFound, InvalidSource, SourceNotFound, WrongState
 from registry.streams.models import CheckpointStore
-from registry.streams.stores import FIELDS, checked_store
-from registry.subjects.names import check_context
-from registry.subjects.selectors.places import get_registry
+from registry.streams.services import FIELDS, checked_store
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import check_context
+
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x7f])?")
+CLUSTER_FIELDS = ("name", "bootstrap", "security_protocol", "sasl_mechanism", "username", "secret", "ca_pem")
+
+
+def connect_cluster(
+    *,
+    name: str,
+    bootstrap: str,
+    by: Actor,
+    security_protocol: str = "PLAINTEXT",
+    sasl_mechanism: str = "",
+    username: str = "",
+    secret: str = "",
+    ca_pem: str = "",
+) -> int:
+    """Connect a cluster under a name, after looking that it answers; gives its number.
+
+    `secret` is the name of the password's secret. Raises InvalidSource, InvalidSecret, AddressRefused,
+    BrokerUnavailable, WrongState where the name is taken, NotAllowed.
+    """
+    require(by, "cluster.manage")
+    row = Cluster(
+        name=name,
+        bootstrap=bootstrap,
+        security_protocol=security_protocol,
+        sasl_mechanism=sasl_mechanism,
+        username=username,
+        secret=secret,
+        ca_pem=ca_pem,
+        created_by=by.name,
+    )
+    _check(row)
+    return _save(row, by=by, why=f"connect cluster {name}").pk
+
+
+def try_cluster(*, by: Actor, **fields: str) -> tuple[int, int]:
+    """How many brokers and topics (internal ones apart) a cluster of those fields shows; nothing is kept.
+
+    Raises InvalidSource, InvalidSecret, AddressRefused, BrokerUnavailable, NotAllowed.
+    """
+    require(by, "cluster.manage")
+    row = Cluster(**fields)
+    row.bootstrap = ",".join(map(str, parse_servers(row.bootstrap)))
+    check_fields(row)
+    metadata = connect(row).metadata
+    return len(metadata.brokers), sum(1 for name in metadata.topics if not name.startswith("__"))
+
+
+def update_cluster(*, name: str, by: Actor, **changes: Any) -> None:
+    """Change fields of a cluster (those of `connect_cluster`; `name` names it and `rename` is its new name).
+
+    Raises as `connect_cluster` does, and ClusterNotFound.
+    """
+    require(by, "cluster.manage")
+    row = get_cluster(name)
+    if "rename" in changes:
+        changes["name"] = changes.pop("rename")
+    unknown = sorted(set(changes) - set(CLUSTER_FIELDS))
+    if unknown:
+        raise InvalidSource(f"A cluster has no field {unknown[0][:40]!r}; it has {', '.join(CLUSTER_FIELDS)}.")
+    for field, value in changes.items():
+        setattr(row, field, value)
+    _check(row)
+    _save(row, by=by, why=f"change cluster {name}")
+
+
+@transaction.atomic
+def remove_cluster(*, name: str, by: Actor) -> None:
+    """Forget a cluster that no source reads. Raises ClusterNotFound, WrongState, NotAllowed."""
+    require(by, "cluster.manage")
+    row = get_cluster(name)
+    record(by=by, why=f"remove cluster {name}")
+    try:
+        row.delete()
+    except ProtectedError as error:
+        names = ", ".join(sorted(map(str, row.sources.values_list("name", flat=True)))[:3])
+        raise WrongState(f"Cluster {name} is read by sources ({names}); remove them first.") from error
+
+
+def cluster_at(*, bootstrap: str, by: Actor) -> str:
+    """The name of the plain cluster at these servers, connected under their address where it isn't yet.
+
+    Raises as `connect_cluster` does.
+    """
+    servers = ",".join(map(str, parse_servers(bootstrap)))
+    existing = Cluster.objects.filter(bootstrap=servers, security_protocol="PLAINTEXT").order_by("pk").first()
+    if existing is None:
+        connect_cluster(name=servers[:128], bootstrap=servers, by=by)
+    return existing.name if existing else servers[:128]
+
+
+def get_cluster(name: str) -> Cluster:
+    """The cluster of that name. Raises ClusterNotFound."""
+    row = Cluster.objects.filter(name=name).first()
+    if row is None:
+        raise ClusterNotFound(f"There is no cluster {name[:128]!r}.", cluster=name)
+    return row
+
+
+def _check(row: Cluster) -> None:
+    """The fields fit together, and the cluster answers; its servers are written in one form."""
+    if not _NAME.fullmatch(row.name):
+        raise InvalidSource("A cluster's name has 1 to 128 characters, no control character, no space at its ends.")
+    row.bootstrap = ",".join(map(str, parse_servers(row.bootstrap)))
+    if len(row.bootstrap) > 1024:
+        raise InvalidSource("The bootstrap servers have more than 1024 characters; name fewer.")
+    check_fields(row)
+    connect(row)
+
+
+def _save(row: Cluster, *, by: Actor, why: str) -> Cluster:
+    try:
+        with transaction.atomic():
+            record(by=by, why=why)
+            row.save()
+    except IntegrityError as error:
+        raise WrongState(f"There is a cluster {row.name!r} already.") from error
+    return row
+
 
 SHORTEST_INTERVAL = 10
 MAX_PATTERNS = 100
@@ -63,12 +183,12 @@ def add_source(
 
     `cluster` is a cluster's name, `include` and `exclude` are shell patterns of topics (none: all but internal ones);
     `connector` says where a Debezium connector and its database are (the names are those of debezium.FIELDS),
-    `store` which object store has a checkpoint (those of streams.stores.FIELDS); `settings` are those of BOUNDS, and `keep_samples`. Raises InvalidSource, InvalidSecret, RemoteUnavailable, InvalidName, InvalidCheckpoint,
+    `store` which object store has a checkpoint (those of streams.services.FIELDS); `settings` are those of BOUNDS, and `keep_samples`. Raises InvalidSource, InvalidSecret, RemoteUnavailable, InvalidName, InvalidCheckpoint,
     BrokerUnavailable, AddressRefused, RegistryNotFound, ClusterNotFound, WrongState where it is there already,
     NotAllowed.
     """
-    place = get_registry(registry)
-    require(by, "source.manage", registry=place.name)
+    registry_row = get_registry(registry)
+    require(by, "source.manage", registry=registry_row.name)
     if kind not in SOURCES:
         raise InvalidSource(f"There is no kind of source {kind!r}; the kinds are {', '.join(sorted(SOURCES))}.")
     values = _checked(
@@ -81,10 +201,12 @@ def add_source(
         raise InvalidSource(f"A source of kind {kind} {'needs a' if kind == 'debezium' else 'has no'} connector.")
     if store and kind != CHECKPOINTS:
         raise InvalidSource(f"A source of kind {kind} is in no object store; a checkpoint can be.")
-    found = get_cluster(cluster) if cluster else None
-    kept = checked_store(store) if store else None
-    given = Given(place, name, found, tuple(values["include"]), tuple(values["exclude"]), connector or {}, kept)
-    final = SOURCES[kind].check(given)
+    cluster_row = get_cluster(cluster) if cluster else None
+    checked = checked_store(store) if store else None
+    draft = SourceDraft(
+        registry_row, name, cluster_row, tuple(values["include"]), tuple(values["exclude"]), connector or {}, checked
+    )
+    final = SOURCES[kind].check(draft)
     if len(final.encode(errors="replace")) > MAX_NAME_BYTES:
         raise InvalidSource(f"The name has more than {MAX_NAME_BYTES:,} bytes in UTF-8: {final[:80]!r} ….")
     values["next_scan_at"] = timezone.now() if every_seconds else None
@@ -92,15 +214,15 @@ def add_source(
         with transaction.atomic():
             record(by=by, why=f"add source {final}")
             row = Source.objects.create(
-                registry=place, kind=kind, name=final, cluster=found, created_by=by.name, **values
+                registry=registry_row, kind=kind, name=final, cluster=cluster_row, created_by=by.name, **values
             )
             if connector:
                 Connector.objects.create(source=row, **connector)
-            if kept:
-                kept.source = row
-                kept.save()
+            if checked:
+                checked.source = row
+                checked.save()
     except IntegrityError as error:
-        raise WrongState(f"{final} is a source of {place.name} already.") from error
+        raise WrongState(f"{final} is a source of {registry_row.name} already.") from error
     return row.pk
 
 
@@ -111,19 +233,19 @@ def update_source(*, source_id: int, by: Actor, store: Mapping[str, Any] | None 
     a checkpoint's object store is reached from now on; the checkpoint has to be there. Raises SourceNotFound,
     InvalidSource, InvalidName, NotAllowed, and with a store what add_source raises of it.
     """
-    kept = _looked_at(source_id, store, by) if store is not None else None
+    checked = _checked_store_of(source_id, store, by) if store is not None else None
     with transaction.atomic():
-        _update(source_id, by, changes, kept)
+        _update(source_id, by, changes, checked)
 
 
-def _looked_at(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
+def _checked_store_of(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
     """The fields of a source's store, once its checkpoint was read with them: before the row is locked."""
     row = _source_for(by, "source.manage", source_id, Source.objects.all())
     if row.kind != CHECKPOINTS:
         raise InvalidSource(f"A source of kind {row.kind} is in no object store; a checkpoint can be.")
-    kept = checked_store(store)
-    SOURCES[row.kind].check(Given(row.registry, row.name, store=kept))
-    return kept
+    checked = checked_store(store)
+    SOURCES[row.kind].check(SourceDraft(row.registry, row.name, store=checked))
+    return checked
 
 
 def _update(source_id: int, by: Actor, changes: dict[str, Any], store: CheckpointStore | None) -> None:
@@ -169,9 +291,9 @@ def _source_for(by: Actor, action: str, source_id: int, rows: QuerySet[Source]) 
     return row
 
 
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     """The values in their stored form. Raises InvalidSource, InvalidName."""
-    values = dict(given)
+    values = dict(settings)
     unknown = sorted(set(values) - set(CHANGEABLE))
     if unknown:
         raise InvalidSource(f"A source has no setting {unknown[0][:40]!r}; it has {', '.join(CHANGEABLE)}.")
@@ -192,10 +314,10 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _patterns(field: str, given: Any) -> list[str]:
-    if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+def _patterns(field: str, listed: Any) -> list[str]:
+    if isinstance(listed, str) or not all(isinstance(item, str) for item in listed):
         raise InvalidSource(f"{field} is a list of patterns, such as orders or payments-*.")
-    patterns = list(dict.fromkeys(each.strip() for each in given))
+    patterns = list(dict.fromkeys(item.strip() for item in listed))
     if len(patterns) > MAX_PATTERNS:
         raise InvalidSource(f"{field} has {len(patterns)} patterns; up to {MAX_PATTERNS} are taken.")
     for pattern in patterns:

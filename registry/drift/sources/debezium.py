@@ -1,4 +1,7 @@
-"""A Debezium connector: its configuration and state, its database's catalog, its topics and their schemas, as one."""
+"""A Debezium connector as a source: its configuration and state, its database's catalog, and its topics.
+
+Configuration and state come from Kafka Connect's REST API.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,68 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import quote
 
-from registry.drift.connecting import connect
+from registry.access.egress import parse_connection
+from registry.access.http_client import HttpLimits, OutgoingClient
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
-from registry.drift.debezium.connect import read_connector
+from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus, read_config, read_status
 from registry.drift.debezium.facts import World
-from registry.drift.debezium.judging import judge_debezium
-from registry.drift.debezium.summary import summary_of
+from registry.drift.debezium.judge import judge_debezium, summary_of
 from registry.drift.judge import judge
 from registry.drift.judge.model import JudgedFinding
 from registry.drift.models import Connector, Source
-from registry.drift.patience import patiently
-from registry.drift.rule_tables import topics as topic_rules
-from registry.drift.sources.backlog import behind_of
-from registry.drift.sources.base import Given, OnProgress, ScanResult
-from registry.drift.sources.debezium_facts import topic_facts
-from registry.drift.sources.kafka import require_any, survey_cluster, topics_after, waits_of, with_lost_offsets
-from registry.drift.sources.kafka_passes import observe
-from registry.drift.sources.kafka_read import read_json
-from registry.drift.topics import note_topics
-from registry.errors import InvalidSource
+from registry.drift.rules import topics as topic_rules
+from registry.drift.scan.db_retry import patiently
+from registry.drift.scan_context.connector import topic_facts
+from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft, note_topics
+from registry.drift.sources.kafka import observe, require_any, survey_cluster, topics_after, waits_of, with_lost_offsets
+from registry.drift.sources.kafka_connection import connect
+from registry.drift.sources.kafka_offsets import backlog_of, read_json
+from registry.errors import InvalidSource, RemoteUnavailable
 from registry.observations import Observation, ScanTotals
+
+LIMITS: Final = HttpLimits(connect_seconds=5, read_seconds=10, total_seconds=30, max_bytes=2 * 1024 * 1024)
+MAX_CONNECTOR_NAME: Final = 255
+
+
+def read_connector(*, url: str, name: str, user: str = "", secret: str = "") -> tuple[ConnectorConfig, ConnectorStatus]:
+    """The connector's typed configuration and its status.
+
+    Raises InvalidInput and AddressRefused for the address, InvalidSecret, InvalidSource for a connector that isn't
+    there or is of another kind, RemoteUnavailable where Kafka Connect doesn't answer as it should.
+    """
+    if not name or len(name) > MAX_CONNECTOR_NAME:
+        raise InvalidSource(f"A connector's name has 1 to {MAX_CONNECTOR_NAME} characters.")
+    connection = parse_connection(url, user=user, secret=secret)
+    with OutgoingClient(connection, limits=LIMITS) as client:
+        config = _object(client, name, "config")
+        status = _object(client, name, "status")
+    return read_config({"name": name, **config}), read_status(status)
+
+
+def _object(client: OutgoingClient, name: str, what: str) -> Mapping[str, Any]:
+    where = client.connection.netloc
+    response = client.call("GET", f"/connectors/{quote(name, safe='')}/{what}", headers={"Accept": "application/json"})
+    if response.status == 404:
+        raise InvalidSource(
+            f"Kafka Connect at {where} has no connector {name[:80]!r}. Check its name with /connectors."
+        )
+    if response.status in (401, 403):
+        raise RemoteUnavailable(
+            f"Kafka Connect at {where} doesn't let us read {name[:80]!r} ({response.status}): give a user and a secret.",
+            status=response.status,
+        )
+    if response.status != 200:
+        raise RemoteUnavailable(
+            f"Kafka Connect at {where} answers {response.status} for the {what} of {name[:80]!r}.",
+            status=response.status,
+        )
+    document = response.json(f"The {what} of {name[:80]!r} at {where}")
+    if not isinstance(document, dict):
+        raise RemoteUnavailable(f"The {what} of {name[:80]!r} at {where} is no JSON object.", status=response.status)
+    return document
+
 
 MAX_NAME: Final = 1024
 #: what a connector's row takes, with the default of each
@@ -43,18 +87,18 @@ FIELDS: Final[Mapping[str, Any]] = {
     "database_tls": True,
 }
 #: of the judgement of topics, what holds for change events too: their fields are judged against the table instead
-_TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.ROWS)
+_TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.TOPIC_RULES)
 
 
-def checked_connector(given: Mapping[str, Any]) -> Connector:
+def checked_connector(settings: Mapping[str, Any]) -> Connector:
     """An unsaved row of those fields (the names are those of FIELDS), once both its ends have answered.
 
     Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
     """
-    unknown = sorted(set(given) - set(FIELDS))
+    unknown = sorted(set(settings) - set(FIELDS))
     if unknown:
         raise InvalidSource(f"A connector has no setting {unknown[0][:40]!r}; it has {', '.join(FIELDS)}.")
-    values = {**FIELDS, **given}
+    values = {**FIELDS, **settings}
     for name, default in FIELDS.items():
         if type(values[name]) is not type(default):
             raise InvalidSource(f"{name} of a connector is {_a(default)}.")
@@ -102,23 +146,23 @@ def patterns_of(world: World) -> list[str]:
 class DebeziumConnector:
     """A connector with its tables and topics."""
 
-    def check(self, given: Given) -> str:
+    def check(self, draft: SourceDraft) -> str:
         """The cluster, Kafka Connect and the database answer, and the connector is one that can be read.
 
         Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, BrokerUnavailable, RemoteUnavailable.
         """
-        if not given.name.strip() or len(given.name) > MAX_NAME or not given.name.isprintable():
+        if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
             raise InvalidSource(f"Give the source a name: 1 to {MAX_NAME} printable characters.")
-        if given.cluster is None:
+        if draft.cluster is None:
             raise InvalidSource("Name the cluster whose topics the connector writes.")
-        connect(given.cluster)
-        checked_connector(given.connector)
-        return given.name.strip()
+        connect(draft.cluster)
+        checked_connector(draft.connector)
+        return draft.name.strip()
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read connector, catalog and what is new in the topics, and judge them together."""
-        from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
-        from registry.drift.personal import without_personal
+        from registry.drift.scan.personal_data import without_personal
+        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
         started = time.monotonic()
         on_progress(0, 0, "asking Kafka Connect and the database")
@@ -130,24 +174,26 @@ class DebeziumConnector:
         source.include = source.include or patterns_of(world)  # of this instance alone: it isn't saved
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))
-        seen = observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
-        seen = with_lost_offsets(source, survey, seen)
-        after = topics_after(survey, seen)
+        scanned = observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
+        scanned = with_lost_offsets(source, survey, scanned)
+        after = topics_after(survey, scanned)
         require_any(source, after)
         on_progress(0, 0, "judging")
-        observations = patiently(lambda: without_personal(source, seen))
+        observations = patiently(lambda: without_personal(source, scanned))
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
         facts = patiently(lambda: topic_facts(source, world, survey.topics, observations))
         world = replace(world, topics=facts)
         plain = judge(observations, registered, memory)
-        topics = tuple(replace(each, tables=facts[each.name].tables) if each.name in facts else each for each in after)
+        topics = tuple(
+            replace(topic, tables=facts[topic.name].tables) if topic.name in facts else topic for topic in after
+        )
         read = read_json(topics, observations, seconds=time.monotonic() - started)
-        behind = patiently(lambda: behind_of(source, observations))
+        behind = patiently(lambda: backlog_of(source, observations))
         return ScanResult(
             findings=(*judge_debezium(world), *_of_topics(plain)),
             # Connector and catalog were read even where no topic is there yet.
             read={**read, **summary_of(world), "behind": behind, "nothing": False},
-            complete=_whole(observations) and not any(each.problem for each in topics),
+            complete=_whole(observations) and not any(topic.problem for topic in topics),
             topics=topics,
             observations=tuple(observations),
             registered=registered,
@@ -155,9 +201,9 @@ class DebeziumConnector:
         )
 
 
-def _of_topics(found: Sequence[JudgedFinding]) -> list[JudgedFinding]:
-    return [each for each in found if each.rule in _TOPIC_RULES]
+def _of_topics(findings: Sequence[JudgedFinding]) -> list[JudgedFinding]:
+    return [finding for finding in findings if finding.rule in _TOPIC_RULES]
 
 
 def _whole(observations: Sequence[Observation]) -> bool:
-    return not any(isinstance(seen, ScanTotals) and seen.bound_reached for seen in observations)
+    return not any(isinstance(observation, ScanTotals) and observation.bound_reached for observation in observations)

@@ -1,4 +1,7 @@
-"""Topics of a Kafka cluster: found and compared with what was read before, read by Spark, judged against a registry."""
+"""Topics of a Kafka cluster as a source: chosen, compared with what was read before, read by Spark, and judged.
+
+Spark passes over all topics once, and a second time where messages carry schemas that it didn't have.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,22 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient
+from django.conf import settings
 from django.utils import timezone
 
-from registry.drift.connecting import connect
 from registry.drift.judge import judge, pending
-from registry.drift.judge.reading import milliseconds
+from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Source, Topic
-from registry.drift.patience import patiently
-from registry.drift.sources.backlog import behind_of
-from registry.drift.sources.base import Given, OnProgress, ScanResult
+from registry.drift.scan.db_retry import patiently
+from registry.drift.sources.base import (
+    OnProgress,
+    ScannedTopic,
+    ScanResult,
+    SourceDraft,
+    note_topics,
+    session_of,
+    spark_remote,
+)
 from registry.drift.sources.kafka_cluster import (
     chosen_topics,
     configs_of,
@@ -28,21 +38,196 @@ from registry.drift.sources.kafka_cluster import (
     topic_ids_of,
     why_missing,
 )
-from registry.drift.sources.kafka_passes import observe
-from registry.drift.sources.kafka_ranges import TopicPlan, plan_topic
-from registry.drift.sources.kafka_read import MAX_ROWS, read_json
-from registry.drift.topics import TopicSeen, note_topics
-from registry.errors import BrokerUnavailable, InvalidSource
+from registry.drift.sources.kafka_connection import connect, kafka_connection
+from registry.drift.sources.kafka_offsets import MAX_ROWS, TopicPlan, backlog_of, plan_topic, read_json
+from registry.errors import BrokerUnavailable, InvalidSource, ScanInterrupted
 from registry.observations import (
+    Bounds,
+    FramedMessages,
+    Framing,
     Observation,
     OffsetsExpired,
+    PartitionRange,
     PartitionRead,
+    Profile,
     ScanTotals,
+    SchemaNotUsed,
     TopicLost,
     TopicRead,
     TopicRemade,
+    TopicScan,
     TopicTotals,
+    WriterSchema,
 )
+
+SAMPLES = 3  # of each schema on a topic's side
+SECOND_PASS = 2
+NO_TIME = "the scan reached its deadline before it could read the topic again with this schema"
+Marks = set[tuple[Framing, str]]
+
+
+def _bounds(source: Source) -> Bounds:
+    """The source's bounds, or the deployment's where those are tighter."""
+    return Bounds(
+        max_messages=min(source.max_messages, settings.SCAN_MAX_MESSAGES),
+        max_bytes=source.max_bytes,
+        deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS)),
+        first_slice=source.first_slice,
+    )
+
+
+def observe(
+    source: Source, reads: tuple[TopicRead, ...], *, tag: str, on_progress: OnProgress, changes: bool = False
+) -> list[Observation]:
+    """One pass of Spark over all topics, and a second one over those that carry registered schemas it didn't know.
+
+    `changes` reads the bodies as Debezium's change events too.
+    """
+    from registry.drift.scan_context.topics import writers_for
+    from registry.pipeline.run import run  # late: only a scan needs PySpark
+
+    assert source.cluster is not None
+    started = time.monotonic()
+    spec = TopicScan(
+        connection=kafka_connection(source.cluster),
+        topics=reads,
+        writers=patiently(lambda: writers_for(source, [read.topic for read in reads])),
+        profile=Profile(samples=SAMPLES if source.keep_samples else 0, changes=changes),
+        bounds=_bounds(source),
+    )
+    remote, session = spark_remote(), session_of(tag)
+    first = run(spec, remote=remote, on_progress=on_progress, tag=tag, session_id=session)
+    unknown = marks_without_writer(first, spec.writers)
+    if not unknown:
+        return first
+    more = patiently(lambda: writers_for(source, list(unknown), _marks(unknown)))
+    known_marks = {(writer.framing, writer.mark) for writer in spec.writers}
+    better = {(writer.framing, writer.mark) for writer in more} - known_marks
+    topics = [name for name, marks in unknown.items() if marks & better]
+    if not topics:
+        return first
+    left = spec.bounds.deadline_seconds - (time.monotonic() - started)
+    if left < 1:
+        return [*first, *_not_decoded(unknown, better, topics)]
+    on_progress(0, 0, "reading topics again whose schemas were unknown before")
+    again = replace(
+        spec,
+        topics=ranges_read(first, topics),
+        writers=(
+            *spec.writers,
+            *(writer_schema for writer_schema in more if (writer_schema.framing, writer_schema.mark) in better),
+        ),
+        bounds=replace(spec.bounds, deadline_seconds=left),
+    )
+    try:
+        # A session of its own: the first pass has released the other, and Spark opens none of that id again.
+        second = run(again, remote=remote, on_progress=on_progress, tag=tag, session_id=session_of(tag, SECOND_PASS))
+    except ScanInterrupted as error:
+        if error.details.get("reason") != "deadline":
+            raise
+        return [*first, *_not_decoded(unknown, better, topics)]
+    except BrokerUnavailable as error:
+        return drop_topics(first, dict.fromkeys(topics, error.message))
+    away = {
+        observation.topic: observation.reason
+        for observation in second
+        if isinstance(observation, TopicLost) and observation.may_pass
+    }
+    first = drop_topics(first, away)
+    topics = [name for name in topics if name not in away]
+    unfinished = set(topics) - _complete_topics(second)
+    late = _not_decoded(unknown, better, unfinished)
+    return [*join_passes(first, second, set(topics), time.monotonic() - started), *late]
+
+
+def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection[str]) -> list[SchemaNotUsed]:
+    """What is to say of schemas for whose messages no time was left. The next scan knows them from the start."""
+    marks = set().union(*(unknown[topic] & better for topic in topics))
+    return [SchemaNotUsed(framing, mark, NO_TIME) for framing, mark in sorted(marks)]
+
+
+def _complete_topics(second: Sequence[Observation]) -> set[str]:
+    """The topics that the second pass read to the end."""
+    lost = {observation.topic for observation in second if isinstance(observation, TopicLost)}
+    return {
+        observation.topic
+        for observation in second
+        if isinstance(observation, TopicTotals) and observation.bound_reached is None
+    } - lost
+
+
+def marks_without_writer(observations: Sequence[Observation], writers: Sequence[WriterSchema]) -> dict[str, Marks]:
+    """Marks in messages that no writer schema was given for, by topic."""
+    known_marks = {(writer.framing, writer.mark) for writer in writers}
+    marks_by_topic: dict[str, Marks] = {}
+    for observation in observations:
+        if isinstance(observation, FramedMessages) and (observation.framing, observation.mark) not in known_marks:
+            marks_by_topic.setdefault(observation.topic, set()).add((observation.framing, observation.mark))
+    return marks_by_topic
+
+
+def _marks(by_topic: Mapping[str, Marks]) -> Marks:
+    return set().union(*by_topic.values())
+
+
+def drop_topics(observations: Sequence[Observation], away: Mapping[str, str]) -> list[Observation]:
+    """The observations without topics whose broker went away before they were read with their schemas.
+
+    The next scan reads them again from where the last ended.
+    """
+    remaining = [observation for observation in observations if getattr(observation, "topic", None) not in away]
+    return [*remaining, *(TopicLost(name, reason, may_pass=True) for name, reason in sorted(away.items()))]
+
+
+def ranges_read(observations: Sequence[Observation], topics: Collection[str]) -> tuple[TopicRead, ...]:
+    """The ranges that the first pass really read, of some topics."""
+    ranges: dict[str, list[PartitionRange]] = {name: [] for name in topics}
+    for observation in observations:
+        if (
+            isinstance(observation, PartitionRead)
+            and observation.topic in ranges
+            and observation.start < observation.end
+        ):
+            ranges[observation.topic].append(
+                PartitionRange(
+                    observation.partition, observation.start, observation.end, observation.low, observation.high
+                )
+            )
+    return tuple(TopicRead(name, tuple(parts)) for name, parts in ranges.items() if parts)
+
+
+def join_passes(
+    first: Sequence[Observation], second: Sequence[Observation], topics: Collection[str], seconds: float
+) -> list[Observation]:
+    """The first pass, with the second's observations in place of its own for the topics that were read twice.
+
+    What bound the first pass reached stays said; a topic that was lost in between stays as the first pass saw it.
+    """
+    done = _complete_topics(second)
+    bounds = {
+        observation.topic: observation.bound_reached for observation in first if isinstance(observation, TopicTotals)
+    }
+    totals = next(observation for observation in first if isinstance(observation, ScanTotals))
+    remaining = [
+        observation
+        for observation in first
+        if not isinstance(observation, ScanTotals)
+        and (isinstance(observation, TopicLost) or getattr(observation, "topic", None) not in (done & set(topics)))
+    ]
+    again = [
+        replace(observation, bound_reached=bounds.get(observation.topic))
+        if isinstance(observation, TopicTotals)
+        else observation
+        for observation in second
+        if getattr(observation, "topic", None) in done
+    ]
+    unused = [
+        observation
+        for observation in second
+        if getattr(observation, "topic", None) is None and not isinstance(observation, ScanTotals)
+    ]
+    return [*remaining, *again, *unused, replace(totals, seconds=seconds)]
+
 
 MAX_TOPICS = 5000
 MAX_NAME = 1024
@@ -53,7 +238,7 @@ _LITERAL: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 class Survey:
     """What the cluster says before anything is read."""
 
-    topics: Mapping[str, TopicSeen]
+    topics: Mapping[str, ScannedTopic]
     plans: Mapping[str, TopicPlan]
     order: tuple[str, ...]
     positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
@@ -69,51 +254,51 @@ class Survey:
 class KafkaTopics:
     """The committed messages of a cluster's topics."""
 
-    def check(self, given: Given) -> str:
+    def check(self, draft: SourceDraft) -> str:
         """The cluster answers, and has the topics that are named without a pattern.
 
         Raises InvalidSource, BrokerUnavailable, AddressRefused, InvalidSecret.
         """
-        if not given.name.strip() or len(given.name) > MAX_NAME or not given.name.isprintable():
+        if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
             raise InvalidSource(f"Give the source a name: 1 to {MAX_NAME} printable characters.")
-        if given.cluster is None:
+        if draft.cluster is None:
             raise InvalidSource("Name the cluster whose topics are scanned.")
-        connected = connect(given.cluster)
-        missing = [name for name in named_topics(given.include) if name not in connected.metadata.topics]
+        connected = connect(draft.cluster)
+        missing = [name for name in named_topics(draft.include) if name not in connected.metadata.topics]
         for reason in why_missing(connected.admin, missing).values():
             raise InvalidSource(reason.text)
         if missing:
             raise InvalidSource(
-                f"The cluster {given.cluster.name} has no topic {missing[0]!r}"
+                f"The cluster {draft.cluster.name} has no topic {missing[0]!r}"
                 f"{f', nor {len(missing) - 1} others that are named' if len(missing) > 1 else ''}."
                 " Correct the name, or write a pattern if it is made later."
             )
-        return given.name.strip()
+        return draft.name.strip()
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read what is new in the topics, within the bounds, and judge it."""
-        from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
-        from registry.drift.personal import without_personal
+        from registry.drift.scan.personal_data import without_personal
+        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
         on_progress(0, 0, "asking the cluster for topics and offsets")
         started = time.monotonic()
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))
-        seen = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
-        seen = with_lost_offsets(source, survey, seen)
+        scanned = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
+        scanned = with_lost_offsets(source, survey, scanned)
         on_progress(0, 0, "judging")
-        topics = topics_after(survey, seen)
+        topics = topics_after(survey, scanned)
         require_any(source, topics)
-        observations = patiently(lambda: without_personal(source, seen))
+        observations = patiently(lambda: without_personal(source, scanned))
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
         findings = judge(observations, registered, memory)
         return ScanResult(
             findings=tuple(findings),
             read=read_json(topics, observations, seconds=time.monotonic() - started)
-            | {"behind": patiently(lambda: behind_of(source, observations))}
-            | {"pending": [asdict(each) for each in pending(observations, registered, memory)][:MAX_ROWS]},
+            | {"behind": patiently(lambda: backlog_of(source, observations))}
+            | {"pending": [asdict(item) for item in pending(observations, registered, memory)][:MAX_ROWS]},
             # Without an observation nothing was judged, so that nothing unseen is proved to be gone.
-            complete=bool(survey.order) and _bound(observations) is None and not any(each.problem for each in topics),
+            complete=bool(survey.order) and _bound(observations) is None and not any(item.problem for item in topics),
             topics=topics,
             observations=tuple(observations),
             registered=registered,
@@ -121,12 +306,12 @@ class KafkaTopics:
         )
 
 
-def waits_of(topics: Sequence[TopicSeen]) -> str:
+def waits_of(topics: Sequence[ScannedTopic]) -> str:
     """Why some topics are to be read again soon: a broker is away; empty where none is."""
     return " ".join(topic.problem for topic in topics if topic.waits)
 
 
-def require_any(source: Source, topics: Sequence[TopicSeen]) -> None:
+def require_any(source: Source, topics: Sequence[ScannedTopic]) -> None:
     """Raise BrokerUnavailable where nothing could be read of any topic, and a broker that is away is to blame."""
     waiting = [topic for topic in topics if topic.waits]
     if waiting and all(not topic.messages and (topic.problem or topic.gone) for topic in topics):
@@ -147,7 +332,7 @@ def survey_cluster(source: Source) -> Survey:
     """The source's topics with what is to be read of each. Raises as `connect` does."""
     assert source.cluster is not None  # the database holds a source of topics to it
     connected = connect(source.cluster)
-    known = {row.name: row for row in source.topics.all()}
+    rows = {row.name: row for row in source.topics.all()}
     names = chosen_topics(connected.metadata.topics, source.include, source.exclude)
     if len(names) > MAX_TOPICS:
         raise InvalidSource(
@@ -155,9 +340,9 @@ def survey_cluster(source: Source) -> Survey:
         )
     partitions, problems = partitions_of(connected.metadata, names)
     offsets = offsets_of(connected.admin, partitions, source.cluster.bootstrap, since_ms=_since(source))
-    problems |= {name: each for name, each in offsets.problems.items() if name not in problems}
+    problems |= {name: problem for name, problem in offsets.problems.items() if name not in problems}
     configs = configs_of(connected.admin, names)
-    positions = {name: _positions(row) for name, row in known.items()}
+    positions = {name: _positions(row) for name, row in rows.items()}
     ids = topic_ids_of(connected.admin, names)
     plans = {
         name: plan_topic(
@@ -165,14 +350,14 @@ def survey_cluster(source: Source) -> Survey:
             marks,
             positions.get(name, {}),
             tail=source.tail_messages,
-            is_new=name in known and name in ids and known[name].cluster_id not in ("", ids[name]),
+            is_new=name in rows and name in ids and rows[name].cluster_id not in ("", ids[name]),
         )
         for name, marks in offsets.marks.items()
     }
     topics = {}
     for name in names:
         plan, config = plans.get(name), configs.get(name)
-        topics[name] = TopicSeen(
+        topics[name] = ScannedTopic(
             name=name,
             partitions=len(partitions.get(name, ())),
             cluster_id=ids.get(name, ""),
@@ -184,17 +369,17 @@ def survey_cluster(source: Source) -> Survey:
             problem=problems[name].text if name in problems else "",
             waits=name in problems and problems[name].may_pass,
         )
-    topics |= _missing(connected.admin, known, names, connected.metadata.topics, source)
+    topics |= _missing(connected.admin, rows, names, connected.metadata.topics, source)
     waiting = [name for name in names if name in plans and plans[name].ranges and name not in problems]
     # The one that waited longest first: under a bound every topic has its turn.
     never = datetime.min.replace(tzinfo=UTC)
-    order = sorted(waiting, key=lambda name: (known[name].read_at or never if name in known else never, name))
+    order = sorted(waiting, key=lambda name: (rows[name].read_at or never if name in rows else never, name))
     anew = [topics[name] for name, plan in plans.items() if plan.restarted and not topics[name].problem]
-    return Survey(topics, plans, tuple(order), positions, connected.admin, _remade(source, known, anew))
+    return Survey(topics, plans, tuple(order), positions, connected.admin, _remade(source, rows, anew))
 
 
-def _remade(source: Source, known: Mapping[str, Topic], anew: Sequence[TopicSeen]) -> tuple[TopicRemade, ...]:
-    """What is known of the topics that were there before those of the same name."""
+def _remade(source: Source, rows: Mapping[str, Topic], anew: Sequence[ScannedTopic]) -> tuple[TopicRemade, ...]:
+    """The earlier topics of the same names, as the last scan left them."""
     if not anew:
         return ()
     last = source.scans.filter(state="done", read__isnull=False).order_by("-pk").first()
@@ -202,9 +387,9 @@ def _remade(source: Source, known: Mapping[str, Topic], anew: Sequence[TopicSeen
     return tuple(
         TopicRemade(
             topic.name,
-            known[topic.name].cluster_id,
+            rows[topic.name].cluster_id,
             topic.cluster_id,
-            milliseconds(known[topic.name].read_at or known[topic.name].discovered_at),
+            milliseconds(rows[topic.name].read_at or rows[topic.name].discovered_at),
             unread_of(topic.name, read),
         )
         for topic in sorted(anew, key=lambda topic: topic.name)
@@ -221,62 +406,62 @@ def unread_of(topic: str, read: Mapping[str, Any]) -> int | None:
     return sum(max(0, int(row["high"]) - int(row["end"])) for row in own)  # what had nothing new isn't among them
 
 
-def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation]) -> list[Observation]:
+def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Observation]) -> list[Observation]:
     """The observations with the offsets that expired before the scan and during it.
 
     A topic that was made anew meanwhile is lost: what was read under its name is of two topics. So is one that was
     deleted, where Spark could tell only that no broker leads it.
     """
-    found = [
-        OffsetsExpired(name, each.partition, each.start, each.end)
+    expired = [
+        OffsetsExpired(name, item.partition, item.start, item.end)
         for name, plan in sorted(survey.plans.items())
-        for each in plan.expired
+        for item in plan.expired
     ]
     if survey.admin is None or source.cluster is None:
-        return [*seen, *found, *_told_anew(survey, seen)]
-    seen = settled(survey, survey.admin, seen)
+        return [*observations, *expired, *_readable_remade(survey, observations)]
+    observations = settle_lost_topics(survey, survey.admin, observations)
     ids = topic_ids_of(survey.admin, survey.order)
     anew = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
-    gaps = [part for part in seen if isinstance(part, PartitionRead) and part.gaps and part.topic not in anew]
-    places: dict[str, list[int]] = {}
+    gaps = [part for part in observations if isinstance(part, PartitionRead) and part.gaps and part.topic not in anew]
+    partitions: dict[str, list[int]] = {}
     for part in gaps:
-        places.setdefault(part.topic, []).append(part.partition)
-    lows = offsets_of(survey.admin, places, source.cluster.bootstrap).marks if places else {}
+        partitions.setdefault(part.topic, []).append(part.partition)
+    lows = offsets_of(survey.admin, partitions, source.cluster.bootstrap).marks if partitions else {}
     for part in gaps:
         mark = lows.get(part.topic, {}).get(part.partition)
-        found += [
+        expired += [
             OffsetsExpired(part.topic, part.partition, start, min(end, mark.low))
             for start, end in part.gaps
             if mark is not None and start < mark.low
         ]
     return [
-        *(each for each in seen if getattr(each, "topic", None) not in anew),
-        *found,
+        *(item for item in observations if getattr(item, "topic", None) not in anew),
+        *expired,
         *(TopicLost(name, "it was deleted and made anew while it was read") for name in sorted(anew)),
-        *(each for each in _told_anew(survey, seen) if each.topic not in anew),
+        *(item for item in _readable_remade(survey, observations) if item.topic not in anew),
     ]
 
 
-def _told_anew(survey: Survey, seen: Sequence[Observation]) -> list[TopicRemade]:
-    """The topics that were made anew; those that couldn't be read are told of once they can."""
-    lost = {each.topic for each in seen if isinstance(each, TopicLost)}
-    return [each for each in survey.remade if each.topic not in lost]
+def _readable_remade(survey: Survey, observations: Sequence[Observation]) -> list[TopicRemade]:
+    """The recreated topics that could be read. The others are reported once they can be read."""
+    lost = {item.topic for item in observations if isinstance(item, TopicLost)}
+    return [item for item in survey.remade if item.topic not in lost]
 
 
-def settled(survey: Survey, admin: AdminClient, seen: Sequence[Observation]) -> list[Observation]:
-    """The observations, where topics whose broker seemed to be away are told from deleted ones, as the cluster says.
+def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequence[Observation]) -> list[Observation]:
+    """The observations, after asking the cluster which of the topics without a broker were deleted.
 
     Of a deleted one nothing half-read is said, nor of one that was made anew before the scan: its earlier positions are
     void, and are dropped once it is read without a break.
     """
-    away = {each.topic: each for each in seen if isinstance(each, TopicLost) and each.may_pass}
+    away = {item.topic: item for item in observations if isinstance(item, TopicLost) and item.may_pass}
     if not away:
-        return list(seen)
+        return list(observations)
     gone = gone_of(admin, away)
     dropped = gone | {name for name in away if survey.topics[name].restarted}
-    kept = [each for each in seen if getattr(each, "topic", None) not in dropped]
+    remaining = [item for item in observations if getattr(item, "topic", None) not in dropped]
     return [
-        *kept,
+        *remaining,
         *(
             TopicLost(name, "it was deleted while it was read") if name in gone else away[name]
             for name in sorted(dropped)
@@ -285,15 +470,15 @@ def settled(survey: Survey, admin: AdminClient, seen: Sequence[Observation]) -> 
 
 
 def _missing(
-    admin: AdminClient, known: Mapping[str, Topic], names: Collection[str], listed: Collection[str], source: Source
-) -> dict[str, TopicSeen]:
+    admin: AdminClient, stored: Mapping[str, Topic], names: Collection[str], listed: Collection[str], source: Source
+) -> dict[str, ScannedTopic]:
     """The topics that were there at the last scan or are named, and that the cluster doesn't list."""
-    wanted = {*chosen_topics(known, source.include, source.exclude), *named_topics(source.include)}
-    lost = sorted(wanted - set(names) - set(listed))
-    reasons = why_missing(admin, [name for name in lost if name not in known or known[name].gone_at is None])
-    rows = {name: known.get(name, Topic()) for name in lost if name in known or name in reasons}
+    expected = {*chosen_topics(stored, source.include, source.exclude), *named_topics(source.include)}
+    lost = sorted(expected - set(names) - set(listed))
+    reasons = why_missing(admin, [name for name in lost if name not in stored or stored[name].gone_at is None])
+    rows = {name: stored.get(name, Topic()) for name in lost if name in stored or name in reasons}
     return {
-        name: TopicSeen(
+        name: ScannedTopic(
             name=name,
             partitions=row.partitions,
             compacted=row.compacted,
@@ -318,51 +503,53 @@ def _positions(row: Topic) -> dict[int, int]:
 
 
 def _bound(observations: Sequence[Observation]) -> str | None:
-    return next((seen.bound_reached for seen in observations if isinstance(seen, ScanTotals)), None)
+    return next(
+        (observation.bound_reached for observation in observations if isinstance(observation, ScanTotals)), None
+    )
 
 
-def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[TopicSeen, ...]:
-    """The topics as the scan left them: how far each was read, and whether all of what was asked for."""
+def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[ScannedTopic, ...]:
+    """The topics after the scan: how far each was read, and whether it was read to its end."""
     reads: dict[str, list[PartitionRead]] = {}
     totals: dict[str, TopicTotals] = {}
     lost: dict[str, TopicLost] = {}
-    for each in observations:
-        if isinstance(each, PartitionRead):
-            reads.setdefault(each.topic, []).append(each)
-        elif isinstance(each, TopicTotals):
-            totals[each.topic] = each
-        elif isinstance(each, TopicLost):
-            lost[each.topic] = each
+    for observation in observations:
+        if isinstance(observation, PartitionRead):
+            reads.setdefault(observation.topic, []).append(observation)
+        elif isinstance(observation, TopicTotals):
+            totals[observation.topic] = observation
+        elif isinstance(observation, TopicLost):
+            lost[observation.topic] = observation
     after = []
-    for asked in survey.topics.values():
-        seen = _with_loss(asked, lost.get(asked.name), has_part=asked.name in totals)
-        if seen.name in lost and not (seen.waits and seen.name in totals):
-            after.append(seen)  # what was read of it is dropped, and read again by the next scan
+    for surveyed in survey.topics.values():
+        topic = _with_loss(surveyed, lost.get(surveyed.name), has_part=surveyed.name in totals)
+        if topic.name in lost and not (topic.waits and topic.name in totals):
+            after.append(topic)  # what was read of it is dropped, and read again by the next scan
             continue
-        total, parts = totals.get(seen.name), reads.get(seen.name, [])
-        positions = {} if seen.restarted else survey.positions.get(seen.name, {})
+        total, parts = totals.get(topic.name), reads.get(topic.name, [])
+        positions = {} if topic.restarted else survey.positions.get(topic.name, {})
         messages = total.messages if total else 0
         after.append(
             replace(
-                seen,
+                topic,
                 positions={part.partition: part.end for part in parts},
                 messages=messages,
                 fresh=sum(_fresh(part, positions.get(part.partition, 0)) for part in parts),
-                clean=total is not None and total.bound_reached is None and messages > 0 and not seen.problem,
+                clean=total is not None and total.bound_reached is None and messages > 0 and not topic.problem,
             )
         )
     return tuple(after)
 
 
-def _with_loss(seen: TopicSeen, lost: TopicLost | None, *, has_part: bool) -> TopicSeen:
+def _with_loss(topic: ScannedTopic, lost: TopicLost | None, *, has_part: bool) -> ScannedTopic:
     """The topic with why it couldn't be read, where it was lost."""
     if lost is None:
-        return seen
+        return topic
     reason = lost.reason.rstrip(".")
-    said = f"Topic {seen.name} couldn't be read: {reason}."
+    problem = f"Topic {topic.name} couldn't be read: {reason}."
     if lost.may_pass and has_part:
-        said = f"Topic {seen.name} couldn't be read to its end: {reason}. What was read by then counts."
-    return replace(seen, problem=said, waits=lost.may_pass)
+        problem = f"Topic {topic.name} couldn't be read to its end: {reason}. What was read by then counts."
+    return replace(topic, problem=problem, waits=lost.may_pass)
 
 
 def _fresh(part: PartitionRead, position: int) -> int:

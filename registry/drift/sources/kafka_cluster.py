@@ -17,8 +17,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from registry.drift.connecting import TIMEOUT_SECONDS, unavailable
-from registry.drift.sources.kafka_ranges import Watermarks
+from registry.drift.sources.kafka_connection import TIMEOUT_SECONDS, unavailable
+from registry.drift.sources.kafka_offsets import Watermarks
 
 #: topics that Kafka, Kafka Connect, Kafka Streams and the registries of others keep for themselves
 INTERNAL: Final = ("__*", "_schemas", "_confluent*", "connect-configs", "connect-offsets", "connect-status")
@@ -41,14 +41,14 @@ NO_TOPIC_ID: Final = str(Uuid(0, 0))
 
 @dataclass(frozen=True)
 class TopicConfig:
-    """How a topic lets messages go; None where the cluster doesn't tell us."""
+    """A topic's retention settings; None where the cluster does not report them."""
 
     compacted: bool = False
     retention_ms: int | None = None
     retention_bytes: int | None = None
 
 
-class Trouble(NamedTuple):
+class TopicProblem(NamedTuple):
     """Why a topic can't be read, as a sentence; `may_pass` where a broker is away that may be back soon."""
 
     text: str
@@ -60,7 +60,7 @@ class Offsets:
     """Watermarks by topic and partition, and why some topics have none."""
 
     marks: Mapping[str, Mapping[int, Watermarks]]
-    problems: Mapping[str, Trouble]
+    problems: Mapping[str, TopicProblem]
 
 
 def chosen_topics(names: Iterable[str], include: Sequence[str], exclude: Sequence[str]) -> list[str]:
@@ -82,20 +82,24 @@ def _included(name: str, include: Sequence[str]) -> bool:
     return any(not _ALL.fullmatch(pattern) for pattern in matching)
 
 
-def partitions_of(metadata: ClusterMetadata, names: Iterable[str]) -> tuple[dict[str, list[int]], dict[str, Trouble]]:
+def partitions_of(
+    metadata: ClusterMetadata, names: Iterable[str]
+) -> tuple[dict[str, list[int]], dict[str, TopicProblem]]:
     """The partitions that have a leader, by topic, and why some topics can't be read."""
-    found: dict[str, list[int]] = {}
-    problems: dict[str, Trouble] = {}
+    partitions: dict[str, list[int]] = {}
+    problems: dict[str, TopicProblem] = {}
     for name in names:
         topic = metadata.topics[name]
         if topic.error is not None:
             problems[name] = _trouble(name, topic.error)
             continue
-        found[name] = sorted(topic.partitions)
+        partitions[name] = sorted(topic.partitions)
         leaderless = [part.id for part in topic.partitions.values() if part.leader < 0]
         if leaderless:
-            problems[name] = Trouble(f"Partition {leaderless[0]} of {name} has no leader; its broker is away.", True)
-    return found, problems
+            problems[name] = TopicProblem(
+                f"Partition {leaderless[0]} of {name} has no leader; its broker is away.", True
+            )
+    return partitions, problems
 
 
 def offsets_of(
@@ -105,49 +109,49 @@ def offsets_of(
 
     A topic of which one partition fails has a problem and no offsets. Raises BrokerUnavailable where all fail.
     """
-    places = [TopicPartition(name, number) for name, numbers in partitions.items() for number in numbers]
-    if not places:
+    listed = [TopicPartition(name, number) for name, numbers in partitions.items() for number in numbers]
+    if not listed:
         return Offsets({}, {})
     specs = {"low": OffsetSpec.earliest(), "high": OffsetSpec.latest()}
     if since_ms is not None:
         specs["since"] = OffsetSpec.for_timestamp(since_ms)
     # All are sent before the first answer is awaited.
-    asked = {name: _ask(admin, places, spec) for name, spec in specs.items()}
-    found: dict[str, dict[int, dict[str, int]]] = {}
-    problems: dict[str, Trouble] = {}
+    futures_by_spec = {name: _ask(admin, listed, spec) for name, spec in specs.items()}
+    offsets: dict[str, dict[int, dict[str, int]]] = {}
+    problems: dict[str, TopicProblem] = {}
     error: KafkaException | None = None
-    for name, futures in asked.items():
-        for place, future in futures.items():
+    for name, futures in futures_by_spec.items():
+        for partition, future in futures.items():
             try:
                 offset = future.result().offset
             except KafkaException as failed:
                 error = failed
-                problems.setdefault(place.topic, _trouble(place.topic, failed.args[0]))
+                problems.setdefault(partition.topic, _trouble(partition.topic, failed.args[0]))
                 continue
-            found.setdefault(place.topic, {}).setdefault(place.partition, {})[name] = offset
+            offsets.setdefault(partition.topic, {}).setdefault(partition.partition, {})[name] = offset
     if error is not None and set(problems) >= set(partitions) and _is_no_answer(error):
         raise unavailable(bootstrap, error) from error
-    return Offsets({name: _marks(parts) for name, parts in found.items() if name not in problems}, problems)
+    return Offsets({name: _marks(parts) for name, parts in offsets.items() if name not in problems}, problems)
 
 
-def _ask(admin: AdminClient, places: Sequence[TopicPartition], spec: OffsetSpec) -> Mapping[TopicPartition, Any]:
-    asked: Mapping[TopicPartition, Any] = admin.list_offsets(
-        dict.fromkeys(places, spec),
+def _ask(admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec) -> Mapping[TopicPartition, Any]:
+    futures: Mapping[TopicPartition, Any] = admin.list_offsets(
+        dict.fromkeys(partitions, spec),
         isolation_level=IsolationLevel.READ_COMMITTED,
         request_timeout=TIMEOUT_SECONDS,
     )
-    return asked
+    return futures
 
 
 def _marks(parts: Mapping[int, Mapping[str, int]]) -> dict[int, Watermarks]:
     """A window whose time is after the newest message has no offset: it begins at the end."""
     return {
         number: Watermarks(
-            low=each["low"],
-            high=max(each["high"], each["low"]),
-            since=None if each.get("since", -1) < 0 else each["since"],
+            low=offsets["low"],
+            high=max(offsets["high"], offsets["low"]),
+            since=None if offsets.get("since", -1) < 0 else offsets["since"],
         )
-        for number, each in parts.items()
+        for number, offsets in parts.items()
     }
 
 
@@ -160,41 +164,41 @@ def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicCon
     if not names:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    found = {}
+    configs = {}
     for resource, future in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
         try:
             entries = future.result()
         except KafkaException:  # without the right DescribeConfigs the topic is scanned all the same
             continue
         values = {key: entries[key].value for key in CONFIG_KEYS if key in entries}
-        found[resource.name] = TopicConfig(
+        configs[resource.name] = TopicConfig(
             compacted="compact" in str(values.get("cleanup.policy")),
             retention_ms=_number(values.get("retention.ms")),
             retention_bytes=_number(values.get("retention.bytes")),
         )
-    return found
+    return configs
 
 
 def topic_ids_of(admin: AdminClient, names: Collection[str]) -> dict[str, str]:
     """The cluster's own ids of topics; without those that it has none for, or that we may not describe."""
     if not names:
         return {}
-    found = {}
+    ids = {}
     for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=TIMEOUT_SECONDS).items():
         try:
             topic_id = str(future.result().topic_id)
         except KafkaException:  # why it can't be described is said where its partitions are asked for
             continue
         if topic_id != NO_TOPIC_ID:
-            found[name] = topic_id
-    return found
+            ids[name] = topic_id
+    return ids
 
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
-def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, Trouble]:
+def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicProblem]:
     """Of topics that the cluster no longer lists: why those can't be seen that are still there.
 
     A topic that we may not describe is left out of the cluster's list, as a deleted one is; asked by name, the cluster
@@ -216,7 +220,7 @@ def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, Trouble]:
 
 
 def gone_of(admin: AdminClient, names: Collection[str]) -> set[str]:
-    """Those of the topics that the cluster has no longer; none where it doesn't answer, since then nobody knows."""
+    """The topics that the cluster no longer has; empty where it does not answer."""
     try:
         listed = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
     except KafkaException:
@@ -224,8 +228,8 @@ def gone_of(admin: AdminClient, names: Collection[str]) -> set[str]:
     return set(names) - set(listed)
 
 
-def _trouble(topic: str, error: KafkaError) -> Trouble:
-    return Trouble(what_kafka_says(topic, error), error.code() in _PASSING)
+def _trouble(topic: str, error: KafkaError) -> TopicProblem:
+    return TopicProblem(what_kafka_says(topic, error), error.code() in _PASSING)
 
 
 def what_kafka_says(topic: str, error: KafkaError) -> str:

@@ -1,36 +1,124 @@
-"""A Spark checkpoint: its schema files read without Spark, its rows through Spark, judged together."""
+"""A Spark checkpoint as a source: its schema files read without Spark, its rows through Spark, judged together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.conf import settings
 from django.utils import timezone
 
-from registry.checkpoints import Checkpoint, read_checkpoint
-from registry.checkpoints.observed import observe_schemas, rows_to_read
+from registry.checkpoints import Checkpoint, Operator, StateVariable, read_checkpoint
+from registry.checkpoints.model import observe_schemas, rows_to_read
 from registry.drift.judge import in_order, judge, nothing_read
-from registry.drift.judge.queries import QueryFacts, judge_query
-from registry.drift.judge.reading import milliseconds
+from registry.drift.judge.streaming_queries import QueryFacts, judge_query
+from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Scan, Source
-from registry.drift.patience import patiently
-from registry.drift.sources.base import Given, OnProgress, ScanResult, session_of, spark_remote
-from registry.drift.state_rows import rows_by_variable, timers_by_operator, timers_to_read
+from registry.drift.scan.db_retry import patiently
+from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft, session_of, spark_remote
 from registry.errors import InvalidCheckpoint, InvalidSource, SparkUnavailable
 from registry.observations import (
     Bounds,
     Observation,
+    StateExpiry,
+    StateFieldNulls,
+    StateFieldRange,
+    StateKeys,
     StateLimit,
     StateRows,
     StateScan,
     StateSchemaVersion,
+    StateTimers,
     StateTotals,
     StateUnreadable,
+    StateVariableRead,
 )
 from registry.streams.models import CheckpointStore
-from registry.streams.seen import query_seen
-from registry.streams.stores import place_of, spark_path, why_rows_are_not_readable
+from registry.streams.scan_result import ScannedRows, scanned_query
+from registry.streams.services import checkpoint_location, spark_path, why_rows_are_not_readable
+
+NO_ROWS = "The rows weren't read: "
+
+
+def timers_to_read(checkpoint: Checkpoint) -> tuple[StateVariableRead, ...]:
+    """The reads that show the registered timers of operators that have any kind of them."""
+    return tuple(
+        StateVariableRead(operator.number, None, "timers", checkpoint.last_committed_batch)
+        for operator in checkpoint.operators
+        if any("Timers_" in family.name for family in operator.internal)
+    )
+
+
+def rows_by_variable(
+    checkpoint: Checkpoint, observations: Sequence[Observation], problem: str = ""
+) -> dict[tuple[int, str], ScannedRows]:
+    """The newest rows of each variable that is still there; `problem` says why none were read."""
+    result = {}
+    for operator in checkpoint.operators:
+        for variable in operator.variables:
+            if variable.removed_at is None:
+                rows = ScannedRows(problem=problem) if problem else _state_rows(operator, variable, observations)
+                if rows is not None:
+                    result[operator.number, variable.name] = rows
+    return result
+
+
+def timers_by_operator(observations: Iterable[Observation]) -> dict[int, dict[str, Any]]:
+    """The registered timers of each operator whose timers were read; times are milliseconds since 1970."""
+    return {
+        observation.operator: {
+            "timers": observation.timers,
+            "earliest": observation.earliest,
+            "latest": observation.latest,
+        }
+        for observation in observations
+        if isinstance(observation, StateTimers)
+    }
+
+
+def _state_rows(operator: Operator, variable: StateVariable, observations: Sequence[Observation]) -> ScannedRows | None:
+    mine = [observation for observation in observations if _is_of(observation, operator, variable)]
+    counts = [observation for observation in mine if isinstance(observation, StateRows)]
+    if not counts:
+        reason = next((observation.reason for observation in mine if isinstance(observation, StateUnreadable)), "")
+        return ScannedRows(problem=f"{NO_ROWS}{reason}") if reason else None
+    newest = max(counts, key=lambda observation: observation.batch)
+    at = [observation for observation in mine if getattr(observation, "batch", None) == newest.batch]
+    keys = next((observation for observation in at if isinstance(observation, StateKeys)), None)
+    expiry = next((observation for observation in at if isinstance(observation, StateExpiry)), None)
+    ranges = {observation.path: observation for observation in at if isinstance(observation, StateFieldRange)}
+    fields = []
+    for observation in at:
+        if isinstance(observation, StateFieldNulls):
+            value_range = ranges.get(observation.path)
+            fields.append(
+                {
+                    "path": observation.path,
+                    "type": value_range.kind if value_range else "",
+                    "rows": observation.rows,
+                    "nulls": observation.nulls,
+                    "minimum": value_range.minimum if value_range else None,
+                    "maximum": value_range.maximum if value_range else None,
+                    "bytes": value_range.bytes if value_range else None,
+                }
+            )
+    return ScannedRows(
+        batch=newest.batch,
+        rows=newest.rows,
+        keys=keys.keys if keys else None,
+        bytes=keys.bytes if keys else None,
+        fields=tuple(fields),
+        expiry={"without": expiry.without, "earliest": expiry.earliest, "latest": expiry.latest} if expiry else {},
+    )
+
+
+def _is_of(observation: Observation, operator: Operator, variable: StateVariable) -> bool:
+    if getattr(observation, "operator", None) != operator.number or isinstance(observation, StateTimers):
+        return False
+    named = getattr(observation, "variable", None)
+    # Built-in operators have one store, which Spark reads without a name; a join's two stores are read by side.
+    return named == variable.name or (named is None and len(operator.variables) == 1)
+
 
 MAX_NAME: Final = 1024
 NO_ROWS_HERE: Final = "rows not readable here"  # what why_rows_are_not_readable says begins so
@@ -42,31 +130,33 @@ MAX_ROWS: Final = 10**10  # they are counted where they are: time is what bounds
 class StateStore:
     """The state of one streaming query."""
 
-    def check(self, given: Given) -> str:
+    def check(self, draft: SourceDraft) -> str:
         """The path or address is a checkpoint below an allowed root.
 
         Raises InvalidCheckpoint, InvalidSource, and for an object store InvalidInput, InvalidSecret, AddressRefused and
         RemoteUnavailable.
         """
-        if not given.name or len(given.name) > MAX_NAME:
+        if not draft.name or len(draft.name) > MAX_NAME:
             raise InvalidSource(
                 f"Give the path of the query's checkpoint folder, or its address: 1 to {MAX_NAME} characters."
             )
-        if given.include or given.exclude:
+        if draft.include or draft.exclude:
             raise InvalidSource("A checkpoint has no topics to include or exclude.")
-        place = place_of(given.name, given.store)
-        read_checkpoint(place.path, place.roots, store=place.store)
-        return place.path.rstrip("/")
+        location = checkpoint_location(draft.name, draft.store)
+        read_checkpoint(location.path, location.roots, store=location.store)
+        return location.path.rstrip("/")
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
-        """Read the schema files, then the rows, and judge both. Without Spark the rows stay unread, and that is said."""
-        from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
-        from registry.drift.known_queries import facts_of, inputs_of
+        """Read the schema files, then the rows, and judge both. Without Spark the result says that rows are unread."""
+        from registry.drift.scan_context.streaming_queries import facts_of, inputs_of
+        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
         on_progress(0, 0, "reading the checkpoint's files")
-        place = place_of(source.name, patiently(lambda: CheckpointStore.objects.filter(source=source).first()))
+        location = checkpoint_location(
+            source.name, patiently(lambda: CheckpointStore.objects.filter(source=source).first())
+        )
         try:
-            checkpoint = read_checkpoint(place.path, place.roots, store=place.store, cache=place.cache)
+            checkpoint = read_checkpoint(location.path, location.roots, store=location.store, cache=location.cache)
         except InvalidCheckpoint as error:
             if "file" not in error.details:
                 raise  # it isn't there, or may not be read: nothing is known of it
@@ -79,7 +169,7 @@ class StateStore:
             ([], never, False) if never else _rows(source, checkpoint, tag=tag, on_progress=on_progress)
         )
         observations = [*observe_schemas(checkpoint), *rows]
-        totals = next((seen for seen in rows if isinstance(seen, StateTotals)), None)
+        totals = next((observation for observation in rows if isinstance(observation, StateTotals)), None)
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, ())))
         inputs = patiently(lambda: inputs_of(source, checkpoint.topics))
         facts = patiently(lambda: facts_of(source, checkpoint, inputs, milliseconds(timezone.now())))
@@ -92,7 +182,9 @@ class StateStore:
             complete=(not problem or bool(never)) and (totals is None or totals.bound_reached is None),
             # But what rows showed when they could be opened isn't gone because they can't be any more.
             out_of_reach=OF_ROWS if never else frozenset(),
-            query=query_seen(checkpoint, inputs, rows_by_variable(checkpoint, rows, problem), timers_by_operator(rows)),
+            query=scanned_query(
+                checkpoint, inputs, rows_by_variable(checkpoint, rows, problem), timers_by_operator(rows)
+            ),
             waits=problem if waits else "",
         )
 
@@ -112,7 +204,7 @@ def _unread_since(source: Source) -> str:
 
 
 def _damaged(source: Source, problem: str) -> ScanResult:
-    """One of the checkpoint's own files can't be read: that is found, and what was known of the query stays."""
+    """A result with one finding for a checkpoint file that cannot be read; the stored query stays as it is."""
     facts = QueryFacts(path=source.name, observed_at=milliseconds(timezone.now()), problems=(problem,))
     read = {
         "nothing": False,
@@ -153,11 +245,17 @@ def _what_was_read(
 ) -> dict[str, Any]:
     """What the page shows: variables with versions, rows and budgets."""
     versions: dict[tuple[int, str], StateSchemaVersion] = {}
-    for seen in observations:
-        if isinstance(seen, StateSchemaVersion):
-            newest = versions.get((seen.operator, seen.variable))
-            versions[seen.operator, seen.variable] = max(newest or seen, seen, key=lambda version: version.version)
-    counts = {(seen.operator, seen.variable): seen.rows for seen in observations if isinstance(seen, StateRows)}
+    for observation in observations:
+        if isinstance(observation, StateSchemaVersion):
+            newest = versions.get((observation.operator, observation.variable))
+            versions[observation.operator, observation.variable] = max(
+                newest or observation, observation, key=lambda version: version.version
+            )
+    counts = {
+        (observation.operator, observation.variable): observation.rows
+        for observation in observations
+        if isinstance(observation, StateRows)
+    }
     return {
         "nothing": nothing_read(observations),
         "rows": totals.rows if totals else 0,
@@ -178,18 +276,18 @@ def _what_was_read(
         ],
         "limits": [
             {
-                "limit": seen.limit,
-                "operator": seen.operator,
-                "variable": seen.variable,
-                "used": seen.used,
-                "allowed": seen.allowed,
+                "limit": observation.limit,
+                "operator": observation.operator,
+                "variable": observation.variable,
+                "used": observation.used,
+                "allowed": observation.allowed,
             }
-            for seen in observations
-            if isinstance(seen, StateLimit)
+            for observation in observations
+            if isinstance(observation, StateLimit)
         ],
         "unreadable": [
-            {"operator": seen.operator, "variable": seen.variable, "reason": seen.reason}
-            for seen in observations
-            if isinstance(seen, StateUnreadable)
+            {"operator": observation.operator, "variable": observation.variable, "reason": observation.reason}
+            for observation in observations
+            if isinstance(observation, StateUnreadable)
         ],
     }

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from registry.errors import InvalidSchema
-from registry.formats.avro import canonical, exchange, findings, tags
+from registry.formats.avro import canonical, decoding, findings, schema_outline
 from registry.formats.avro.diff import diff_types
-from registry.formats.avro.lint import lint_places
 from registry.formats.avro.model import Schema
-from registry.formats.avro.outline import outline
-from registry.formats.avro.parse import parse_schema
+from registry.formats.avro.parser import parse_schema
 from registry.formats.avro.repair import accept_rename, repair
+from registry.formats.avro.schema_outline import lint_violations, outline
 from registry.formats.avro.witness import any_witness, truth_of, witness_of
 from registry.formats.base import (
     Difference,
@@ -27,8 +26,8 @@ from registry.formats.base import (
     Witness,
     graph_fingerprint,
 )
+from registry.formats.json_pointer import position as position_of
 from registry.formats.lint import LintFinding, findings_at
-from registry.formats.pointer import position as position_of
 from registry.formats.tags import EntityTags, TagChange
 
 
@@ -102,10 +101,10 @@ class AvroFormat:
         """What the covering data of the writer say, decoded with the reader by fastavro and as Java's decoder does it."""
         return truth_of(_model(reader), _model(writer))
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
         """Data that show one finding, or (None) any data of the writer that the reader can't decode."""
-        if found is not None:
-            return witness_of(_model(reader), _model(writer), found)
+        if finding is not None:
+            return witness_of(_model(reader), _model(writer), finding)
         witness = any_witness(_model(reader), _model(writer))
         breaks = () if witness.found else self.incompatibilities(reader, writer)
         if breaks:
@@ -115,17 +114,17 @@ class AvroFormat:
 
     def example(self, parsed: ParsedSchema) -> Any:
         """A datum in Avro's JSON encoding; raises InvalidDatum where none can be made."""
-        return exchange.example(_model(parsed))
+        return decoding.example(_model(parsed))
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
         """What the reader makes of a datum in Avro's JSON encoding; raises InvalidDatum if it isn't the writer's."""
-        return exchange.resolve(_model(reader), _model(writer), datum)
+        return decoding.resolve(_model(reader), _model(writer), datum)
 
     def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
         """The smallest edit of `schema` that removes the finding against `other`; None where there is none."""
-        return repair(schema, other, found, is_reader=is_reader)
+        return repair(schema, other, finding, is_reader=is_reader)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The edit of `new` that adds the old name as an alias; None where the difference is no rename."""
@@ -133,7 +132,7 @@ class AvroFormat:
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Advice on the schema alone, warnings first; none of it decides anything."""
-        return findings_at(lint_places(_model(parsed)), lambda pointer: self.position(parsed, pointer))
+        return findings_at(lint_violations(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to, None where there is no such place."""
@@ -141,15 +140,15 @@ class AvroFormat:
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
         """The tagged records and fields with their tags, in the order of the text."""
-        return tags.tags(_model(parsed))
+        return schema_outline.tags(_model(parsed))
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
         """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
-        return tags.with_tags(parsed.text, _model(parsed), changes)
+        return schema_outline.with_tags(parsed.text, _model(parsed), changes)
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether the schema is a record with a field of that name."""
-        return tags.has_top_level_field(_model(parsed), name)
+        return schema_outline.has_top_level_field(_model(parsed), name)
 
 
 def _model(parsed: ParsedSchema) -> Schema:

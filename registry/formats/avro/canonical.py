@@ -59,14 +59,14 @@ def definition(type_: AvroType) -> str:
     return "".join(_CanonicalWriter(frozenset()).type(type_, ""))
 
 
-def type_source(type_: AvroType, namespace: str, known: frozenset[str]) -> str:
+def type_source(type_: AvroType, namespace: str, defined: frozenset[str]) -> str:
     """The text of a type that stands in a namespace of another schema, which knows some names already."""
-    return "".join(_CanonicalWriter(known).type(type_, namespace))
+    return "".join(_CanonicalWriter(defined).type(type_, namespace))
 
 
-def field_source(field: Field, namespace: str, known: frozenset[str]) -> str:
+def field_source(field: Field, namespace: str, defined: frozenset[str]) -> str:
     """The text of a field as a record of another schema takes it over."""
-    return "".join(_CanonicalWriter(known).field(field, namespace))
+    return "".join(_CanonicalWriter(defined).field(field, namespace))
 
 
 def quoted(text: str) -> str:
@@ -115,11 +115,11 @@ def _scientific(number: float) -> str:
     return f"{sign}{stripped[0]}.{stripped[1:] or '0'}E{exponent}"
 
 
-class _Writer:
+class _SchemaWriter:
     """Writes types; a named one in full where it first stands, by name from then on."""
 
-    def __init__(self, known: frozenset[str]) -> None:
-        self._known = set(known)
+    def __init__(self, defined: frozenset[str]) -> None:
+        self._known = set(defined)
 
     def type(self, type_: AvroType, namespace: str) -> list[str]:
         """The parts of the text of a type that stands in a namespace."""
@@ -158,7 +158,7 @@ class _Writer:
         raise NotImplementedError
 
 
-class _CanonicalWriter(_Writer):
+class _CanonicalWriter(_SchemaWriter):
     """As Java's Schema.toString()."""
 
     def name(self, named: Named, namespace: str) -> str:
@@ -263,11 +263,11 @@ class _NormalizedWriter(_CanonicalWriter):
     def properties(self, props: Mapping[str, Any]) -> str:
         if not props:
             return ""
-        kept = sorted(key for key in props if not _is_redundant_scale(key, props))
-        return "".join(f",{quoted(key)}:{json_text(props[key], is_sorted=True)}" for key in kept)
+        keys = sorted(key for key in props if not _is_redundant_scale(key, props))
+        return "".join(f",{quoted(key)}:{json_text(props[key], is_sorted=True)}" for key in keys)
 
 
-class _ParsingFormWriter(_Writer):
+class _ParsingFormWriter(_SchemaWriter):
     """Names, types, fields, symbols, sizes: what decides whether two schemas read the same bytes the same way."""
 
     def name(self, named: Named, namespace: str) -> str:

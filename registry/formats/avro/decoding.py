@@ -1,7 +1,4 @@
-"""Bytes that somebody sent, read as a schema: every error names the field and the byte where reading stopped.
-
-A few bytes can declare a billion items that take none, so the number of values is bounded, not only the bytes.
-"""
+"""Bytes and data read with a schema: decoded, exchanged between writer and reader; errors name the field and the byte."""
 
 from __future__ import annotations
 
@@ -9,13 +6,106 @@ import struct
 from typing import Any, Final
 
 from registry.errors import InvalidDatum
-from registry.formats.avro.codec import are_one, branch_name, codec, plain_error
-from registry.formats.avro.datum import datum_to_json, plain
-from registry.formats.avro.findings import root_path
-from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, Schema, Union, type_label
-from registry.formats.avro.reading import Fastavro, Reading, UnexpectedReading, Unresolved
-from registry.formats.avro.sides import Place
+from registry.formats.avro.datum import (
+    Codec,
+    are_one,
+    branch_name,
+    codec,
+    datum_from_json,
+    datum_to_json,
+    plain,
+    plain_error,
+    written_value,
+)
+from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedReading, Unresolved
+from registry.formats.avro.findings import PairLocation, root_path
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Record, Schema, Union, type_label
+from registry.formats.avro.sample_data import Coverage, TooMuchData
 from registry.formats.base import FieldOutcome, Resolution
+
+
+def resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
+    """What the reader makes of a JSON value of the writer; raises InvalidDatum if it isn't one."""
+    try:
+        return _resolve(reader, writer, value)
+    except RecursionError:
+        raise InvalidDatum("the datum is nested too deep for this process") from None
+
+
+def _resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
+    datum = written_value(writer.root, datum_from_json(writer.root, value, root_path(writer.root)))
+    write, read = _codec(writer, "writer"), _codec(reader, "reader")
+    try:
+        encoded = write.encode(datum)
+    except Exception as error:
+        raise InvalidDatum(f"the datum can't be encoded: {plain_error(error)}") from error
+    shown = datum_to_json(datum)
+    is_one = are_one(reader, writer)
+    try:
+        decoded = write.decode(encoded, None if is_one else read)
+    except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
+        return Resolution(shown, encoded.hex(), error=plain_error(error))
+    location = PairLocation("", root_path(reader.root), "", "", None, None)
+    try:
+        reading = Reading(
+            reader.root, writer.root, datum, decoded, location, decoder=Unresolved() if is_one else Fastavro()
+        )
+    except UnexpectedReading:
+        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
+        return Resolution(shown, encoded.hex(), plain(decoded), (outcome,))
+    return Resolution(shown, encoded.hex(), datum_to_json(reading.value), tuple(reading.fields))
+
+
+def _codec(schema: Schema, side: str) -> Codec:
+    try:
+        return codec(schema)
+    except Exception as error:
+        raise InvalidDatum(f"fastavro doesn't take the {side}'s schema: {plain_error(error)}") from error
+
+
+def example(schema: Schema) -> Any:
+    """A datum of the schema in Avro's JSON encoding, with no null where something else can stand; raises InvalidDatum."""
+    try:
+        coverage = _Example(schema.root)
+        if coverage.is_empty:
+            raise InvalidDatum("the schema has no finite datum: a record holds itself in every branch")
+        return datum_to_json(next(coverage.data()))
+    except TooMuchData as limit:
+        raise InvalidDatum(f"no example is made: {limit}") from None
+    except RecursionError:
+        raise InvalidDatum("no example is made: the schema is nested too deep") from None
+
+
+class _Example(Coverage):
+    """The first covering datum, with the branches and values that people expect.
+
+    A field that has a default gets another value where its type has one, so that it can be told from a filled one.
+    """
+
+    def _branch(self, union: Union, index: int, entered: dict[int, int], depth: int) -> Any:
+        finite = [branch for branch in union.branches if self._is_finite(branch)]
+        branch = next((item for item in finite if item.kind != "null"), finite[0])
+        return (branch_name(branch), self._value(branch, index, entered, depth + 1))
+
+    def _field(self, field: Field, index: int, entered: dict[int, int], depth: int) -> Any:
+        value = super()._field(field, index, entered, depth)
+        if not field.has_default or plain(value) != field.default:
+            return value
+        if isinstance(value, bool):
+            return not value
+        if isinstance(field.type, Enum):
+            return next((symbol for symbol in field.type.symbols if symbol != field.default), value)
+        if isinstance(value, (int, float)):
+            return value + 1
+        return f"{value} 2" if isinstance(value, str) else value
+
+    @staticmethod
+    def _leaf(type_: AvroType, index: int) -> Any:
+        plain_values = {"int": 1, "long": 1, "double": 1.5, "bytes": b"b", "string": "text"}
+        if type_.logical is None and type_.kind in plain_values:
+            return plain_values[type_.kind]
+        return Coverage._leaf(type_, index)
+
 
 MAX_DEPTH: Final = 150
 MAX_VALUES: Final = 100_000
@@ -55,12 +145,12 @@ def resolve_body(reader: Schema, writer: Schema, body: bytes) -> Resolution:
         decoded = write.decode(body, None if is_one else read)
     except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
         return Resolution(shown, "", error=plain_error(error))
-    place = Place("", root_path(reader.root), "", "", None, None)
+    location = PairLocation("", root_path(reader.root), "", "", None, None)
     decoder = Unresolved() if is_one else Fastavro()
     try:
-        reading = Reading(reader.root, writer.root, datum, decoded, place, decoder=decoder, is_general=True)
+        reading = Reading(reader.root, writer.root, datum, decoded, location, decoder=decoder, is_general=True)
     except UnexpectedReading:
-        outcome = FieldOutcome(place.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
+        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
         return Resolution(shown, "", plain(decoded), (outcome,))
     return Resolution(shown, "", datum_to_json(reading.value), tuple(reading.fields))
 
@@ -125,12 +215,12 @@ class _Body:
             items += [self.value(array.items, f"{path}[{first + at}]", depth + 1) for at in range(count)]
         return items
 
-    def _map(self, held: Map, path: str, depth: int) -> dict[str, Any]:
+    def _map(self, map_type: Map, path: str, depth: int) -> dict[str, Any]:
         entries: dict[str, Any] = {}
         while count := self._block(path):
             for _ in range(count):
                 key = self._text(f"{path}{{}}")
-                entries[key] = self.value(held.values, f"{path}{{}}", depth + 1)
+                entries[key] = self.value(map_type.values, f"{path}{{}}", depth + 1)
         return entries
 
     def _block(self, path: str) -> int:
@@ -150,9 +240,9 @@ class _Body:
         return index
 
     def _text(self, path: str) -> str:
-        began, held = self.at, self._sized(path)
+        began, data = self.at, self._sized(path)
         try:
-            return held.decode("utf-8")
+            return data.decode("utf-8")
         except UnicodeDecodeError as error:
             self.at = began
             raise self.wrong(path, f"the string isn't UTF-8 ({error.reason})") from None
@@ -171,11 +261,11 @@ class _Body:
         return self._data[self.at - size : self.at]
 
     def _boolean(self, path: str) -> bool:
-        held = self._take(1, path)[0]
-        if held > 1:
+        byte = self._take(1, path)[0]
+        if byte > 1:
             self.at -= 1
-            raise self.wrong(path, f"a boolean is 0 or 1, not {held}")
-        return held == 1
+            raise self.wrong(path, f"a boolean is 0 or 1, not {byte}")
+        return byte == 1
 
     def _int(self, path: str) -> int:
         value = self._long(path)
@@ -188,10 +278,10 @@ class _Body:
         for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
             if at >= len(data):
                 raise self.wrong(path, "the body ends in the middle of a number" if shift else "the body ends here")
-            held = data[at]
+            byte = data[at]
             at += 1
-            value |= (held & 0x7F) << shift
-            if held < 0x80:
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
                 if value >= 2**64:
                     break
                 self.at = at

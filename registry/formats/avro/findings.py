@@ -1,16 +1,173 @@
-"""From the graph of a resolution to findings: each with its path, its pointers on both sides, its reason and cure."""
+"""From a resolution to findings: each with its path, its sentence, pointers and values of both sides, its reason and cure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
-from registry.formats.avro.branches import is_misnamed
-from registry.formats.avro.model import Array, AvroType, Named, Record, Union
-from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution
-from registry.formats.avro.sides import Place, finding
+from registry.formats.avro.datum import Refusal
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Named, Record, Union, type_label
+from registry.formats.avro.renames import likely_sources
+from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, is_misnamed
+from registry.formats.avro.rules import RENAMED_IN_READER, RULES
+from registry.formats.avro.value_hazards import example
 from registry.formats.base import Incompatibility, Judgement
+from registry.formats.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class PairLocation:
+    """Where a pair stands: `location` as the reference implementation writes it, and the pointers of both sides."""
+
+    location: str
+    path: str
+    reader_pointer: str
+    writer_pointer: str
+    reader_source: str | None
+    writer_source: str | None
+
+
+def finding(
+    reason: Reason, pair: Pair, location: PairLocation, causes: tuple[Incompatibility, ...] = ()
+) -> Incompatibility:
+    """A reason in its place, with its sentence, its pointers, its explanation and its cures."""
+    rule_id, suffix, field, values = reason
+    rule = RULES[rule_id]
+    sides = _Sides.of(rule_id, pair, field, values)
+    refused = next((value for value in values if isinstance(value, Refusal)), None)
+    if refused is not None:
+        return _refused(rule, str(values[0]), refused, location)
+    path = location.path if field is None else f"{location.path}.{field.name}"
+    names = {"reader": sides.reader, "writer": sides.writer, "name": sides.name, "path": path}
+    kind = str(values[0]) if rule_id == "FIELD_WITHOUT_DEFAULT" and values else rule.kind
+    own_reader, own_writer = _pointers(pair, location, rule_id, field)
+    return Incompatibility(
+        rule=rule_id,
+        kind=kind,
+        reader_pointer=own_reader,
+        writer_pointer=own_writer,
+        path=path,
+        before=sides.before,
+        after=sides.after,
+        message=f"{path}: {rule.sentence.format_map(names)}",
+        severity=rule.severity,
+        location=(location.location + suffix) or "/",
+        detail=_detail(kind, pair, field, sides),
+        why=rule.why.format_map(names),
+        remedy_in_reader=_cure_in_reader(rule, pair, field, names),
+        remedy_in_writer=rule.in_writer.format_map(names),
+        reader_source=location.reader_source if own_reader == location.reader_pointer else pair.reader.source,
+        writer_source=location.writer_source if own_writer == location.writer_pointer else pair.writer.source,
+        causes=causes,
+        example=example(rule_id, pair.reader, pair.writer),
+    )
+
+
+def _refused(rule: Rule, side: str, refused: Refusal, location: PairLocation) -> Incompatibility:
+    """The finding of a schema that a decoder refuses as a whole: it stands at what is refused, on that side alone."""
+    path = ".".join((location.path, *(field.name for field in refused.fields)))
+    pointer, source, label = refused.type.pointer, refused.type.source, type_label(refused.type)
+    if refused.fields and not pointer:
+        pointer = refused.fields[-1].pointer
+    names = {"reader": label, "writer": label, "name": side, "path": path}
+    is_reader = side == "reader"
+    return Incompatibility(
+        rule=rule.id,
+        kind=rule.kind,
+        reader_pointer=pointer if is_reader else location.reader_pointer,
+        writer_pointer=location.writer_pointer if is_reader else pointer,
+        path=path,
+        before=None,
+        after=label,
+        message=f"{path}: {rule.sentence.format_map(names)}: {refused.error}",
+        severity=rule.severity,
+        location=location.location or "/",
+        why=rule.why,
+        remedy_in_reader=rule.in_reader,
+        remedy_in_writer=rule.in_writer,
+        reader_source=source if is_reader else location.reader_source,
+        writer_source=location.writer_source if is_reader else source,
+    )
+
+
+def _cure_in_reader(rule: Rule, pair: Pair, field: Field | None, names: dict[str, str]) -> str:
+    """The rule's cure; for a field that the writer seems to have under another name, the alias first."""
+    reader, writer = pair.reader, pair.writer
+    if rule.id == "FIELD_WITHOUT_DEFAULT" and isinstance(reader, Record) and isinstance(writer, Record) and field:
+        source = likely_sources(reader, writer).get(field.name)
+        if source is not None:
+            return RENAMED_IN_READER.format_map({**names, "old": source.name})
+    return rule.in_reader.format_map(names)
+
+
+def _pointers(pair: Pair, location: PairLocation, rule_id: str, field: Field | None) -> tuple[str, str]:
+    """Where the finding stands on both sides: the use of a type, or the part of its definition that is meant."""
+    if field is not None:
+        return field.pointer, location.writer_pointer
+    part = {"ENUM_SYMBOL_MISSING": "symbols", "ENUM_SYMBOL_DEFAULTED": "symbols", "FIXED_SIZE_CHANGED": "size"}
+    if rule_id in part:
+        return f"{pair.reader.pointer}/{part[rule_id]}", f"{pair.writer.pointer}/{part[rule_id]}"
+    return location.reader_pointer, location.writer_pointer
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What a finding says of its two sides: labels for the sentence, JSON values for before and after."""
+
+    reader: str
+    writer: str
+    name: str
+    before: Any
+    after: Any
+
+    @classmethod
+    def of(cls, rule_id: str, pair: Pair, field: Field | None, values: tuple[object, ...]) -> _Sides:
+        reader, writer = type_label(pair.reader), type_label(pair.writer)
+        name = field.name if field is not None else ""
+        if rule_id == "FIELD_WITHOUT_DEFAULT" and field is not None:
+            return cls(reader, writer, name, None, type_label(field.type))
+        if rule_id == "DEFAULT_FILLED_DIFFERENTLY" and field is not None:
+            return cls(type_label(field.type), writer, name, None, field.default)
+        if rule_id == "ALIAS_AMBIGUOUS":
+            names = [item.name for item in _fields(values[0])]
+            return cls(reader, ", ".join(names), name, names, name)
+        if rule_id == "FIELD_ALIASED_TWICE":
+            names = [item.name for item in _fields(values[1])]
+            return cls(", ".join(names), str(values[0]), name, values[0], names)
+        if isinstance(pair.reader, Enum) and isinstance(pair.writer, Enum) and rule_id.startswith("ENUM_"):
+            missing = list(values[0]) if isinstance(values[0], list) else []
+            shown = ", ".join(missing[:20]) + (" …" if len(missing) > 20 else "")
+            default = pair.reader.default or reader
+            return cls(default, writer, shown, list(pair.writer.symbols), list(pair.reader.symbols))
+        if isinstance(pair.reader, Fixed) and isinstance(pair.writer, Fixed) and rule_id == "FIXED_SIZE_CHANGED":
+            return cls(str(pair.reader.size), str(pair.writer.size), name, pair.writer.size, pair.reader.size)
+        return cls(reader, writer, name, writer, reader)
+
+
+def _fields(value: object) -> list[Field]:
+    return [item for item in value if isinstance(item, Field)] if isinstance(value, list) else []
+
+
+def _detail(kind: str, pair: Pair, field: Field | None, sides: _Sides) -> str:
+    """The message that the reference implementation gives for its kind."""
+    reader, writer = pair.reader, pair.writer
+    if kind == "READER_FIELD_MISSING_DEFAULT_VALUE" and field is not None:
+        return field.name
+    if kind == "TYPE_MISMATCH":
+        own = field.type if field is not None else reader
+        return f"reader type: {own.kind.upper()} not compatible with writer type: {writer.kind.upper()}"
+    if kind == "MISSING_UNION_BRANCH":
+        return f"reader union lacking writer type: {writer.kind.upper()}"
+    if kind == "NAME_MISMATCH" and isinstance(writer, Named):
+        return f"expected: {writer.full_name}"
+    if kind == "FIXED_SIZE_MISMATCH":
+        return f"expected: {sides.writer}, found: {sides.reader}"
+    if kind == "MISSING_ENUM_SYMBOLS" and isinstance(reader, Enum) and isinstance(writer, Enum):
+        return f"[{', '.join(sorted(writer.symbol_set - reader.symbol_set))}]"
+    return ""
+
 
 _MAX_CAUSES: Final = 20
 _MAX_CAUSE_DEPTH: Final = 4
@@ -28,8 +185,8 @@ def findings_of(resolution: Resolution) -> Judgement:
     """All breaks and hazards of a resolution."""
     if not resolution.root.is_broken and not resolution.has_hazards:
         return _CLEAN
-    root = Place("", root_path(resolution.root.reader), "", "", None, None)
-    breaks = tuple(_Walk().breaks(resolution.root, root)) if resolution.root.is_broken else ()
+    root = PairLocation("", root_path(resolution.root.reader), "", "", None, None)
+    breaks = tuple(_BreakWalk().breaks(resolution.root, root)) if resolution.root.is_broken else ()
     return Judgement(breaks, tuple(_hazards(resolution.root, root)) if resolution.has_hazards else ())
 
 
@@ -41,7 +198,7 @@ def root_path(type_: AvroType) -> str:
     return type_.simple if isinstance(type_, Named) else type_.kind
 
 
-class _Walk:
+class _BreakWalk:
     """Walks what is broken, in the order of the reader's text: depth first, on a stack of its own.
 
     A pair that is being walked counts as compatible for the unions inside of it: a branch that breaks only because
@@ -54,13 +211,13 @@ class _Walk:
         self._steps_left = _MAX_STEPS
         self._causes_left = _MAX_ALL_CAUSES
 
-    def breaks(self, root: Pair, place: Place) -> Iterator[Incompatibility]:
+    def breaks(self, root: Pair, location: PairLocation) -> Iterator[Incompatibility]:
         """The findings below a pair."""
-        return self._breaks(root, place, 0, set())
+        return self._breaks(root, location, 0, set())
 
-    def _breaks(self, root: Pair, place: Place, depth: int, seen: set[int]) -> Iterator[Incompatibility]:
+    def _breaks(self, root: Pair, location: PairLocation, depth: int, visited: set[int]) -> Iterator[Incompatibility]:
         """As `breaks`; `depth` counts the unions whose causes are being told."""
-        stack: list[tuple[Pair | Reason | None, Pair, Place]] = [(root, root, place)]
+        stack: list[tuple[Pair | Reason | None, Pair, PairLocation]] = [(root, root, location)]
         closing: dict[int, Pair] = {}
         count = 0
         try:
@@ -71,10 +228,10 @@ class _Walk:
                 elif not isinstance(item, Pair):
                     count += 1
                     yield finding(item, pair, here)
-                elif item.is_broken and id(item) not in self._open and not _was_seen(item, seen):
+                elif item.is_broken and id(item) not in self._open and not _was_seen(item, visited):
                     if item.options is not None and self._breaks_by_itself(item):
                         count += 1
-                        yield self._union_finding(item, here, depth, seen)
+                        yield self._union_finding(item, here, depth, visited)
                     self._open.add(id(item))
                     self._open_types.add((id(item.reader), id(item.writer)))
                     closing[id(item)] = item
@@ -88,20 +245,20 @@ class _Walk:
         self._open.discard(id(pair))
         self._open_types.discard((id(pair.reader), id(pair.writer)))
 
-    def _union_finding(self, pair: Pair, place: Place, depth: int, seen: set[int]) -> Incompatibility:
+    def _union_finding(self, pair: Pair, location: PairLocation, depth: int, visited: set[int]) -> Incompatibility:
         """A union that breaks, with the reasons inside of the branches that were meant to read the datum."""
         causes: list[Incompatibility] = []
-        inner = set() if depth == 0 else seen
+        inner = set() if depth == 0 else visited
         if depth < _MAX_CAUSE_DEPTH:
             for position, option in zip(pair.positions, pair.options or (), strict=True):
-                wanted = min(_MAX_CAUSES - len(causes), self._causes_left)
-                if wanted <= 0:
+                cause_limit = min(_MAX_CAUSES - len(causes), self._causes_left)
+                if cause_limit <= 0:
                     break
-                there = option_place(pair, position, place)
-                found = list(islice(self._breaks(option, there, depth + 1, inner), wanted))
-                self._causes_left -= len(found)
-                causes.extend(found)
-        return finding(("UNION_BRANCH_MISSING", "", None, ()), pair, place, tuple(causes))
+                there = option_place(pair, position, location)
+                option_causes = list(islice(self._breaks(option, there, depth + 1, inner), cause_limit))
+                self._causes_left -= len(option_causes)
+                causes.extend(option_causes)
+        return finding(("UNION_BRANCH_MISSING", "", None, ()), pair, location, tuple(causes))
 
     def _breaks_by_itself(self, pair: Pair) -> bool:
         """Whether a union breaks even if all pairs that are being walked are taken as compatible.
@@ -142,13 +299,13 @@ class _Walk:
         return id(pair) in broken
 
 
-def _parts(pair: Pair, place: Place) -> list[tuple[Pair | Reason, Place]]:
+def _parts(pair: Pair, location: PairLocation) -> list[tuple[Pair | Reason, PairLocation]]:
     """What is broken in a pair and directly inside of it, in the order of the reader's fields."""
-    parts: list[tuple[int, Pair | Reason, Place]] = [
-        (reason[2].position if reason[2] is not None else -1, reason, place) for reason in pair.reasons
+    parts: list[tuple[int, Pair | Reason, PairLocation]] = [
+        (reason[2].position if reason[2] is not None else -1, reason, location) for reason in pair.reasons
     ]
     parts.extend(
-        (edge.reader_field.position if edge.reader_field is not None else 0, edge.pair, inside(pair, edge, place))
+        (edge.reader_field.position if edge.reader_field is not None else 0, edge.pair, inside(pair, edge, location))
         for edge in pair.edges
         if edge.pair.is_broken
     )
@@ -156,14 +313,14 @@ def _parts(pair: Pair, place: Place) -> list[tuple[Pair | Reason, Place]]:
     return [(part, where) for _, part, where in parts]
 
 
-def _hazards(root: Pair, place: Place) -> Iterator[Incompatibility]:
+def _hazards(root: Pair, location: PairLocation) -> Iterator[Incompatibility]:
     """What changes values in the pairs that a decoder would take."""
-    seen: set[int] = set()
-    stack = [(root, place)]
+    visited: set[int] = set()
+    stack = [(root, location)]
     count = 0
     while stack and count < MAX_FINDINGS:
         pair, here = stack.pop()
-        if _was_seen(pair, seen):
+        if _was_seen(pair, visited):
             continue
         for hazard in pair.hazards:
             if hazard[0] == "UNION_BRANCH_AMBIGUOUS" and not (_has_broken_option(pair) or _is_misread(pair)):
@@ -186,13 +343,13 @@ def _is_misread(pair: Pair) -> bool:
     return not pair.is_broken and is_misnamed(pair.reader, pair.writer)
 
 
-def _was_seen(pair: Pair, seen: set[int]) -> bool:
+def _was_seen(pair: Pair, visited: set[int]) -> bool:
     """Only pairs of named types can come again in one place; the others are shared by many places."""
     if not (isinstance(pair.reader, Named) and isinstance(pair.writer, Named)):
         return False
-    if id(pair) in seen:
+    if id(pair) in visited:
         return True
-    seen.add(id(pair))
+    visited.add(id(pair))
     return False
 
 
@@ -210,31 +367,31 @@ def _same(reader: AvroType, writer: AvroType) -> bool:
     return reader.kind == writer.kind
 
 
-def inside(pair: Pair, edge: Edge, place: Place) -> Place:
+def inside(pair: Pair, edge: Edge, location: PairLocation) -> PairLocation:
     """The place of a pair inside of another."""
     reader, writer = pair.reader, pair.writer
     if edge.reader_field is not None and edge.writer_field is not None:
-        return Place(
-            f"{place.location}/fields/{edge.reader_field.position}/type",
-            f"{place.path}.{edge.reader_field.name}",
+        return PairLocation(
+            f"{location.location}/fields/{edge.reader_field.position}/type",
+            f"{location.path}.{edge.reader_field.name}",
             edge.reader_field.pointer + "/type",
             edge.writer_field.pointer + "/type",
             reader.source,
             writer.source,
         )
     if edge.branch is not None:
-        return Place(
-            f"{place.location}/{edge.branch}",
-            place.path,
-            place.reader_pointer,
+        return PairLocation(
+            f"{location.location}/{edge.branch}",
+            location.path,
+            location.reader_pointer,
             f"{writer.pointer}/{edge.branch}",
-            place.reader_source,
+            location.reader_source,
             writer.source,
         )
     key, suffix = ("items", "[]") if isinstance(reader, Array) else ("values", "{}")
-    return Place(
-        f"{place.location}/{key}",
-        place.path + suffix,
+    return PairLocation(
+        f"{location.location}/{key}",
+        location.path + suffix,
         f"{reader.pointer}/{key}",
         f"{writer.pointer}/{key}",
         reader.source,
@@ -242,7 +399,9 @@ def inside(pair: Pair, edge: Edge, place: Place) -> Place:
     )
 
 
-def option_place(pair: Pair, position: int, place: Place) -> Place:
+def option_place(pair: Pair, position: int, location: PairLocation) -> PairLocation:
     """The place of a branch of the reader's union."""
     pointer = f"{pair.reader.pointer}/{position}"
-    return Place(place.location, place.path, pointer, place.writer_pointer, pair.reader.source, place.writer_source)
+    return PairLocation(
+        location.location, location.path, pointer, location.writer_pointer, pair.reader.source, location.writer_source
+    )

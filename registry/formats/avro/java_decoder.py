@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from registry.formats.avro.branches import meant_branch
 from registry.formats.avro.datum import branch_position, stored
-from registry.formats.avro.findings import inside, option_place
+from registry.formats.avro.findings import PairLocation, inside, option_place
 from registry.formats.avro.java_defaults import DefaultRefused, java_default
 from registry.formats.avro.java_names import JavaStops, RenamedWriter, simple_name
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
-from registry.formats.avro.resolution import READS, Edge, Pair, Reason, mismatch_rule
-from registry.formats.avro.sides import Place
+from registry.formats.avro.resolution import READS, Edge, Pair, Reason, meant_branch, mismatch_rule
 
 MAX_STEPS: Final = 2_000_000
 _NO_PAIR: Final = Pair(Union((), "", None), Union((), "", None))
@@ -87,34 +85,34 @@ class JavaDecoder:
         """The branch of the full name or an alias."""
         return meant_branch(reader, writer)
 
-    def decode(self, reader: AvroType, writer: AvroType, datum: Any, place: Place) -> Any:
+    def decode(self, reader: AvroType, writer: AvroType, datum: Any, location: PairLocation) -> Any:
         """The value that the reader gets, without the names of branches; raises JavaStops, or TooManySteps."""
         self._step()
         if self.refusal is not None:
             raise self.refusal
         if isinstance(writer, Union):
             position = branch_position(writer, datum[0])
-            there = inside(Pair(reader, writer), Edge(_NO_PAIR, branch=position), place)
+            there = inside(Pair(reader, writer), Edge(_NO_PAIR, branch=position), location)
             branch = writer.branches[position]
             if isinstance(reader, Union):
                 return self._in_union(reader, branch, datum[1], there, (writer, position))
             return self.decode(reader, branch, datum[1], there)
         if isinstance(reader, Union):
-            return self._in_union(reader, writer, datum, place, None)
+            return self._in_union(reader, writer, datum, location, None)
         reason = self._error(reader, writer)
         if reason is not None:
-            raise _stops(reason, Pair(reader, writer), place)
-        return self._value(reader, writer, datum, place)
+            raise _stops(reason, Pair(reader, writer), location)
+        return self._value(reader, writer, datum, location)
 
     def _in_union(
-        self, reader: Union, writer: AvroType, datum: Any, place: Place, around: tuple[Union, int] | None
+        self, reader: Union, writer: AvroType, datum: Any, location: PairLocation, around: tuple[Union, int] | None
     ) -> Any:
-        found = self.branch(reader, writer, around)
-        if found is None:
-            raise _stops(("UNION_BRANCH_MISSING", "", None, ()), Pair(reader, writer), place)
-        return self.decode(found[1], writer, datum, option_place(Pair(reader, writer), found[0], place))
+        match = self.branch(reader, writer, around)
+        if match is None:
+            raise _stops(("UNION_BRANCH_MISSING", "", None, ()), Pair(reader, writer), location)
+        return self.decode(match[1], writer, datum, option_place(Pair(reader, writer), match[0], location))
 
-    def _value(self, reader: AvroType, writer: AvroType, datum: Any, place: Place) -> Any:
+    def _value(self, reader: AvroType, writer: AvroType, datum: Any, location: PairLocation) -> Any:
         """The value of two types between which nothing stops."""
         pair = Pair(reader, writer)
         if isinstance(reader, Record) and isinstance(writer, Record):
@@ -126,23 +124,23 @@ class JavaDecoder:
                     try:
                         value[field.name] = java_default(field)
                     except DefaultRefused:
-                        raise _stops(("NOT_DECODED", "", field, ()), pair, place) from None
+                        raise _stops(("NOT_DECODED", "", field, ()), pair, location) from None
                 else:
-                    there = inside(pair, Edge(_NO_PAIR, field, source), place)
+                    there = inside(pair, Edge(_NO_PAIR, field, source), location)
                     value[field.name] = self.decode(field.type, source.type, datum[source.name], there)
             return value
         if isinstance(reader, Array) and isinstance(writer, Array):
-            there = inside(pair, Edge(_NO_PAIR), place)
+            there = inside(pair, Edge(_NO_PAIR), location)
             return [self.decode(reader.items, writer.items, item, there) for item in datum]
         if isinstance(reader, Map) and isinstance(writer, Map):
-            there = inside(pair, Edge(_NO_PAIR), place)
+            there = inside(pair, Edge(_NO_PAIR), location)
             return {key: self.decode(reader.values, writer.values, item, there) for key, item in datum.items()}
         if isinstance(reader, Enum) and isinstance(writer, Enum):
             if datum in reader.symbol_set:
                 return datum
             if reader.default is None:
                 missing = sorted(writer.symbol_set - reader.symbol_set)
-                raise _stops(("ENUM_SYMBOL_MISSING", "/symbols", None, (missing,)), pair, place)
+                raise _stops(("ENUM_SYMBOL_MISSING", "/symbols", None, (missing,)), pair, location)
             return reader.default
         if reader.kind == "string" and isinstance(datum, bytes):
             return datum.decode("utf-8", "replace")  # Java doesn't check the bytes of a string
@@ -227,11 +225,11 @@ class JavaDecoder:
             raise TooManySteps("following Java's decoder through the data takes too long")
 
 
-def _stops(reason: Reason, pair: Pair, place: Place) -> JavaStops:
+def _stops(reason: Reason, pair: Pair, location: PairLocation) -> JavaStops:
     names = [type_.full_name if isinstance(type_, Named) else type_.kind for type_ in (pair.writer, pair.reader)]
     message = f"AvroTypeException: Found {names[0]}, expecting {names[1]}"
     if reason[2] is not None:
         message += f", missing required field {reason[2].name}"
     if reason[0] == "ENUM_SYMBOL_MISSING":
         message = f"AvroTypeException: No match for a symbol of {names[0]} in {names[1]}"
-    return JavaStops(message, reason, pair, place)
+    return JavaStops(message, reason, pair, location)

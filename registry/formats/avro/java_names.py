@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from registry.formats.avro.findings import root_path
+from registry.formats.avro.findings import PairLocation, root_path
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 from registry.formats.avro.resolution import Pair, Reason
-from registry.formats.avro.sides import Place
 
 _ROUNDS: Final = 2
 
@@ -24,11 +23,13 @@ _ROUNDS: Final = 2
 class JavaStops(Exception):
     """Java's decoder stops at a place of a datum, or (with `is_whole`) at the schemas before any datum."""
 
-    def __init__(self, message: str, reason: Reason, pair: Pair, place: Place, *, is_whole: bool = False) -> None:
+    def __init__(
+        self, message: str, reason: Reason, pair: Pair, location: PairLocation, *, is_whole: bool = False
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.pair = pair
-        self.place = place
+        self.location = location
         self.is_whole = is_whole
 
 
@@ -72,10 +73,12 @@ class RenamedWriter:
             elif isinstance(type_, Union):
                 names = [self.name_of(item) for item in type_.branches if isinstance(item, Named)]
                 if len(set(names)) < len(names):
-                    place = Place("", root_path(reader), reader.pointer, type_.pointer, reader.source, type_.source)
+                    location = PairLocation(
+                        "", root_path(reader), reader.pointer, type_.pointer, reader.source, type_.source
+                    )
                     reason: Reason = ("UNION_BRANCH_AMBIGUOUS", "", None, ())
                     message = "two branches of the writer's union have one name after the reader's aliases"
-                    yield JavaStops(message, reason, Pair(reader, type_), place, is_whole=True)
+                    yield JavaStops(message, reason, Pair(reader, type_), location, is_whole=True)
 
     def _doubled_fields(self, root: AvroType, writer: Record, reader: Record | None) -> Iterator[JavaStops]:
         by_name: dict[str, list[Field]] = {}
@@ -86,22 +89,22 @@ class RenamedWriter:
                 continue
             target = reader.by_name.get(name) if reader is not None else None
             own = reader if reader is not None else root
-            place = Place("", root_path(own), own.pointer, writer.pointer, own.source, writer.source)
+            location = PairLocation("", root_path(own), own.pointer, writer.pointer, own.source, writer.source)
             suffix = "" if target is None else f"/fields/{target.position}"
             reason: Reason = ("ALIAS_AMBIGUOUS", suffix, target, (fields,))
             shown = ", ".join(f'"{item.name}"' for item in fields)
             message = f"the writer's fields {shown} are all called \"{name}\" after the reader's aliases"
-            yield JavaStops(message, reason, Pair(own, writer), place, is_whole=True)
+            yield JavaStops(message, reason, Pair(own, writer), location, is_whole=True)
 
     def _is_equal(self, writer: AvroType, reader: AvroType) -> bool:
         """Whether Java takes the two schemas for one by now: equal but for docs and aliases."""
-        seen: set[tuple[int, int]] = set()
+        visited: set[tuple[int, int]] = set()
         stack = [(writer, reader)]
         while stack:
             ours, theirs = stack.pop()
-            if (id(ours), id(theirs)) in seen:
+            if (id(ours), id(theirs)) in visited:
                 continue
-            seen.add((id(ours), id(theirs)))
+            visited.add((id(ours), id(theirs)))
             if self._own_parts(ours) != _own_parts(theirs) or len(_inner(ours)) != len(_inner(theirs)):
                 return False
             stack.extend(zip(_inner(ours), _inner(theirs), strict=True))
@@ -127,7 +130,7 @@ class _Aliases:
 
     def _collect(self, reader: AvroType) -> None:
         """In the order of Java's walk: the names of a record, its fields and all below, then those fields by its aliases."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         stack: list[tuple[AvroType, bool]] = [(reader, False)]
         while stack:
             type_, is_walked = stack.pop()
@@ -139,9 +142,9 @@ class _Aliases:
             if isinstance(type_, Named):
                 self.names.update(dict.fromkeys(type_.aliases, type_.full_name))
             if isinstance(type_, Record):
-                if id(type_) in seen:
+                if id(type_) in visited:
                     continue
-                seen.add(id(type_))
+                visited.add(id(type_))
                 for field in type_.fields:
                     for alias in field.aliases:
                         self.fields.setdefault(type_.full_name, {})[alias] = field.name
@@ -156,12 +159,12 @@ def simple_name(full_name: str) -> str:
 
 def types_of(root: AvroType) -> Iterator[AvroType]:
     """A type and all below it, each once."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack = [root]
     while stack:
         type_ = stack.pop()
-        if id(type_) not in seen:
-            seen.add(id(type_))
+        if id(type_) not in visited:
+            visited.add(id(type_))
             yield type_
             stack.extend(reversed(_inner(type_)))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from registry.formats.avro.model import AvroType, Field, Record, Union, type_label
-from registry.formats.likeness import SUSPICION, rename_score, words_of
+from registry.formats.name_similarity import SUSPICION, rename_score, words_of
 
 _MAX_CANDIDATES: Final = 12
 _MAX_COMPARISONS: Final = 2_500
@@ -31,10 +31,10 @@ def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[
     if not removed or not added:
         return []
     candidates = _Candidates(added)
-    wanted = max(2, min(_MAX_CANDIDATES, _MAX_COMPARISONS // len(removed)))
+    limit = max(2, min(_MAX_CANDIDATES, _MAX_COMPARISONS // len(removed)))
     scored: list[Rename] = []
     for old in removed[:_MAX_COMPARISONS]:
-        compared = (_compare(old, new) for new in candidates.of(old, wanted))
+        compared = (_compare(old, new) for new in candidates.of(old, limit))
         scored.extend(rename for rename in compared if rename.score >= SUSPICION)
     scored.sort(key=lambda rename: (-rename.score, rename.old.position, rename.new.position))
     return _each_once(scored)
@@ -62,16 +62,16 @@ class _Candidates:
             self._by_family.setdefault(family, []).append(field)
             self._by_words.setdefault((family, words_of(field.name)), []).append(field)
 
-    def of(self, old: Field, wanted: int) -> list[Field]:
+    def of(self, old: Field, limit: int) -> list[Field]:
         """At most `wanted` fields of the same family of types."""
         family = _family(old.type)
         near = self._by_family.get(family, [])
-        if len(near) > wanted:
-            begin = bisect_left(near, old.position, key=lambda field: field.position) - wanted // 2
-            begin = max(0, min(begin, len(near) - wanted))
-            near = near[begin : begin + wanted]
-        same_words = self._by_words.get((family, words_of(old.name)), [])[:wanted]
-        return list(dict.fromkeys([*same_words, *near]))[:wanted]
+        if len(near) > limit:
+            begin = bisect_left(near, old.position, key=lambda field: field.position) - limit // 2
+            begin = max(0, min(begin, len(near) - limit))
+            near = near[begin : begin + limit]
+        same_words = self._by_words.get((family, words_of(old.name)), [])[:limit]
+        return list(dict.fromkeys([*same_words, *near]))[:limit]
 
 
 def _each_once(scored: list[Rename]) -> list[Rename]:

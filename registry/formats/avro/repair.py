@@ -1,21 +1,97 @@
-"""Concrete edits that remove a finding, tried one after the other: the first whose text parses and passes is given."""
+"""Edits that remove a finding: tried in order, the smallest first; the first whose text parses and passes is given."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import InvalidSchema
 from registry.formats.avro.diff import matched_fields
 from registry.formats.avro.findings import judge
-from registry.formats.avro.model import Schema
-from registry.formats.avro.parse import parse_schema
-from registry.formats.avro.places import field_at
-from registry.formats.avro.repair_case import Case, Step
-from registry.formats.avro.repair_steps import IN_READER, IN_WRITER, INVENTING
+from registry.formats.avro.model import Schema, field_at
+from registry.formats.avro.parser import parse_schema
+from registry.formats.avro.repair_edits import (
+    Case,
+    Step,
+    add_branch,
+    add_default,
+    add_enum_default,
+    add_null,
+    add_symbols,
+    add_type_alias,
+    drop_aliases,
+    drop_branch,
+    drop_symbols,
+    leave_alias_to_one,
+    leave_alias_to_one_with_defaults,
+    make_optional,
+    rename_type,
+    restore_definition,
+    restore_field,
+    restore_field_at_end,
+    restore_size,
+    restore_type,
+    restore_type_and_default,
+    same_branch_first,
+)
 from registry.formats.base import Difference, Edit, Incompatibility, Judgement, ParsedSchema, ResolvedReference
 from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
+
+_RESTORE: Final[tuple[Step, ...]] = (restore_type, restore_definition, restore_type_and_default)
+
+#: the steps after which readers get a value that nobody wrote in place of data
+INVENTING: Final[frozenset[Step]] = frozenset(
+    {add_default, make_optional, leave_alias_to_one_with_defaults, add_enum_default}
+)
+
+IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
+    "FIELD_WITHOUT_DEFAULT": (add_default, make_optional),
+    "TYPE_NARROWED": (*_RESTORE, add_branch),
+    "TYPE_CHANGED": (*_RESTORE, add_branch),
+    "NULL_NOT_ACCEPTED": (add_null,),
+    "UNION_BRANCH_MISSING": (add_branch, *_RESTORE),
+    "ENUM_SYMBOL_MISSING": (add_symbols, add_enum_default),
+    "FIXED_SIZE_CHANGED": (restore_size,),
+    "NAME_CHANGED": (add_type_alias, rename_type, *_RESTORE),
+    "ALIAS_AMBIGUOUS": (drop_aliases,),
+    "FIELD_ALIASED_TWICE": (leave_alias_to_one, leave_alias_to_one_with_defaults),
+    "FIELD_ALIAS_ACROSS_NAMESPACES": (add_type_alias, rename_type),
+    "UNION_BRANCH_AMBIGUOUS": _RESTORE,
+    "UNION_BRANCH_ORDER": (same_branch_first,),
+    "ENUM_SYMBOL_DEFAULTED": (add_symbols,),
+    "WIDENING_LOSES_PRECISION": _RESTORE,
+    "BYTES_READ_AS_STRING": _RESTORE,
+    "STRING_READ_AS_UUID": _RESTORE,
+    "BYTES_READ_AS_DECIMAL": _RESTORE,
+    "LOGICAL_TYPE_REINTERPRETED": _RESTORE,
+    "LOGICAL_TYPE_CHANGED": _RESTORE,
+    "DECIMAL_PRECISION_NARROWED": _RESTORE,
+}
+
+IN_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
+    "FIELD_WITHOUT_DEFAULT": (restore_field, restore_field_at_end),
+    "TYPE_NARROWED": _RESTORE,
+    "TYPE_CHANGED": _RESTORE,
+    "NULL_NOT_ACCEPTED": (drop_branch, *_RESTORE),
+    "UNION_BRANCH_MISSING": (drop_branch, *_RESTORE),
+    "ENUM_SYMBOL_MISSING": (drop_symbols,),
+    "FIXED_SIZE_CHANGED": (restore_size,),
+    "NAME_CHANGED": (rename_type, *_RESTORE),
+    "FIELD_ALIAS_ACROSS_NAMESPACES": (rename_type,),
+    "UNION_BRANCH_AMBIGUOUS": _RESTORE,
+    "UNION_BRANCH_ORDER": _RESTORE,
+    "ENUM_SYMBOL_DEFAULTED": (drop_symbols,),
+    "WIDENING_LOSES_PRECISION": _RESTORE,
+    "BYTES_READ_AS_STRING": _RESTORE,
+    "STRING_READ_AS_UUID": _RESTORE,
+    "BYTES_READ_AS_DECIMAL": _RESTORE,
+    "DEFAULT_FILLED_DIFFERENTLY": (restore_field, restore_field_at_end),
+    "LOGICAL_TYPE_REINTERPRETED": _RESTORE,
+    "LOGICAL_TYPE_CHANGED": _RESTORE,
+    "DECIMAL_PRECISION_NARROWED": _RESTORE,
+}
+
 
 # Several branches of one union may have the same finding, in one place.
 _OF_BRANCHES: Final = frozenset({"UNION_BRANCH_MISSING", "UNION_BRANCH_AMBIGUOUS", "UNION_BRANCH_ORDER"})
@@ -25,7 +101,7 @@ _MAX_CAUSES: Final = 5
 _RENAMES: Final = frozenset({"FIELD_RENAME_SUSPECTED", "TYPE_RENAMED", "NAMESPACE_CHANGED"})
 
 
-def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool) -> Edit | None:
+def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
     """The smallest edit of `schema` that removes the finding against `other`, None where no known one does.
 
     The edited text parses with the same references, the finding is gone, and there are no more breaks than before.
@@ -35,7 +111,7 @@ def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *,
         return None
     before = _judge(own, theirs, is_reader)
     tries_left = max(1, _MAX_FINDINGS_TRIED // (1 + len(before.breaks) + len(before.hazards)))
-    for item, step in _steps(found, is_reader):
+    for item, step in _steps(finding, is_reader):
         edit = TextEdit(schema.text)
         try:
             title = step(Case.of(own, theirs, item, is_reader=is_reader), edit)
@@ -46,15 +122,15 @@ def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *,
             continue
         tries_left -= 1
         after = _judge(changed, theirs, is_reader)
-        if len(after.breaks) <= len(before.breaks) and _is_gone((found, item), after, is_reader):
+        if len(after.breaks) <= len(before.breaks) and _is_gone((finding, item), after, is_reader):
             return Edit(title, edit.text, is_invented=step in INVENTING)
     return None
 
 
-def _steps(found: Incompatibility, is_reader: bool) -> Iterator[tuple[Incompatibility, Step]]:
+def _steps(finding: Incompatibility, is_reader: bool) -> Iterator[tuple[Incompatibility, Step]]:
     """What may be tried: the causes of a union that breaks are mended before the union gets another branch."""
     steps = IN_READER if is_reader else IN_WRITER
-    for item in (*found.causes[:_MAX_CAUSES], found):
+    for item in (*finding.causes[:_MAX_CAUSES], finding):
         for step in steps.get(item.rule, ()):
             yield item, step
 
@@ -100,9 +176,9 @@ def _renamed(suspected: Difference) -> tuple[str, str]:
 
 def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
     """Adds a string to an array member of an object, which is made if it isn't there; raises NoSuchPlace."""
-    place = f"{pointer}/{key}"
-    if edit.has(place):
-        edit.insert_item(place, len(edit.node(place).starts), json_source(value))
+    list_pointer = f"{pointer}/{key}"
+    if edit.has(list_pointer):
+        edit.insert_item(list_pointer, len(edit.node(list_pointer).starts), json_source(value))
     else:
         edit.set_member(pointer, key, f"[{json_source(value)}]")
 
@@ -125,8 +201,8 @@ def _parsed(schema: ParsedSchema, model: Schema, text: str) -> Schema | None:
 
 
 def _references(schema: ParsedSchema, model: Schema) -> list[ResolvedReference]:
-    wanted = set(schema.references)
-    return [item.reference for item in model.documents if item.reference.reference in wanted]
+    own_references = set(schema.references)
+    return [item.reference for item in model.documents if item.reference.reference in own_references]
 
 
 def _judge(own: Schema, theirs: Schema, is_reader: bool) -> Judgement:
@@ -138,12 +214,12 @@ def _is_gone(mended: Sequence[Incompatibility], after: Judgement, is_reader: boo
     return not any(_key(item, is_reader) in keys for item in _all(after))
 
 
-def _key(found: Incompatibility, is_reader: bool) -> tuple[str, str, str]:
+def _key(finding: Incompatibility, is_reader: bool) -> tuple[str, str, str]:
     """What stays the same of a finding while the one side is edited."""
-    other: Any = found.before if is_reader else found.after
-    if found.rule in _OF_BRANCHES:
-        other = [found.before, other]
-    return found.rule, found.path, json.dumps(other, sort_keys=True, default=str)
+    other: Any = finding.before if is_reader else finding.after
+    if finding.rule in _OF_BRANCHES:
+        other = [finding.before, other]
+    return finding.rule, finding.path, json.dumps(other, sort_keys=True, default=str)
 
 
 def _all(judgement: Judgement) -> Iterator[Incompatibility]:

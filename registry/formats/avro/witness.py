@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from registry.formats.avro.codec import are_one, codec, plain_error
-from registry.formats.avro.covering import Coverage, TooMuchData
-from registry.formats.avro.datum import datum_to_json
-from registry.formats.avro.examination import FASTAVRO, JAVA, Examination, Key, examination, key_of
+from registry.formats.avro.datum import are_one, codec, datum_to_json, plain_error
+from registry.formats.avro.empirical_check import FASTAVRO, JAVA, Examination, Key, examination, key_of
 from registry.formats.avro.model import Schema
+from registry.formats.avro.sample_data import Coverage, TooMuchData
 from registry.formats.base import Incompatibility, Truth, Witness
 
 _NAMES: Final[Mapping[str, str]] = {FASTAVRO: "fastavro", JAVA: "Java's decoder"}
@@ -33,79 +32,79 @@ _NO_WITNESS: Final[Mapping[str, str]] = {
 
 def truth_of(reader: Schema, writer: Schema) -> Truth:
     """What the covering data of the writer say: every break and every loss, each with its witness."""
-    seen = examination(reader, writer)
-    findings = tuple(_of_decoders(item, seen) for item in _decisive(seen))
-    warnings = tuple(item for item in seen.judgement.hazards if item.rule in _AFTER_DECODING)
+    check = examination(reader, writer)
+    findings = tuple(_of_decoders(item, check) for item in _decisive(check))
+    warnings = tuple(item for item in check.judgement.hazards if item.rule in _AFTER_DECODING)
     if findings:
         # That a decoder keeps the data that were looked at says nothing of those that weren't.
-        differs = any(seen.is_kept.values()) and not seen.hindrance
-        return Truth("differs" if differs else "no", findings, _how(seen), warnings)
-    return Truth("unknown" if seen.hindrance else "yes", (), _how(seen), warnings)
+        differs = any(check.is_kept.values()) and not check.hindrance
+        return Truth("differs" if differs else "no", findings, _how(check), warnings)
+    return Truth("unknown" if check.hindrance else "yes", (), _how(check), warnings)
 
 
-def _decisive(seen: Examination) -> Iterator[Incompatibility]:
+def _decisive(check: Examination) -> Iterator[Incompatibility]:
     """What breaks or changes data under any decoder, each once."""
-    known: set[Key] = set()
-    for key, item in (*seen.found.items(), *seen.parted.items(), *seen.java.items()):
-        if key not in known and item.witness is not None:
-            known.add(key)
+    reported: set[Key] = set()
+    for key, item in (*check.found.items(), *check.parted.items(), *check.java.items()):
+        if key not in reported and item.witness is not None:
+            reported.add(key)
             yield replace(item, severity="break" if item.witness.error else "value loss")
 
 
-def _of_decoders(found: Incompatibility, seen: Examination) -> Incompatibility:
+def _of_decoders(finding: Incompatibility, check: Examination) -> Incompatibility:
     """A finding that says so where it is about one decoder alone."""
-    decoders = seen.decoders.get(key_of(found), set())
+    decoders = check.decoders.get(key_of(finding), set())
     if len(decoders) != 1:
-        return found
+        return finding
     (alone,) = decoders
-    if seen.is_refused and (alone == JAVA or (found.rule == "SCHEMA_REFUSED" and not seen.is_kept[JAVA])):
-        return replace(found, decoders=(alone,))
-    other = next(name for name in seen.is_kept if name != alone)
-    message = f"{found.message} ({_NAMES[alone]} alone: {_NAMES[other]} reads the same data unchanged)"
-    return replace(found, message=message, decoders=(alone,))
+    if check.is_refused and (alone == JAVA or (finding.rule == "SCHEMA_REFUSED" and not check.is_kept[JAVA])):
+        return replace(finding, decoders=(alone,))
+    other = next(name for name in check.is_kept if name != alone)
+    message = f"{finding.message} ({_NAMES[alone]} alone: {_NAMES[other]} reads the same data unchanged)"
+    return replace(finding, message=message, decoders=(alone,))
 
 
-def _how(seen: Examination) -> str:
+def _how(check: Examination) -> str:
     """In a few sentences what was looked at, what hindered it, and where the rules of Java say something else."""
     parts = [
-        f"{seen.count:,} covering data were encoded with the writer, decoded with the reader by fastavro, and followed "
+        f"{check.count:,} covering data were encoded with the writer, decoded with the reader by fastavro, and followed "
         "through the rules of Java's decoder (Avro 1.12)."
     ]
-    if seen.hindrance:
-        parts.append(f"Not all were looked at: {seen.hindrance}.")
-    kept = [name for name, is_kept in seen.is_kept.items() if is_kept]
-    if len(kept) == 1 and seen.count:
-        other = next(name for name in seen.is_kept if name not in kept)
-        alone = [item for item in _decisive(seen) if other in seen.decoders.get(key_of(item), ())]
-        places = ", ".join(sorted({item.path for item in alone})[:10])
+    if check.hindrance:
+        parts.append(f"Not all were looked at: {check.hindrance}.")
+    unchanged = [name for name, is_kept in check.is_kept.items() if is_kept]
+    if len(unchanged) == 1 and check.count:
+        other = next(name for name in check.is_kept if name not in unchanged)
+        alone = [item for item in _decisive(check) if other in check.decoders.get(key_of(item), ())]
+        paths = ", ".join(sorted({item.path for item in alone})[:10])
         parts.append(
-            f"Decoders differ at {places}: {_NAMES[kept[0]]} reads all of it unchanged, {_NAMES[other]} doesn't."
+            f"Decoders differ at {paths}: {_NAMES[unchanged[0]]} reads all of it unchanged, {_NAMES[other]} doesn't."
         )
     unproved = _rules(
-        item for item in seen.judgement.breaks if key_of(item) not in (seen.found.keys() | seen.java.keys())
+        item for item in check.judgement.breaks if key_of(item) not in (check.found.keys() | check.java.keys())
     )
-    if unproved and not seen.hindrance:
-        reading = "both decoders read" if all(seen.is_kept.values()) else "fastavro reads"
+    if unproved and not check.hindrance:
+        reading = "both decoders read" if all(check.is_kept.values()) else "fastavro reads"
         parts.append(f"Java's rules also refuse {unproved}, which {reading}.")
     return " ".join(parts)
 
 
-def _rules(found: Iterable[Incompatibility]) -> str:
-    return ", ".join(sorted({item.rule for item in found}))
+def _rules(findings: Iterable[Incompatibility]) -> str:
+    return ", ".join(sorted({item.rule for item in findings}))
 
 
-def witness_of(reader: Schema, writer: Schema, found: Incompatibility) -> Witness:
+def witness_of(reader: Schema, writer: Schema, finding: Incompatibility) -> Witness:
     """The datum that shows one finding, of the established rules or of the data; why there is none otherwise."""
-    seen = examination(reader, writer)
-    key = key_of(found)
-    proved = seen.found.get(key) or seen.inner.get(key) or seen.parted.get(key) or seen.java.get(key)
-    if proved is None and found.rule == "UNION_BRANCH_AMBIGUOUS":
-        proved = seen.parted.get(("UNION_BRANCH_ORDER", *key[1:]))
+    check = examination(reader, writer)
+    key = key_of(finding)
+    proved = check.found.get(key) or check.inner.get(key) or check.parted.get(key) or check.java.get(key)
+    if proved is None and finding.rule == "UNION_BRANCH_AMBIGUOUS":
+        proved = check.parted.get(("UNION_BRANCH_ORDER", *key[1:]))
     if proved is not None and proved.witness is not None:
         return proved.witness
-    if seen.hindrance:
-        return Witness(False, reason=seen.hindrance)
-    reason = _NO_WITNESS.get(found.rule, f"fastavro decodes all covering data in spite of {found.rule}")
+    if check.hindrance:
+        return Witness(False, reason=check.hindrance)
+    reason = _NO_WITNESS.get(finding.rule, f"fastavro decodes all covering data in spite of {finding.rule}")
     return Witness(False, reason=reason)
 
 

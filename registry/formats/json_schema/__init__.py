@@ -17,16 +17,15 @@ from registry.formats.base import (
     Truth,
     Witness,
 )
-from registry.formats.json_schema import data, findings, outline, repair, tags, truth
-from registry.formats.json_schema.canonical import fingerprint, self_contained_text
-from registry.formats.json_schema.cost import DEFAULT_COST_LIMIT
+from registry.formats.json_pointer import position
+from registry.formats.json_schema import data, empirical_check, findings, repair, schema_outline
 from registry.formats.json_schema.diff import diff_models
-from registry.formats.json_schema.lint import lint_places
 from registry.formats.json_schema.model import Model
-from registry.formats.json_schema.parse import parse_schema
+from registry.formats.json_schema.parser import fingerprint, parse_schema, self_contained_text
+from registry.formats.json_schema.schema_outline import lint_violations
 from registry.formats.json_schema.text import compact, normalized
+from registry.formats.json_schema.value_facts import DEFAULT_COST_LIMIT
 from registry.formats.lint import LintFinding, findings_at
-from registry.formats.pointer import position
 from registry.formats.tags import EntityTags, TagChange
 
 
@@ -82,22 +81,22 @@ class JsonSchemaFormat:
 
     def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
         """The properties as a flat list, nested ones after their parent."""
-        return outline.outline(model_of(parsed))
+        return schema_outline.outline(model_of(parsed))
 
     def cost(self, parsed: ParsedSchema) -> int:
         """A static estimate, on the high side, of what containment checking of the schema costs (microseconds)."""
-        return truth.cost(model_of(parsed))
+        return empirical_check.cost(model_of(parsed))
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema, *, cost_limit: int = DEFAULT_COST_LIMIT) -> Truth:
         """Whether every instance of the writer is valid under the reader: by proof, by witness, or unknown.
 
         Containment by jsonschema_rs runs only if the costs of both schemas together are within `cost_limit`.
         """
-        return truth.truth_of(model_of(reader), model_of(writer), cost_limit)
+        return empirical_check.truth_of(model_of(reader), model_of(writer), cost_limit)
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
         """An instance of the writer that the reader refuses, at the place of a finding if one is given."""
-        return truth.find_witness(model_of(reader), model_of(writer), found)
+        return empirical_check.find_witness(model_of(reader), model_of(writer), finding)
 
     def example(self, parsed: ParsedSchema) -> object:
         """A valid instance; raises InvalidDatum where none is found."""
@@ -108,11 +107,11 @@ class JsonSchemaFormat:
         return data.resolve_datum(model_of(reader), model_of(writer), datum)
 
     def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
         """The smallest known edit of `schema` that removes the finding against `other`; None where there is none."""
         own, theirs = model_of(schema), model_of(other)
-        return repair.repair(schema, own, theirs, found, is_reader=is_reader, policy=self.policy)
+        return repair.repair(schema, own, theirs, finding, is_reader=is_reader, policy=self.policy)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The new schema with the old property as deprecated beside the new one: JSON Schema has no aliases."""
@@ -120,7 +119,7 @@ class JsonSchemaFormat:
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Advice on the schema alone, warnings first; none of it decides anything."""
-        return findings_at(lint_places(model_of(parsed)), lambda pointer: self.position(parsed, pointer))
+        return findings_at(lint_violations(model_of(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to."""
@@ -128,15 +127,15 @@ class JsonSchemaFormat:
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
         """The tagged objects and properties with their tags, outer ones first."""
-        return tags.tags(model_of(parsed))
+        return schema_outline.tags(model_of(parsed))
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
         """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
-        return tags.with_tags(parsed.text, model_of(parsed), changes)
+        return schema_outline.with_tags(parsed.text, model_of(parsed), changes)
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether the schema itself says something of a property of that name."""
-        return tags.has_top_level_field(model_of(parsed), name)
+        return schema_outline.has_top_level_field(model_of(parsed), name)
 
 
 def model_of(parsed: ParsedSchema) -> Model:

@@ -9,16 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import SchemaTooCostly
-from registry.formats.json_schema.compare_containers import compare_arrays, compare_objects
-from registry.formats.json_schema.compare_values import (
+from registry.formats.json_schema.keyword_comparison import (
+    compare_arrays,
     compare_const,
     compare_enums,
     compare_nots,
     compare_numbers,
+    compare_objects,
     compare_strings,
 )
 from registry.formats.json_schema.model import ROOT, Model
-from registry.formats.json_schema.pairs import Choice, Edge, Pair, change, settle
+from registry.formats.json_schema.pairs import Choice, Edge, ShapePair, change, settle
 from registry.formats.json_schema.rules import BREAKING
 from registry.formats.json_schema.shapes import Kind, Shape, Shapes
 from registry.formats.json_schema.text import normalized
@@ -27,43 +28,50 @@ MAX_PAIRS: Final = 40_000
 _MAX_CELLS: Final = 2_500
 
 
-class Comparison:
+class SchemaComparison:
     """All pairs of a reader and a writer; `root` is settled when it has been made."""
 
     def __init__(self, reader: Model, writer: Model, policy: str) -> None:
         self.breaking = BREAKING[policy]
-        self._pairs: dict[tuple[int, int], Pair] = {}
-        self._todo: list[Pair] = []
+        self._pairs: dict[tuple[int, int], ShapePair] = {}
+        self._todo: list[ShapePair] = []
         self.root = self.pair(shapes_of(writer).at(ROOT), shapes_of(reader).at(ROOT))
         while self._todo:
             self._look(self._todo.pop())
         settle(list(self._pairs.values()))
 
-    def pair(self, writer: Shape, reader: Shape) -> Pair:
+    def pair(self, writer: Shape, reader: Shape) -> ShapePair:
         """The pair of two shapes, met now or before; raises SchemaTooCostly beyond MAX_PAIRS."""
         key = (id(writer), id(reader))
-        found = self._pairs.get(key)
-        if found is None:
+        known_pair = self._pairs.get(key)
+        if known_pair is None:
             if len(self._pairs) >= MAX_PAIRS:
                 raise SchemaTooCostly(
                     f"comparing the schemas takes more than {MAX_PAIRS:,} pairs of parts: split the large combinations"
                 )
-            found = self._pairs[key] = Pair(writer, reader)
-            self._todo.append(found)
-        return found
+            known_pair = self._pairs[key] = ShapePair(writer, reader)
+            self._todo.append(known_pair)
+        return known_pair
 
     def note(
-        self, pair: Pair, kind: str, *at: str, before: Any = None, after: Any = None, name: str = "", step: str = ""
+        self,
+        pair: ShapePair,
+        kind: str,
+        *at: str,
+        before: Any = None,
+        after: Any = None,
+        name: str = "",
+        step: str = "",
     ) -> None:
         """Notes a difference of a pair, if the policy refuses it."""
         if kind in self.breaking:
             pair.changes.append(change(pair, kind, *at, before=before, after=after, name=name, step=step))
 
-    def need(self, pair: Pair, writer: Shape, reader: Shape, *at: str, step: str = "") -> None:
+    def need(self, pair: ShapePair, writer: Shape, reader: Shape, *at: str, step: str = "") -> None:
         """Notes that a pair needs another one."""
         pair.edges.append(Edge(at, step, self.pair(writer, reader)))
 
-    def _look(self, pair: Pair) -> None:
+    def _look(self, pair: ShapePair) -> None:
         writer, reader = pair.writer, pair.reader
         if writer.kind == reader.kind:
             if writer.kind == "combined":
@@ -80,7 +88,7 @@ class Comparison:
         else:
             pair.choices.append(Choice("any", [self.pair(*option) for option in options], changed))
 
-    def _combinations(self, pair: Pair) -> None:
+    def _combinations(self, pair: ShapePair) -> None:
         writer, reader = pair.writer, pair.reader
         before, after = writer.label, reader.label
         # The established check counts members as written where it asks for a single one, and equal ones once after that.
@@ -109,8 +117,8 @@ def shapes_of(model: Model) -> Shapes:
     """The shapes of a model, made once."""
     if "shapes" not in model.cache:
         model.cache["shapes"] = Shapes(model)
-    found: Shapes = model.cache["shapes"]
-    return found
+    shapes: Shapes = model.cache["shapes"]
+    return shapes
 
 
 def _are_bytes(writer: Shape, reader: Shape) -> bool:
@@ -177,7 +185,7 @@ def _may_fit(writer: Shape, reader: Shape) -> bool:
     )
 
 
-Compare = Callable[[Comparison, Pair], None]
+Compare = Callable[[SchemaComparison, ShapePair], None]
 
 
 _COMPARE: Final[Mapping[Kind, Compare]] = {

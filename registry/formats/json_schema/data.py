@@ -1,27 +1,203 @@
-"""Data of a schema: an example, and what a reader makes of a writer's datum."""
+"""Data of a schema: an example, what a reader makes of a writer's datum, and why it refuses one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 import jsonschema_rs
 
 from registry.errors import InvalidDatum
-from registry.formats.base import FieldOutcome, Resolution
-from registry.formats.json_schema.bundle import bundle_with_formats, modern_bundle
+from registry.formats.base import FieldOutcome, Incompatibility, Resolution, Witness
+from registry.formats.json_pointer import escape, join
 from registry.formats.json_schema.instances import Instances
-from registry.formats.json_schema.model import Bundle, Model, Place
-from registry.formats.json_schema.outline import behind
-from registry.formats.json_schema.paths import root_path
-from registry.formats.json_schema.refusals import data_path, refusals_of
-from registry.formats.json_schema.text import compact
-from registry.formats.json_schema.unfolding import MAX_UNFOLDED, unfolded
-from registry.formats.json_schema.validators import keeps_formats, plain, validator_of
-from registry.formats.json_schema.values import to_plain
-from registry.formats.pointer import join
+from registry.formats.json_schema.model import MISSING, Bundle, Model, SchemaLocation, root_path, value_at
+from registry.formats.json_schema.rules import RULES
+from registry.formats.json_schema.schema_outline import behind
+from registry.formats.json_schema.text import compact, to_plain
+from registry.formats.json_schema.validators import (
+    bundle_with_formats,
+    keeps_formats,
+    modern_bundle,
+    plain,
+    validator_of,
+)
+from registry.formats.json_schema.value_facts import MAX_UNFOLDED, unfolded
+
+_ENGINE_FAILURES: Final = (
+    jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded,
+    jsonschema_rs.ValidationErrorKind.RegexEngineFailure,
+)
+_NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,99}")
+_MAX_REFUSALS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationFailure:
+    """One error of a validator: where in the datum, where in the schema (of the bundle), and what it says."""
+
+    instance_path: tuple[str | int, ...]
+    schema_path: tuple[str | int, ...]
+    message: str
+    keyword: str
+    expected: Any
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes two refusals the same finding: the keyword in the schema, and the place without indexes."""
+        path = "/".join("#" if isinstance(token, int) else str(token) for token in self.instance_path)
+        return "/".join(map(str, self.schema_path)), path + (self.message if self.keyword == "required" else "")
+
+
+def validation_failures(validator: jsonschema_rs.Validator, datum: Any) -> list[ValidationFailure]:
+    """The errors of a datum; none where the pattern engine gave up, as that proves nothing."""
+    failures = []
+    for error in validator.iter_errors(datum):
+        if isinstance(error.kind, _ENGINE_FAILURES):
+            return []
+        failures.append(
+            ValidationFailure(
+                tuple(error.instance_path), tuple(error.schema_path), plain(error), error.kind.name, error.kind.value
+            )
+        )
+        if len(failures) >= _MAX_REFUSALS:
+            break
+    return failures
+
+
+def witness_of(datum: Any, message: str, reason: str = "") -> Witness:
+    """The proof: the datum, its JSON bytes in hexadecimal, the validator's message, and what is special about it."""
+    return Witness(True, to_plain(datum), compact(datum).encode().hex(), message, reason)
+
+
+def finding_of(failure: ValidationFailure, reader: Model, writer: Model, witness: Witness) -> Incompatibility:
+    """A refusal as a finding: pointers into both schemas, the path in the datum, and the witness."""
+    rule = RULES["DATUM_REFUSED"]
+    location = reader_location(reader, failure.schema_path)
+    theirs = instance_location(writer, failure.instance_path)
+    path = data_path(reader, failure.instance_path)
+    ours = value_at(reader.documents[location.document].value, location.pointer)
+    before = value_at(writer.documents[theirs.document].value, join(theirs.pointer, failure.keyword))
+    names = {"path": path, "name": failure.message, "reader": "", "writer": ""}
+    return Incompatibility(
+        rule=rule.id,
+        kind=rule.kind,
+        reader_pointer=location.pointer,
+        writer_pointer=theirs.pointer,
+        path=path,
+        before=None if before is MISSING else to_plain(before),
+        after=None if ours is MISSING else to_plain(ours),
+        message=f"{path}: {rule.sentence.format_map(names)}",
+        severity=rule.severity,
+        location="#/" + location.pointer.removeprefix("/"),
+        detail=failure.keyword,
+        why=rule.why,
+        remedy_in_reader=rule.in_reader.format_map(names),
+        remedy_in_writer=rule.in_writer.format_map(names),
+        reader_source=reader.source(location),
+        writer_source=writer.source(theirs),
+        witness=witness,
+    )
+
+
+def reader_location(model: Model, schema_path: Iterable[str | int]) -> SchemaLocation:
+    """The place in the schema's documents of a path in its bundle: definitions lead to where they were written."""
+    here = SchemaLocation(0, "")
+    tokens = list(schema_path)
+    position = 0
+    if model.bundle.value == {} or isinstance(model.bundle.value, bool):
+        return here
+    while position < len(tokens):
+        token = str(tokens[position])
+        if token in ("definitions", "$defs") and position + 1 < len(tokens):
+            origin = model.bundle.origins.get(str(tokens[position + 1]))
+            if origin is not None:
+                here, position = origin, position + 2
+                continue
+        here, is_done = _further(model, here, token)
+        if is_done:
+            break
+        position += 1
+    return here
+
+
+def _further(model: Model, here: SchemaLocation, key: str) -> tuple[SchemaLocation, bool]:
+    """One token further: into the schema, or behind its reference; True where the text has no such place."""
+    for _ in range(100):
+        pointer = f"{here.pointer}/{escape(key)}"
+        target = model.targets.get(SchemaLocation(here.document, join(here.pointer, "$ref")))
+        if value_at(model.documents[here.document].value, pointer) is not MISSING and key != "$ref":
+            return SchemaLocation(here.document, pointer), False
+        if not isinstance(target, SchemaLocation):
+            return here, True
+        here = target
+        if key == "$ref":
+            return here, False
+    return here, True
+
+
+def instance_location(model: Model, instance_path: Iterable[str | int]) -> SchemaLocation:
+    """The nearest place of a schema that describes a part of a datum, going by properties and items alone."""
+    here = SchemaLocation(0, "")
+    for token in instance_path:
+        here = _behind(model, here)
+        names = ("properties", "additionalProperties") if isinstance(token, str) else ("prefixItems", "items")
+        value = value_at(model.documents[here.document].value, here.pointer)
+        if not isinstance(value, dict):
+            break
+        members = value.get(names[0]) if names[0] in value else value.get("items") if isinstance(token, int) else None
+        if isinstance(members, dict) and isinstance(token, str) and token in members:
+            here = SchemaLocation(here.document, join(here.pointer, names[0], token))
+        elif isinstance(members, list) and isinstance(token, int) and token < len(members):
+            here = SchemaLocation(
+                here.document, join(here.pointer, "prefixItems" if "prefixItems" in value else "items", token)
+            )
+        elif isinstance(value.get(names[1]), (dict, bool)):
+            here = SchemaLocation(here.document, join(here.pointer, names[1]))
+        else:
+            break
+    return here
+
+
+def _behind(model: Model, here: SchemaLocation) -> SchemaLocation:
+    for _ in range(100):
+        target = model.targets.get(SchemaLocation(here.document, join(here.pointer, "$ref")))
+        if not isinstance(target, SchemaLocation):
+            break
+        here = target
+    return here
+
+
+def data_path(model: Model, instance_path: Iterable[str | int]) -> str:
+    """The path in a datum for people: `Order.items[].price`."""
+    path = root_path(model)
+    for token in instance_path:
+        if isinstance(token, int):
+            path += "[]"
+        else:
+            path += f".{token}" if _NAME.fullmatch(token) else f"[{compact(token)}]"
+    return path
+
+
+def distinct(findings: Iterable[Incompatibility]) -> tuple[Incompatibility, ...]:
+    """Findings without those that a recursive schema repeats further down, the shallowest first."""
+    unique: list[Incompatibility] = []
+    for item in sorted(findings, key=lambda item: item.path.count(".") + item.path.count("[]")):
+        tail = item.path.partition(".")[2]
+        is_repeated = any(
+            item.reader_pointer == other.reader_pointer
+            and item.path != other.path
+            and tail.endswith(other.path.partition(".")[2])
+            for other in unique
+        )
+        if not is_repeated:
+            unique.append(item)
+    return tuple(unique)
+
 
 MAX_DEPTH: Final = 150
 MAX_VALUES: Final = 100_000
@@ -40,12 +216,12 @@ def example_of(model: Model) -> Any:
     for value in listed:
         if is_valid(validator, value):
             return to_plain(value)
-    found = [item for item in _instances(bundle_with_formats(model)) if is_valid(validator, item)]
-    keeping = [item for item in found if keeps_formats(model, item)][:_ENOUGH]
-    found = keeping or found or [item for item in _instances(modern_bundle(model)) if is_valid(validator, item)]
-    if not found:
+    instances = [item for item in _instances(bundle_with_formats(model)) if is_valid(validator, item)]
+    keeping = [item for item in instances if keeps_formats(model, item)][:_ENOUGH]
+    instances = keeping or instances or [item for item in _instances(modern_bundle(model)) if is_valid(validator, item)]
+    if not instances:
         raise InvalidDatum("no datum of the schema was found: it may allow none")
-    return to_plain(max(found[:_ENOUGH], key=_fullness))
+    return to_plain(max(instances[:_ENOUGH], key=_fullness))
 
 
 def _instances(bundle: Bundle) -> Iterator[Any]:
@@ -59,17 +235,17 @@ def _instances(bundle: Bundle) -> Iterator[Any]:
 def resolve_datum(reader: Model, writer: Model, datum: Any) -> Resolution:
     """What the reader makes of a datum: JSON stays as it is, or is refused; raises InvalidDatum."""
     check_datum(datum)
-    refused = next(iter(refusals_of(validator_for(writer), datum)), None)
+    refused = next(iter(validation_failures(validator_for(writer), datum)), None)
     if refused is not None or not validator_for(writer).is_valid(datum):
         where = data_path(writer, refused.instance_path) if refused is not None else root_path(writer)
         why = refused.message if refused is not None else "a pattern of the schema takes too long"
         raise InvalidDatum(f"the datum isn't one of the writer's schema, at {where}: {why}")
     encoded = compact(datum).encode().hex()
-    errors = refusals_of(validator_for(reader), datum)
+    errors = validation_failures(validator_for(reader), datum)
     if errors or not validator_for(reader).is_valid(datum):
         message = "; ".join(f"{data_path(reader, error.instance_path)}: {error.message}" for error in errors[:10])
         return Resolution(to_plain(datum), encoded, error=message or "a pattern of the reader takes too long")
-    fields = tuple(islice(_fields(reader, Place(0, ""), datum, root_path(reader), 0), MAX_FIELDS))
+    fields = tuple(islice(_fields(reader, SchemaLocation(0, ""), datum, root_path(reader), 0), MAX_FIELDS))
     return Resolution(to_plain(datum), encoded, to_plain(datum), fields)
 
 
@@ -123,24 +299,30 @@ def check_datum(datum: Any) -> None:
         raise InvalidDatum(f"the datum isn't JSON: {error}") from None
 
 
-def _fields(reader: Model, place: Place | None, value: Any, path: str, depth: int) -> Iterator[FieldOutcome]:
+def _fields(
+    reader: Model, location: SchemaLocation | None, value: Any, path: str, depth: int
+) -> Iterator[FieldOutcome]:
     """Every property of a datum: kept, with a note where the reader says nothing of it."""
     if depth > MAX_DEPTH:
         return
-    schema = reader.at(behind(reader, place)) if place is not None else None
-    here = behind(reader, place) if place is not None else None
+    schema = reader.at(behind(reader, location)) if location is not None else None
+    here = behind(reader, location) if location is not None else None
     declared = schema.get("properties", {}) if isinstance(schema, dict) else {}
     if isinstance(value, dict):
         for name, item in value.items():
-            inner = Place(here.document, join(here.pointer, "properties", name)) if here and name in declared else None
+            inner = (
+                SchemaLocation(here.document, join(here.pointer, "properties", name))
+                if here and name in declared
+                else None
+            )
             note = "" if name in declared else "not declared by the reader: it passes as it is"
             yield FieldOutcome(f"{path}.{name}", "kept", to_plain(item), to_plain(item), note)
             yield from _fields(reader, inner, item, f"{path}.{name}", depth + 1)
-        for name, held in declared.items():
-            if name not in value and isinstance(held, dict) and "default" in held:
+        for name, declaration in declared.items():
+            if name not in value and isinstance(declaration, dict) and "default" in declaration:
                 yield FieldOutcome(f"{path}.{name}", "kept", None, None, _NOT_FILLED)
     elif isinstance(value, list):
         items = schema.get("items") if isinstance(schema, dict) else None
-        inner = Place(here.document, join(here.pointer, "items")) if here and isinstance(items, dict) else None
+        inner = SchemaLocation(here.document, join(here.pointer, "items")) if here and isinstance(items, dict) else None
         for index, item in enumerate(value):
             yield from _fields(reader, inner, item, f"{path}[{index}]", depth + 1)

@@ -1,30 +1,89 @@
-"""All differences between two JSON Schemas, for people: typed, with pointers and paths, in the order of the text.
-
-Paths go through properties and items (`Order.items[].price`); the root is the title where it is one word, else `$`.
-Definitions have paths of their own (`Order/$defs/Address`): what is shared is told once, where it is defined.
-"""
+"""All differences between two JSON Schemas: typed, with pointers and paths, in the order of the text; suspected renames."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.formats.base import Difference
-from registry.formats.json_schema.diff_values import (
+from registry.formats.json_schema.differences import (
+    ATTRIBUTE_OF,
+    Sides,
     attribute_differences,
+    difference,
     enum_differences,
     keyword_differences,
     order_differences,
     type_differences,
 )
-from registry.formats.json_schema.difference_rules import ATTRIBUTE_OF
-from registry.formats.json_schema.differences import Sides, difference
 from registry.formats.json_schema.drafts import is_schema
-from registry.formats.json_schema.interning import Interning
-from registry.formats.json_schema.model import Model
-from registry.formats.json_schema.paths import root_path
-from registry.formats.json_schema.renames import suspected_renames
-from registry.formats.json_schema.text import compact
+from registry.formats.json_schema.model import Model, root_path
+from registry.formats.json_schema.text import Interning, compact, json_equal, type_words
+from registry.formats.name_similarity import SUSPICION, rename_score
+
+_MAX_COMPARISONS: Final = 2_500
+_NOTES: Final = ("title", "description", "default", "examples", "$comment")
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyRename:
+    """A suspected rename; `score` from 0 to 1."""
+
+    old: str
+    new: str
+    score: float
+    reasons: tuple[str, ...]
+
+
+def suspected_renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[PropertyRename]:
+    """The most likely renames between the properties that only one side has, each in at most one, best first."""
+    removed, added = [name for name in old if name not in new], [name for name in new if name not in old]
+    places_old, places_new = {name: at for at, name in enumerate(old)}, {name: at for at, name in enumerate(new)}
+    window = max(1, _MAX_COMPARISONS // max(1, len(removed)))
+    scored = []
+    for name in removed[:_MAX_COMPARISONS]:
+        begin = bisect_left(added, places_old[name], key=lambda other: places_new[other]) - window // 2
+        begin = max(0, min(begin, len(added) - window))
+        near = added[begin : begin + window]
+        for other in near:
+            is_same_place = places_old[name] == places_new[other]
+            rename = _compare(name, old[name], other, new[other], is_same_place=is_same_place)
+            if rename.score >= SUSPICION:
+                scored.append(rename)
+    scored.sort(key=lambda rename: (-rename.score, places_old[rename.old], places_new[rename.new]))
+    return _each_once(scored)
+
+
+def _each_once(scored: list[PropertyRename]) -> list[PropertyRename]:
+    taken_old: set[str] = set()
+    taken_new: set[str] = set()
+    chosen = []
+    for rename in scored:
+        if rename.old not in taken_old and rename.new not in taken_new:
+            taken_old.add(rename.old)
+            taken_new.add(rename.new)
+            chosen.append(rename)
+    return chosen
+
+
+def _compare(old: str, before: Any, new: str, after: Any, *, is_same_place: bool) -> PropertyRename:
+    if type_words(before) != type_words(after):
+        return PropertyRename(old, new, 0.0, ())
+    is_equal = json_equal(_bare(before), _bare(after))
+    clues = [(0.3, "the same schema") if is_equal else (0.2, "the same type")]
+    if is_same_place:
+        clues.append((0.2, "the same position"))
+    description = before.get("description") if isinstance(before, dict) else None
+    if description and isinstance(after, dict) and after.get("description") == description:
+        clues.append((0.25, "the same description"))
+    return PropertyRename(old, new, *rename_score(old[:200], new[:200], 0.45, clues))
+
+
+def _bare(schema: Any) -> Any:
+    return {key: value for key, value in schema.items() if key not in _NOTES} if isinstance(schema, dict) else schema
+
 
 MAX_DIFFERENCES: Final = 20_000
 Work = Difference | tuple[Any, Any, Sides]
@@ -32,17 +91,17 @@ Work = Difference | tuple[Any, Any, Sides]
 
 def diff_models(old: Model, new: Model) -> tuple[Difference, ...]:
     """All differences between two schemas."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     root = Sides(root_path(new), "", "")
     stack: list[Work] = [*_references(old, new, root), (old.root, new.root, root), *_draft(old, new, root)]
-    while stack and len(found) < MAX_DIFFERENCES:
+    while stack and len(differences) < MAX_DIFFERENCES:
         work = stack.pop()
         if isinstance(work, Difference):
-            found.append(work)
+            differences.append(work)
             continue
         before, after, sides = work
         stack.extend(reversed(list(_between(before, after, sides))))
-    return tuple(found)
+    return tuple(differences)
 
 
 def _draft(old: Model, new: Model, root: Sides) -> Iterator[Difference]:

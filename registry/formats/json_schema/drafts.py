@@ -1,4 +1,4 @@
-"""The drafts of JSON Schema as a table: how a text names them, and where their keywords hold schemas."""
+"""The drafts of JSON Schema as a table: how a text names them, their keywords, and old keywords in those of 2020-12."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any, Final, Literal
 
 import jsonschema_rs
 
-from registry.formats.json_source import SchemaProblem
-from registry.formats.pointer import escape
+from registry.formats.json_pointer import SchemaProblem, escape
 
 Holds = Literal["schema", "list", "map", "schema or list", "map of schemas or names"]
 
@@ -162,9 +161,9 @@ def draft_of(value: Any, default: Draft = DEFAULT_DRAFT) -> Draft:
     try:
         return _BY_URI[_plain(named)]
     except KeyError:
-        known = ", ".join(draft.uri for draft in _ROWS)
+        supported = ", ".join(draft.uri for draft in _ROWS)
         raise SchemaProblem(
-            f'"$schema" names no draft that is known here ({named[:120]}): use one of {known}', "/$schema"
+            f'"$schema" names no draft that is known here ({named[:120]}): use one of {supported}', "/$schema"
         ) from None
 
 
@@ -177,15 +176,72 @@ def subschemas(value: Any, number: int) -> Iterator[tuple[str, Any]]:
     """The schemas directly inside a schema, as (pointer below it, schema), by the keywords of a draft."""
     if not isinstance(value, dict):
         return
-    known = APPLICATORS[number]
-    for name, held in value.items():
-        keyword = known.get(name)
+    keywords = APPLICATORS[number]
+    for name, content in value.items():
+        keyword = keywords.get(name)
         if keyword is None:
             continue
         at = f"/{escape(name)}"
-        if isinstance(held, dict) and keyword.holds.startswith("map"):
-            yield from ((f"{at}/{escape(key)}", item) for key, item in held.items() if is_schema(item))
-        elif isinstance(held, list) and keyword.holds in ("list", "schema or list"):
-            yield from ((f"{at}/{index}", item) for index, item in enumerate(held) if is_schema(item))
-        elif is_schema(held) and keyword.holds in ("schema", "schema or list"):
-            yield at, held
+        if isinstance(content, dict) and keyword.holds.startswith("map"):
+            yield from ((f"{at}/{escape(key)}", item) for key, item in content.items() if is_schema(item))
+        elif isinstance(content, list) and keyword.holds in ("list", "schema or list"):
+            yield from ((f"{at}/{index}", item) for index, item in enumerate(content) if is_schema(item))
+        elif is_schema(content) and keyword.holds in ("schema", "schema or list"):
+            yield at, content
+
+
+def modernized(schema: dict[str, Any], draft: Draft) -> dict[str, Any]:
+    """The schema (whose inner schemas are modern already) with the keywords of draft 2020-12."""
+    modern = dict(schema)
+    if draft.number <= 2019:
+        _tuples(modern)
+    if "dependencies" in modern:
+        _dependencies(modern)
+    if draft.number == 4:
+        for limit in ("maximum", "minimum"):
+            _limit(modern, limit, f"exclusive{limit.capitalize()}")
+    return modern
+
+
+def inexact_in_modern(schema: dict[str, Any], draft: Draft) -> str:
+    """What of a schema the newest draft reads in another way; empty if nothing."""
+    types = schema.get("type")
+    names = types if isinstance(types, list) else [types]
+    if draft.number == 4 and "integer" in names:
+        return "draft 4 takes 1.0 for no integer, later drafts do"
+    if draft.number == 2019 and "contains" in schema:
+        return "contains counts for unevaluatedItems in draft 2020-12 and not in 2019-09"
+    return ""
+
+
+def _tuples(schema: dict[str, Any]) -> None:
+    rest = schema.pop("additionalItems", None)
+    if isinstance(schema.get("items"), list):
+        items = schema.pop("items")
+        if items:
+            schema["prefixItems"] = items
+        if rest is not None:
+            schema["items"] = rest
+
+
+def _dependencies(schema: dict[str, Any]) -> None:
+    dependencies = schema.pop("dependencies")
+    if not isinstance(dependencies, dict):
+        return
+    names = {
+        key: [item] if isinstance(item, str) else item
+        for key, item in dependencies.items()
+        if isinstance(item, (list, str))
+    }
+    schemas = {key: item for key, item in dependencies.items() if isinstance(item, (dict, bool))}
+    if names:
+        schema["dependentRequired"] = {**names, **schema.get("dependentRequired", {})}
+    if schemas:
+        schema["dependentSchemas"] = {**schemas, **schema.get("dependentSchemas", {})}
+
+
+def _limit(schema: dict[str, Any], inclusive: str, exclusive: str) -> None:
+    """Draft 4 says `exclusiveMaximum: true` beside `maximum`; later drafts give the number itself."""
+    is_exclusive = schema.pop(exclusive, False)
+    if is_exclusive is True and inclusive in schema:
+        schema[exclusive] = schema.pop(inclusive)

@@ -1,4 +1,4 @@
-"""From pairs to findings: all breaks and hazards of a reader and a writer, each with its place, reason and cure."""
+"""From pairs to findings: breaks and hazards of a reader and a writer, each with its place, reason and cure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,74 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.formats.base import Incompatibility, Judgement
-from registry.formats.json_schema.comparison import Comparison
-from registry.formats.json_schema.hazards import pair_hazards
-from registry.formats.json_schema.matching import maximum_matching
-from registry.formats.json_schema.model import Model
-from registry.formats.json_schema.pairs import Change, Choice, Pair
-from registry.formats.json_schema.paths import root_path
+from registry.formats.json_schema.comparison import SchemaComparison
+from registry.formats.json_schema.keyword_comparison import has_default, properties_of, required_of
+from registry.formats.json_schema.model import Model, root_path
+from registry.formats.json_schema.pairs import Choice, KeywordChange, ShapePair, maximum_matching
+from registry.formats.json_schema.pairs import change as make_change
 from registry.formats.json_schema.rules import RULES
-from registry.formats.json_schema.text import compact
-from registry.formats.json_schema.values import to_plain
+from registry.formats.json_schema.shapes import Shape
+from registry.formats.json_schema.text import compact, json_equal, to_plain
+
+# Keywords that are compared as wholes: the kind of shape, the keyword, the rule.
+_WHOLE: Final = (
+    ("object", "patternProperties", "PATTERN_PROPERTIES_CHANGED"),
+    ("object", "propertyNames", "PROPERTY_NAMES_CHANGED"),
+    ("array", "contains", "CONTAINS_CHANGED"),
+    ("string", "format", "FORMAT_CHANGED"),
+)
+_TYPED: Final = frozenset({"string", "number", "object", "array"})
+
+
+def pair_hazards(pair: ShapePair) -> Iterator[KeywordChange]:
+    """The hazards of one pair of shapes of the same kind; `kind` of each is the id of its rule."""
+    writer, reader = pair.writer, pair.reader
+    if writer.kind != reader.kind:
+        return
+    for kind, keyword, rule in _WHOLE:
+        if reader.kind == kind and keyword in reader.schema and not _same(writer, reader, keyword):
+            yield make_change(
+                pair, rule, keyword, before=writer.schema.get(keyword), after=reader.schema[keyword], name=keyword
+            )
+    if reader.kind in _TYPED and reader.type_name and not writer.type_name:
+        yield make_change(pair, "TYPE_ADDED", "type", before="any type", after=reader.type_name)
+    if reader.kind == "object":
+        yield from _required(pair)
+    if reader.kind == "number":
+        yield from _bounds(pair)
+    if reader.kind == "conditional":
+        names = [key for key in ("if", "then", "else") if not _same(writer, reader, key)]
+        if names:
+            yield make_change(pair, "CONDITION_CHANGED", names[0], name=", ".join(names))
+
+
+def _same(writer: Shape, reader: Shape, keyword: str) -> bool:
+    before, after = writer.schema.get(keyword), reader.schema.get(keyword)
+    return before is after or json_equal(before, after)
+
+
+def _required(pair: ShapePair) -> Iterator[KeywordChange]:
+    ours, theirs = required_of(pair.writer), required_of(pair.reader)
+    declared, written = properties_of(pair.reader), properties_of(pair.writer)
+    for name in sorted(theirs - ours):
+        details: dict[str, Any] = {"before": False, "after": True, "name": name, "step": f".{name}"}
+        if name in declared:
+            if has_default(declared[name]) or (name not in written and _passes(declared[name])):
+                yield make_change(pair, "REQUIRED_FILLED_BY_DEFAULT", "required", name, **details)
+        else:
+            yield make_change(pair, "REQUIRED_UNDECLARED", "required", name, **details)
+
+
+def _passes(schema: Any) -> bool:
+    """A property without any condition may be added to an open model, even as a required one."""
+    return schema is True or schema == {}
+
+
+def _bounds(pair: ShapePair) -> Iterator[KeywordChange]:
+    for keyword in ("exclusiveMaximum", "exclusiveMinimum"):
+        if pair.reader.schema.get(keyword) is True and pair.writer.schema.get(keyword) is not True:
+            yield make_change(pair, "EXCLUSIVE_BOUND_CHANGED", keyword, before=False, after=True, name=keyword)
+
 
 MAX_FINDINGS: Final = 1_000
 _MAX_STEPS: Final = 100_000
@@ -24,30 +83,30 @@ _MAX_DEPTH: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class FindingPath:
     """Where a pair stands, for the registry (tokens of a location) and for people (a path)."""
 
     tokens: tuple[str, ...]
     path: str
 
-    def inside(self, at: tuple[str, ...], step: str) -> Spot:
+    def inside(self, at: tuple[str, ...], step: str) -> FindingPath:
         """Further on."""
-        return Spot(self.tokens + at, self.path + step)
+        return FindingPath(self.tokens + at, self.path + step)
 
 
 def judge(reader: Model, writer: Model, policy: str) -> Judgement:
     """All breaks under a policy ("strict" or "lenient"), and all hazards; raises SchemaTooCostly."""
-    comparison = Comparison(reader, writer, policy)
-    walk = _Walk(reader, writer)
-    spot = Spot((), root_path(reader))
-    breaks = tuple(walk.breaks(comparison.root, spot)) if comparison.root.is_broken else ()
-    hazards = tuple(walk.hazards(comparison.root, spot))
+    comparison = SchemaComparison(reader, writer, policy)
+    walk = _FindingWalk(reader, writer)
+    finding_path = FindingPath((), root_path(reader))
+    breaks = tuple(walk.breaks(comparison.root, finding_path)) if comparison.root.is_broken else ()
+    hazards = tuple(walk.hazards(comparison.root, finding_path))
     if writer.draft.number != reader.draft.number:
-        hazards = (walk.draft_hazard(comparison.root, spot), *hazards)
+        hazards = (walk.draft_hazard(comparison.root, finding_path), *hazards)
     return Judgement(breaks, hazards)
 
 
-class _Walk:
+class _FindingWalk:
     """Tells what is broken, from the root down; a pair may be told in several places, never inside itself."""
 
     def __init__(self, reader: Model, writer: Model) -> None:
@@ -55,11 +114,11 @@ class _Walk:
         self._writer = writer
         self._steps = 0
 
-    def breaks(self, root: Pair, spot: Spot) -> Iterator[Incompatibility]:
+    def breaks(self, root: ShapePair, finding_path: FindingPath) -> Iterator[Incompatibility]:
         """The breaks of a pair and of what it needs, in the order of the comparison."""
-        stack: list[tuple[Pair, Spot, frozenset[int]]] = [(root, spot, frozenset())]
-        told = 0
-        while stack and told < MAX_FINDINGS:
+        stack: list[tuple[ShapePair, FindingPath, frozenset[int]]] = [(root, finding_path, frozenset())]
+        count = 0
+        while stack and count < MAX_FINDINGS:
             pair, here, around = stack.pop()
             self._steps += 1
             if self._steps > _MAX_STEPS or id(pair) in around or len(around) > _MAX_DEPTH:
@@ -67,7 +126,7 @@ class _Walk:
             inner = around | {id(pair)}
             for change in pair.changes:
                 yield self.finding(change, here)
-                told += 1
+                count += 1
             for choice in pair.choices:
                 if not choice.is_broken():
                     continue
@@ -75,11 +134,11 @@ class _Walk:
                     stack.append((choice.pairs[0], here.inside(choice.change.at, choice.change.step), inner))
                 if choice.is_told:
                     yield self.finding(choice.change, here, self._causes(choice, here))
-                    told += 1
+                    count += 1
             needed = [edge for edge in reversed(pair.edges) if edge.pair.is_broken]
             stack.extend((edge.pair, here.inside(edge.at, edge.step), inner) for edge in needed)
 
-    def _causes(self, choice: Choice, here: Spot) -> tuple[Incompatibility, ...]:
+    def _causes(self, choice: Choice, here: FindingPath) -> tuple[Incompatibility, ...]:
         """What is broken between the members of combinations that can't be paired."""
         if choice.kind in ("covered", "not"):
             return ()
@@ -97,31 +156,38 @@ class _Walk:
                 break
         return tuple(causes)
 
-    def hazards(self, root: Pair, spot: Spot) -> Iterator[Incompatibility]:
+    def hazards(self, root: ShapePair, finding_path: FindingPath) -> Iterator[Incompatibility]:
         """What the established check lets pass, each pair told once."""
-        stack = [(root, spot)]
-        seen: set[int] = set()
-        told = 0
-        while stack and told < MAX_FINDINGS:
+        stack = [(root, finding_path)]
+        visited: set[int] = set()
+        count = 0
+        while stack and count < MAX_FINDINGS:
             pair, here = stack.pop()
-            if id(pair) in seen:
+            if id(pair) in visited:
                 continue
-            seen.add(id(pair))
+            visited.add(id(pair))
             for change in pair_hazards(pair):
                 yield self.finding(change, here)
-                told += 1
+                count += 1
             for choice in reversed(pair.choices):
                 stack.extend((inner, here) for inner in _taken(choice))
             stack.extend((edge.pair, here.inside(edge.at, edge.step)) for edge in reversed(pair.edges))
 
-    def draft_hazard(self, root: Pair, spot: Spot) -> Incompatibility:
+    def draft_hazard(self, root: ShapePair, finding_path: FindingPath) -> Incompatibility:
         """The schemas are of different drafts."""
-        change = Change(
-            "DRAFT_CHANGED", (), root.writer.place, root.reader.place, self._writer.draft.name, self._reader.draft.name
+        change = KeywordChange(
+            "DRAFT_CHANGED",
+            (),
+            root.writer.location,
+            root.reader.location,
+            self._writer.draft.name,
+            self._reader.draft.name,
         )
-        return self.finding(change, spot)
+        return self.finding(change, finding_path)
 
-    def finding(self, change: Change, here: Spot, causes: tuple[Incompatibility, ...] = ()) -> Incompatibility:
+    def finding(
+        self, change: KeywordChange, here: FindingPath, causes: tuple[Incompatibility, ...] = ()
+    ) -> Incompatibility:
         """A difference in its place, with its sentence, pointers, reason and cures."""
         rule = RULES["CONST_CHANGED" if change.at == ("const",) else change.kind]
         path = here.path + change.step
@@ -147,7 +213,7 @@ class _Walk:
         )
 
 
-def _taken(choice: Choice) -> Iterator[Pair]:
+def _taken(choice: Choice) -> Iterator[ShapePair]:
     """The pairs by which a choice passes."""
     if choice.kind in ("not",) or choice.is_broken():
         return

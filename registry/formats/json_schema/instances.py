@@ -12,11 +12,17 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import Any, Final
 
-from registry.formats.json_schema.conjunction import Definitions, Facts, Schema, item_schema, property_schemas
-from registry.formats.json_schema.interning import Interning
-from registry.formats.json_schema.scalars import numbers, texts
-from registry.formats.json_schema.strings import matching_strings
-from registry.formats.json_schema.variants import variants, views
+from registry.formats.json_schema.sample_values import matching_strings, numbers, texts
+from registry.formats.json_schema.text import Interning
+from registry.formats.json_schema.value_facts import (
+    Definitions,
+    Facts,
+    Schema,
+    item_schema,
+    property_schemas,
+    variants,
+    views,
+)
 
 MAX_STEPS: Final = 6_000
 _MAX_DEPTH: Final = 10
@@ -56,13 +62,13 @@ class Instances:
     def candidates(self) -> Iterator[Any]:
         """Values of the whole schema, each once, at most a few thousand."""
         interning = Interning()
-        seen: set[int] = set()
+        numbers: set[int] = set()
         alive: list[Any] = []
         for value in self._values([self._writer], [self._reader], 0):
             alive.append(value)
             number = interning.number(value)
-            if number not in seen:
-                seen.add(number)
+            if number not in numbers:
+                numbers.add(number)
                 yield value
             if self._steps > MAX_STEPS:
                 return
@@ -106,14 +112,14 @@ class Instances:
         """A few values of a part, those first that some schema of the reader refuses."""
         width = _WIDTH[min(depth, len(_WIDTH) - 1)]
         tried = islice(self._values(schemas, readers, depth), width * 3)
-        found = [value for value in tried if all(self._accepts(value, schema) for schema in schemas)]
-        if len(found) <= 1 or not readers:
-            return found[:width]
-        refused = [value for value in found if any(self._refuses(value, reader) for reader in readers)]
+        accepted = [value for value in tried if all(self._accepts(value, schema) for schema in schemas)]
+        if len(accepted) <= 1 or not readers:
+            return accepted[:width]
+        refused = [value for value in accepted if any(self._refuses(value, reader) for reader in readers)]
         if not refused:
-            return found[:width]
+            return accepted[:width]
         marks = {id(value) for value in refused}
-        return [*refused, *(value for value in found if id(value) not in marks)][:width]
+        return [*refused, *(value for value in accepted if id(value) not in marks)][:width]
 
     def _objects(self, facts: Facts, looks: list[Mapping[str, Any]], depth: int) -> Iterator[Any]:
         required = sorted(facts.required())
@@ -161,8 +167,8 @@ class Instances:
         self, facts: Facts, looks: list[Mapping[str, Any]], value: dict[str, Any], name: str, depth: int
     ) -> dict[str, Any]:
         """The value with what its property asks for."""
-        needed = [other for held in facts.values("dependentRequired") for other in held.get(name, ())]
-        extra = [held[name] for held in facts.values("dependentSchemas") if name in held]
+        needed = [other for dependencies in facts.values("dependentRequired") for other in dependencies.get(name, ())]
+        extra = [dependencies[name] for dependencies in facts.values("dependentSchemas") if name in dependencies]
         for inner in variants(extra, self._writers)[:1] if extra else ():
             needed.extend(inner.required())
             facts = Facts((*facts.items, *inner.items))
@@ -204,9 +210,9 @@ class Instances:
         filler = next(iter(self._values(rest, [], _FULL_DEPTH)), None)
         for count in sorted(counts):
             if len(base) <= count <= _MAX_ITEMS:
-                kept = dict(islice({**base, **full}.items(), count))
-                kept.update({f"p{number}": filler for number in range(count - len(kept))})
-                yield kept
+                instance = dict(islice({**base, **full}.items(), count))
+                instance.update({f"p{number}": filler for number in range(count - len(instance))})
+                yield instance
 
     def _arrays(self, facts: Facts, looks: list[Mapping[str, Any]], depth: int) -> Iterator[Any]:
         least = min(max([0, *facts.values("minItems")]), _MAX_ITEMS)
@@ -218,14 +224,14 @@ class Instances:
                 int(item[key]) + change for key in ("minItems", "maxItems") if key in item for change in (-1, 0, 1)
             }
             lengths |= {len(item.get("prefixItems", ())) + change for change in (0, 1)}
-        held = list(facts.values("contains"))
+        contained = list(facts.values("contains"))
         yield from self._containing(facts, looks, depth, least, most)
         for length in sorted(length for length in lengths if least <= length <= most):
             columns = [self._item(facts, looks, index, depth, is_last=index == length - 1) for index in range(length)]
             if not all(columns):
                 continue
-            if held and length:
-                columns[0] = [*self._best([*held, *self._items_at(facts, 0)], [], depth + 1), *columns[0]]
+            if contained and length:
+                columns[0] = [*self._best([*contained, *self._items_at(facts, 0)], [], depth + 1), *columns[0]]
             yield from _rows(columns, is_unique=is_unique)
 
     def _containing(
@@ -235,8 +241,8 @@ class Instances:
         for item in (*facts.items, *looks):
             if "contains" not in item:
                 continue
-            found = self._best([*self._items_at(facts, 0)], [], depth + 1)
-            fitting = [value for value in found if self._accepts(value, item["contains"])]
+            values = self._best([*self._items_at(facts, 0)], [], depth + 1)
+            fitting = [value for value in values if self._accepts(value, item["contains"])]
             if item in facts.items:
                 fitting = fitting or self._best([item["contains"], *self._items_at(facts, 0)], [], depth + 1)
             counts = [int(item.get("minContains", 1)), int(item.get("maxContains", 2)), *facts.values("minContains")]
@@ -245,8 +251,8 @@ class Instances:
                     yield [fitting[index % len(fitting)] for index in range(count)]
 
     def _items_at(self, facts: Facts, index: int) -> list[Schema]:
-        found = [item_schema(item, index) for item in facts.items]
-        return [schema for schema in found if schema is not None]
+        schemas = [item_schema(item, index) for item in facts.items]
+        return [schema for schema in schemas if schema is not None]
 
     def _item(
         self, facts: Facts, looks: list[Mapping[str, Any]], index: int, depth: int, *, is_last: bool
@@ -269,19 +275,19 @@ def _takes_fractions(facts: Facts) -> bool:
 
 def _names(facts: Facts, looks: list[Mapping[str, Any]], seed: int) -> list[str]:
     """Names of properties that either side speaks of, and a few that none does."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for item in (*looks, *facts.items):
-        found.update(dict.fromkeys(item.get("properties", {})))
-        found.update(dict.fromkeys(name for name in item.get("required", ()) if isinstance(name, str)))
+        names.update(dict.fromkeys(item.get("properties", {})))
+        names.update(dict.fromkeys(name for name in item.get("required", ()) if isinstance(name, str)))
         for keyword in ("dependentRequired", "dependentSchemas"):
-            found.update(dict.fromkeys(item.get(keyword, {})))
+            names.update(dict.fromkeys(item.get(keyword, {})))
         for pattern in item.get("patternProperties", {}):
-            found.update(dict.fromkeys(matching_strings(pattern, seed, 3)))
+            names.update(dict.fromkeys(matching_strings(pattern, seed, 3)))
         naming = item.get("propertyNames")
         if isinstance(naming, dict):
-            found.update(dict.fromkeys(texts(Facts((naming,)), [], seed)))
-    found.update(dict.fromkeys(_EXTRA_NAMES))
-    return list(found)
+            names.update(dict.fromkeys(texts(Facts((naming,)), [], seed)))
+    names.update(dict.fromkeys(_EXTRA_NAMES))
+    return list(names)
 
 
 def _named_values(hint: Mapping[str, Any]) -> Iterator[Any]:

@@ -1,27 +1,66 @@
-"""Pairs of shapes, writer and reader: what differs in each, which pairs it depends on, and which of them break.
-
-A pair breaks if it has a difference (those that the policy accepts are never noted), if a pair that it needs breaks, or if one of its
-choices has no way out. Pairs are met once and taken as compatible until shown otherwise (the greatest fixpoint), so
-recursion ends and the order of the walk doesn't matter.
-"""
+"""Pairs of shapes, writer and reader: what differs, which pairs each depends on, and which of them break."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from registry.errors import SchemaTooCostly
-from registry.formats.json_schema.matching import maximum_matching
-from registry.formats.json_schema.model import Place
+from registry.formats.json_schema.model import SchemaLocation
 from registry.formats.json_schema.shapes import Shape
+
+
+def maximum_matching(cells: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """The most pairs of a row and a column that can be taken at once, as row → column; each is used once."""
+    columns_of: dict[int, list[int]] = {}
+    for row, column in cells:
+        columns_of.setdefault(row, []).append(column)
+    row_of: dict[int, int] = {}
+    column_of: dict[int, int] = {}
+    for row, columns in columns_of.items():
+        free = next((column for column in columns if column not in row_of), None)
+        if free is not None:
+            row_of[free], column_of[row] = row, free
+    for row in columns_of:
+        if row not in column_of:
+            _augment(row, columns_of, row_of, column_of)
+    return column_of
+
+
+def _augment(start: int, columns_of: dict[int, list[int]], row_of: dict[int, int], column_of: dict[int, int]) -> None:
+    """Gives `start` a column by moving others along the shortest path, if there is one."""
+    came_from: dict[int, int] = {}
+    todo = deque([start])
+    while todo:
+        row = todo.popleft()
+        for column in columns_of.get(row, ()):
+            if column in came_from:
+                continue
+            came_from[column] = row
+            if column not in row_of:
+                _shift(column, came_from, row_of, column_of)
+                return
+            todo.append(row_of[column])
+
+
+def _shift(end: int, came_from: dict[int, int], row_of: dict[int, int], column_of: dict[int, int]) -> None:
+    """Takes the path that ends at a free column, from its end to its start."""
+    column: int | None = end
+    while column is not None:
+        taker = came_from[column]
+        previous = column_of.get(taker)
+        row_of[column], column_of[taker] = taker, column
+        column = previous
+
 
 MAX_EVALUATIONS: Final = 600_000
 ChoiceKind = Literal["any", "matching", "covered", "not"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class KeywordChange:
     """One difference: `kind` as the established registry names it, `at` the location below the pair.
 
     `before` is of the writer, `after` of the reader; the places are the nearest that each side has.
@@ -29,8 +68,8 @@ class Change:
 
     kind: str
     at: tuple[str, ...]
-    writer: Place
-    reader: Place
+    writer: SchemaLocation
+    reader: SchemaLocation
     before: Any = None
     after: Any = None
     name: str = ""
@@ -46,26 +85,26 @@ class Choice:
     """
 
     kind: ChoiceKind
-    pairs: Sequence[Pair]
-    change: Change
+    pairs: Sequence[ShapePair]
+    change: KeywordChange
     needed: int = 0
     cells: Sequence[tuple[int, int]] = ()
     is_told: bool = True
-    held: tuple[Pair, ...] = ()
+    matched: tuple[ShapePair, ...] = ()
 
     def is_broken(self) -> bool:
         """Whether no way out is left, going by which pairs are broken so far."""
         if self.kind == "any":
             return all(pair.is_broken for pair in self.pairs)
         if self.kind == "matching":
-            if self.held and not any(pair.is_broken for pair in self.held):
+            if self.matched and not any(pair.is_broken for pair in self.matched):
                 return False
             open_cells = [cell for cell, pair in zip(self.cells, self.pairs, strict=True) if not pair.is_broken]
-            found = maximum_matching(open_cells)
-            if len(found) < self.needed:
+            matching = maximum_matching(open_cells)
+            if len(matching) < self.needed:
                 return True
             by_cell = dict(zip(self.cells, self.pairs, strict=True))
-            self.held = tuple(by_cell[cell] for cell in found.items())
+            self.matched = tuple(by_cell[cell] for cell in matching.items())
             return False
         return self.pairs[0].is_broken
 
@@ -76,22 +115,22 @@ class Edge:
 
     at: tuple[str, ...]
     step: str
-    pair: Pair
+    pair: ShapePair
 
 
 @dataclass(slots=True, eq=False)
-class Pair:
+class ShapePair:
     """A writer's and a reader's shape in the same place."""
 
     writer: Shape
     reader: Shape
-    changes: list[Change] = field(default_factory=list)
+    changes: list[KeywordChange] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
-    parents: list[Pair] = field(default_factory=list)
+    parents: list[ShapePair] = field(default_factory=list)
     is_broken: bool = False
 
-    def children(self) -> Iterator[Pair]:
+    def children(self) -> Iterator[ShapePair]:
         """The pairs that this one depends on."""
         for edge in self.edges:
             yield edge.pair
@@ -105,14 +144,14 @@ class Pair:
         return any(choice.is_broken() for choice in self.choices)
 
 
-def settle(pairs: Sequence[Pair]) -> None:
+def settle(pairs: Sequence[ShapePair]) -> None:
     """Marks every pair that breaks. `pairs` are in the order in which they were met; raises SchemaTooCostly."""
     for pair in pairs:
         for child in pair.children():
             child.parents.append(pair)
     left = MAX_EVALUATIONS
-    waiting: dict[int, Pair] = {id(pair): pair for pair in pairs}
-    order: list[Pair] = list(pairs)
+    waiting: dict[int, ShapePair] = {id(pair): pair for pair in pairs}
+    order: list[ShapePair] = list(pairs)
     while order:
         pair = order.pop()
         waiting.pop(id(pair), None)
@@ -131,10 +170,10 @@ def settle(pairs: Sequence[Pair]) -> None:
 
 
 def change(
-    pair: Pair, kind: str, *at: str, before: Any = None, after: Any = None, name: str = "", step: str = ""
-) -> Change:
+    pair: ShapePair, kind: str, *at: str, before: Any = None, after: Any = None, name: str = "", step: str = ""
+) -> KeywordChange:
     """A difference of a pair, with the nearest place that each side has."""
-    return Change(kind, at, _nearest(pair.writer, at), _nearest(pair.reader, at), before, after, name, step)
+    return KeywordChange(kind, at, _nearest(pair.writer, at), _nearest(pair.reader, at), before, after, name, step)
 
 
 def _nearest(shape: Shape, at: Sequence[str]) -> Any:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from registry.formats.json_schema.conjunction import Definitions, Facts, Schema, facts_of, property_schemas
-from registry.formats.json_schema.interning import json_equal
-from registry.formats.json_schema.proof_containers import array_holds, object_holds
-from registry.formats.json_schema.proof_values import number_holds, string_holds
+from registry.formats.json_schema.proof_keywords import array_holds, number_holds, object_holds, string_holds
+from registry.formats.json_schema.text import json_equal
+from registry.formats.json_schema.value_facts import Definitions, Facts, Schema, facts_of, property_schemas
 
 MAX_STEPS: Final = 30_000
 _MAX_NESTING: Final = 55
@@ -93,7 +92,7 @@ class Proof:
         self._nesting += 1
         outer, self._lowest = self._lowest, _NONE
         try:
-            found = (
+            is_proved = (
                 self._finite(facts, reader) or self._all_keywords(facts, reader) or self._split(facts, reader, splits)
             )
         finally:
@@ -101,11 +100,11 @@ class Proof:
             self._nesting -= 1
         # What rests on nothing that is still open holds for good.
         if self._lowest >= level:
-            self._known[key] = found
+            self._known[key] = is_proved
             self._lowest = outer
         else:
             self._lowest = min(self._lowest, outer)
-        return found
+        return is_proved
 
     def _finite(self, facts: Facts, reader: Schema) -> bool:
         values = facts.finite()
@@ -121,11 +120,11 @@ class Proof:
         return all(self._keyword(facts, reader, keyword) for keyword in reader if keyword not in _IGNORED)
 
     def _keyword(self, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
-        held = reader[keyword]
+        constraint = reader[keyword]
         if keyword in _IN_PLACE:
             return _IN_PLACE[keyword](self, facts, reader)
         if keyword == "type":
-            names = {held} if isinstance(held, str) else set(held)
+            names = {constraint} if isinstance(constraint, str) else set(constraint)
             return facts.types <= (names | {"integer"} if "number" in names else names)
         kind = _KEYWORD_KIND.get(keyword)
         if kind is None:
@@ -133,9 +132,9 @@ class Proof:
         if not facts.types & _TYPES_OF_KIND[kind]:
             return True
         if kind == "string":
-            return string_holds(facts, keyword, held)
+            return string_holds(facts, keyword, constraint)
         if kind == "number":
-            return number_holds(facts, keyword, held)
+            return number_holds(facts, keyword, constraint)
         return (object_holds if kind == "object" else array_holds)(self, facts, reader, keyword)
 
     def _split(self, facts: Facts, reader: Schema, splits: int) -> bool:
@@ -231,8 +230,8 @@ def _listed(proof: Proof, facts: Facts, reader: Mapping[str, Any]) -> bool:
 
 def _same_text(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
     """The writer says the very same, in words that lead nowhere else."""
-    held = reader[keyword]
-    return _is_closed_text(held) and any(json_equal(value, held) for value in facts.values(keyword))
+    constraint = reader[keyword]
+    return _is_closed_text(constraint) and any(json_equal(value, constraint) for value in facts.values(keyword))
 
 
 def _is_closed_text(schema: Schema) -> bool:
@@ -251,13 +250,13 @@ def _is_closed_text(schema: Schema) -> bool:
 
 def _alternatives(facts: Facts) -> list[Schema]:
     """Schemas of which at least one holds of every value, by the first fact that offers several."""
-    known = {id(item) for item in facts.items}
+    fact_ids = {id(item) for item in facts.items}
     for item in facts.items:
         for keyword in ("anyOf", "oneOf"):
             members = item.get(keyword)
-            if members and not any(id(member) in known for member in members):
+            if members and not any(id(member) in fact_ids for member in members):
                 return list(members)
-        if "if" in item and not any(id(item.get(key)) in known for key in ("then", "else")):
+        if "if" in item and not any(id(item.get(key)) in fact_ids for key in ("then", "else")):
             return [{"allOf": [item["if"], item.get("then", True)]}, item.get("else", True)]
     types = facts.types
     if "number" in types:

@@ -9,16 +9,14 @@ from typing import Any, Final
 from registry.errors import InvalidSchema
 from registry.formats.base import Difference, Edit, Incompatibility, ParsedSchema, ResolvedReference
 from registry.formats.json_edit import NoSuchPlace, TextEdit
+from registry.formats.json_pointer import join, parent, unescape
+from registry.formats.json_schema.data import validation_failures
 from registry.formats.json_schema.findings import judge
-from registry.formats.json_schema.interning import Interning
-from registry.formats.json_schema.model import Model
-from registry.formats.json_schema.parse import parse_schema
-from registry.formats.json_schema.refusals import refusals_of
-from registry.formats.json_schema.resources import MISSING, value_at
+from registry.formats.json_schema.model import MISSING, Model, value_at
+from registry.formats.json_schema.parser import parse_schema
 from registry.formats.json_schema.rules import RULES
-from registry.formats.json_schema.text import compact, spaced
+from registry.formats.json_schema.text import Interning, compact, spaced
 from registry.formats.json_schema.validators import validator_of
-from registry.formats.pointer import join, parent, unescape
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,7 @@ class Case:
     """A finding seen from the side that is edited: the schemas of both sides around the keyword that is meant."""
 
     own: Model
-    found: Incompatibility
+    finding: Incompatibility
     own_pointer: str
     other_value: Any
     keyword: str
@@ -43,13 +41,13 @@ Step = Callable[[Case, TextEdit], str]
 
 
 def repair(
-    schema: ParsedSchema, own: Model, other: Model, found: Incompatibility, *, is_reader: bool, policy: str
+    schema: ParsedSchema, own: Model, other: Model, finding: Incompatibility, *, is_reader: bool, policy: str
 ) -> Edit | None:
     """The smallest edit of `schema` that removes the finding, None where no known one does.
 
     The edited text parses with the same references, the finding is gone, and there are no more breaks than before.
     """
-    case = _case(own, other, found, is_reader=is_reader)
+    case = _case(own, other, finding, is_reader=is_reader)
     if case is None:
         return None
     for step in _steps(case):
@@ -67,13 +65,13 @@ def deprecated_beside(new: ParsedSchema, model: Model, old: Model, suspected: Di
     """The new schema with the old property kept beside its successor, marked as deprecated."""
     if suspected.rule != "PROPERTY_RENAME_SUSPECTED" or not suspected.pointer_old or not suspected.pointer_new:
         return None
-    held = value_at(old.root, suspected.pointer_old)
+    declaration = value_at(old.root, suspected.pointer_old)
     name = unescape(suspected.pointer_old.rpartition("/")[2])
     successor = unescape(suspected.pointer_new.rpartition("/")[2])
     edit = TextEdit(new.text)
-    kept = {**(held if isinstance(held, dict) else {}), "deprecated": True}
+    deprecated = {**(declaration if isinstance(declaration, dict) else {}), "deprecated": True}
     try:
-        edit.set_member(parent(suspected.pointer_new), name, _source(kept))
+        edit.set_member(parent(suspected.pointer_new), name, _source(deprecated))
     except NoSuchPlace:
         return None
     if _parsed(model, edit.text) is None:
@@ -81,31 +79,31 @@ def deprecated_beside(new: ParsedSchema, model: Model, old: Model, suspected: Di
     return Edit(f'keep "{name}" as deprecated beside "{successor}": JSON Schema has no aliases', edit.text)
 
 
-def _case(own: Model, other: Model, found: Incompatibility, *, is_reader: bool) -> Case | None:
-    sides = [(found.reader_pointer, found.reader_source), (found.writer_pointer, found.writer_source)]
+def _case(own: Model, other: Model, finding: Incompatibility, *, is_reader: bool) -> Case | None:
+    sides = [(finding.reader_pointer, finding.reader_source), (finding.writer_pointer, finding.writer_source)]
     (pointer, source), (other_pointer, other_source) = sides if is_reader else sides[::-1]
     if pointer is None or other_pointer is None or source is not None:
         return None
-    at = _at(found)
+    at = _at(finding)
     own_schema = _around(pointer, at)
     holder = next((item for item in other.documents if _name(item.reference) == other_source), other.documents[0])
     value = value_at(holder.value, _around(other_pointer, at))
     keyword = at[0] if at else ""
-    return Case(own, found, own_schema, value, keyword, at[1] if len(at) > 1 else found.detail, is_reader)
+    return Case(own, finding, own_schema, value, keyword, at[1] if len(at) > 1 else finding.detail, is_reader)
 
 
 def _name(reference: ResolvedReference | None) -> str | None:
     return None if reference is None else reference.name
 
 
-def _at(found: Incompatibility) -> tuple[str, ...]:
+def _at(finding: Incompatibility) -> tuple[str, ...]:
     """The tokens below the schema that a finding is about: a keyword, and the name in it."""
-    tokens = found.location.removeprefix("#/").split("/") if found.location != "#/" else []
-    if found.rule == "DATUM_REFUSED":
-        return (found.detail,)
-    if found.rule in _NAMED and len(tokens) > 1:
-        return (_NAMED[found.rule], found.detail)
-    if found.rule in _WHOLE:
+    tokens = finding.location.removeprefix("#/").split("/") if finding.location != "#/" else []
+    if finding.rule == "DATUM_REFUSED":
+        return (finding.detail,)
+    if finding.rule in _NAMED and len(tokens) > 1:
+        return (_NAMED[finding.rule], finding.detail)
+    if finding.rule in _WHOLE:
         return ()
     return (tokens[-1],) if tokens else ()
 
@@ -120,7 +118,7 @@ def _around(pointer: str, at: tuple[str, ...]) -> str:
 
 
 def _steps(case: Case) -> Iterator[Step]:
-    rule = case.found.rule
+    rule = case.finding.rule
     table = _IN_READER if case.is_reader else _IN_WRITER
     yield from table.get(rule, ())
     if case.keyword and rule not in _NAMED:
@@ -134,35 +132,35 @@ def _passes(case: Case, other: Model, text: str, policy: str) -> bool:
     changed = _parsed(case.own, text)
     if changed is None:
         return False
-    if case.found.rule == "DATUM_REFUSED":
+    if case.finding.rule == "DATUM_REFUSED":
         return _witness_is_settled(case, changed)
     before, after = (_judged(model, other, case, policy) for model in (case.own, changed))
     marks = {(item.rule, item.location) for item in after}
-    if (case.found.rule, case.found.location) in marks:
+    if (case.finding.rule, case.finding.location) in marks:
         return False
     severe = [[item for item in items if item.severity == "break"] for items in (before, after)]
     return len(severe[1]) < len(severe[0]) or (
-        RULES[case.found.rule].severity != "break" and len(severe[1]) <= len(severe[0])
+        RULES[case.finding.rule].severity != "break" and len(severe[1]) <= len(severe[0])
     )
 
 
 def _witness_is_settled(case: Case, changed: Model) -> bool:
     """The reader takes the datum now, or the writer can't write it any more."""
-    witness = case.found.witness
+    witness = case.finding.witness
     if witness is None or not witness.found:
         return False
     try:
         validator = validator_of(changed)
         if not case.is_reader:
             return not validator.is_valid(witness.datum)
-        return all(refusal.message != witness.error for refusal in refusals_of(validator, witness.datum))
+        return all(refusal.message != witness.error for refusal in validation_failures(validator, witness.datum))
     except ValueError:
         return False
 
 
 def _judged(own: Model, other: Model, case: Case, policy: str) -> tuple[Incompatibility, ...]:
-    found = judge(own, other, policy) if case.is_reader else judge(other, own, policy)
-    return (*found.breaks, *found.hazards)
+    judgement = judge(own, other, policy) if case.is_reader else judge(other, own, policy)
+    return (*judgement.breaks, *judgement.hazards)
 
 
 def _parsed(own: Model, text: str) -> Model | None:
@@ -209,9 +207,9 @@ def _drop_required(case: Case, edit: TextEdit) -> str:
 
 
 def _add_required(case: Case, edit: TextEdit) -> str:
-    held = case.own_value.get("required")
-    if isinstance(held, list):
-        edit.insert_item(join(case.own_pointer, "required"), len(held), compact(case.name))
+    required = case.own_value.get("required")
+    if isinstance(required, list):
+        edit.insert_item(join(case.own_pointer, "required"), len(required), compact(case.name))
     else:
         edit.set_member(case.own_pointer, "required", compact([case.name]))
     return f'require "{case.name}"'
@@ -226,11 +224,11 @@ def _open_property(case: Case, edit: TextEdit) -> str:
 
 
 def _restore_property(case: Case, edit: TextEdit) -> str:
-    held = case.other_value["properties"][case.name]
+    declaration = case.other_value["properties"][case.name]
     if isinstance(case.own_value.get("properties"), dict):
-        edit.set_member(join(case.own_pointer, "properties"), case.name, _source(held))
+        edit.set_member(join(case.own_pointer, "properties"), case.name, _source(declaration))
     else:
-        edit.set_member(case.own_pointer, "properties", _source({case.name: held}))
+        edit.set_member(case.own_pointer, "properties", _source({case.name: declaration}))
     return f'declare the property "{case.name}" as the other side does'
 
 
@@ -265,9 +263,9 @@ def _add_values(case: Case, edit: TextEdit) -> str:
 def _drop_values(case: Case, edit: TextEdit) -> str:
     """Lists no values that the other side lacks."""
     interning = Interning()
-    known = {interning.number(value) for value in case.other_value["enum"]}
-    kept = [value for value in case.own_value["enum"] if interning.number(value) in known]
-    edit.set_member(case.own_pointer, "enum", _source(kept))
+    numbers = {interning.number(value) for value in case.other_value["enum"]}
+    values = [value for value in case.own_value["enum"] if interning.number(value) in numbers]
+    edit.set_member(case.own_pointer, "enum", _source(values))
     return "list only values that the reader knows"
 
 

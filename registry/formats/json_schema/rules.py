@@ -1,9 +1,4 @@
-"""The rules of JSON Schema's compatibility, one row each: what it says, why it matters, and the concrete cure.
-
-A sentence is a template over the values of a finding: `path`, `reader` and `writer` (values of the two sides),
-`name`. `in_reader` is the cure where the reader can still be edited, `in_writer` where the writer can. Rows with a
-kind are differences that the established registry refuses, under its name; rows without are hazards that it lets pass.
-"""
+"""The rules of JSON Schema's compatibility, one row each, and the sentences of Confluent's `verbose` answers."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from registry.formats.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LimitKeyword:
     """A keyword with a number: the words for its row where it is new, and where it is tighter."""
 
     prefix: str
@@ -25,22 +20,22 @@ class Limit:
 
 
 _LIMITS: Final = (
-    Limit("MAX_LENGTH", "maxLength", True, "strings"),
-    Limit("MIN_LENGTH", "minLength", False, "strings"),
-    Limit("MAXIMUM", "maximum", True, "numbers"),
-    Limit("MINIMUM", "minimum", False, "numbers"),
-    Limit("EXCLUSIVE_MAXIMUM", "exclusiveMaximum", True, "numbers"),
-    Limit("EXCLUSIVE_MINIMUM", "exclusiveMinimum", False, "numbers"),
-    Limit("MAX_ITEMS", "maxItems", True, "arrays"),
-    Limit("MIN_ITEMS", "minItems", False, "arrays"),
-    Limit("MAX_PROPERTIES", "maxProperties", True, "objects"),
-    Limit("MIN_PROPERTIES", "minProperties", False, "objects"),
-    Limit("MAX_CONTAINS", "maxContains", True, "arrays"),
-    Limit("MIN_CONTAINS", "minContains", False, "arrays"),
+    LimitKeyword("MAX_LENGTH", "maxLength", True, "strings"),
+    LimitKeyword("MIN_LENGTH", "minLength", False, "strings"),
+    LimitKeyword("MAXIMUM", "maximum", True, "numbers"),
+    LimitKeyword("MINIMUM", "minimum", False, "numbers"),
+    LimitKeyword("EXCLUSIVE_MAXIMUM", "exclusiveMaximum", True, "numbers"),
+    LimitKeyword("EXCLUSIVE_MINIMUM", "exclusiveMinimum", False, "numbers"),
+    LimitKeyword("MAX_ITEMS", "maxItems", True, "arrays"),
+    LimitKeyword("MIN_ITEMS", "minItems", False, "arrays"),
+    LimitKeyword("MAX_PROPERTIES", "maxProperties", True, "objects"),
+    LimitKeyword("MIN_PROPERTIES", "minProperties", False, "objects"),
+    LimitKeyword("MAX_CONTAINS", "maxContains", True, "arrays"),
+    LimitKeyword("MIN_CONTAINS", "minContains", False, "arrays"),
 )
 
 
-def _limit_rows(limit: Limit) -> tuple[Rule, Rule]:
+def _limit_rows(limit: LimitKeyword) -> tuple[Rule, Rule]:
     event = "DECREASED" if limit.is_upper else "INCREASED"
     verb = "lowered" if limit.is_upper else "raised"
     why = f"The writer's {limit.of} may lie outside, and the reader refuses those."
@@ -235,4 +230,118 @@ RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in _ROWS}
 BREAKING: Final[Mapping[str, frozenset[str]]] = {
     "strict": frozenset(rule.kind for rule in _BREAKS),
     "lenient": frozenset(rule.kind for rule in _BREAKS if not rule.is_lenient),
+}
+
+
+_NOT_PRESENT: Final = "The keyword at path '{location}' in the {reader} schema is not present in the {writer} schema"
+_MORE: Final = "The value at path '{location}' in the {reader} schema is more than its value in the {writer} schema"
+_LESS: Final = "The value at path '{location}' in the {reader} schema is less than its value in the {writer} schema"
+_DIFFERENT: Final = "The value at path '{location}' is different between the {reader} and {writer} schema"
+_FEWER: Final = (
+    "An array or combined type at path '{location}' has fewer elements in the {reader} schema than the {writer} schema"
+)
+_LONGER: Final = (
+    "An array or combined type at path '{location}' has more elements in the {reader} schema than the {writer} schema"
+)
+_TYPE: Final = "A type at path '{location}' is different between the {reader} schema and the {writer} schema"
+_OPEN: Final = (
+    "The {reader} schema has an open content model and has a property or item at path '{location}' which is missing "
+    "in the {writer} schema"
+)
+_CLOSED: Final = (
+    "The {reader} has a closed content model and is missing a property or item present at path '{location}' in the "
+    "{writer} schema"
+)
+_REMOVED_NOT_COVERED: Final = (
+    "A property or item is missing in the {reader} schema but present at path '{location}' in the {writer} schema and "
+    "is not covered by its partially open content model"
+)
+_ADDED_NOT_COVERED: Final = (
+    "The {reader} schema has a property or item at path '{location}' which is missing in the {writer} schema and is "
+    "not covered by its partially open content model"
+)
+
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    _NOT_PRESENT: (
+        "MAXIMUM_ADDED",
+        "MINIMUM_ADDED",
+        "EXCLUSIVE_MAXIMUM_ADDED",
+        "EXCLUSIVE_MINIMUM_ADDED",
+        "MULTIPLE_OF_ADDED",
+        "MAX_LENGTH_ADDED",
+        "MIN_LENGTH_ADDED",
+        "PATTERN_ADDED",
+        "REQUIRED_ATTRIBUTE_ADDED",
+        "MAX_PROPERTIES_ADDED",
+        "MIN_PROPERTIES_ADDED",
+        "DEPENDENCY_ARRAY_ADDED",
+        "DEPENDENCY_SCHEMA_ADDED",
+        "MAX_ITEMS_ADDED",
+        "MIN_ITEMS_ADDED",
+        "MAX_CONTAINS_ADDED",
+        "MIN_CONTAINS_ADDED",
+        "UNIQUE_ITEMS_ADDED",
+        "ADDITIONAL_ITEMS_REMOVED",
+        "ADDITIONAL_PROPERTIES_REMOVED",
+        "UNEVALUATED_PROPERTIES_REMOVED",
+        "UNEVALUATED_ITEMS_REMOVED",
+    ),
+    _MORE: (
+        "MIN_LENGTH_INCREASED",
+        "MINIMUM_INCREASED",
+        "EXCLUSIVE_MINIMUM_INCREASED",
+        "MIN_PROPERTIES_INCREASED",
+        "MULTIPLE_OF_EXPANDED",
+        "MIN_ITEMS_INCREASED",
+        "MIN_CONTAINS_INCREASED",
+    ),
+    _LESS: (
+        "MAX_LENGTH_DECREASED",
+        "MAXIMUM_DECREASED",
+        "MAX_ITEMS_DECREASED",
+        "MAX_CONTAINS_DECREASED",
+        "EXCLUSIVE_MAXIMUM_DECREASED",
+        "MAX_PROPERTIES_DECREASED",
+    ),
+    _DIFFERENT: ("PATTERN_CHANGED", "MULTIPLE_OF_CHANGED", "DEPENDENCY_ARRAY_CHANGED"),
+    _FEWER: (
+        "ADDITIONAL_ITEMS_NARROWED",
+        "ENUM_ARRAY_NARROWED",
+        "SUM_TYPE_NARROWED",
+        "ADDITIONAL_PROPERTIES_NARROWED",
+        "UNEVALUATED_PROPERTIES_NARROWED",
+        "UNEVALUATED_ITEMS_NARROWED",
+    ),
+    _LONGER: ("DEPENDENCY_ARRAY_EXTENDED", "PRODUCT_TYPE_EXTENDED", "NOT_TYPE_EXTENDED"),
+    _TYPE: (
+        "TYPE_CHANGED",
+        "TYPE_NARROWED",
+        "COMBINED_TYPE_CHANGED",
+        "COMBINED_TYPE_SUBSCHEMAS_CHANGED",
+        "ENUM_ARRAY_CHANGED",
+    ),
+    _OPEN: (
+        "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
+        "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL",
+        "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
+        "ITEM_ADDED_TO_OPEN_CONTENT_MODEL",
+    ),
+    _CLOSED: ("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", "ITEM_REMOVED_FROM_CLOSED_CONTENT_MODEL"),
+    _REMOVED_NOT_COVERED: (
+        "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
+        "ITEM_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
+    ),
+    _ADDED_NOT_COVERED: (
+        "PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
+        "ITEM_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
+    ),
+}
+
+DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": (
+        "The {reader} schema has an unopen content model and has a required property at path '{location}' which is "
+        "missing in the {writer} schema"
+    ),
+    "SCHEMA_ADDED": "",
+    **{kind: sentence for sentence, kinds in _KINDS.items() for kind in kinds},
 }

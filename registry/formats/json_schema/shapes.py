@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from registry.formats.json_pointer import join
 from registry.formats.json_schema.drafts import Draft, is_schema
-from registry.formats.json_schema.interning import Interning
-from registry.formats.json_schema.model import Model, Place
-from registry.formats.pointer import join
+from registry.formats.json_schema.model import Model, SchemaLocation
+from registry.formats.json_schema.text import Interning
 
 Kind = Literal[
     "empty", "true", "false", "string", "number", "boolean", "null", "object", "array",
@@ -62,11 +62,11 @@ class Shape:
     """
 
     kind: Kind
-    place: Place
+    location: SchemaLocation
     owner: Shapes = field(repr=False)
     schema: Mapping[str, Any] = field(default_factory=dict)
     criterion: str = ""
-    parts: tuple[Shape | Place, ...] = ()
+    parts: tuple[Shape | SchemaLocation, ...] = ()
     is_synthetic: bool = False
     type_name: str = ""
 
@@ -82,7 +82,7 @@ class Shape:
     @property
     def draft(self) -> Draft:
         """The draft that it is written in."""
-        return self.owner.draft(self.place)
+        return self.owner.draft(self.location)
 
     def inner(self, *tokens: str | int) -> Shape:
         """The shape of a schema inside, behind its references."""
@@ -96,9 +96,9 @@ class Shape:
         """The same without members that are written like an earlier one."""
         return self.owner.distinct_parts(self)
 
-    def child(self, *tokens: str | int) -> Place:
+    def child(self, *tokens: str | int) -> SchemaLocation:
         """The place of something inside."""
-        return Place(self.place.document, join(self.place.pointer, *tokens))
+        return SchemaLocation(self.location.document, join(self.location.pointer, *tokens))
 
 
 class Shapes:
@@ -106,27 +106,27 @@ class Shapes:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._shapes: dict[Place, Shape] = {}
+        self._shapes: dict[SchemaLocation, Shape] = {}
         self._parts_of: dict[int, tuple[Shape, ...]] = {}
         self._distinct_parts_of: dict[int, tuple[Shape, ...]] = {}
         self._interning = Interning()
 
-    def at(self, place: Place) -> Shape:
+    def at(self, location: SchemaLocation) -> Shape:
         """The shape of the schema at a place, behind its references."""
-        known = self._shapes.get(place)
-        if known is not None:
-            return known
-        chain: dict[Place, None] = {}
+        cached = self._shapes.get(location)
+        if cached is not None:
+            return cached
+        chain: dict[SchemaLocation, None] = {}
         shape: Shape | None = None
         while shape is None:
-            chain[place] = None
-            target = self._plain_target(place)
+            chain[location] = None
+            target = self._plain_target(location)
             if target is None:
-                shape = self._shape(place)
+                shape = self._shape(location)
             elif isinstance(target, str) or target in chain:
-                shape = Shape("meta", place, self)
+                shape = Shape("meta", location, self)
             else:
-                place = target
+                location = target
                 shape = self._shapes.get(target)
         for item in chain:
             self._shapes[item] = shape
@@ -143,13 +143,13 @@ class Shapes:
         """The shapes that a combined shape consists of, each member once that is written alike."""
         key = id(shape)
         if key not in self._distinct_parts_of:
-            members: dict[object, Shape | Place] = {}
+            members: dict[object, Shape | SchemaLocation] = {}
             for item in shape.parts:
-                members.setdefault(self.signature(item) if isinstance(item, Place) else item, item)
+                members.setdefault(self.signature(item) if isinstance(item, SchemaLocation) else item, item)
             self._distinct_parts_of[key] = tuple(part for item in members.values() for part in self._part(item))
         return self._distinct_parts_of[key]
 
-    def _part(self, item: Shape | Place) -> tuple[Shape, ...]:
+    def _part(self, item: Shape | SchemaLocation) -> tuple[Shape, ...]:
         if isinstance(item, Shape):
             return (item,)
         shape = self.at(item)
@@ -161,90 +161,90 @@ class Shapes:
             return tuple(part for part in shape.parts if isinstance(part, Shape))
         return (shape,)
 
-    def signature(self, place: Place) -> int:
+    def signature(self, location: SchemaLocation) -> int:
         """A number that is equal for schemas written alike in one text."""
-        return self._interning.number(self.model.at(place))
+        return self._interning.number(self.model.at(location))
 
-    def draft(self, place: Place) -> Draft:
+    def draft(self, location: SchemaLocation) -> Draft:
         """The draft that a place is written in."""
-        return self.model.documents[place.document].draft
+        return self.model.documents[location.document].draft
 
-    def _plain_target(self, place: Place) -> Place | str | None:
+    def _plain_target(self, location: SchemaLocation) -> SchemaLocation | str | None:
         """Where a schema that is nothing but a reference leads."""
-        schema = self.model.at(place)
+        schema = self.model.at(location)
         if not isinstance(schema, dict):
             return None
-        refs = self._refs(place, schema)
+        refs = self._refs(location, schema)
         if len(refs) != 1:
             return None
-        if self.draft(place).ref_hides_siblings or not any(key in _DECIDING for key in schema):
+        if self.draft(location).ref_hides_siblings or not any(key in _DECIDING for key in schema):
             return refs[0]
         return None
 
-    def _refs(self, place: Place, schema: Mapping[str, Any]) -> list[Place | str]:
-        found = []
+    def _refs(self, location: SchemaLocation, schema: Mapping[str, Any]) -> list[SchemaLocation | str]:
+        targets = []
         for keyword in ("$ref", "$recursiveRef", "$dynamicRef"):
             if keyword in schema:
-                target = self.model.targets.get(Place(place.document, join(place.pointer, keyword)))
+                target = self.model.targets.get(SchemaLocation(location.document, join(location.pointer, keyword)))
                 if target is not None:
-                    found.append(target)
-        return found
+                    targets.append(target)
+        return targets
 
-    def _shape(self, place: Place) -> Shape:
-        schema = self.model.at(place)
+    def _shape(self, location: SchemaLocation) -> Shape:
+        schema = self.model.at(location)
         if isinstance(schema, bool):
-            return Shape("true" if schema else "false", place, self)
-        parts = tuple(self._pieces(place, schema))
+            return Shape("true" if schema else "false", location, self)
+        parts = tuple(self._pieces(location, schema))
         if not parts:
-            return Shape("empty", place, self, schema)
+            return Shape("empty", location, self, schema)
         if len(parts) == 1 and isinstance(parts[0], Shape):
             return parts[0]
-        return Shape("combined", place, self, schema, "allOf", parts, is_synthetic=True)
+        return Shape("combined", location, self, schema, "allOf", parts, is_synthetic=True)
 
-    def _pieces(self, place: Place, schema: Mapping[str, Any]) -> Iterator[Shape | Place]:
-        draft = self.draft(place)
+    def _pieces(self, location: SchemaLocation, schema: Mapping[str, Any]) -> Iterator[Shape | SchemaLocation]:
+        draft = self.draft(location)
         if draft.number >= 2019:
-            for target in self._refs(place, schema):
-                yield Shape("meta", place, self) if isinstance(target, str) else target
+            for target in self._refs(location, schema):
+                yield Shape("meta", location, self) if isinstance(target, str) else target
         if "enum" in schema:
-            yield Shape("enum", place, self, schema)
+            yield Shape("enum", location, self, schema)
         for criterion in _COMBINATIONS:
             if isinstance(schema.get(criterion), list):
-                yield self._combined(place, schema, criterion)
+                yield self._combined(location, schema, criterion)
         if "not" in schema:
-            yield Shape("not", place, self, schema)
+            yield Shape("not", location, self, schema)
         if "const" in schema and draft.number >= 6:
-            yield Shape("const", place, self, schema)
+            yield Shape("const", location, self, schema)
         taken: set[Kind] = set()
-        yield from self._typed(place, schema, taken)
+        yield from self._typed(location, schema, taken)
         for kind, keywords in _GROUPS.items():
             if kind not in taken and any(key in schema and _knows(draft, key) for key in keywords):
-                yield Shape(kind, place, self, schema)
+                yield Shape(kind, location, self, schema)
         if "string" not in taken and "format" in schema and draft.number < 2019 and not _STRING & schema.keys():
-            yield Shape("string", place, self, schema)
+            yield Shape("string", location, self, schema)
         if draft.number >= 7 and any(key in schema for key in ("if", "then", "else")):
-            yield Shape("conditional", place, self, schema)
+            yield Shape("conditional", location, self, schema)
 
-    def _typed(self, place: Place, schema: Mapping[str, Any], taken: set[Kind]) -> Iterator[Shape]:
+    def _typed(self, location: SchemaLocation, schema: Mapping[str, Any], taken: set[Kind]) -> Iterator[Shape]:
         named = schema.get("type")
         if isinstance(named, str) and named in _KIND_OF_TYPE:
             kind = _KIND_OF_TYPE[named]
             taken.add(kind)
-            yield Shape(kind, place, self, schema, type_name=named)
+            yield Shape(kind, location, self, schema, type_name=named)
         elif isinstance(named, list):
             names = [name for name in named if isinstance(name, str) and name in _KIND_OF_TYPE]
             taken.update(_KIND_OF_TYPE[name] for name in names)
-            parts = tuple(Shape(_KIND_OF_TYPE[name], place, self, schema, type_name=name) for name in names)
-            yield Shape("combined", place, self, schema, "anyOf", parts, type_name=" or ".join(names))
+            parts = tuple(Shape(_KIND_OF_TYPE[name], location, self, schema, type_name=name) for name in names)
+            yield Shape("combined", location, self, schema, "anyOf", parts, type_name=" or ".join(names))
 
-    def _combined(self, place: Place, schema: Mapping[str, Any], criterion: str) -> Shape:
+    def _combined(self, location: SchemaLocation, schema: Mapping[str, Any], criterion: str) -> Shape:
         """A written combination, with all its members."""
         members = tuple(
-            Place(place.document, join(place.pointer, criterion, index))
+            SchemaLocation(location.document, join(location.pointer, criterion, index))
             for index, member in enumerate(schema[criterion])
             if is_schema(member)
         )
-        return Shape("combined", place, self, schema, criterion, members)
+        return Shape("combined", location, self, schema, criterion, members)
 
 
 def _knows(draft: Draft, keyword: str) -> bool:

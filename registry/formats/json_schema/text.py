@@ -1,8 +1,4 @@
-"""Strict reading of a schema's JSON text, and writing it as the established registry does.
-
-Numbers keep their digits: a number with a fraction or an exponent is read as a Decimal and written as Java's BigDecimal
-writes it. Keys that stand twice, NaN, halves of surrogate pairs and numbers beyond a double are refused.
-"""
+"""JSON text: read strictly, written as the established registry does, compared, labelled and cut to size for reports."""
 
 from __future__ import annotations
 
@@ -12,8 +8,16 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
 
 from registry.errors import InvalidSchema
-from registry.formats.json_source import MAX_DEPTH, DuplicateKey, SchemaProblem, check_text, decode, invalid
-from registry.formats.pointer import join, position_index
+from registry.formats.json_pointer import (
+    MAX_DEPTH,
+    DuplicateKey,
+    SchemaProblem,
+    check_text,
+    decode,
+    invalid,
+    join,
+    position_index,
+)
 
 MAX_NODES: Final = 200_000
 MAX_DIGITS: Final = 400
@@ -107,10 +111,10 @@ def _refuse_duplicate(text: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise DuplicateKey
-    return found
+    return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -166,3 +170,104 @@ def _written(value: Any, *, is_sorted: bool) -> str:
     if isinstance(value, list):
         return f"[{','.join(_written(item, is_sorted=is_sorted) for item in value)}]"
     return _scalar(value)
+
+
+class Interning:
+    """Gives the same number for equal JSON values; containers must stay alive and unchanged while it is used."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._known: dict[int, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The number of a JSON value (at most a few hundred levels deep)."""
+        if not isinstance(value, (dict, list)):
+            return self._new(_scalar_key(value))
+        identifier = self._known.get(id(value))
+        if identifier is None:
+            if isinstance(value, dict):
+                items = frozenset((key, self.number(item)) for key, item in value.items())
+                identifier = self._new(("object", items))
+            else:
+                identifier = self._new(("array", tuple(self.number(item) for item in value)))
+            self._known[id(value)] = identifier
+        return identifier
+
+    def _new(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+def _scalar_key(value: Any) -> tuple[str, Any]:
+    """A key under which true isn't 1, and 1 is 1.0 as in JSON."""
+    if isinstance(value, bool):
+        return ("boolean", value)
+    if isinstance(value, (int, Decimal, float)):
+        return ("number", value)
+    return ("string", value) if isinstance(value, str) else ("null", None)
+
+
+def json_equal(first: Any, second: Any) -> bool:
+    """Whether two JSON values are equal: numbers by value, objects whatever their order, true is not 1."""
+    if first is second:
+        return True
+    interning = Interning()
+    return interning.number(first) == interning.number(second)
+
+
+def type_words(schema: Any, depth: int = 0) -> str:
+    """The type of a schema: `string (date)`, `array of integer`, `string or null`, `Address` for a reference."""
+    if schema is True or schema == {}:
+        return "any"
+    if not isinstance(schema, dict):
+        return "nothing"
+    if isinstance(schema.get("$ref"), str):
+        return _short(schema["$ref"].rstrip("/").rpartition("/")[2] or schema["$ref"])
+    if "const" in schema:
+        return _short(f"constant {compact(schema['const'])}")
+    named = schema.get("type")
+    if isinstance(named, list):
+        return " or ".join(str(name) for name in named)
+    if "enum" in schema and isinstance(schema["enum"], list):
+        return f"{named or 'value'} of {len(schema['enum'])}"
+    if named == "array" and isinstance(schema.get("items"), (dict, bool)) and depth < 4:
+        return f"array of {type_words(schema['items'], depth + 1)}"
+    if isinstance(named, str):
+        return f"{named} ({schema['format']})" if isinstance(schema.get("format"), str) else named
+    return _combined(schema, depth)
+
+
+def _combined(schema: dict[str, Any], depth: int) -> str:
+    for keyword, glue in (("oneOf", " or "), ("anyOf", " or "), ("allOf", " and ")):
+        members = schema.get(keyword)
+        if isinstance(members, list) and members and depth < 3:
+            shown = [type_words(member, depth + 1) for member in members[:4]]
+            return glue.join(shown) + (" …" if len(members) > 4 else "")
+    if "properties" in schema or "additionalProperties" in schema or "required" in schema:
+        return "object"
+    return "array" if "items" in schema else "any"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+_MAX_VALUES: Final = 2_000
+
+
+def to_plain(value: Any) -> Any:
+    """The value with Decimals as int or float, so that any JSON writer takes it; new containers."""
+    if isinstance(value, Decimal):
+        return to_number(value)
+    if isinstance(value, dict):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def to_number(number: Decimal) -> int | float:
+    """A Decimal as a float; as an int where it is whole and a float would lose digits."""
+    as_float = float(number)
+    if number == number.to_integral_value() and Decimal(as_float) != number:
+        return int(number)
+    return as_float

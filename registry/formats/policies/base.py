@@ -48,20 +48,20 @@ class PolicyItem:
 
     def to_dict(self) -> dict[str, Any]:
         """The item as JSON values."""
-        found = self.finding
+        finding = self.finding
         return {
-            "rule": found.rule,
+            "rule": finding.rule,
             "version": self.version,
             "weight": self.weight,
-            "severity": found.severity,
-            "named_path": found.path,
-            "json_pointer_new": found.reader_pointer,
-            "json_pointer_old": found.writer_pointer,
-            "before": found.before,
-            "after": found.after,
-            "message": found.message,
-            "why": found.why,
-            "remedy": found.remedy_in_reader,
+            "severity": finding.severity,
+            "named_path": finding.path,
+            "json_pointer_new": finding.reader_pointer,
+            "json_pointer_old": finding.writer_pointer,
+            "before": finding.before,
+            "after": finding.after,
+            "message": finding.message,
+            "why": finding.why,
+            "remedy": finding.remedy_in_reader,
             "score": self.score,
             "reasons": list(self.reasons),
         }

@@ -21,23 +21,23 @@ from registry.formats.base import (
     Witness,
 )
 from registry.formats.lint import LintFinding, findings_at
-from registry.formats.protobuf import examples, judgement, positions, repair, resolution, tags, truth
-from registry.formats.protobuf.compilable import names_of, read_all
+from registry.formats.protobuf import dynamic_messages, empirical_check, repair, resolution, schema_outline, verdict
 from registry.formats.protobuf.compiler import MAIN
+from registry.formats.protobuf.content_identity import fingerprint
 from registry.formats.protobuf.diff import diff_schemas
-from registry.formats.protobuf.identity import fingerprint
-from registry.formats.protobuf.lint import lint_places
+from registry.formats.protobuf.empirical_check import find_witness
+from registry.formats.protobuf.file_descriptors import serialized
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.options import Options
-from registry.formats.protobuf.outline import outline
-from registry.formats.protobuf.parse import parse_schema
-from registry.formats.protobuf.printer import print_file
-from registry.formats.protobuf.references import documents
-from registry.formats.protobuf.self_contained import self_contained
-from registry.formats.protobuf.serialized import serialized
-from registry.formats.protobuf.stored_text import bare_text, normal_text, stored_text
-from registry.formats.protobuf.unseen import warnings
-from registry.formats.protobuf.witness import find_witness
+from registry.formats.protobuf.parser import parse_schema
+from registry.formats.protobuf.schema_outline import lint_violations, outline
+from registry.formats.protobuf.text import positions
+from registry.formats.protobuf.text.compilable import names_of, read_all
+from registry.formats.protobuf.text.name_resolution import documents
+from registry.formats.protobuf.text.printer import print_file
+from registry.formats.protobuf.text.self_contained import self_contained
+from registry.formats.protobuf.text.stored_text import bare_text, normal_text, stored_text
+from registry.formats.protobuf.verdict import warnings
 from registry.formats.tags import EntityTags, TagChange
 
 
@@ -103,7 +103,7 @@ class ProtobufFormat:
 
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
         """All breaks as Confluent's registry sees them, and all hazards."""
-        return judgement.judge(_model(reader), _model(writer))
+        return verdict.judge(_model(reader), _model(writer))
 
     def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
         """The breaks alone."""
@@ -113,25 +113,25 @@ class ProtobufFormat:
         """What really happens to the writer's data, by writing and reading; see `truth`."""
         return _truth(_model(reader), _model(writer))
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
         """Proof of one finding, or (None) of any loss of the pair; one that isn't found says why."""
-        if found is not None and found.witness is not None:
-            return found.witness
-        return find_witness(self.truth(reader, writer), found)
+        if finding is not None and finding.witness is not None:
+            return finding.witness
+        return find_witness(self.truth(reader, writer), finding)
 
     def example(self, parsed: ParsedSchema) -> Any:
         """A datum of the first message in the JSON form; raises InvalidDatum where none can be made."""
-        return examples.example(_model(parsed))
+        return dynamic_messages.example(_model(parsed))
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any, message: str | None = None) -> Resolution:
         """What the reader makes of a datum of the writer's first message, or of the one named; raises InvalidDatum."""
         return resolution.resolve(_model(reader), _model(writer), datum, message)
 
     def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
         """The edit of `schema` that removes the finding against `other`; None where there is none."""
-        return repair.repair(_model(schema), _model(other), found, is_reader=is_reader)
+        return repair.repair(_model(schema), _model(other), finding, is_reader=is_reader)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The edit of `new` that gives a renamed field its old number back, or reserves it; None if none."""
@@ -139,7 +139,7 @@ class ProtobufFormat:
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Advice on the schema alone, warnings first; none of it decides anything."""
-        return findings_at(lint_places(_model(parsed)), lambda pointer: self.position(parsed, pointer))
+        return findings_at(lint_violations(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) of what a pointer leads to; None for base64, which has no lines to show."""
@@ -148,25 +148,28 @@ class ProtobufFormat:
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
         """The tagged records and fields with their tags, in the order of the text."""
-        return tags.tags(_model(parsed))
+        return schema_outline.tags(_model(parsed))
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
         """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
-        return tags.with_tags(_model(parsed), changes)
+        return schema_outline.with_tags(_model(parsed), changes)
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether a message of the file itself has a field of that name."""
-        return tags.has_top_level_field(_model(parsed), name)
+        return schema_outline.has_top_level_field(_model(parsed), name)
 
 
 def _truth(reader: Schema, writer: Schema) -> Truth:
     """The truth of a pair; the last one of each writer is kept, because a report asks for the proof of each finding."""
-    known = writer.cache.get("truth")
-    if known is None or known[0]() is not reader:
-        found = truth.truth(reader, writer)
-        known = writer.cache["truth"] = (weakref.ref(reader), replace(found, warnings=warnings(reader, writer, found)))
-    kept: Truth = known[1]
-    return kept
+    cached = writer.cache.get("truth")
+    if cached is None or cached[0]() is not reader:
+        result = empirical_check.truth(reader, writer)
+        cached = writer.cache["truth"] = (
+            weakref.ref(reader),
+            replace(result, warnings=warnings(reader, writer, result)),
+        )
+    truth: Truth = cached[1]
+    return truth
 
 
 def _model(parsed: ParsedSchema) -> Schema:

@@ -1,14 +1,11 @@
-"""Google's compiler in the process: texts in a private folder, descriptors or errors with their places out.
-
-Nothing that a caller sends becomes a part of a command line or a path outside the folder: the main file has a fixed
-name, and the names of references are checked before (see `references`). The compiler refuses imports that are
-absolute or hold `..`, so that an import can reach the folder and the known types alone.
-"""
+"""Google's compiler in the process: limits on the text, a private folder, descriptors or errors with their places."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +15,117 @@ import grpc_tools
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from grpc_tools import _protoc_compiler
 
-from registry.errors import InvalidSchema
-from registry.formats.protobuf.texts import Columns
+from registry.errors import InvalidSchema, SchemaTooCostly
+
+MAX_BYTES: Final = 1024 * 1024
+MAX_ALL_BYTES: Final = 4 * 1024 * 1024
+MAX_STATEMENTS: Final = 10_000
+MAX_ALL_STATEMENTS: Final = 30_000
+MAX_ITEMS: Final = 8_000
+MAX_IMPORTS: Final = 1_000
+MAX_DEPTH: Final = 64
+MAX_PARTS: Final = 100
+PROTO2: Final = 'syntax = "proto2"; '
+
+_SKIPPED: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?", re.DOTALL)
+_IMPORT: Final = re.compile(r"\bimport\b")
+_NAME: Final = re.compile(r"[\w.]+")
+_BRACES: Final = re.compile(r"[{}<>\[\]]")
+_SYNTAX: Final = re.compile(r"\s*(?:;\s*)*(?:syntax|edition)\s*=")
+_LINE: Final = re.compile("\n")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+def checked(text: str, name: str | None = None) -> int:
+    """How many statements a text has; raises SchemaTooCostly beyond the limits, InvalidSchema for what is no text.
+
+    `name` is the import path of a reference, None for the schema itself.
+    """
+    source = f'the reference "{name}"' if name is not None else "the schema"
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidSchema(f"{source} holds half of a surrogate pair, which is no character") from None
+    if size > MAX_BYTES:
+        raise SchemaTooCostly(f"{source} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+    control = _CONTROL.search(text)
+    if control is not None:
+        line = text.count("\n", 0, control.start()) + 1
+        column = control.start() - text.rfind("\n", 0, control.start())
+        message = f"{source} holds the control character U+{ord(control.group()):04X}: remove it"
+        raise InvalidSchema(message, line=None if name else line, column=None if name else column)
+    code = _SKIPPED.sub(" ", text)
+    statements = code.count(";") + code.count("{")
+    _limit(source, "statements", statements, MAX_STATEMENTS)
+    _limit(source, "values and options", code.count("="), 2 * MAX_STATEMENTS)
+    _limit(source, "list items", code.count(","), MAX_ITEMS)
+    _limit(source, "imports", len(_IMPORT.findall(code)), MAX_IMPORTS)
+    _limit(
+        source, "parts in one name", 1 + max((word.count(".") for word in _NAME.findall(code)), default=0), MAX_PARTS
+    )
+    _limit_depth(source, code)
+    return statements
+
+
+def _limit(source: str, what: str, count: int, limit: int) -> None:
+    if count > limit:
+        raise SchemaTooCostly(f"{source} has {count:,} {what}; at most {limit:,} are read: split it into several files")
+
+
+def _limit_depth(source: str, code: str) -> None:
+    depth = 0
+    for match in _BRACES.finditer(code):
+        depth += 1 if match.group() in "{<[" else -1
+        if depth > MAX_DEPTH:
+            raise SchemaTooCostly(f"{source} is nested deeper than {MAX_DEPTH} levels")
+
+
+def with_syntax(text: str) -> tuple[str, int]:
+    """The text with a statement of its syntax, and by how many columns its first line has moved.
+
+    A text without one is proto2; said so, the compiler doesn't write a warning to the server's log.
+    """
+    text = text.removeprefix("\ufeff")
+    if _SYNTAX.match(_SKIPPED.sub(" ", text)):
+        return text, 0
+    return PROTO2 + text, len(PROTO2)
+
+
+class Columns:
+    """Where the characters of a text are that the compiler names by line and column, both from 0.
+
+    It counts columns in bytes of UTF-8, and a tab up to the next 8. A line is measured once, whatever is asked of it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = [0, *(match.end() for match in _LINE.finditer(text))]
+        self._measured: dict[int, list[int]] = {}
+
+    def index(self, line: int, column: int) -> int:
+        """The index of a character in the text; the end of the text for a line behind it."""
+        if line >= len(self._lines):
+            return len(self._text)
+        return self._lines[line] + self.character(line, column)
+
+    def character(self, line: int, column: int) -> int:
+        """The column in characters; the end of the line for a column behind it."""
+        if line >= len(self._lines):
+            return 0
+        return bisect_left(self._columns(line), column)
+
+    def _columns(self, line: int) -> list[int]:
+        """The compiler's column of each character of a line."""
+        if line not in self._measured:
+            begin = self._lines[line]
+            end = self._lines[line + 1] - 1 if line + 1 < len(self._lines) else len(self._text)
+            columns, column = [], 0
+            for sign in self._text[begin:end]:
+                columns.append(column)
+                column += 8 - column % 8 if sign == "\t" else len(sign.encode("utf-8"))
+            self._measured[line] = columns
+        return self._measured[line]
+
 
 MAIN: Final = "__schema__.proto"
 _ALL: Final = "__all__.proto"
@@ -45,7 +151,7 @@ warnings.filterwarnings("ignore", category=_protoc_compiler.ProtocWarning)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Diagnostic:
     """One error of the compiler; `line` and `column` count from 1 and are None where it names none."""
 
     file: str
@@ -91,7 +197,7 @@ def _descriptors(data: bytes) -> tuple[FileDescriptorProto, ...]:
     return tuple(sorted(files, key=lambda file: file.name == MAIN))
 
 
-def _problems(errors: list[Any], text: str, column_shift: int) -> list[Problem]:
+def _problems(errors: list[Any], text: str, column_shift: int) -> list[Diagnostic]:
     problems, columns = [], Columns(text)
     for error in errors[:_MAX_ERRORS]:
         file = error.filename.decode("utf-8", "replace")
@@ -100,7 +206,7 @@ def _problems(errors: list[Any], text: str, column_shift: int) -> list[Problem]:
         if file == MAIN and has_place:
             column = columns.character(error.line, column) - (column_shift if error.line == 0 else 0)
         problems.append(
-            Problem(
+            Diagnostic(
                 file,
                 error.line + 1 if has_place else None,
                 max(1, column + 1) if has_place else None,
@@ -109,7 +215,7 @@ def _problems(errors: list[Any], text: str, column_shift: int) -> list[Problem]:
         )
     more = len(errors) - len(problems)
     if more > 0:
-        problems.append(Problem(MAIN, None, None, f"and {more:,} more errors"))
+        problems.append(Diagnostic(MAIN, None, None, f"and {more:,} more errors"))
     return problems
 
 
@@ -119,12 +225,12 @@ def _clean(message: str, folder: str) -> str:
     return text if len(text) <= _MAX_ERROR else text[:_MAX_ERROR] + "…"
 
 
-def _invalid(problems: list[Problem]) -> InvalidSchema:
+def _invalid(problems: list[Diagnostic]) -> InvalidSchema:
     first = next((item for item in problems if item.file == MAIN and item.line is not None), None)
-    said = "; ".join(_sentence(item, is_first=item is first).removesuffix(".") for item in problems)
+    message = "; ".join(_sentence(item, is_first=item is first).removesuffix(".") for item in problems)
     errors = [{"line": i.line, "column": i.column, "message": i.message, "file": _shown(i.file)} for i in problems]
     return InvalidSchema(
-        said, line=first.line if first else None, column=first.column if first else None, errors=errors
+        message, line=first.line if first else None, column=first.column if first else None, errors=errors
     )
 
 
@@ -132,10 +238,34 @@ def _shown(file: str) -> str:
     return "" if file == MAIN else file
 
 
-def _sentence(problem: Problem, *, is_first: bool) -> str:
+def _sentence(problem: Diagnostic, *, is_first: bool) -> str:
     if problem.file != MAIN:
-        place = f'"{problem.file[:200]}"' + (f", line {problem.line}" if problem.line is not None else "")
-        return f"in {place}: {problem.message}"
+        source = f'"{problem.file[:200]}"' + (f", line {problem.line}" if problem.line is not None else "")
+        return f"in {source}: {problem.message}"
     if problem.line is None or is_first:
         return problem.message
     return f"line {problem.line}, column {problem.column}: {problem.message}"
+
+
+#: names of references never begin like this
+PREFIX: Final = "__missing"
+
+
+def placeholders(texts: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """The texts, each importing files that declare messages of those names."""
+    by_package: dict[str, dict[str, None]] = {}
+    for name in names:
+        package, _, simple = name.removeprefix(".").rpartition(".")
+        by_package.setdefault(package, {})[simple] = None
+    files = {}
+    for index, (package, messages) in enumerate(by_package.items()):
+        head = f"package {package};" if package else ""
+        bodies = " ".join(f"message {name} {{}}" for name in messages)
+        files[f"{PREFIX}_{index}.proto"] = f'syntax = "proto3"; {head} {bodies}\n'
+    imports = " ".join(f'import "{name}";' for name in files)
+    return {**{name: f"{text}\n{imports}\n" for name, text in texts.items()}, **files}
+
+
+def is_placeholder(source: str | None) -> bool:
+    """Whether a file of that name declares placeholders."""
+    return source is not None and source.startswith(PREFIX)

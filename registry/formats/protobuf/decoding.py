@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from registry.errors import InvalidDatum
-from registry.formats.protobuf.codec import Codec
+from registry.formats.protobuf.dynamic_messages import Codec
 from registry.formats.protobuf.model import Message, Schema
 from registry.formats.protobuf.resolution import read_message
-from registry.formats.protobuf.statements import MessageStatement
+from registry.formats.protobuf.text.statements import MessageStatement
 
 MAX_INDEXES: Final = 40
 _MAX_VARINT_BYTES: Final = 5
@@ -62,10 +62,10 @@ def _message_described(schema: Schema, indexes: tuple[int, ...]) -> Message:
             )
         names.append(declared[index].name)
         declared = declared[index].nested_type
-    found = schema.messages.get(".".join(names))
-    if found is None:
+    message = schema.messages.get(".".join(names))
+    if message is None:
         raise InvalidDatum(f"message indexes {list(indexes)} lead to {'.'.join(names)}, which holds no data")
-    return found
+    return message
 
 
 def decode_body(schema: Schema, data: bytes, indexes: tuple[int, ...]) -> tuple[str, Any]:
@@ -79,8 +79,8 @@ def _zigzag(body: bytes, at: int) -> tuple[int, int]:
     for step in range(_MAX_VARINT_BYTES):
         if at + step >= len(body):
             raise InvalidDatum(f"byte {len(body)}: the body ends within its message indexes", byte=len(body))
-        held = body[at + step]
-        value |= (held & 0x7F) << (7 * step)
-        if held < 0x80:
+        byte = body[at + step]
+        value |= (byte & 0x7F) << (7 * step)
+        if byte < 0x80:
             return (value >> 1) ^ -(value & 1), at + step + 1
     raise InvalidDatum(f"byte {at}: a message index has more than 32 bits", byte=at)

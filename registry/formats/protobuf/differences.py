@@ -1,18 +1,29 @@
-"""Differences of single parts: a sentence each, with the pointers of both sides."""
+"""Differences of single parts: fields, enums and their values, with pointers of both sides; suspected renames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from registry.formats.base import Difference
-from registry.formats.protobuf.difference_rules import DIFFERENCE_RULES
-from registry.formats.protobuf.model import MAX_FIELD_NUMBER, Enum, Field, Message, full_label
+from registry.formats.name_similarity import SUSPICION, rename_score
+from registry.formats.protobuf.findings import default_text
+from registry.formats.protobuf.model import (
+    GROUPS,
+    MAX_FIELD_NUMBER,
+    Enum,
+    Field,
+    Message,
+    full_label,
+    is_narrowing,
+    type_label,
+)
+from registry.formats.protobuf.rules import DIFFERENCE_RULES
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class DifferencePath:
     """Where something is or was: the path for people, and the pointer on each side, None where it isn't."""
 
     path: str
@@ -22,7 +33,7 @@ class Spot:
 
 def difference(
     rule: str,
-    spot: Spot,
+    location: DifferencePath,
     before: Any,
     after: Any,
     *,
@@ -35,9 +46,9 @@ def difference(
     return Difference(
         rule=rule,
         kind=row.kind,
-        pointer_old=spot.old,
-        pointer_new=spot.new,
-        path=spot.path,
+        pointer_old=location.old,
+        pointer_new=location.new,
+        path=location.path,
         before=before,
         after=after,
         message=row.sentence.format(name=name, before=_shown(before), after=_shown(after)),
@@ -64,20 +75,20 @@ def field_value(field: Field) -> dict[str, Any]:
     return value
 
 
-def added_or_changed(rule: str, spot: Spot, before: Any, after: Any) -> Iterator[Difference]:
+def added_or_changed(rule: str, location: DifferencePath, before: Any, after: Any) -> Iterator[Difference]:
     """RULE_ADDED, RULE_REMOVED or RULE_CHANGED of a value, by which of the two is None."""
     if before != after:
         event = "ADDED" if before is None else "REMOVED" if after is None else "CHANGED"
-        yield difference(f"{rule}_{event}", spot, before, after)
+        yield difference(f"{rule}_{event}", location, before, after)
 
 
-def doc_differences(before: str, after: str, spot: Spot) -> Iterator[Difference]:
+def doc_differences(before: str, after: str, location: DifferencePath) -> Iterator[Difference]:
     """A comment that comes, goes or changes."""
-    yield from added_or_changed("DOC", spot, before or None, after or None)
+    yield from added_or_changed("DOC", location, before or None, after or None)
 
 
 def option_differences(
-    before: Mapping[str, str], after: Mapping[str, str], spot: Spot, name: str
+    before: Mapping[str, str], after: Mapping[str, str], location: DifferencePath, name: str
 ) -> Iterator[Difference]:
     """Options that come, go or change; `deprecated` in words of its own."""
     if before == after:
@@ -90,34 +101,34 @@ def option_differences(
             is_now = new == "true"
             if is_now or old == "true":
                 rule = "DEPRECATED" if is_now else "NO_LONGER_DEPRECATED"
-                yield difference(rule, spot, old == "true", is_now, name=name)
+                yield difference(rule, location, old == "true", is_now, name=name)
             continue
         event = "ADDED" if old is None else "REMOVED" if new is None else "CHANGED"
-        yield difference(f"OPTION_{event}", spot, old, new, name=option)
+        yield difference(f"OPTION_{event}", location, old, new, name=option)
 
 
-def reserved_differences(old: Message | Enum, new: Message | Enum, spot: Spot) -> Iterator[Difference]:
+def reserved_differences(old: Message | Enum, new: Message | Enum, location: DifferencePath) -> Iterator[Difference]:
     """Numbers and names that are reserved or no longer."""
     before, after = _reserved(old), _reserved(new)
-    here = Spot(spot.path, f"{spot.old}/reserved", f"{spot.new}/reserved")
+    here = DifferencePath(location.path, f"{location.old}/reserved", f"{location.new}/reserved")
     yield from _ranges("RESERVED", before, after, here)
 
 
-def extension_range_differences(old: Message, new: Message, spot: Spot) -> Iterator[Difference]:
+def extension_range_differences(old: Message, new: Message, location: DifferencePath) -> Iterator[Difference]:
     """Numbers that are for extensions or no longer."""
     before = [range_text(*span) for span in old.extension_ranges]
     after = [range_text(*span) for span in new.extension_ranges]
-    yield from _ranges("EXTENSION_RANGE", before, after, spot)
+    yield from _ranges("EXTENSION_RANGE", before, after, location)
 
 
-def _ranges(rule: str, before: Iterable[str], after: Iterable[str], spot: Spot) -> Iterator[Difference]:
+def _ranges(rule: str, before: Iterable[str], after: Iterable[str], location: DifferencePath) -> Iterator[Difference]:
     was, now = set(before), set(after)
     for item in after:
         if item not in was:
-            yield difference(f"{rule}_ADDED", Spot(spot.path, None, spot.new), None, item)
+            yield difference(f"{rule}_ADDED", DifferencePath(location.path, None, location.new), None, item)
     for item in before:
         if item not in now:
-            yield difference(f"{rule}_REMOVED", Spot(spot.path, spot.old, None), item, None)
+            yield difference(f"{rule}_REMOVED", DifferencePath(location.path, location.old, None), item, None)
 
 
 def _reserved(part: Message | Enum) -> list[str]:
@@ -129,3 +140,235 @@ def range_text(first: int, last: int) -> str:
     if first == last:
         return str(first)
     return f"{first} to {'max' if last >= MAX_FIELD_NUMBER else last}"
+
+
+def enum_differences(old: Enum, new: Enum) -> Iterator[Difference]:
+    """All differences of two enums of one name."""
+    location = DifferencePath(new.local_name, old.pointer, new.pointer)
+    yield from doc_differences(old.doc, new.doc, location)
+    if old.is_closed != new.is_closed:
+        yield difference("ENUM_CLOSED" if new.is_closed else "ENUM_OPENED", location, None, None)
+    yield from option_differences(old.options, new.options, location, new.name)
+    yield from _values(old, new)
+    yield from reserved_differences(old, new, location)
+
+
+def _values(old: Enum, new: Enum) -> Iterator[Difference]:
+    gone = {number: name for name, number in old.numbers.items() if name not in new.numbers}
+    for name, number in new.numbers.items():
+        path, pointer = f"{new.local_name}.{name}", f"{new.pointer}/values/{number}"
+        if name in old.numbers:
+            was = old.numbers[name]
+            location = DifferencePath(path, f"{old.pointer}/values/{was}", pointer)
+            if was != number:
+                yield difference("ENUM_VALUE_RENUMBERED", location, was, number, name=name)
+            yield from doc_differences(old.value_docs.get(name, ""), new.value_docs.get(name, ""), location)
+            before, after = old.value_options.get(name, {}), new.value_options.get(name, {})
+            yield from option_differences(before, after, location, name)
+        elif number in gone:
+            location = DifferencePath(path, f"{old.pointer}/values/{number}", pointer)
+            yield difference("ENUM_VALUE_RENAMED", location, gone.pop(number), name)
+        else:
+            yield difference("ENUM_VALUE_ADDED", DifferencePath(path, None, pointer), None, number, name=name)
+    for number, name in gone.items():
+        location = DifferencePath(f"{old.local_name}.{name}", f"{old.pointer}/values/{number}", None)
+        yield difference("ENUM_VALUE_REMOVED", location, number, None, name=name)
+
+
+_MAX_COMPARISONS: Final = 2_500
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRename:
+    """A suspected rename; `score` from 0 to 1."""
+
+    old: Field
+    new: Field
+    score: float
+    reasons: tuple[str, ...]
+
+
+def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[FieldRename]:
+    """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
+    by_family: dict[str, list[Field]] = {}
+    for new in added:
+        by_family.setdefault(_family(new), []).append(new)
+    budget = _MAX_COMPARISONS
+    scored: list[FieldRename] = []
+    for old in removed:
+        near = by_family.get(_family(old), [])[:budget]
+        budget -= len(near)
+        scored.extend(rename for rename in (_compare(old, new) for new in near) if rename.score >= SUSPICION)
+    scored.sort(key=lambda rename: (-rename.score, rename.old.number, rename.new.number))
+    taken: set[int] = set()
+    chosen = []
+    for rename in scored:
+        if id(rename.old) not in taken and id(rename.new) not in taken:
+            taken |= {id(rename.old), id(rename.new)}
+            chosen.append(rename)
+    return chosen
+
+
+def _compare(old: Field, new: Field) -> FieldRename:
+    is_same = type_label(old) == type_label(new) and old.is_repeated == new.is_repeated
+    clues = [(0.3, "the same type") if is_same else (0.2, "a type of the same group")]
+    if old.doc and old.doc == new.doc:
+        clues.append((0.25, "the same comment"))
+    if old.declared_default is not None and old.declared_default == new.declared_default:
+        clues.append((0.1, "the same default"))
+    if old.oneof is not None and old.oneof == new.oneof:
+        clues.append((0.1, "the same oneof"))
+    return FieldRename(old, new, *rename_score(old.name, new.name, 0.5, clues))
+
+
+def _family(field: Field) -> str:
+    """What a rename keeps of a type: the width of a number may change with it."""
+    return GROUPS.get(field.kind, "") if not field.type_name else type_label(field)
+
+
+def field_differences(old: Message, new: Message) -> Iterator[Difference]:
+    """All differences of the fields, in the order of the new message, what is gone behind."""
+    pairs = _pairs(old, new)
+    renamed = renamed_oneofs(old, new)
+    met = {id(before) for before in pairs.values()}
+    removed = [field for field in old.fields if id(field) not in met]
+    renames = suspected_renames(removed, [field for field in new.fields if field.number not in pairs])
+    for after in new.fields:
+        before = pairs.get(after.number)
+        path = f"{new.local_name}.{after.name}"
+        if before is None:
+            location = DifferencePath(path, None, after.pointer)
+            yield difference("FIELD_ADDED", location, None, field_value(after), name=after.name)
+        else:
+            location = DifferencePath(path, before.pointer, after.pointer)
+            yield from _field(before, after, location)
+            yield from _oneof(before, after, location, renamed)
+    for before in removed:
+        location = DifferencePath(f"{old.local_name}.{before.name}", before.pointer, None)
+        yield difference("FIELD_REMOVED", location, field_value(before), None, name=before.name)
+        yield from _unreserved(before, new)
+    for rename in renames:
+        location = DifferencePath(f"{new.local_name}.{rename.new.name}", rename.old.pointer, rename.new.pointer)
+        names = rename.old.name, rename.new.name
+        yield difference("FIELD_RENAME_SUSPECTED", location, *names, score=rename.score, reasons=rename.reasons)
+    yield from _order(old, new, pairs)
+
+
+def _pairs(old: Message, new: Message) -> dict[int, Field]:
+    """The old field of each new number; a name under another number is the same field with a new number."""
+    pairs: dict[int, Field] = {}
+    old_names = {field.name: field for field in old.fields}
+    new_names = {field.name for field in new.fields}
+    for after in new.fields:
+        before = old_names.get(after.name) or old.by_number.get(after.number)
+        if before is not None and (before.name == after.name or before.name not in new_names):
+            pairs[after.number] = before
+    return pairs
+
+
+def _unreserved(field: Field, new: Message) -> Iterator[Difference]:
+    location = DifferencePath(f"{new.local_name}.{field.name}", field.pointer, new.pointer)
+    if not new.is_reserved(field.number) and field.number not in new.by_number:
+        yield difference("NUMBER_NOT_RESERVED", location, field.number, None, name=field.name)
+    if field.name not in new.reserved_names:
+        yield difference("NAME_NOT_RESERVED", location, field.name, None, name=field.name)
+
+
+def _order(old: Message, new: Message, pairs: dict[int, Field]) -> Iterator[Difference]:
+    indexes = {id(field): index for index, field in enumerate(old.fields)}
+    positions = [indexes[id(pairs[field.number])] for field in new.fields if field.number in pairs]
+    if positions != sorted(positions):
+        location = DifferencePath(new.local_name, old.pointer, new.pointer)
+        names = [field.name for field in old.fields], [field.name for field in new.fields]
+        yield difference("FIELDS_REORDERED", location, *names)
+
+
+def _field(old: Field, new: Field, location: DifferencePath) -> Iterator[Difference]:
+    if old.name != new.name:
+        yield difference("FIELD_RENAMED", location, old.name, new.name)
+    if old.number != new.number:
+        yield difference("FIELD_RENUMBERED", location, old.number, new.number, name=new.name)
+    if _type_key(old) != _type_key(new):
+        here = DifferencePath(location.path, f"{location.old}/type", f"{location.new}/type")
+        yield difference(_type_rule(old, new), here, type_label(old), type_label(new))
+    labels = _label(old), _label(new)
+    if labels[0] != labels[1]:
+        yield difference("LABEL_CHANGED", location, *labels)
+    here = DifferencePath(location.path, f"{location.old}/default", f"{location.new}/default")
+    yield from added_or_changed("DEFAULT", here, _default(old), _default(new))
+    if old.json_name != new.json_name and (old.name == new.name or not _is_derived(old, new)):
+        yield difference("JSON_NAME_CHANGED", location, old.json_name, new.json_name)
+    yield from option_differences(old.options, new.options, location, new.name)
+    yield from doc_differences(old.doc, new.doc, location)
+
+
+def _is_derived(old: Field, new: Field) -> bool:
+    """Whether both JSON names follow from the names, so that the rename says it all."""
+    return all(field.json_name.lower() == field.name.replace("_", "").lower() for field in (old, new))
+
+
+def _type_key(field: Field) -> str:
+    """A type's name without the schema's own package."""
+    if field.is_map and field.message is not None:
+        return f"map<{field.message.by_number[1].kind}, {_type_key(field.message.by_number[2])}>"
+    named = field.message or field.enum
+    if named is not None:
+        return f"{field.kind} {named.local_name if named.source is None else named.full_name}"
+    return field.kind
+
+
+def _type_rule(old: Field, new: Field) -> str:
+    if old.is_map or new.is_map or GROUPS.get(old.kind, "") != GROUPS.get(new.kind, "other"):
+        return "TYPE_CHANGED"
+    if {old.kind, new.kind} == {"string", "bytes"}:
+        return "TYPE_WIDENED" if new.kind == "bytes" else "TYPE_NARROWED"
+    narrows, widens = is_narrowing(old, new), is_narrowing(new, old)
+    if narrows == widens:
+        return "TYPE_CHANGED"
+    return "TYPE_NARROWED" if narrows else "TYPE_WIDENED"
+
+
+def _label(field: Field) -> str:
+    if field.is_map:
+        return ""
+    return "required" if field.is_required else full_label(field).removesuffix(type_label(field)).strip()
+
+
+def renamed_oneofs(old: Message, new: Message) -> dict[str, str]:
+    """New names of oneofs that hold the same numbers under a name that is gone, with the old ones."""
+    gone = {oneof.numbers: name for name, oneof in old.oneofs.items() if name not in new.oneofs}
+    return {
+        name: gone[oneof.numbers]
+        for name, oneof in new.oneofs.items()
+        if name not in old.oneofs and oneof.numbers in gone
+    }
+
+
+def _oneof(old: Field, new: Field, location: DifferencePath, renamed: dict[str, str]) -> Iterator[Difference]:
+    if new.oneof == old.oneof or (new.oneof in renamed and renamed[new.oneof] == old.oneof):
+        return
+    rule = "MOVED_BETWEEN_ONEOFS"
+    if old.oneof is None or new.oneof is None:
+        rule = "MOVED_INTO_ONEOF" if old.oneof is None else "MOVED_OUT_OF_ONEOF"
+    yield difference(rule, location, old.oneof, new.oneof)
+
+
+def _default(field: Field) -> str | None:
+    return None if field.declared_default is None else default_text(field)
+
+
+def extension_differences(old: Sequence[Field], new: Sequence[Field]) -> Iterator[Difference]:
+    """Extensions by their full name: added, removed, or changed like any field."""
+    before_by_name = {field.name: field for field in old}
+    after_names = {field.name for field in new}
+    for after in new:
+        before = before_by_name.get(after.name)
+        if before is None:
+            location = DifferencePath(after.shown_name, None, after.pointer)
+            yield difference("EXTENSION_ADDED", location, None, field_value(after), name=after.name)
+        else:
+            yield from _field(before, after, DifferencePath(after.shown_name, before.pointer, after.pointer))
+    for before in old:
+        if before.name not in after_names:
+            location = DifferencePath(before.shown_name, before.pointer, None)
+            yield difference("EXTENSION_REMOVED", location, field_value(before), None, name=before.name)

@@ -1,8 +1,4 @@
-"""A Protobuf schema as the engine sees it: lean objects, made once from the compiler's descriptors.
-
-Pointers lead through names and numbers (`/messages/Order/fields/3`), not through places in the text, so that they
-stay the same when declarations move. An element of an imported file carries the import path of that file.
-"""
+"""A Protobuf schema as the engine sees it: lean objects made once from descriptors; scalar types; lookup by pointer."""
 
 from __future__ import annotations
 
@@ -14,7 +10,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 
 from registry.formats.base import ResolvedReference
-from registry.formats.protobuf.statements import FileStatements
+from registry.formats.json_pointer import unescape
+from registry.formats.protobuf.text.statements import FileStatements
 
 Kind = Literal[
     "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group", "message", "bytes",
@@ -233,3 +230,100 @@ def full_label(field: Field) -> str:
     """A field's type with its label."""
     label = "repeated" if field.is_repeated and not field.is_map else field.label
     return f"{label} {type_label(field)}".strip()
+
+
+# Types of one group are compatible for Confluent's registry, whatever happens to their values.
+GROUPS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("int32", "int64", "uint32", "uint64", "bool", "enum"), "number"),
+    **dict.fromkeys(("sint32", "sint64"), "signed"),
+    **dict.fromkeys(("string", "bytes"), "text"),
+    **dict.fromkeys(("fixed32", "sfixed32"), "fixed32"),
+    **dict.fromkeys(("fixed64", "sfixed64"), "fixed64"),
+    "float": "float",
+    "double": "double",
+}
+
+RANGES: Final[Mapping[str, tuple[int, int]]] = {
+    **dict.fromkeys(("int32", "sint32", "sfixed32"), (-(2**31), 2**31 - 1)),
+    **dict.fromkeys(("int64", "sint64", "sfixed64"), (-(2**63), 2**63 - 1)),
+    **dict.fromkeys(("uint32", "fixed32"), (0, 2**32 - 1)),
+    **dict.fromkeys(("uint64", "fixed64"), (0, 2**64 - 1)),
+    "bool": (0, 1),
+}
+
+
+def is_narrowing(writer: Field, reader: Field) -> bool:
+    """Whether a value of one type changes in another type of its group; bytes and enum values aside."""
+    if writer.kind == reader.kind:
+        return False
+    if GROUPS.get(writer.kind) != GROUPS.get(reader.kind):
+        return False
+    written = _written(writer)
+    if written is None:
+        return False
+    low, high = written
+    if reader.enum is not None and reader.enum.is_closed:
+        return high - low > 1 or not {low, high} <= reader.enum.by_number.keys()
+    reader_low, reader_high = RANGES["int32"] if reader.enum is not None else RANGES[reader.kind]
+    return low < reader_low or high > reader_high
+
+
+def _written(field: Field) -> tuple[int, int] | None:
+    """The smallest and the largest number that a field is written with."""
+    if field.enum is not None and not field.enum.is_closed:
+        return RANGES["int32"]
+    if field.enum is not None:
+        return min(field.enum.by_number), max(field.enum.by_number)
+    return RANGES.get(field.kind)
+
+
+def message_at(schema: Schema, pointer: str) -> Message | None:
+    """The message of the schema's own file that a pointer leads to or into."""
+    parts = [unescape(part) for part in pointer.split("/")[1:]]
+    message: Message | None = None
+    inside = schema.main.messages
+    while len(parts) >= 2 and parts[0] == "messages":
+        message = inside.get(parts[1])
+        if message is None:
+            return None
+        inside, parts = message.messages, parts[2:]
+    return message
+
+
+def holder_at(schema: Schema, pointer: str) -> Message | None:
+    """The message that a pointer of a field, oneof or value is in."""
+    return message_at(schema, pointer)
+
+
+def field_at(schema: Schema, pointer: str) -> Field | None:
+    """The field of the schema's own file that a pointer leads to."""
+    holder, kind, rest = pointer.rpartition("/fields/")
+    message = message_at(schema, holder) if kind else None
+    number = rest.split("/")[0]
+    return message.by_number.get(int(number)) if message is not None and number.isdigit() else None
+
+
+def message_of(schema: Schema, like: Message | None) -> Message | None:
+    """The schema's own message of the same name as another's."""
+    return None if like is None else message_of_name(schema, like.local_name)
+
+
+def message_of_name(schema: Schema, local_name: str) -> Message | None:
+    """The schema's own message of a name without the package."""
+    return next((m for m in schema.messages.values() if m.source is None and m.local_name == local_name), None)
+
+
+_PACKAGES: Final = ("google.protobuf.", "google.type.", "confluent.type.")
+# A wrapper means its value alone: what becomes of that is seen in the data.
+_WRAPPERS: Final = frozenset(
+    f"google.protobuf.{kind}Value"
+    for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+
+
+def is_reinterpreted(theirs: Message, ours: Message) -> bool:
+    """Whether both are well-known types, and the reader's means something else than the writer's."""
+    names = theirs.full_name, ours.full_name
+    return (
+        names[0] != names[1] and all(name.startswith(_PACKAGES) for name in names) and not _WRAPPERS.issuperset(names)
+    )

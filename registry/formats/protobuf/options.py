@@ -1,16 +1,63 @@
-"""Options as text: names with the values that the compiler takes back, custom options under their full name."""
+"""Options as text that the compiler takes back, and the options that the server declares itself."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf import text_encoding, text_format
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor_pb2 import Edition, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+
+from registry.errors import InvalidSchema
+from registry.formats.protobuf.compiler import MAIN, compile_files
+
+
+def pool_of(protos: Sequence[FileDescriptorProto]) -> DescriptorPool:
+    """A private pool with these files; raises InvalidSchema where the runtime doesn't take what the compiler took."""
+    pool = DescriptorPool()
+    try:
+        for proto in protos:
+            bare = FileDescriptorProto()
+            bare.CopyFrom(proto)
+            bare.ClearField("source_code_info")
+            pool.AddSerializedFile(bare.SerializeToString())
+            pool.FindFileByName(proto.name)
+    except (TypeError, KeyError, ValueError) as error:
+        raise InvalidSchema(f"the Protobuf runtime refuses the schema: {str(error)[:300]}") from None
+    return pool
+
+
+def imports(proto: FileDescriptorProto) -> dict[str, str]:
+    """Import paths with the kind of each: "", "public", "weak" or "option"."""
+    kinds = dict.fromkeys(proto.dependency, "")
+    for kind, indexes in (("public", proto.public_dependency), ("weak", proto.weak_dependency)):
+        kinds.update({proto.dependency[index]: kind for index in indexes})
+    kinds.update(dict.fromkeys(proto.option_dependency, "option"))
+    return kinds
+
+
+def syntax_of(proto: FileDescriptorProto) -> str:
+    """`proto2`, `proto3`, or `edition 2023`."""
+    if proto.syntax == "editions":
+        return f"edition {Edition.Name(proto.edition).removeprefix('EDITION_')}"
+    return proto.syntax or "proto2"
+
+
+def comments(proto: FileDescriptorProto) -> dict[tuple[int, ...], str]:
+    """The comments before (or else behind) declarations, by the descriptor's path."""
+    docs: dict[tuple[int, ...], str] = {}
+    for location in proto.source_code_info.location:
+        comment: Any = location.leading_comments or location.trailing_comments
+        if comment:
+            docs[tuple(location.path)] = "\n".join(line.strip() for line in comment.strip().splitlines())
+    return docs
+
 
 _NUMBERS: Final = frozenset(
     {
@@ -40,10 +87,10 @@ class Options:
                 self._classes[name] = GetMessageClass(self._pool.FindMessageTypeByName(name))
             except KeyError:
                 self._classes[name] = None
-        known = self._classes[name]
-        if known is None:
+        options_class = self._classes[name]
+        if options_class is None:
             return options
-        read: Message = known.FromString(options.SerializePartialToString())
+        read: Message = options_class.FromString(options.SerializePartialToString())
         return read
 
     def items(self, options: Message) -> list[tuple[str, str]]:
@@ -54,10 +101,10 @@ class Options:
 
     def mapping(self, options: Message) -> dict[str, str]:
         """Names and values for comparison, the values of a repeated one joined."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for name, value in self.items(options):
-            found[name] = f"{found[name]}, {value}" if name in found else value
-        return found
+            values[name] = f"{values[name]}, {value}" if name in values else value
+        return values
 
 
 def _items(options: Message) -> Iterator[tuple[str, str]]:
@@ -105,3 +152,19 @@ def float_text(value: float) -> str:
 def quoted(value: str | bytes) -> str:
     """A string or bytes in quotes, with the escapes of the language; UTF-8 stays readable in strings."""
     return f'"{text_encoding.CEscape(value, as_utf8=isinstance(value, str))}"'
+
+
+#: where the options are declared; every schema can import it
+META: Final = "confluent/meta.proto"
+
+
+@lru_cache(maxsize=1)
+def meta_files() -> tuple[FileDescriptorProto, ...]:
+    """The descriptors of META and of what it imports, in that order."""
+    return compile_files({MAIN: f'syntax = "proto3"; import "{META}";'})[:-1]
+
+
+@lru_cache(maxsize=1)
+def known_options() -> Options:
+    """Reads options with those of META known."""
+    return Options(pool_of(meta_files()))

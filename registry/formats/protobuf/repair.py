@@ -10,13 +10,22 @@ from typing import Final
 
 from registry.errors import InvalidInput
 from registry.formats.base import Difference, Edit, Incompatibility
-from registry.formats.pointer import unescape
-from registry.formats.protobuf.declarations import field_text, label_and_type, label_outside, message_text
-from registry.formats.protobuf.edits import Editor, NoPlace
-from registry.formats.protobuf.judgement import judge
-from registry.formats.protobuf.lookup import field_at, holder_at, message_at, message_of, message_of_name
-from registry.formats.protobuf.model import Enum, Field, Message, Schema
-from registry.formats.protobuf.parse import parse_schema
+from registry.formats.json_pointer import unescape
+from registry.formats.protobuf.model import (
+    Enum,
+    Field,
+    Message,
+    Schema,
+    field_at,
+    holder_at,
+    message_at,
+    message_of,
+    message_of_name,
+)
+from registry.formats.protobuf.parser import parse_schema
+from registry.formats.protobuf.text.positions import Editor, NoPlace
+from registry.formats.protobuf.text.printer import field_text, label_and_type, label_outside, message_text
+from registry.formats.protobuf.verdict import judge
 
 _NAME: Final = 1
 _NUMBER: Final = 3
@@ -28,7 +37,7 @@ class Job:
 
     mine: Schema
     other: Schema
-    found: Incompatibility
+    finding: Incompatibility
     mine_pointer: str
     other_pointer: str
     is_reader: bool
@@ -44,18 +53,18 @@ class Job:
         return field_at(self.other, self.other_pointer)
 
 
-def repair(schema: Schema, other: Schema, found: Incompatibility, *, is_reader: bool) -> Edit | None:
+def repair(schema: Schema, other: Schema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
     """The edit of `schema` that removes the finding against `other`; None where there is none or none helps."""
-    mine, theirs = (found.reader_pointer, found.writer_pointer)
-    sources = (found.reader_source, found.writer_source)
+    mine, theirs = (finding.reader_pointer, finding.writer_pointer)
+    sources = (finding.reader_source, finding.writer_source)
     if not is_reader:
         mine, theirs, sources = theirs, mine, sources[::-1]
-    if mine is None or theirs is None or sources[0] is not None or found.rule not in _EDITS:
+    if mine is None or theirs is None or sources[0] is not None or finding.rule not in _EDITS:
         return None
-    job = Job(schema, other, found, mine, theirs, is_reader)
+    job = Job(schema, other, finding, mine, theirs, is_reader)
     editor = Editor(schema)
     try:
-        title = _EDITS[found.rule](job, editor)
+        title = _EDITS[finding.rule](job, editor)
         text = editor.text() if title is not None else ""
         edited = parse_schema(text, schema.references) if title is not None else None
     except (NoPlace, InvalidInput):
@@ -69,8 +78,8 @@ def _is_there(edited: Schema, job: Job) -> bool:
     """Whether the finding is still there after the edit."""
     pair = (edited, job.other) if job.is_reader else (job.other, edited)
     judgement = judge(*pair)
-    place = (job.found.rule, job.found.path)
-    return any((item.rule, item.path) == place for item in (*judgement.breaks, *judgement.hazards))
+    key = (job.finding.rule, job.finding.path)
+    return any((item.rule, item.path) == key for item in (*judgement.breaks, *judgement.hazards))
 
 
 def accept_rename(new: Schema, suspected: Difference) -> Edit | None:
@@ -150,15 +159,15 @@ def _type(job: Job, editor: Editor) -> str | None:
     begin, _ = editor.place(mine.pointer)
     end, _ = editor.place(mine.pointer, _NAME)
     keeps_label = mine.is_repeated == other.is_repeated and not (mine.is_map or other.is_map)
-    wanted = label_and_type(other, job.other, job.mine, is_member=keeps_label or mine.oneof is not None)
+    declaration = label_and_type(other, job.other, job.mine, is_member=keeps_label or mine.oneof is not None)
     if keeps_label and mine.label:
-        wanted = f"{mine.label} {wanted}"
-    editor.replace(begin, end, f"{wanted} ")
-    held = other.message.by_number[2].message if other.is_map and other.message is not None else other.message
-    if held is not None and held.source is None and message_of(job.mine, held) is None:
-        outside = message_of_name(job.mine, held.local_name.rpartition(".")[0])
-        editor.insert(outside.pointer if outside is not None else "", message_text(job.other, held, job.mine))
-    return f'give "{mine.name}" the type {wanted}'
+        declaration = f"{mine.label} {declaration}"
+    editor.replace(begin, end, f"{declaration} ")
+    message = other.message.by_number[2].message if other.is_map and other.message is not None else other.message
+    if message is not None and message.source is None and message_of(job.mine, message) is None:
+        outside = message_of_name(job.mine, message.local_name.rpartition(".")[0])
+        editor.insert(outside.pointer if outside is not None else "", message_text(job.other, message, job.mine))
+    return f'give "{mine.name}" the type {declaration}'
 
 
 def _required(job: Job, editor: Editor) -> str | None:

@@ -1,8 +1,9 @@
-"""What a reader makes of one datum: really written, really read, and told field by field."""
+"""What a reader makes of a writer's datum: really written, really read, and compared field by field."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
@@ -11,10 +12,166 @@ from google.protobuf.message import Message as Datum
 
 from registry.errors import InvalidDatum
 from registry.formats.base import FieldOutcome, Outcome, Resolution
-from registry.formats.protobuf.codec import Codec, decode_error, plain_json
-from registry.formats.protobuf.comparison import Comparison, Met
-from registry.formats.protobuf.examples import root_of
-from registry.formats.protobuf.model import Field, Message, Schema, full_label, type_label
+from registry.formats.protobuf.dynamic_messages import Codec, decode_error, plain_json, root_of
+from registry.formats.protobuf.model import Enum, Field, Message, Schema, full_label, is_reinterpreted, type_label
+
+
+@dataclass(frozen=True, slots=True)
+class FieldComparison:
+    """One field of the writer in a datum: `ours` is None if the reader has no such field."""
+
+    path: str
+    theirs: Field
+    ours: Field | None
+    written: Any
+    read: Any
+    is_set: bool
+    is_same: bool
+
+
+class ValueComparison:
+    """Compares data of one writer with what one reader read."""
+
+    def __init__(self, write: Codec, read: Codec) -> None:
+        self._write = write
+        self._read = read
+        self._counterparts: dict[tuple[int, int], list[tuple[Field, Field | None]]] = {}
+        self._enums: dict[tuple[int, int], frozenset[int]] = {}
+
+    def _renumbered(self, theirs: Enum, ours: Enum) -> frozenset[int]:
+        key = (id(theirs), id(ours))
+        if key not in self._enums:
+            self._enums[key] = _renumbered(theirs, ours)
+        return self._enums[key]
+
+    def pairs(self, writer: Message, reader: Message) -> list[tuple[Field, Field | None]]:
+        """The writer's fields and extensions with the reader's."""
+        key = (id(writer), id(reader))
+        if key not in self._counterparts:
+            named = {field.name: field for field in reader.fields}
+            counterparts = []
+            for theirs in (*writer.fields, *writer.extended.values()):
+                ours = reader.numbered(theirs.number)
+                if (ours is None or ours.name != theirs.name) and theirs.name in named:
+                    ours = named[theirs.name]
+                counterparts.append((theirs, ours))
+            self._counterparts[key] = counterparts
+        return self._counterparts[key]
+
+    def fields(
+        self, writer: Message, reader: Message, written: Datum, read: Datum, path: str
+    ) -> Iterator[FieldComparison]:
+        """Every field of the writer's message, set or not."""
+        for theirs, ours in self.pairs(writer, reader):
+            yield self.field(theirs, ours, written, read, f"{path}.{theirs.shown_name}")
+
+    def field(self, theirs: Field, ours: Field | None, written: Datum, read: Datum, path: str) -> FieldComparison:
+        """One field."""
+        is_set = self._write.is_set(written, theirs)
+        before = self._write.get(written, theirs)
+        if ours is None:
+            return FieldComparison(path, theirs, ours, before, None, is_set, True)
+        after = self._read.get(read, ours)
+        is_same = self._is_same(theirs, ours, before, after, is_set=is_set, is_read=self._read.is_set(read, ours))
+        return FieldComparison(path, theirs, ours, before, after, is_set, is_same)
+
+    def is_kept(
+        self, writer: Message, reader: Message, written: Datum, read: Datum, first: Field | None = None
+    ) -> bool:
+        """Whether the reader has all that was written and that it knows; a field to look at first spares the others."""
+        if first is not None:
+            ours = reader.numbered(first.number)
+            met = [(first, ours)] if ours is not None and ours.name == first.name else []
+            if any(not self.field(theirs, ours, written, read, "").is_same for theirs, ours in met):
+                return False
+        return all(self.field(theirs, ours, written, read, "").is_same for theirs, ours in self.pairs(writer, reader))
+
+    def _is_same(self, theirs: Field, ours: Field, before: Any, after: Any, *, is_set: bool, is_read: bool) -> bool:
+        if theirs.is_repeated or ours.is_repeated:
+            if not is_set and (not theirs.is_repeated or not is_read):
+                return not is_read
+            return self._same_lists(theirs, ours, before, after, is_read=is_read)
+        if is_set or not theirs.has_presence:
+            if theirs.message is not None or ours.message is not None:
+                return bool(is_read and self._same(theirs, ours, before, after))
+            return self._same(theirs, ours, before, after)
+        return True
+
+    def _same_lists(self, theirs: Field, ours: Field, before: Any, after: Any, *, is_read: bool) -> bool:
+        if theirs.is_map or ours.is_map:
+            return self._same_entries(theirs, ours, before, after)
+        left = list(before) if theirs.is_repeated else [before]
+        if ours.is_repeated:
+            right = list(after)
+        else:
+            # A single field without presence that holds zero looks like one that isn't set.
+            right = [after] if is_read or (left and not ours.has_presence and ours.message is None) else []
+        return len(left) == len(right) and all(self._same(theirs, ours, a, b) for a, b in zip(left, right, strict=True))
+
+    def _same_entries(self, theirs: Field, ours: Field, before: Any, after: Any) -> bool:
+        if theirs.message is None or ours.message is None or not (theirs.is_repeated and ours.is_repeated):
+            return False
+        left = self._entries(self._write, theirs, before)
+        right = self._entries(self._read, ours, after)
+        key, value = ((theirs.message.numbered(n), ours.message.numbered(n)) for n in (1, 2))
+        if key[0] is None or key[1] is None or value[0] is None or value[1] is None or len(left) != len(right):
+            return False
+        if theirs.is_map or ours.is_map:
+            left.sort(key=_sortable)
+            right.sort(key=_sortable)
+        return all(
+            self._same(key[0], key[1], a[0], b[0]) and self._same(value[0], value[1], a[1], b[1])
+            for a, b in zip(left, right, strict=True)
+        )
+
+    @staticmethod
+    def _entries(codec: Codec, field: Field, values: Any) -> list[tuple[Any, Any]]:
+        if field.is_map:
+            return [(key, values[key]) for key in values]
+        assert field.message is not None  # the caller has looked
+        key, value = field.message.numbered(1), field.message.numbered(2)
+        if key is None or value is None:
+            return []
+        return [(codec.get(item, key), codec.get(item, value)) for item in values]
+
+    def _same(self, theirs: Field, ours: Field, before: Any, after: Any) -> bool:
+        if theirs.message is not None or ours.message is not None:
+            if theirs.message is None or ours.message is None or is_reinterpreted(theirs.message, ours.message):
+                return False
+            return self.is_kept(theirs.message, ours.message, before, after)
+        if theirs.enum is not None and ours.enum is not None:
+            return bool(before == after) and before not in self._renumbered(theirs.enum, ours.enum)
+        if ours.kind == "string" and isinstance(after, bytes):
+            return False  # what this runtime gives where the bytes are no text; others put replacement characters
+        return same_scalar(before, after)
+
+
+def same_scalar(before: Any, after: Any) -> bool:
+    """Whether two values are the same to a program: a number by its value, a text by its bytes."""
+    if isinstance(before, str | bytes) or isinstance(after, str | bytes):
+        return bool(_bytes(before) == _bytes(after))
+    return bool(before == after or (before != before and after != after))  # noqa: PLR0124 - NaN
+
+
+def _bytes(value: Any) -> Any:
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+
+
+def _renumbered(theirs: Enum, ours: Enum) -> frozenset[int]:
+    """The writer's numbers whose names the reader knows under other numbers alone."""
+    if theirs is ours or theirs.numbers == ours.numbers:
+        return frozenset()
+    names_by_number: dict[int, list[str]] = {}
+    for name, number in theirs.numbers.items():
+        if name in ours.numbers:
+            names_by_number.setdefault(number, []).append(name)
+    return frozenset(n for n, names in names_by_number.items() if all(ours.numbers[name] != n for name in names))
+
+
+def _sortable(entry: tuple[Any, Any]) -> tuple[bool, Any]:
+    key = entry[0]
+    return isinstance(key, str | bytes), _bytes(key)
+
 
 MAX_OUTCOMES: Final = 5_000
 MAX_DEPTH: Final = 30
@@ -98,7 +255,7 @@ class _Outcomes:
     def __init__(self, write: Codec, read: Codec, *, is_general: bool = False) -> None:
         self.read = read
         self._is_general = is_general
-        self._compare = Comparison(write, read)
+        self._compare = ValueComparison(write, read)
 
     def of(
         self, writer: Message, reader: Message, written: Datum, got: Datum, path: str, depth: int
@@ -127,7 +284,7 @@ class _Outcomes:
     def _filled(self, path: str, ours: Field, got: Datum, note: str) -> FieldOutcome:
         return FieldOutcome(path, "filled", None, _json(ours, self.read.get(got, ours)), note)
 
-    def _outcome(self, item: Met) -> FieldOutcome:
+    def _outcome(self, item: FieldComparison) -> FieldOutcome:
         written = _json(item.theirs, item.written)
         if item.ours is None:
             return FieldOutcome(item.path, "dropped", written, None, "the reader keeps it as an unknown field")
@@ -143,21 +300,21 @@ class _Outcomes:
             note = f'the reader calls it "{item.ours.name}"'
         return FieldOutcome(item.path, outcome, written, read, note)
 
-    def _inside(self, item: Met, depth: int) -> Iterator[FieldOutcome]:
+    def _inside(self, item: FieldComparison, depth: int) -> Iterator[FieldOutcome]:
         theirs, ours = item.theirs, item.ours
         if ours is None or theirs.message is None or ours.message is None or theirs.is_map != ours.is_map:
             return
         if theirs.is_map:
             yield from self._inside_map(item, theirs.message, ours.message, depth)
         elif theirs.is_repeated and ours.is_repeated:
-            for place, (left, right) in enumerate(zip(item.written, item.read, strict=False)):
+            for index, (left, right) in enumerate(zip(item.written, item.read, strict=False)):
                 yield from self.of(
-                    theirs.message, ours.message, left, right, self._step(item.path, "[]", place), depth + 1
+                    theirs.message, ours.message, left, right, self._step(item.path, "[]", index), depth + 1
                 )
         elif not theirs.is_repeated and not ours.is_repeated and item.is_set:
             yield from self.of(theirs.message, ours.message, item.written, item.read, item.path, depth + 1)
 
-    def _inside_map(self, item: Met, theirs: Message, ours: Message, depth: int) -> Iterator[FieldOutcome]:
+    def _inside_map(self, item: FieldComparison, theirs: Message, ours: Message, depth: int) -> Iterator[FieldOutcome]:
         left, right = theirs.by_number[2].message, ours.by_number[2].message
         if left is None or right is None:
             return

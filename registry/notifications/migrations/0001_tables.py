@@ -5,8 +5,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import registry.notifications.models
-from registry.audit.tables import CreateTables
-from registry.audit.triggers import govern
+from registry.audit.triggers import CreateTables, govern
 
 #: all but `failing_since`, which every failed attempt may change
 GOVERNED = (

@@ -1,4 +1,4 @@
-"""Bodies decoded with their schema; what doesn't decode is said without a word of its content."""
+"""Bodies decoded with their schema, JSON Schema included; errors say nothing of a body's content."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ import math
 import re
 from typing import Any
 
-from registry.pipeline.workers.avro_extent import AvroExtent
-from registry.pipeline.workers.problems import LeftOver, Malformed, NotRead
-from registry.pipeline.workers.shapes import AvroShape, ProtobufShape, Shape
+from registry.pipeline.workers.schema_shapes import (
+    AvroExtent,
+    AvroShape,
+    LeftOver,
+    Malformed,
+    NotRead,
+    ProtobufShape,
+    Shape,
+)
 
 NOT_UTF8 = "a string in the body isn't UTF-8, which some clients replace and others refuse"
 MOST_SHAPES = 50
@@ -186,18 +192,18 @@ def _connect(schema: Any, depth: int = 0) -> Any:
     """A Connect schema with the keys that Connect writes, and no others."""
     if not isinstance(schema, dict) or depth > 30:
         return None
-    kept: dict[str, Any] = {}
+    connect: dict[str, Any] = {}
     for name in _CONNECT_KEYS:
         if name in schema:
             inner = schema[name]
             if name == "fields":
-                kept[name] = [_connect(field, depth + 1) for field in inner] if isinstance(inner, list) else []
+                connect[name] = [_connect(field, depth + 1) for field in inner] if isinstance(inner, list) else []
             else:
-                kept[name] = _connect(inner, depth + 1) if name in ("items", "keys", "values") else inner
+                connect[name] = _connect(inner, depth + 1) if name in ("items", "keys", "values") else inner
     parameters = schema.get("parameters")
     if isinstance(parameters, dict):
-        kept["parameters"] = {str(name): str(value) for name, value in parameters.items()}
-    return kept
+        connect["parameters"] = {str(name): str(value) for name, value in parameters.items()}
+    return connect
 
 
 class ProtobufBodies:
@@ -214,7 +220,7 @@ class ProtobufBodies:
             self._file = pool.FindFileByName(files.file[-1].name)
         except Exception as error:  # noqa: BLE001  the runtime's errors for a broken descriptor are many
             raise ValueError(f"protobuf doesn't take the descriptors ({type(error).__name__})") from None
-        self._roots = [self._file.message_types_by_name[each.name] for each in files.file[-1].message_type]
+        self._roots = [self._file.message_types_by_name[message.name] for message in files.file[-1].message_type]
         self._class = message_factory.GetMessageClass
         self.shape = ProtobufShape("message", self._roots[0] if self._roots else None)
 
@@ -235,18 +241,18 @@ class ProtobufBodies:
         return Decoded(value, ProtobufShape("message", descriptor), indexes=shown)
 
     def _find(self, indexes: list[int]) -> Any:
-        among, found = self._roots, None
+        among, descriptor = self._roots, None
         for index in indexes:
             if not 0 <= index < len(among):
                 raise Malformed("the message's indexes name a type that the schema doesn't have")
-            found = among[index]
-            among = list(found.nested_types)
-        return found
+            descriptor = among[index]
+            among = list(descriptor.nested_types)
+        return descriptor
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:
     """The indexes before a Protobuf body and where they end: a count and so many numbers, zigzag; a zero is [0]."""
-    found: list[int] = []
+    indexes: list[int] = []
     count, at = _number(data, 0)
     if count == 0:
         return [0], at
@@ -254,8 +260,8 @@ def _indexes(data: bytes) -> tuple[list[int], int]:
         raise Malformed("the message's indexes are missing or too many")
     for _ in range(count):
         index, at = _number(data, at)
-        found.append(index)
-    return found, at
+        indexes.append(index)
+    return indexes, at
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
@@ -281,19 +287,19 @@ class _Values:
         """The fields that are set; of numbers that the schema doesn't know `#number`."""
         from google.protobuf.unknown_fields import UnknownFieldSet
 
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for field, value in message.ListFields():
             kind = field.message_type
             if kind is not None and kind.GetOptions().map_entry:
                 of = kind.fields_by_name["value"]
-                found[field.name] = {str(key): self._one(of, value[key], depth) for key in value}
+                values[field.name] = {str(key): self._one(of, value[key], depth) for key in value}
             elif field.is_repeated:
-                found[field.name] = [self._one(field, item, depth) for item in value]
+                values[field.name] = [self._one(field, item, depth) for item in value]
             else:
-                found[field.name] = self._one(field, value, depth)
+                values[field.name] = self._one(field, value, depth)
         for unknown in UnknownFieldSet(message):
-            found[f"#{unknown.field_number}"] = 0
-        return found
+            values[f"#{unknown.field_number}"] = 0
+        return values
 
     def _one(self, field: Any, value: Any, depth: int) -> Any:
         self._left -= 1
@@ -309,3 +315,114 @@ class _Values:
         ):  # of proto2, whose strings nobody checks before
             raise Malformed(NOT_UTF8)
         return value
+
+
+BACKTRACK_LIMIT = 20_000
+PATTERN_BYTES = 2 * 1_048_576
+LONGEST_PLACE = 200
+NOT_VALIDATED = "its value couldn't be validated: it is nested too deep, isn't Unicode, or takes a pattern too long"
+UNDECLARED = "(not declared)"
+MOST_REFERENCES = 50  # followed one after the other: a circle ends there
+
+
+class JsonSchemaBodies:
+    """Raises ValueError for a text that is no JSON Schema, ImportError where the workers have no jsonschema_rs."""
+
+    def __init__(self, text: str) -> None:
+        import jsonschema_rs
+
+        schema = json.loads(text)
+        names_draft = isinstance(schema, dict) and "$schema" in schema
+        make: Any = jsonschema_rs.validator_for if names_draft else jsonschema_rs.Draft7Validator
+        patterns = jsonschema_rs.FancyRegexOptions(
+            backtrack_limit=BACKTRACK_LIMIT, size_limit=PATTERN_BYTES, dfa_size_limit=PATTERN_BYTES
+        )
+        try:
+            self._validator = make(schema, offline=True, validate_formats=False, pattern_options=patterns)
+        except ValueError:
+            raise ValueError("jsonschema_rs doesn't take the schema") from None
+        kinds: Any = jsonschema_rs.ValidationErrorKind
+        self._gave_up = (kinds.BacktrackLimitExceeded, kinds.RegexEngineFailure)
+        self.shape = JsonSchemaShape(schema, schema)
+
+    def decode(self, data: bytes) -> Decoded:
+        """The value; one that the schema doesn't allow has the problem beside it, and is counted like any other."""
+        value = loaded_json(data)
+        try:
+            return Decoded(value, self.shape, violation=self._violation(value))
+        except ValueError:  # as NOT_VALIDATED says, or a pattern that gave up: nothing is known of its validity
+            return Decoded(value, self.shape, unchecked=NOT_VALIDATED)
+
+    def _violation(self, value: Any) -> str:
+        """Which keyword of the schema the value is against, in the schema's own words: nothing of the value itself."""
+        if self._validator.is_valid(value):
+            return ""
+        errors = self._validator.iter_errors(value)
+        first = next((error for error in errors if not isinstance(error.kind, self._gave_up)), None)
+        if first is None:
+            raise ValueError
+        path = "/".join(str(part) for part in first.schema_path)[:LONGEST_PLACE]
+        return f"the value isn't valid by its schema, at {path}"
+
+
+class JsonSchemaShape(Shape):
+    """The values that a schema of the text `root` describes. What it doesn't declare is JSON of any kind."""
+
+    def __init__(self, schema: Any, root: Any) -> None:
+        self._root = root
+        self._schema = self._followed(schema)
+        allowed = self._schema.get("enum", [self._schema["const"]] if "const" in self._schema else ())
+        self.counted = bool(allowed) and all(isinstance(symbol, str) for symbol in allowed)
+        self._symbols = frozenset(allowed) if self.counted else frozenset()
+
+    def symbol(self, value: str) -> str:
+        """The value where the schema has it: any other is data, and is not told."""
+        return value if value in self._symbols else UNDECLARED
+
+    def child(self, name: str) -> Shape:
+        """The shape of a declared property."""
+        return self._below(self._schema.get("properties"), name)
+
+    def item(self) -> Shape:
+        """The shape of a list's items."""
+        return JsonSchemaShape(self._schema.get("items"), self._root)
+
+    def _below(self, properties: Any, name: str) -> Shape:
+        return (
+            JsonSchemaShape(properties[name], self._root)
+            if isinstance(properties, dict) and name in properties
+            else Shape()
+        )
+
+    def _followed(self, schema: Any) -> dict[str, Any]:
+        """The schema that a `$ref` into the same text means; an optional one (`oneOf` with null) means the other."""
+        for _ in range(MOST_REFERENCES):
+            if not isinstance(schema, dict):
+                break
+            if isinstance(schema.get("$ref"), str):
+                schema = self._pointed(schema["$ref"])
+                continue
+            others = [
+                branch for key in ("oneOf", "anyOf") for branch in _branches(schema.get(key)) if not _is_null(branch)
+            ]
+            if len(others) != 1:
+                return schema
+            schema = others[0]
+        return {}
+
+    def _pointed(self, reference: str) -> Any:
+        if not reference.startswith("#/"):
+            return self._root if reference == "#" else None
+        schema = self._root
+        for part in reference[2:].split("/"):
+            name = part.replace("~1", "/").replace("~0", "~")
+            schema = schema.get(name) if isinstance(schema, dict) else None
+        return schema
+
+
+def _branches(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_null(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "null"

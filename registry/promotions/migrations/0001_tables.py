@@ -5,9 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from registry.audit.tables import CreateTables
-from registry.audit.telling import tell
-from registry.audit.triggers import govern
+from registry.audit.triggers import CreateTables, govern, tell
 
 #: table → its function, and how a changed row leads to its version's subject
 NOTED = {

@@ -1,11 +1,15 @@
 """What is stored of promotions: environments with their rules, requests with their parts, releases."""
 
-from registry.promotions.models.acknowledgements import Acknowledgement
-from registry.promotions.models.environment_changes import EnvironmentChange
-from registry.promotions.models.environments import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
-from registry.promotions.models.outlooks import BoardChange, BoardState, BoardSubject, PromotionOutlook
-from registry.promotions.models.persons import SamePerson
-from registry.promotions.models.renames import RenameDecision
+from registry.promotions.models.board import BoardChange, BoardState, BoardSubject, PromotionOutlook
+from registry.promotions.models.decisions import Acknowledgement, RenameDecision, SamePerson
+from registry.promotions.models.environments import (
+    BreakGlass,
+    Environment,
+    EnvironmentChange,
+    FreezeWindow,
+    RecurringFreeze,
+    ReviewRule,
+)
 from registry.promotions.models.requests import (
     ApplyStep,
     Comment,

@@ -1,11 +1,38 @@
-"""Environments in the promotion order, and the rules that an environment has for what comes into it."""
+"""Environments in the promotion order, with their rules, freezes and break-glass, and the changes that would loosen a
+closed environment and wait for a second person.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
 
 from django.conf import settings
 from django.db import models
 
-from registry.promotions.evidence_rule import EvidenceRule
+#: a year
+MAX_HOURS: Final = 8760
+_DAY: Final = 24
+
+
+@dataclass(frozen=True)
+class EvidenceRule:
+    """What an environment asks of evidence: `hours` old at most (0: of any age), and whether there has to be any."""
+
+    environment: str
+    hours: int = 0
+    required: bool = False
+
+    @property
+    def binds(self) -> bool:
+        """Whether anything is asked."""
+        return bool(self.hours or self.required)
+
+    @property
+    def longest(self) -> str:
+        """The age, in words."""
+        number, unit = (self.hours // _DAY, "day") if self.hours % _DAY == 0 else (self.hours, "hour")
+        return f"{number} {unit}{'s' if number != 1 else ''}"
 
 
 class Environment(models.Model):
@@ -171,3 +198,50 @@ class BreakGlass(models.Model):
 
     def __str__(self) -> str:
         return f"{self.environment}: {self.reason}"
+
+
+class EnvironmentChange(models.Model):
+    """A change that loosens a closed environment's rules, with who asked for it and who decided.
+
+    `action` and `values` are a service and its arguments; `before` is what it changes, as the requester read it.
+    """
+
+    OPEN, APPROVED, REJECTED, WITHDRAWN = "open", "approved", "rejected", "withdrawn"
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="changes")
+    action = models.CharField(max_length=32)
+    values = models.JSONField()
+    before = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64, help_text="SHA-256 of the action with its values")
+    sentence = models.TextField()
+    reason = models.TextField()
+    state = models.CharField(max_length=9, default=OPEN)
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField(auto_now_add=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    comment = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=("open", "approved", "rejected", "withdrawn")), name="known_change_state"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="open", decided_by=None, decided_at=None)
+                | ~models.Q(state="open") & models.Q(decided_by__isnull=False, decided_at__isnull=False),
+                name="change_decided_by_and_at",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=("open", "withdrawn")) | ~models.Q(decided_by=models.F("requested_by")),
+                name="second_person_decides_change",
+            ),
+            models.CheckConstraint(condition=~models.Q(reason=""), name="environment_change_has_a_reason"),
+            models.UniqueConstraint(
+                fields=["environment", "digest"], condition=models.Q(state="open"), name="one_open_change"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.environment}: {self.sentence}"

@@ -1,9 +1,12 @@
-"""Requests to promote between environments: what they carry, what people say of them, and what came of it."""
+"""Requests to promote between environments: items, labels, the stored plan, reviews, discussions, steps and releases.
+
+A stored plan may have been damaged by a disk or written by an old program; `readable_plan` makes it safe to read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -11,9 +14,60 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.utils import timezone
 
-from registry.promotions.labels import MAX_LABEL, MAX_LABELS
+from registry.errors import InvalidInput
 from registry.promotions.models.environments import Environment
-from registry.promotions.stored_plan import readable
+
+MAX_LABELS: Final = 10
+MAX_LABEL: Final = 40
+
+
+def clean_label(text: str) -> str:
+    """A label as it is kept and looked for: in small letters, without space around it. Raises InvalidInput."""
+    label = " ".join(text.split()).lower()
+    if not label or len(label) > MAX_LABEL:
+        raise InvalidInput(f"A label takes 1 to {MAX_LABEL} characters; this has {len(label)}.", field="labels")
+    if not label.isprintable() or "," in label:
+        raise InvalidInput("A label has a comma or a character that can't be shown; take it out.", field="labels")
+    return label
+
+
+def written_labels(text: str) -> list[str]:
+    """The labels of a line that people write, with commas between them; what is empty is none."""
+    return [label.strip() for label in text.split(",") if label.strip()]
+
+
+def clean_labels(labels: Iterable[str]) -> list[str]:
+    """Labels in order, each once. Raises InvalidInput, also for too many."""
+    cleaned = sorted({clean_label(label) for label in labels})
+    if len(cleaned) > MAX_LABELS:
+        raise InvalidInput(f"These are {len(cleaned)} labels; a request takes {MAX_LABELS}.", field="labels")
+    return cleaned
+
+
+#: the steps in SQL, none where they are no list; for a template of a Func
+STEPS: Final = (
+    "CASE jsonb_typeof(%(expressions)s -> 'steps') WHEN 'array' THEN %(expressions)s -> 'steps' ELSE '[]' END"
+)
+
+
+def readable_plan(stored: Any) -> dict[str, Any]:
+    """A stored plan, or where it isn't one (a fault has damaged it) an empty one that says so: `unreadable` is true.
+
+    No list and no page fails because of one such request. Nothing is done by it: before that the plan is made again.
+    """
+    return dict(stored) if _is_readable(stored) else {"steps": [], "checks": [], "unreadable": True}
+
+
+def _is_readable(stored: Any) -> bool:
+    if not isinstance(stored, Mapping):
+        return False
+    named = (("steps", ("subject",)), ("checks", ("verdict", "name", "sentence")))
+    return all(
+        isinstance(stored.get(part), list)
+        and all(isinstance(item, Mapping) and all(name in item for name in names) for item in stored[part])
+        for part, names in named
+    )
+
 
 PERSON = settings.AUTH_USER_MODEL
 
@@ -78,7 +132,7 @@ class PromotionRequest(models.Model):
         """The row, its plan readable: a damaged one is an empty one."""
         row = super().from_db(db, field_names, values, **modes)
         if "plan" in row.__dict__:
-            row.plan = readable(row.plan)
+            row.plan = readable_plan(row.plan)
         return row
 
     class Meta:

@@ -4,7 +4,7 @@ import django.contrib.postgres.indexes
 from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
 
-from registry.audit.tables import CreateTables
+from registry.audit.triggers import CreateTables
 
 FUNCTION = """
 CREATE OR REPLACE FUNCTION search_mark_stale() RETURNS trigger

@@ -10,12 +10,12 @@ from typing import Any, Final
 from django.db import connection
 
 from registry.errors import InvalidInput
+from registry.search.models import fold
+from registry.search.permission_filters import Sight
 from registry.search.query import Query, as_guid, as_number
-from registry.search.sight import Sight
-from registry.search.texts import fold
 from registry.subjects.models import Config, Context
-from registry.subjects.patterns import escaped
-from registry.subjects.selectors.effective import DEFAULT_LEVEL
+from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
+from registry.subjects.versions.glob_filters import escaped
 
 MAX_SWAPPED: Final = 12
 _RUN: Final = re.compile(r"\w{3}")

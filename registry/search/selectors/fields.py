@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from registry.access.roles import Actor, may
-from registry.search.found import DOCS, FIELDS, MOST_COUNTED, FieldHit, Group, counted
-from registry.search.models import DOC, NAME, PARENT, TAGS, TYPE
+from registry.search.models import DOC, NAME, PARENT, TAGS, TYPE, fold, split_lines
+from registry.search.permission_filters import READ, Sight
 from registry.search.query import Query, Term
+from registry.search.results import DOCS, FIELDS, MOST_COUNTED, FieldHit, Group, counted
 from registry.search.selectors.conditions import (
     Sql,
     anywhere,
@@ -25,8 +26,6 @@ from registry.search.selectors.conditions import (
     swapped_letters,
     whole_line,
 )
-from registry.search.sight import READ, Sight
-from registry.search.texts import fold, split_lines
 
 #: terms that are gone through; beyond, a query is too wide to be counted
 MOST_TERMS: Final = 1_000

@@ -11,8 +11,10 @@ from django.db import transaction
 
 from registry.access.roles import Actor, may
 from registry.errors import InvalidInput
-from registry.search.found import MOST_COUNTED, SUBJECTS, Group, SubjectHit, counted
+from registry.search.models import fold, split_lines
+from registry.search.permission_filters import READ, Sight
 from registry.search.query import OF_FIELDS, Query
+from registry.search.results import MOST_COUNTED, SUBJECTS, Group, SubjectHit, counted
 from registry.search.selectors.conditions import (
     Sql,
     begins,
@@ -23,8 +25,6 @@ from registry.search.selectors.conditions import (
     whole_line,
 )
 from registry.search.selectors.fields import FirstKeys, subjects_with_fields
-from registry.search.sight import READ, Sight
-from registry.search.texts import fold, split_lines
 
 MOST_SIMILAR: Final = 10
 #: of a word to a part of a name; 0.6, as PostgreSQL has it, forgives one wrong letter in long words alone

@@ -5,8 +5,7 @@ import django.db.models.deletion
 import django.db.models.functions.text
 from django.db import migrations, models
 
-from registry.audit.tables import CreateTables
-from registry.audit.triggers import govern
+from registry.audit.triggers import CreateTables, govern
 
 
 class Migration(migrations.Migration):

@@ -6,10 +6,8 @@ import django.db.models.functions.text
 import django.db.models.lookups
 from django.db import migrations, models
 
-from registry.audit.tables import CreateTables
-from registry.audit.telling import tell
-from registry.audit.triggers import govern
-from registry.subjects.invariants import keep_invariants
+from registry.audit.triggers import CreateTables, govern, tell
+from registry.subjects.models.triggers import keep_invariants
 
 #: what people decide of a registry; the rest changes with every sync
 DECIDED = 'project, location, name, kind, url, "user", secret, every_seconds'

@@ -1,11 +1,5 @@
 """What is stored: registries, contexts, subjects, schemas, versions, references, configs, modes."""
 
-from registry.subjects.models.activity import SubjectActivity
-from registry.subjects.models.associations import Association
-from registry.subjects.models.clients import Client
-from registry.subjects.models.copies import KeptCopy
-from registry.subjects.models.notes import SubjectNote
-from registry.subjects.models.places import Context, Registry, Subject
 from registry.subjects.models.policy import (
     FORWARD,
     LEVELS,
@@ -16,8 +10,16 @@ from registry.subjects.models.policy import (
     Config,
     Mode,
 )
-from registry.subjects.models.schemas import Schema, SchemaReference, SchemaVersion
-from registry.subjects.models.standing import VersionStanding
+from registry.subjects.models.registries import (
+    Association,
+    Client,
+    Context,
+    Registry,
+    Subject,
+    SubjectActivity,
+    SubjectNote,
+)
+from registry.subjects.models.versions import KeptCopy, Schema, SchemaReference, SchemaVersion, VersionStanding
 
 __all__ = [
     "FORWARD",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from registry.subjects.models.places import Context, Registry
+from registry.subjects.models.registries import Context, Registry
 
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 PROFILES = ("confluent", "semantic")

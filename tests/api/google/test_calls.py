@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor
 from registry.access.services import issue_token
-from registry.api.google.errors import handle, refusal
+from registry.api.google.base import handle, refusal
 from registry.errors import BrokerUnavailable
-from registry.subjects.selectors.places import get_registry
-from registry.subjects.selectors.resources import RegistryResource
 from registry.subjects.services import ensure_registry
+from registry.subjects.versions.lookup import RegistryResource, get_registry
 from tests.conftest import RawClient
 
 PLACE = "/v1/projects/local/locations/local"
@@ -275,8 +274,8 @@ def test_replacing_a_config_leaves_what_this_dialect_does_not_know(
     admin: Client, person: Callable[[str], Actor]
 ) -> None:
     from registry.subjects import selectors
-    from registry.subjects.names import SubjectName
     from registry.subjects.services import set_config
+    from registry.subjects.versions.qualified_names import SubjectName
 
     subject = SubjectName(".", "s")
     set_config(registry="dev", subject=subject, by=person("admin"), level="FULL", normalize=True, alias="t")

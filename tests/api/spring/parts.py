@@ -21,11 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dashboard.services.folders import cache_folder
-from dashboard.services.jars import Jar, ask_ivy, install, locked_jars, verify
-from dashboard.services.layout import Layout
-from dashboard.services.ports import free_port
-from dashboard.services.process import Watchdog
+from dashboard.runtime.jars import Jar, ask_ivy, install, locked_jars, verify
+from dashboard.runtime.layout import Layout, cache_folder, free_port
+from dashboard.runtime.process import Watchdog
 
 HERE = Path(__file__).parent
 LOCK_FILE = HERE / "jars.lock"

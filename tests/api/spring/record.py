@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.api.spring.asking import RECORDED, ask_all, over_http, scenarios
 from tests.api.spring.parts import RELEASE, spring_server
+from tests.api.spring.spring_calls import RECORDED, ask_all, over_http, scenarios
 
 #: what each scenario's server is started with
 OPTIONS = {

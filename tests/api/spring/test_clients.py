@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.signals import request_started
 
-from tests.api.spring.asking import RECORDED
 from tests.api.spring.conversation import Conversation, compiled
 from tests.api.spring.record import record
+from tests.api.spring.spring_calls import RECORDED
 from tests.toolchains import JAVA, require_tools
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]

@@ -1,14 +1,17 @@
-"""Spring's dialect and what nobody should send: each works everywhere or is refused in words."""
+"""Spring's dialect and hostile or random requests: each works or is refused in words."""
 
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from django.test import Client
 
-from tests.api.spring.registering import V1, register
+from tests.api.spring.spring_calls import V1, register
 
 HOSTILE_BODIES = (
     b"{",
@@ -92,3 +95,46 @@ def test_what_is_not_there_is_said_in_this_dialects_words(steward: Client) -> No
     assert missing.status_code == 404
     assert missing.json().keys() == {"timestamp", "status", "error", "message", "path"}
     assert steward.get("/springs").json()["error_code"] == 404, "another address was taken for Spring's"
+
+
+SEGMENTS = (
+    *("user", "avro", "v1", "1", "schemas", "", "%00", "..", ".", "%2F", "v", "v-1", "v999999999999", "{}", "%7B%7D"),
+    *("%F0%9F%98%80", "spring", ";a=b", "a" * 300, "%C3%A9", "latest", "protobuf", ":.x:y", "%3A.x%3A", "__GLOBAL"),
+)
+VALUES: tuple[Any, ...] = (
+    *("user", None, 1, 1.5, True, [], {}, "", "\x00", "\ud800", "x" * 2000, "9" * 5000, ":.c:s", "avro", "thrift"),
+    *('"long"', '"string"', '["null","int"]', '{"type":"record"}', '{"type":"fixed","name":"F","size":-1}'),
+    '{"type":"record","name":"X","fields":[{"name":"a","type":"int"}]}',
+    '{"type":"enum","name":"E","symbols":["A"]}',
+)
+METHODS = ("GET", "GET", "GET", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH", "TRACE", "LOCK")
+KINDS = ("application/json",) * 9 + ("", "x", "text/plain")
+ACCEPTS = ("*/*", "application/json", "", "text/html", "\xff", ",;,")
+MEMBERS = ("subject", "format", "definition", "id", "version")
+
+
+def send_one(client: Client, rng: random.Random) -> tuple[Any, Any]:
+    """A random request: what was sent, and the answer."""
+    if rng.random() < 0.6:
+        body = {name: rng.choice(VALUES) for name in MEMBERS if rng.random() < 0.9}
+        body |= {"format": "avro"} if rng.random() < 0.7 else {}
+        path = rng.choice(("/spring", "/spring/", "/registries/staging/spring"))
+        return body, client.post(path, json.dumps(body), content_type=rng.choice(KINDS))
+    path = "/spring/" + "/".join(rng.choice(SEGMENTS) for _ in range(rng.randint(0, 4)))
+    method = rng.choice(METHODS)
+    return (method, path), client.generic(method, path, headers={"accept": rng.choice(ACCEPTS)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "deletion"), [(1, False), (2, True)])
+def test_no_request_is_an_error_of_ours(seed: int, deletion: bool, api: Callable[[str], Client], settings: Any) -> None:
+    settings.SPRING_ALLOW_DELETION = deletion
+    client, rng = api("admin"), random.Random(seed)
+    statuses = set()
+    for _ in range(300):
+        sent, answer = send_one(client, rng)
+        assert answer.status_code < 500, (sent, answer.content)
+        if answer.status_code >= 400 and answer.content:
+            assert answer.json()["message"], sent
+        statuses.add(answer.status_code)
+    assert {200, 201, 400, 404, 405, 415} <= statuses

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.api.spring.asking import RECORDED, Answer, Ask, Send, answer_of, ask_all, scenarios
+from tests.api.spring.spring_calls import RECORDED, Answer, Ask, Send, answer_of, ask_all, scenarios
 
 ROOT = "/spring"
 HOST = "http://testserver"

@@ -1,4 +1,4 @@
-"""Spring's dialect beside the recorded cases: the other dialects, rights, registries, formats, costs."""
+"""Spring's dialect beside the recorded cases: other dialects, rights, registries, formats, costs, equality, the root path."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from registry.api.spring.requests import formats
-from registry.subjects.names import parse_subject
+from dashboard.checks import spring_has_a_path_of_its_own
+from dashboard.spring_urls import problem_of, spring_addresses
+from registry.api.spring.serializers import equality_key, formats
 from registry.subjects.selectors import get_version
-from registry.subjects.selectors.places import get_registry
-from tests.api.spring.registering import BREAKING, V1, V2, register
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
+from tests.api.spring.spring_calls import BREAKING, V1, V2, register
 
 CONFLUENT = "application/vnd.schemaregistry.v1+json"
 #: by Spring's word for the format, a text as somebody would write it
@@ -208,3 +210,80 @@ def test_an_alias_leads_to_its_subject_as_in_the_other_dialects(steward: Client)
     assert steward.get("/spring/short/avro").json() == steward.get("/spring/orders-value/avro").json()
     assert steward.get("/spring/short/avro/v2").json() == made.json()
     assert steward.get("/subjects").json() == ["orders-value"], "a subject of the alias's own name was made"
+
+
+@pytest.mark.parametrize(
+    "root", ["", "/", "//", "ui/", "subjects", "/schemas/x", "a b", "../x", "<segment:x>", "v1/spring"]
+)
+def test_the_path_can_not_hide_other_addresses(root: str, settings: Any) -> None:
+    assert problem_of(root)
+    assert spring_addresses(root) == []
+    settings.SPRING_PATH = root
+    (error,) = spring_has_a_path_of_its_own()
+    assert error.id == "schemadesk.E001"
+
+
+@pytest.mark.requirement("SCS-1")
+@pytest.mark.parametrize("root", ["spring/", "/scs", "java/spring-cloud"])
+def test_the_path_is_a_setting(root: str, steward: Client, settings: Any) -> None:
+    settings.SPRING_PATH = root
+    assert spring_has_a_path_of_its_own() == []
+    settings.ROOT_URLCONF = tuple(spring_addresses(root))
+    place = f"/{root.strip('/')}"
+    made = register(steward, "user", V1, root=place)
+    assert made["Location"] == f"http://testserver{place}/user/avro/v1"
+    assert steward.get(f"{place}/user/avro/v1").json() == made.json()
+    assert steward.get(f"{place}/user/avro/v2").json()["path"] == f"{place}/user/avro/v2"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (
+            {"type": "enum", "name": "E", "doc": "x", "symbols": ["A"]},
+            {"type": "enum", "name": "E", "symbols": ["A"]},
+            True,
+        ),
+        (
+            {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int", "default": 1}]},
+            {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int", "default": 1.0}]},
+            False,
+        ),
+        (
+            {"type": "record", "name": "R", "fields": [{"name": "a", "type": "boolean", "default": True}]},
+            {"type": "record", "name": "R", "fields": [{"name": "a", "type": "boolean", "default": 1}]},
+            False,
+        ),
+        (
+            {
+                "type": "record",
+                "name": "R",
+                "fields": [
+                    {
+                        "name": "a",
+                        "type": {"type": "map", "values": {"type": "fixed", "name": "F", "size": 2, "aliases": ["G"]}},
+                    }
+                ],
+            },
+            {
+                "type": "record",
+                "name": "R",
+                "fields": [{"name": "a", "type": {"type": "map", "values": {"type": "fixed", "name": "F", "size": 2}}}],
+            },
+            True,
+        ),
+        (
+            {"type": "record", "name": "R", "x": {"doc": 1}, "fields": []},
+            {"type": "record", "name": "R", "x": {"doc": 2}, "fields": []},
+            False,
+        ),
+        (
+            {"type": "record", "name": "R", "x": 1, "y": 2, "fields": []},
+            {"type": "record", "name": "R", "y": 2, "x": 1, "fields": []},
+            True,
+        ),
+        (["int", "null"], ["null", "int"], False),
+    ],
+)
+def test_what_counts_as_the_same_schema(one: Any, other: Any, same: bool) -> None:
+    assert (equality_key(json.dumps(one)) == equality_key(json.dumps(other))) is same

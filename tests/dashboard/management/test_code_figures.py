@@ -57,7 +57,7 @@ def test_each_figure_counts_what_its_name_says(tmp_path: Path) -> None:
                 "registry/a.py": f"import os\nfrom registry import b\n{long_function}class Same: ...\n",
                 "registry/b.py": "from registry import a\nclass Same: ...\n",
                 "dashboard/home/views.py": "class Same: ...\n",
-                "dashboard/services/parts.py": "y = 2\n",
+                "dashboard/runtime/parts.py": "y = 2\n",
                 "dashboard/migrations/0001.py": "found = 1\n",
                 "templates/b.html": "x" * 161 + "\n" + "x" * 160,
             },

@@ -11,8 +11,8 @@ import pytest
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.filters import TableFilter
 from registry.drift.debezium.tables import Catalog
-from tests.debezium.databases import LogicalDatabase, logical_database
 from tests.debezium.scenarios import SCENARIOS, WAIT
+from tests.debezium.services import LogicalDatabase, logical_database
 
 ReadCatalog = Callable[[LogicalDatabase], Catalog]
 

@@ -14,7 +14,7 @@ from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.filters import TableFilter
 from registry.drift.debezium.tables import Catalog, Column, Table
 from registry.errors import AddressRefused, InvalidSecret, InvalidSource, RemoteUnavailable
-from tests.debezium.databases import LogicalDatabase, logical_database
+from tests.debezium.services import LogicalDatabase, logical_database
 from tests.drift.debezium.conftest import EVERY_TABLE, catalog_of, reachable
 
 pytestmark = pytest.mark.slow
@@ -52,24 +52,35 @@ def database(logical_postgres: str) -> Iterator[LogicalDatabase]:
 
 
 @pytest.fixture(scope="module")
-def found(database: LogicalDatabase) -> Catalog:
+def catalog_read(database: LogicalDatabase) -> Catalog:
     return catalog_of(database, slot="mine")
 
 
-def table(found: Catalog, name: str) -> Table:
-    return next(each for each in found.tables if each.name == name)
+def table(catalog_read: Catalog, name: str) -> Table:
+    return next(item for item in catalog_read.tables if item.name == name)
 
 
-def test_the_tables_are_those_that_can_be_captured(found: Catalog) -> None:
-    assert {each.name for each in found.tables} == {'odd "name', "kinds", "parts", "parts_1", "several", "nothing"}
-    assert table(found, "parts").partitioned
-    assert found.server_version >= 140_000
-    assert (found.wal_level, found.cut) == ("logical", "")
-    assert [column.name for column in table(found, 'odd "name').columns] == ["a.b", "größe", "x'; DROP TABLE y; --"]
+def test_the_tables_are_those_that_can_be_captured(catalog_read: Catalog) -> None:
+    assert {item.name for item in catalog_read.tables} == {
+        'odd "name',
+        "kinds",
+        "parts",
+        "parts_1",
+        "several",
+        "nothing",
+    }
+    assert table(catalog_read, "parts").partitioned
+    assert catalog_read.server_version >= 140_000
+    assert (catalog_read.wal_level, catalog_read.cut) == ("logical", "")
+    assert [column.name for column in table(catalog_read, 'odd "name').columns] == [
+        "a.b",
+        "größe",
+        "x'; DROP TABLE y; --",
+    ]
 
 
-def test_columns_have_their_types(found: Catalog) -> None:
-    kinds = table(found, "kinds")
+def test_columns_have_their_types(catalog_read: Catalog) -> None:
+    kinds = table(catalog_read, "kinds")
     columns: dict[str, Column] = {column.name: column for column in kinds.columns}
     assert kinds.dropped_columns == 1
     assert (columns["id"].type, columns["id"].identity, columns["id"].nullable) == ("int8", True, False)
@@ -87,8 +98,8 @@ def test_columns_have_their_types(found: Catalog) -> None:
     assert columns["d"].default == "'it''s'::text"
 
 
-def test_keys_indexes_and_identities(found: Catalog) -> None:
-    several = table(found, "several")
+def test_keys_indexes_and_identities(catalog_read: Catalog) -> None:
+    several = table(catalog_read, "several")
     assert {index.name: index.columns for index in several.unique} == {
         "several_b_a_key": ("b", "a"),
         "several_c_key": ("c",),
@@ -99,19 +110,19 @@ def test_keys_indexes_and_identities(found: Catalog) -> None:
     assert (several.identity, several.primary_key) == ("index", ())
     assert several.identity_index is not None
     assert several.identity_index.name == "several_b_a_key"
-    assert table(found, "nothing").identity == "nothing"
-    assert table(found, "parts").primary_key == ("id", "day")
+    assert table(catalog_read, "nothing").identity == "nothing"
+    assert table(catalog_read, "parts").primary_key == ("id", "day")
 
 
-def test_publications_and_slots(found: Catalog) -> None:
-    several = table(found, "several")
+def test_publications_and_slots(catalog_read: Catalog) -> None:
+    several = table(catalog_read, "several")
     assert several.publications == ("everything", "inserts")
     assert several.published_columns == {"everything": ("a", "b", "c"), "inserts": ("a", "b")}
     assert several.row_filters == {"inserts": "(a > 1)"}
-    assert table(found, "kinds").publications == ("everything",)
-    inserts = found.publications["inserts"]
+    assert table(catalog_read, "kinds").publications == ("everything",)
+    inserts = catalog_read.publications["inserts"]
     assert (inserts.inserts, inserts.updates, inserts.deletes, inserts.truncates) == (True, False, False, False)
-    slot = found.slots["mine"]
+    slot = catalog_read.slots["mine"]
     assert (slot.active, slot.wal_status, slot.plugin) == (False, "reserved", "pgoutput")
     assert slot.lag_bytes is not None
     assert slot.lag_bytes >= 0
@@ -119,18 +130,18 @@ def test_publications_and_slots(found: Catalog) -> None:
 
 def test_tables_that_are_not_captured_are_not_read(database: LogicalDatabase) -> None:
     only = catalog_of(database, TableFilter.read({"table.include.list": r"public\.kinds"}))
-    assert [each.name for each in only.tables] == ["kinds"]
+    assert [item.name for item in only.tables] == ["kinds"]
     assert only.slots == {}
 
 
 def test_nothing_can_be_written_and_every_statement_ends(database: LogicalDatabase, monkeypatch: Any) -> None:
-    with reachable(database) as place:
-        with catalog._connected(place) as connection, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+    with reachable(database) as address:
+        with catalog._connected(address) as connection, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             connection.execute("CREATE TABLE public.mine (id int)")
         monkeypatch.setattr(catalog, "STATEMENT_MS", 200)
         with (
             pytest.raises(RemoteUnavailable, match="statement timeout"),
-            catalog._connected(place) as connection,
+            catalog._connected(address) as connection,
         ):
             connection.execute("SELECT pg_sleep(30)")
 
@@ -165,21 +176,21 @@ CHANGES: list[tuple[dict[str, Any], type[Exception]]] = [
 def test_what_cannot_be_connected_with(
     database: LogicalDatabase, change: dict[str, Any], error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with reachable(database) as place:
+    with reachable(database) as address:
         if change.get("port") == 1:
             monkeypatch.setenv("SCHEMADESK_SECRET_CDC", "http://127.0.0.1 pw")
         with pytest.raises(error) as caught:
-            read_catalog(replace(place, **change), EVERY_TABLE, slot="mine")
+            read_catalog(replace(address, **change), EVERY_TABLE, slot="mine")
         assert database.login.password not in str(caught.value)
 
 
 def test_a_secret_is_not_sent_to_another_host_or_in_the_clear(database: LogicalDatabase, monkeypatch: Any) -> None:
-    with reachable(database) as place:
+    with reachable(database) as address:
         monkeypatch.setenv("SCHEMADESK_SECRET_CDC", "db.example.com pw")
         with pytest.raises(InvalidSecret):
-            read_catalog(place, EVERY_TABLE, slot="mine")
+            read_catalog(address, EVERY_TABLE, slot="mine")
 
 
 def test_the_address_is_typed() -> None:
-    place = DatabaseConnection("h", 1, "d", "u")
-    assert place.tls is True
+    address = DatabaseConnection("h", 1, "d", "u")
+    assert address.tls is True

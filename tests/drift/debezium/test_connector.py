@@ -1,17 +1,40 @@
-"""A connector's configuration and status, as Kafka Connect's REST API tells them."""
+"""A connector as a source without a broker: its configuration, its topics, and its judgement case by case."""
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from dashboard.demo.connectors import CONVERTERS, Login, conversion, debezium
-from registry.drift.debezium.connect import read_connector
+from dashboard.demo.shop import CONVERTERS, Login, conversion, debezium
+from dashboard.findings.evidence import evidence_tables
+from dashboard.findings.evidence_tables import SHOWN_ROWS
 from registry.drift.debezium.connector import ConnectorConfig, read_config, read_status
-from registry.errors import AddressRefused, InvalidInput, InvalidSecret, InvalidSource, RemoteUnavailable
+from registry.drift.debezium.judge import judge_debezium, summary_of
+from registry.drift.debezium.rules import RULES
+from registry.drift.findings.suspicions import began_at
+from registry.drift.models import SchemaUse
+from registry.drift.scan.aggregation import without_hours
+from registry.drift.scan_context.connector import newest_marks, newest_shapes
+from registry.drift.sources.base import SourceDraft
+from registry.drift.sources.debezium import DebeziumConnector, checked_connector, patterns_of, read_connector
+from registry.errors import (
+    AddressRefused,
+    InvalidInput,
+    InvalidSecret,
+    InvalidSource,
+    RemoteUnavailable,
+    SchemadeskError,
+)
+from registry.observations import ChangeShape, FramedMessages, Span
+from registry.subjects.models import Registry
 from tests.access.fake_server import Call, Told, serving
-from tests.drift.debezium.worlds import CONFIG
+from tests.drift.debezium.worlds import CONFIG, world
+from tests.drift.scans import make_source
 
 STATUS = {
     "name": "shop",
@@ -25,26 +48,26 @@ def config(**more: str) -> ConnectorConfig:
 
 
 def test_defaults_are_the_connectors_own() -> None:
-    found = read_config({"connector.class": CONFIG["connector.class"], "topic.prefix": "p"})
-    assert (found.decimals, found.times, found.binaries) == ("precise", "adaptive", "bytes")
-    assert (found.skipped, found.tombstones, found.plugin) == (frozenset("t"), True, "decoderbufs")
-    assert (found.schema_names, found.field_names) == ("none", "none")
-    assert (found.key_converter, found.value_converter) == ("worker", "worker")
-    assert found.not_understood == ()
+    parsed = read_config({"connector.class": CONFIG["connector.class"], "topic.prefix": "p"})
+    assert (parsed.decimals, parsed.times, parsed.binaries) == ("precise", "adaptive", "bytes")
+    assert (parsed.skipped, parsed.tombstones, parsed.plugin) == (frozenset("t"), True, "decoderbufs")
+    assert (parsed.schema_names, parsed.field_names) == ("none", "none")
+    assert (parsed.key_converter, parsed.value_converter) == ("worker", "worker")
+    assert parsed.not_understood == ()
 
 
 @pytest.mark.parametrize("converter", CONVERTERS)
 def test_our_own_connectors_are_understood(converter: Any) -> None:
     login = Login(1, "user", "the-password", "db")
-    given = debezium(login, prefix="p", publication="everything", more=conversion(converter))
-    found = read_config(given)
-    assert found.not_understood == ()
-    assert found.value_converter == {"json": "json", "json_schema": "json_with_schema", "avro": "avro"}[converter]
-    assert "the-password" not in repr(found)
+    properties = debezium(login, prefix="p", publication="everything", more=conversion(converter))
+    parsed = read_config(properties)
+    assert parsed.not_understood == ()
+    assert parsed.value_converter == {"json": "json", "json_schema": "json_with_schema", "avro": "avro"}[converter]
+    assert "the-password" not in repr(parsed)
 
 
 def test_what_is_not_understood_is_said_and_the_default_taken() -> None:
-    found = config(
+    parsed = config(
         decimal__handling__mode="exact",
         topic__naming__strategy="com.example.Mine",
         converters="isbn",
@@ -55,8 +78,8 @@ def test_what_is_not_understood_is_said_and_the_default_taken() -> None:
         transforms__c__type="org.apache.kafka.connect.transforms.RegexRouter",
         transforms__c__predicate="isHeartbeat",
     )
-    assert found.decimals == "precise"
-    assert [text.partition(":")[0].partition("=")[0] for text in found.not_understood] == [
+    assert parsed.decimals == "precise"
+    assert [text.partition(":")[0].partition("=")[0] for text in parsed.not_understood] == [
         "transforms.a (com.example.Mine)",
         "transforms.b",
         "transforms.c",
@@ -64,11 +87,11 @@ def test_what_is_not_understood_is_said_and_the_default_taken() -> None:
         "topic.naming.strategy",
         "converters",
     ]
-    assert found.topic_after("shop.public.a") is None
+    assert parsed.topic_after("shop.public.a") is None
 
 
 def test_transforms_in_their_order() -> None:
-    found = config(
+    parsed = config(
         transforms="unwrap, route",
         transforms__unwrap__type="io.debezium.transforms.ExtractNewRecordState",
         transforms__unwrap__add__fields="op,source.ts_ms:at",
@@ -76,14 +99,14 @@ def test_transforms_in_their_order() -> None:
         transforms__route__regex=r"shop\.(.*)",
         transforms__route__replacement="eu.$1",
     )
-    assert found.unwrapped
-    assert found.transforms[0].added_fields == ("__op", "__at")
-    assert found.topic_after("shop.public.a") == "eu.public.a"
-    assert found.topic_after("other") == "other"
+    assert parsed.unwrapped
+    assert parsed.transforms[0].added_fields == ("__op", "__at")
+    assert parsed.topic_after("shop.public.a") == "eu.public.a"
+    assert parsed.topic_after("other") == "other"
 
 
 @pytest.mark.parametrize(
-    "given",
+    "document",
     [
         {},
         {"connector.class": "io.debezium.connector.mysql.MySqlConnector", "topic.prefix": "p"},
@@ -92,14 +115,14 @@ def test_transforms_in_their_order() -> None:
         {str(number): "x" for number in range(3000)},
     ],
 )
-def test_what_cannot_be_read_is_refused(given: dict[str, Any]) -> None:
+def test_what_cannot_be_read_is_refused(document: dict[str, Any]) -> None:
     with pytest.raises(InvalidSource):
-        read_config(given)
+        read_config(document)
 
 
-@pytest.mark.parametrize("given", [{}, {"connector": 1, "tasks": {}}, {"tasks": [1, {"state": None, "id": "x"}]}])
-def test_a_strange_status_is_read_as_far_as_it_goes(given: dict[str, Any]) -> None:
-    assert read_status(given).failed_tasks == ()
+@pytest.mark.parametrize("document", [{}, {"connector": 1, "tasks": {}}, {"tasks": [1, {"state": None, "id": "x"}]}])
+def test_a_strange_status_is_read_as_far_as_it_goes(document: dict[str, Any]) -> None:
+    assert read_status(document).failed_tasks == ()
 
 
 def test_a_trace_is_kept_without_what_looks_like_a_secret() -> None:
@@ -122,8 +145,8 @@ def test_read_over_http(allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(answer) as server:
         monkeypatch.setenv("SCHEMADESK_SECRET_CONNECT", f"http://127.0.0.1:{server.port} pw")
         url = f"http://127.0.0.1:{server.port}"
-        found, status = read_connector(url=url, name="my shop", user="u", secret="connect")
-        assert (found.prefix, status.state) == ("shop", "RUNNING")
+        parsed, status = read_connector(url=url, name="my shop", user="u", secret="connect")
+        assert (parsed.prefix, status.state) == ("shop", "RUNNING")
         assert [(task.number, task.trace) for task in status.failed_tasks] == [(0, "java.lang.X")]
         assert {call.headers["authorization"] for call in server.calls} == {"Basic dTpwdw=="}
         with pytest.raises(InvalidSource, match="has no connector 'other'"):
@@ -133,7 +156,7 @@ def test_read_over_http(allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("response", "says"),
     [
         (Told(401), "give a user and a secret"),
         (Told(500), "answers 500"),
@@ -143,8 +166,8 @@ def test_read_over_http(allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
         (Told(200, b" " * (3 * 1024 * 1024)), "more than"),
     ],
 )
-def test_a_server_that_answers_otherwise(allowed: None, told: Told, says: str) -> None:
-    with serving(lambda _: told) as server, pytest.raises(RemoteUnavailable, match=says):
+def test_a_server_that_answers_otherwise(allowed: None, response: Told, says: str) -> None:
+    with serving(lambda _: response) as server, pytest.raises(RemoteUnavailable, match=says):
         read_connector(url=f"http://127.0.0.1:{server.port}", name="shop")
 
 
@@ -153,3 +176,151 @@ def test_an_address_that_is_not_allowed(settings: Any, url: str) -> None:
     settings.EGRESS_ALLOW = []
     with pytest.raises((AddressRefused, InvalidInput)):
         read_connector(url=url, name="shop")
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({}, "connect_url"),
+    ({"connect_url": "http://127.0.0.1:1"}, "connector's name"),
+    ({"connect_url": "http://127.0.0.1:1", "name": "shop", "color": "red"}, "no setting 'color'"),
+    ({"connect_url": "http://127.0.0.1:1", "name": 7}, "name of a connector is text"),
+    ({"connect_url": "http://127.0.0.1:1", "name": "shop", "database_port": "5432"}, "a whole number"),
+    ({"connect_url": "http://127.0.0.1:1", "name": "shop", "database_port": True}, "a whole number"),
+    ({"connect_url": "http://127.0.0.1:1", "name": "shop", "database_host": "h"}, "database_name and database_user"),
+]
+
+
+@pytest.mark.parametrize(("document", "says"), WRONG, ids=lambda value: str(value)[:40])
+def test_fields_that_cannot_be(document: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidSource, match=says):
+        checked_connector(document)
+
+
+def test_a_connector_that_answers(settings: Any) -> None:
+    answers = {"/connectors/shop/config": CONFIG, "/connectors/shop/status": STATUS}
+    with serving(lambda call: answers.get(call.path)) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        settings.EGRESS_ALLOW = ["127.0.0.1"]
+        row = checked_connector({"connect_url": url, "name": "shop"})
+        assert (row.pk, row.name, row.database_tls) == (None, "shop", True)
+        settings.EGRESS_ALLOW = []
+        with pytest.raises(AddressRefused):
+            checked_connector({"connect_url": url, "name": "shop"})
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 2000])
+def test_a_source_needs_a_name_and_a_cluster(name: str) -> None:
+    registry = Registry(name="dev")
+    with pytest.raises(InvalidSource, match="name"):
+        DebeziumConnector().check(SourceDraft(registry, name))
+    with pytest.raises(InvalidSource, match="cluster"):
+        DebeziumConnector().check(SourceDraft(registry, "shop"))
+
+
+def test_topics_are_those_of_the_prefix_and_those_that_a_transform_routes_elsewhere() -> None:
+    tables = {"public.a": {"columns": {"id": "int not null"}, "key": ["id"]}}
+    assert patterns_of(world({"catalog": {"tables": tables}})) == ["shop.*"]
+    route = {
+        "transforms": "r",
+        "transforms.r.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.r.regex": r"shop\.public\.(.*)",
+        "transforms.r.replacement": "$1",
+    }
+    assert patterns_of(world({"config": route, "catalog": {"tables": tables}})) == ["a", "shop.*"]
+
+
+def span(first: int, last: int, time: int) -> Span:
+    return Span(last - first + 1, 10, first, last, time - 1, time)
+
+
+def framed(mark: str, last: int, time: int, partition: int = 0) -> FramedMessages:
+    return FramedMessages("t", "value", partition, "id", mark, span(0, last, time))
+
+
+def test_the_newest_mark_is_that_of_the_last_message_over_all_scans(registries: None) -> None:
+    source = make_source(kind="debezium", name="shop")
+    assert newest_marks(source, ["t"], []) == {}
+    observations = [framed("2", 9, 2_000), framed("1", 4, 2_000), framed("3", 90, 1_500, partition=1)]
+    assert newest_marks(source, ["t"], observations)["t", "value"] == ((2_000, 9), ("id", "2"))
+    topic = source.topics.create(name="t")
+    SchemaUse.objects.create(
+        topic=topic,
+        side="value",
+        framing="id",
+        mark="7",
+        partition=0,
+        messages=1,
+        bytes=1,
+        first_offset=10,
+        last_offset=10,
+        first_time=datetime.fromtimestamp(3, UTC),
+        last_time=datetime.fromtimestamp(3, UTC),
+    )
+    assert newest_marks(source, ["t"], [])["t", "value"] == ((3_000, 10), ("id", "7"))
+    assert newest_marks(source, ["t"], observations)["t", "value"] == ((3_000, 10), ("id", "7"))
+    assert newest_marks(source, ["t"], [*observations, framed("8", 11, 4_000)])["t", "value"][1] == ("id", "8")
+    assert newest_marks(source, ["other"], []) == {}
+
+
+def test_the_newest_shape_of_a_side() -> None:
+    shapes = [
+        ChangeShape("t", "value", "b", "new", span(5, 6, 2_000), 0),
+        ChangeShape("t", "value", "a", "old", span(0, 4, 1_000), 0),
+        ChangeShape("t", "key", "c", "key", span(0, 6, 2_000), 0),
+    ]
+    assert {where: text for where, (_, text) in newest_shapes(shapes).items()} == {
+        ("t", "value"): "new",
+        ("t", "key"): "key",
+    }
+
+
+def test_a_source_without_its_connector_says_so(registries: None) -> None:
+    source = make_source(kind="debezium", name="shop")
+    with pytest.raises(SchemadeskError, match="has no connector"):
+        DebeziumConnector().scan(source, tag="scan-1", on_progress=lambda *_: None)
+
+
+FOLDER = Path(__file__).parent / "judging_cases"
+CASES: list[dict[str, Any]] = [
+    case for path in sorted(FOLDER.glob("*.yaml")) for case in yaml.safe_load(path.read_text("utf-8"))
+]
+
+
+def places_are_read(rule: str, evidence: dict[str, Any]) -> None:
+    """What names partitions names them as all readers of evidence take them: keeping, the page, and what is suspected."""
+    partitions = evidence.get("partitions", [])
+    assert len(without_hours(partitions)) == len(partitions)
+    shown = [row for table in evidence_tables(rule, evidence) for row in table.rows]
+    assert len(shown) >= len(partitions[:SHOWN_ROWS])
+    now = datetime.now(UTC)
+    assert began_at(now, evidence) <= now
+
+
+@pytest.mark.requirement("DEB-2", "DEB-3", "DEB-4", "DEB-5", "DEB-6", "DEB-7")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case(case: dict[str, Any]) -> None:
+    case_world = world(case)
+    findings = judge_debezium(case_world)
+    assert [finding.rule for finding in findings] == [expected["rule"] for expected in case["findings"]]
+    for finding, expected in zip(findings, case["findings"], strict=True):
+        assert finding.severity == expected.get("severity", RULES[finding.rule].severity)
+        assert finding.location == expected.get("location", finding.location)
+        for part in expected.get("says", []):
+            assert part in finding.sentence
+        for part in expected.get("cure", []):
+            assert part in finding.remedy
+        assert {name: finding.evidence[name] for name in expected.get("evidence", {})} == expected.get("evidence", {})
+        assert not {"{", "}", "None"} & set(finding.sentence.split()), finding.sentence
+        assert "{" not in finding.sentence + finding.remedy
+        json.dumps(finding.evidence, allow_nan=False)
+        places_are_read(finding.rule, finding.evidence)
+    assert len({finding.fingerprint for finding in findings}) == len(findings)
+    shown = summary_of(case_world)
+    json.dumps(shown, allow_nan=False)
+    for name, expected in case.get("shows", {}).items():
+        (row,) = [row_ for row_ in shown["tables"] if row_["table"] == name]
+        assert {key: row[key] for key in expected} == expected
+
+
+def test_every_rule_has_a_case_with_it_and_none_stands_in_a_clean_one() -> None:
+    assert {expected["rule"] for case in CASES for expected in case["findings"]} == set(RULES)
+    assert sum(not case["findings"] for case in CASES) >= 8

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.requirement("DEB-7")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_filter(case: dict[str, Any]) -> None:
     tables, columns = TableFilter.read(case["config"]), ColumnFilter.read(case["config"])
-    for name, answer in case.get("tables", {}).items():
-        assert tables.takes(*name.split(".")) is answer, name
-    for name, answer in case.get("columns", {}).items():
-        assert columns.takes(*name.split(".")) is answer, name
+    for name, verdict in case.get("tables", {}).items():
+        assert tables.takes(*name.split(".")) is verdict, name
+    for name, verdict in case.get("columns", {}).items():
+        assert columns.takes(*name.split(".")) is verdict, name
     assert [*tables.doubts, *columns.doubts] == case.get("doubts", [])
 
 
@@ -39,6 +39,6 @@ def test_key_columns() -> None:
 
 
 def test_a_list_of_too_many_patterns_is_said() -> None:
-    found = TableFilter.read({"table.include.list": ",".join(f"s.t{number}" for number in range(3000))})
-    assert found.takes("s", "t1") is None
-    assert "more than" in found.doubts[0]
+    tables = TableFilter.read({"table.include.list": ",".join(f"s.t{number}" for number in range(3000))})
+    assert tables.takes("s", "t1") is None
+    assert "more than" in tables.doubts[0]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.drift.debezium.names import (
+from registry.drift.debezium.tables import (
     Mode,
     NamedTable,
     field_name,
     is_avro_full_name,
     is_avro_name,
-    meetings,
+    name_collisions,
     schema_name,
     topic_name,
 )
@@ -69,20 +69,20 @@ def table(name: str, topic: str = "", full_name: str = "", fields: dict[str, str
 @given(st.lists(NAMES, unique=True, max_size=12))
 def test_all_that_meets_is_found_and_nothing_else(columns: list[str]) -> None:
     fields = {column: field_name(column, "avro") for column in columns}
-    found = [meeting for meeting in meetings([table("t", fields=fields)]) if meeting.kind == "field"]
-    for meeting in found:
+    collisions = [meeting for meeting in name_collisions([table("t", fields=fields)]) if meeting.kind == "field"]
+    for meeting in collisions:
         assert meeting.table == "t"
         assert len(meeting.names) > 1
         assert {fields[column] for column in meeting.names} == {meeting.becomes}
-    meeting_columns = {column for meeting in found for column in meeting.names}
+    meeting_columns = {column for meeting in collisions for column in meeting.names}
     alone = [fields[column] for column in columns if column not in meeting_columns]
     assert len(set(alone)) == len(alone)
-    assert not set(alone) & {meeting.becomes for meeting in found}
+    assert not set(alone) & {meeting.becomes for meeting in collisions}
 
 
 def test_one_topic_is_no_clash_and_a_shared_topic_no_clash_of_schemas() -> None:
-    found = meetings([table("a b", "s.a_b", "s.a_b"), table("a_b", "s.a_b", "s.a_b")])
-    assert [(meeting.kind, meeting.names) for meeting in found] == [("topic", ("a b", "a_b"))]
+    collisions = name_collisions([table("a b", "s.a_b", "s.a_b"), table("a_b", "s.a_b", "s.a_b")])
+    assert [(meeting.kind, meeting.names) for meeting in collisions] == [("topic", ("a b", "a_b"))]
 
 
 def test_a_part_that_begins_with_a_digit_is_no_avro_name_in_any_mode() -> None:

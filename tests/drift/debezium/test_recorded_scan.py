@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from dashboard.demo.connectors import Converter, Login, conversion, debezium
+from dashboard.demo.shop import Converter, Login, conversion, debezium
 from registry.drift.debezium.connector import read_config, read_status
 from registry.drift.debezium.facts import World
 from registry.drift.debezium.tables import Catalog, Slot
@@ -39,17 +39,21 @@ def put(bootstrap: str, events: list[Event], prefix: str) -> None:
     for event in events:
         topics.setdefault(f"{prefix}.{event.topic.partition('.')[2]}", []).append(event)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    new = [NewTopic(name, max(event.partition for event in found) + 1) for name, found in topics.items()]
+    new = [NewTopic(name, max(event.partition for event in group) + 1) for name, group in topics.items()]
     for made in admin.create_topics(new).values():
         made.result(60)
-    for name, found in topics.items():
-        fill(bootstrap, name, [(each.partition, each.key, each.value, list(each.headers)) for each in found])
+    for name, group in topics.items():
+        fill(
+            bootstrap,
+            name,
+            [(message.partition, message.key, message.value, list(message.headers)) for message in group],
+        )
 
 
 def database_of(events: list[Event]) -> str:
     """The database that the events were recorded of."""
-    found = json.loads(next(event.value for event in events if event.value))
-    return str(found.get("payload", found)["source"]["db"])
+    document = json.loads(next(event.value for event in events if event.value))
+    return str(document.get("payload", document)["source"]["db"])
 
 
 def more_of(converter: Converter) -> dict[str, str]:
@@ -72,7 +76,7 @@ def scan(
 
     def run(converter: Converter, catalog: Catalog, keep: Any) -> tuple[str, ScanResult]:
         prefix = f"rec_{secrets.token_hex(3)}"
-        events = [each for name in scenarios_of(converter) for each in recorded(name, converter) if keep(each)]
+        events = [event for name in scenarios_of(converter) for event in recorded(name, converter) if keep(event)]
         put(kafka_bootstrap, events, prefix)
         login = Login(1, "u", "p", "d")
         config = read_config(
@@ -95,8 +99,8 @@ def scan(
 
 
 def drift(result: ScanResult) -> set[tuple[str, str]]:
-    found = {(each.rule, each.location) for each in result.findings if each.rule.startswith(OF_COLUMNS)}
-    return {each for each in found if each[0] != "COLUMN_NOT_CARRIED"}
+    rules = {(finding.rule, finding.location) for finding in result.findings if finding.rule.startswith(OF_COLUMNS)}
+    return {finding for finding in rules if finding[0] != "COLUMN_NOT_CARRIED"}
 
 
 @pytest.mark.requirement("DEB-1", "DEB-4", "DEB-5", "DEB-6", "DEB-7")
@@ -106,7 +110,7 @@ def test_the_newest_events_are_in_step_with_the_table(
 ) -> None:
     prefix, result = scan(converter, catalogs[1], lambda _: True)
     assert drift(result) == set()
-    found = {(each.rule, each.location) for each in result.findings}
+    rules = {(finding.rule, finding.location) for finding in result.findings}
     assert {
         ("TOPIC_SHARED", f"{prefix}.names.a_b"),
         ("EVENTS_OF_SEVERAL_TABLES", f"{prefix}.names.a_b"),
@@ -114,7 +118,7 @@ def test_the_newest_events_are_in_step_with_the_table(
         ("TABLE_GONE", f"{prefix}.altered.moved"),
         ("ARRAY_LOST", "types.everything.matrix"),
         ("KEYS_WRONG", "identities.by_index"),
-    } <= found
+    } <= rules
     tables = {row["table"]: row for row in result.read["tables"]}
     assert tables["inventory.customers"]["events"] == {"c": 1, "u": 1, "d": 1, "r": 3, "t": 0}
     assert tables["inventory.customers"]["state"] == "in_step"
@@ -144,6 +148,6 @@ def test_rows_from_before_the_ddl_are_behind(scan: Any, catalogs: tuple[Catalog,
         ("KEY_CHANGED", "altered.recreated"),
         ("KEY_LOST", "altered.key_dropped"),
     }
-    for each in result.findings:
-        if each.rule.startswith(OF_COLUMNS) and each.rule != "COLUMN_NOT_CARRIED":
-            assert each.evidence["behind"] == ["events"]
+    for finding in result.findings:
+        if finding.rule.startswith(OF_COLUMNS) and finding.rule != "COLUMN_NOT_CARRIED":
+            assert finding.evidence["behind"] == ["events"]

@@ -1,15 +1,18 @@
-"""Short forms of what a judgement is made of, as case files write them."""
+"""Short forms of what a judgement is made of, as case files write them, and the columns of recorded events."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from registry.drift.debezium.connector import read_config, read_status
+from registry.drift.debezium.columns import RowShape
+from registry.drift.debezium.connector import ConnectorConfig, read_config, read_status
 from registry.drift.debezium.facts import Guard, TopicFacts, World
-from registry.drift.debezium.reading import SchemaText
+from registry.drift.debezium.row_schemas import SchemaText, row_of
 from registry.drift.debezium.tables import Catalog, Column, Index, Publication, Slot, Table
-from registry.observations import ChangeEvents, FieldProfile, Span
+from registry.observations import ChangeEvents, FieldProfile, Side, Span
+from tests.debezium.events import Event, recorded, recorded_schemas
 
 CONFIG = {
     "name": "shop",
@@ -38,45 +41,45 @@ _TYPES: dict[str, dict[str, Any]] = {
 
 def column(name: str, text: str) -> Column:
     """`int not null default 5`, `text`, `bigint generated`."""
-    words, _, default = text.partition(" default ")
-    declared = words.replace(" not null", "").replace(" generated", "")
+    type_text, _, default = text.partition(" default ")
+    declared = type_text.replace(" not null", "").replace(" generated", "")
     return Column(
         name=name,
         declared=declared,
-        nullable=" not null" not in words,
+        nullable=" not null" not in type_text,
         default=default or None,
-        generated=" generated" in words,
+        generated=" generated" in type_text,
         **_TYPES[declared],
     )
 
 
-def table(name: str, given: dict[str, Any]) -> Table:
+def table(name: str, values: dict[str, Any]) -> Table:
     """A table of a case: columns, key, identity (with `index`), unique, publications, published, dropped."""
     schema, _, short = name.partition(".")
-    key = tuple(given.get("key", ()))
+    key = tuple(values.get("key", ()))
     unique = [Index(f"{short}_pkey", key, primary=True)] if key else []
-    if "index" in given:
-        unique.append(Index(f"{short}_index", tuple(given["index"]), replica_identity=True))
+    if "index" in values:
+        unique.append(Index(f"{short}_index", tuple(values["index"]), replica_identity=True))
     unique += [
-        Index(index, tuple(each["columns"]), partial=each.get("partial", False))
-        for index, each in given.get("unique", {}).items()
+        Index(index, tuple(item["columns"]), partial=item.get("partial", False))
+        for index, item in values.get("unique", {}).items()
     ]
     return Table(
         schema=schema,
         name=short,
-        columns=tuple(column(each, text) for each, text in given["columns"].items()),
+        columns=tuple(column(item, text) for item, text in values["columns"].items()),
         primary_key=key,
         unique=tuple(unique),
-        identity=given.get("identity", "default"),
-        publications=tuple(given.get("publications", ["everything"])),
-        dropped_columns=given.get("dropped", 0),
-        published_columns={"everything": tuple(given["published"])} if "published" in given else {},
+        identity=values.get("identity", "default"),
+        publications=tuple(values.get("publications", ["everything"])),
+        dropped_columns=values.get("dropped", 0),
+        published_columns={"everything": tuple(values["published"])} if "published" in values else {},
     )
 
 
-def catalog(given: dict[str, Any]) -> Catalog:
+def catalog(values: dict[str, Any]) -> Catalog:
     """The catalog of a case."""
-    publish = given.get("publish", "insert update delete truncate").split()
+    publish = values.get("publish", "insert update delete truncate").split()
     publication = Publication(
         "everything", True, *[word in publish for word in ("insert", "update", "delete", "truncate")]
     )
@@ -85,15 +88,15 @@ def catalog(given: dict[str, Any]) -> Catalog:
         "wal_status": "reserved",
         "lag_bytes": 1000,
         "safe_bytes": None,
-        **(given.get("slot") or {}),
+        **(values.get("slot") or {}),
     }
     return Catalog(
         database="shop_db",
         server_version=180000,
         wal_level="logical",
-        tables=tuple(table(name, each) for name, each in given.get("tables", {}).items()),
-        publications={} if given.get("publication") is False else {"everything": publication},
-        slots={} if given.get("slot") is False else {"shop": Slot("shop", "pgoutput", **slot)},
+        tables=tuple(table(name, item) for name, item in values.get("tables", {}).items()),
+        publications={} if values.get("publication") is False else {"everything": publication},
+        slots={} if values.get("slot") is False else {"shop": Slot("shop", "pgoutput", **slot)},
     )
 
 
@@ -102,10 +105,10 @@ def span(messages: int) -> Span:
     return Span(messages, messages * 100, 0, messages - 1, 1_000, 2_000)
 
 
-def changes(topic: str, given: dict[str, Any]) -> tuple[ChangeEvents, ...]:
+def changes(topic: str, values: dict[str, Any]) -> tuple[ChangeEvents, ...]:
     """`{"public.customers c": 3, "public.customers d": {messages: 2, newkey: 1}}`."""
-    found = []
-    for where, what in given.items():
+    result = []
+    for where, what in values.items():
         name, _, op = where.rpartition(" ")
         schema, _, short = name.partition(".")
         more = what if isinstance(what, dict) else {"messages": what}
@@ -119,8 +122,8 @@ def changes(topic: str, given: dict[str, Any]) -> tuple[ChangeEvents, ...]:
             **more,
         }
         number = counts.pop("messages")
-        found.append(ChangeEvents(topic, 0, op, "shop_db", schema, short, span(number), **counts))  # type: ignore[arg-type]
-    return tuple(found)
+        result.append(ChangeEvents(topic, 0, op, "shop_db", schema, short, span(number), **counts))  # type: ignore[arg-type]
+    return tuple(result)
 
 
 def connect_text(fields: dict[str, str], *, envelope: bool) -> str:
@@ -159,19 +162,19 @@ def avro_text(fields: dict[str, str], *, envelope: bool) -> str:
     return json.dumps({"type": "record", "name": "Envelope", "namespace": "shop.t", "fields": parts})
 
 
-def schemas(given: dict[str, Any], language: str) -> dict[str, SchemaText]:
+def schemas(fields_by_side: dict[str, Any], language: str) -> dict[str, SchemaText]:
     """`{key: {…}, value: {…}}` as schemas of that language; a text is taken as it is."""
     make = avro_text if language == "AVRO" else connect_text
     return {
         side: SchemaText(language, fields if isinstance(fields, str) else make(fields, envelope=side == "value"))  # type: ignore[arg-type]
-        for side, fields in given.items()
+        for side, fields in fields_by_side.items()
     }
 
 
-def profiles(topic: str, given: dict[str, str], rows: int) -> tuple[FieldProfile, ...]:
+def profiles(topic: str, values: dict[str, str], rows: int) -> tuple[FieldProfile, ...]:
     """`{after.id: integer, "after.name": "string 3"}`: the number is in how many messages the path is there."""
-    found = []
-    for path, text in given.items():
+    result = []
+    for path, text in values.items():
         kind, _, present = text.partition(" ")
         number = int(present or rows)
         side = "value"
@@ -179,38 +182,38 @@ def profiles(topic: str, given: dict[str, str], rows: int) -> tuple[FieldProfile
             side, path = "key", path.removeprefix("key:")  # noqa: PLW2901
         counts = {} if kind == "null" else {kind: number}
         nulls = number if kind == "null" else 0
-        found.append(FieldProfile(topic, side, None, "", path, rows, number, nulls, counts, None, None, None, {}))  # type: ignore[arg-type]
-    return tuple(found)
+        result.append(FieldProfile(topic, side, None, "", path, rows, number, nulls, counts, None, None, None, {}))  # type: ignore[arg-type]
+    return tuple(result)
 
 
-def topic(name: str, given: dict[str, Any]) -> TopicFacts:
+def topic(name: str, values: dict[str, Any]) -> TopicFacts:
     """The facts of a topic of a case."""
-    seen = changes(name, given.get("events", {}))
-    rows = sum(each.span.messages for each in seen)
-    registered = schemas(given.get("registered", {}), "AVRO")
+    change_events = changes(name, values.get("events", {}))
+    rows = sum(events.span.messages for events in change_events)
+    registered = schemas(values.get("registered", {}), "AVRO")
     guards = {}
-    if "level" in given:
-        guards = {side: Guard(given["level"], (schema.text,)) for side, schema in registered.items()}
+    if "level" in values:
+        guards = {side: Guard(values["level"], (schema.text,)) for side, schema in registered.items()}
     return TopicFacts(
         topic=name,
-        partitions=given.get("partitions", 1),
-        compacted=given.get("compacted", False),
-        messages=given.get("messages", rows + given.get("tombstones", 0)),
-        null_keys=given.get("null_keys", 0),
-        tombstones=given.get("tombstones", 0),
-        nulls_are_newest=given.get("nulls_are_newest", False),
+        partitions=values.get("partitions", 1),
+        compacted=values.get("compacted", False),
+        messages=values.get("messages", rows + values.get("tombstones", 0)),
+        null_keys=values.get("null_keys", 0),
+        tombstones=values.get("tombstones", 0),
+        nulls_are_newest=values.get("nulls_are_newest", False),
         subjects={side: f"{name}-{side}" for side in registered},  # type: ignore[misc]
         registered=registered,  # type: ignore[arg-type]
         guards=guards,  # type: ignore[arg-type]
-        seen=schemas(given.get("seen", {}), given.get("written", "CONNECT")),  # type: ignore[arg-type]
-        profiles=profiles(name, given.get("json", {}), rows),
-        changes=seen,
-        tables=tuple(sorted({*map(tuple, given.get("tables", [])), *_tables(seen)})),
+        event_schemas=schemas(values.get("seen", {}), values.get("written", "CONNECT")),  # type: ignore[arg-type]
+        profiles=profiles(name, values.get("json", {}), rows),
+        changes=change_events,
+        tables=tuple(sorted({*map(tuple, values.get("tables", [])), *_tables(change_events)})),
     )
 
 
-def _tables(seen: tuple[ChangeEvents, ...]) -> set[tuple[str, str, str]]:
-    return {(each.database, each.schema, each.table) for each in seen if each.table}
+def _tables(change_events: tuple[ChangeEvents, ...]) -> set[tuple[str, str, str]]:
+    return {(events.database, events.schema, events.table) for events in change_events if events.table}
 
 
 def world(case: dict[str, Any]) -> World:
@@ -220,5 +223,46 @@ def world(case: dict[str, Any]) -> World:
         config=read_config({**CONFIG, **case.get("config", {})}),
         status=read_status(status),
         catalog=None if case.get("catalog") is False else catalog(case.get("catalog", {})),
-        topics={name: topic(name, each) for name, each in case.get("topics", {}).items()},
+        topics={name: topic(name, item) for name, item in case.get("topics", {}).items()},
     )
+
+
+CONVERTERS = ("json_schema", "avro")
+
+
+def config_of(converter: str) -> ConnectorConfig:
+    """The configuration that the events were recorded with, as far as it shapes them."""
+    names = "avro" if converter == "avro" else "none"
+    return ConnectorConfig("shop", f"shop_{converter}", schema_names=names, field_names=names)  # type: ignore[arg-type]
+
+
+def schema_of(event: Event, side: Side) -> SchemaText | None:
+    """The schema of a recorded key or value; None of a null."""
+    body = event.key if side == "key" else event.value
+    if body is None:
+        return None
+    if body[:1] == b"\x00":
+        return SchemaText("AVRO", recorded_schemas()[int.from_bytes(body[1:5], "big")]["schema"])
+    schema = json.loads(body)["schema"]
+    return None if schema is None else SchemaText("CONNECT", json.dumps(schema))
+
+
+#: tables whose rows have a null key; elsewhere that is a truncate's, which is no row
+WITHOUT_KEY = ("log", "log_full", "key_dropped")
+
+
+def events_of(scenario: str, converter: str, table: str) -> Iterator[Event]:
+    """The events of a table that have a row, in their order."""
+    for event in recorded(scenario, converter):
+        if event.topic == f"shop_{converter}.{scenario}.{table}" and event.value is not None:
+            if event.key is None and table not in WITHOUT_KEY:
+                continue
+            yield event
+
+
+def shapes_of(scenario: str, converter: str, table: str) -> Iterator[tuple[RowShape, RowShape]]:
+    """Row and key of every event of a table that has a row; a null key is one without fields."""
+    for event in events_of(scenario, converter, table):
+        value, key = schema_of(event, "value"), schema_of(event, "key")
+        assert value is not None
+        yield row_of(value, "value"), row_of(key, "key") if key else RowShape({})

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from registry.errors import InvalidSchema
 from registry.formats.base import ParsedSchema, Truth
 from registry.formats.json_schema import JSON_SCHEMA
-from tests.formats.json_schema.random_schemas import random_pair
-from tests.formats.json_schema.random_values import counterexample, is_valid, validator_of
+from tests.formats.json_schema.random_schemas import counterexample, is_valid, random_pair, validator_of
 
 TRIES = 60
 
@@ -48,8 +47,8 @@ def refuted(truth: Truth, reader_text: str, writer_text: str, seed: int, tries: 
     """Why the truth of a pair is wrong, as the `jsonschema` package sees it; empty if it stands."""
     reader, writer = json.loads(reader_text), json.loads(writer_text)
     if truth.answer == "yes":
-        found = counterexample(writer, reader, seed, tries)
-        return f"yes, but {found[0]!r} is valid under the writer alone" if found else ""
+        datum = counterexample(writer, reader, seed, tries)
+        return f"yes, but {datum[0]!r} is valid under the writer alone" if datum else ""
     ours, theirs = validator_of(writer), validator_of(reader)
     for item in truth.findings:
         if item.witness is None or not item.witness.found:

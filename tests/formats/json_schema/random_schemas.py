@@ -1,4 +1,4 @@
-"""Random pairs of JSON Schemas: a schema and a changed copy, reproducible by a seed."""
+"""Random pairs of JSON Schemas by a seed, random instances, and an independent validator to look for counterexamples."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import random
 from collections.abc import Callable
 from typing import Any
+
+import jsonschema
 
 DRAFTS = {
     4: "http://json-schema.org/draft-04/schema#",
@@ -73,22 +75,24 @@ class Maker:
         pool: list[Any] = [*WORDS, 1, 2, 3.5, True, None, {"k": 1}, [1]]
         if self.chance.random() < 0.3 and self.draft > 4:
             return {"const": self.chance.choice(pool)}
-        found = self.chance.sample(pool, self.chance.randint(1, 4))
+        members = self.chance.sample(pool, self.chance.randint(1, 4))
         return (
-            {"enum": found} if self.chance.random() < 0.5 else {"type": "string", "enum": self.chance.sample(WORDS, 3)}
+            {"enum": members}
+            if self.chance.random() < 0.5
+            else {"type": "string", "enum": self.chance.sample(WORDS, 3)}
         )
 
     def string(self, depth: int) -> Any:
-        found: dict[str, Any] = {"type": "string"}
+        result: dict[str, Any] = {"type": "string"}
         if self.chance.random() < 0.35:
-            found["maxLength"] = self.chance.randint(2, 9)
+            result["maxLength"] = self.chance.randint(2, 9)
         if self.chance.random() < 0.25:
-            found["minLength"] = self.chance.randint(0, 3)
+            result["minLength"] = self.chance.randint(0, 3)
         if self.chance.random() < 0.2:
-            found["pattern"] = self.chance.choice(PATTERNS)
+            result["pattern"] = self.chance.choice(PATTERNS)
         if self.chance.random() < 0.1:
-            found["format"] = self.chance.choice(("date", "email"))
-        return found
+            result["format"] = self.chance.choice(("date", "email"))
+        return result
 
     def number(self, depth: int) -> Any:
         return self.bounded("number")
@@ -97,65 +101,65 @@ class Maker:
         return self.bounded("integer")
 
     def bounded(self, name: str) -> Any:
-        found: dict[str, Any] = {"type": name}
+        result: dict[str, Any] = {"type": name}
         if self.chance.random() < 0.3:
-            found["minimum"] = self.chance.randint(-5, 5)
+            result["minimum"] = self.chance.randint(-5, 5)
         if self.chance.random() < 0.3:
-            found["maximum"] = self.chance.randint(6, 20)
+            result["maximum"] = self.chance.randint(6, 20)
         if self.chance.random() < 0.1 and self.draft > 4:
-            found["exclusiveMaximum"] = self.chance.randint(6, 20)
+            result["exclusiveMaximum"] = self.chance.randint(6, 20)
         if self.chance.random() < 0.1:
-            found["multipleOf"] = self.chance.choice((2, 3, 0.5, 4))
-        return found
+            result["multipleOf"] = self.chance.choice((2, 3, 0.5, 4))
+        return result
 
     def object(self, depth: int) -> Any:
         names = self.chance.sample(NAMES, self.chance.randint(0, 4))
-        found: dict[str, Any] = {"type": "object", "properties": {name: self.schema(depth + 1) for name in names}}
+        result: dict[str, Any] = {"type": "object", "properties": {name: self.schema(depth + 1) for name in names}}
         for name in names:
-            if isinstance(found["properties"][name], dict) and self.chance.random() < 0.1:
-                found["properties"][name]["default"] = None
+            if isinstance(result["properties"][name], dict) and self.chance.random() < 0.1:
+                result["properties"][name]["default"] = None
         if names and self.chance.random() < 0.5:
-            found["required"] = self.chance.sample(names, self.chance.randint(1, len(names)))
+            result["required"] = self.chance.sample(names, self.chance.randint(1, len(names)))
         roll = self.chance.random()
         if roll < 0.4:
-            found["additionalProperties"] = False
+            result["additionalProperties"] = False
         elif roll < 0.55:
-            found["additionalProperties"] = self.schema(depth + 2)
+            result["additionalProperties"] = self.schema(depth + 2)
         if self.chance.random() < 0.12:
-            found["patternProperties"] = {self.chance.choice(NAME_PATTERNS): self.schema(depth + 2)}
+            result["patternProperties"] = {self.chance.choice(NAME_PATTERNS): self.schema(depth + 2)}
         if self.chance.random() < 0.06:
-            found["maxProperties"] = self.chance.randint(2, 4)
+            result["maxProperties"] = self.chance.randint(2, 4)
         if self.chance.random() < 0.05:
-            found["dependencies" if self.draft < 2019 else "dependentRequired"] = {"id": ["name"]}
+            result["dependencies" if self.draft < 2019 else "dependentRequired"] = {"id": ["name"]}
         if self.chance.random() < 0.04 and self.draft > 4:
-            found["propertyNames"] = {"maxLength": self.chance.randint(3, 6)}
-        if not found["properties"] and self.chance.random() < 0.5:
-            del found["properties"]
-        return found
+            result["propertyNames"] = {"maxLength": self.chance.randint(3, 6)}
+        if not result["properties"] and self.chance.random() < 0.5:
+            del result["properties"]
+        return result
 
     def array(self, depth: int) -> Any:
-        found: dict[str, Any] = {"type": "array"}
+        result: dict[str, Any] = {"type": "array"}
         if self.chance.random() < 0.75:
-            found["items"] = self.schema(depth + 1)
+            result["items"] = self.schema(depth + 1)
         elif self.chance.random() < 0.5:
             parts = [self.schema(depth + 2) for _ in range(self.chance.randint(1, 2))]
             if self.draft == 2020:
-                found["prefixItems"] = parts
+                result["prefixItems"] = parts
             else:
-                found["items"] = parts
+                result["items"] = parts
             if self.chance.random() < 0.5:
-                found["items" if self.draft == 2020 else "additionalItems"] = (
+                result["items" if self.draft == 2020 else "additionalItems"] = (
                     self.schema(depth + 2) if self.draft == 4 and self.chance.random() < 0.3 else False
                 )
         if self.chance.random() < 0.25:
-            found["maxItems"] = self.chance.randint(1, 4)
+            result["maxItems"] = self.chance.randint(1, 4)
         if self.chance.random() < 0.15:
-            found["minItems"] = self.chance.randint(0, 2)
+            result["minItems"] = self.chance.randint(0, 2)
         if self.chance.random() < 0.1:
-            found["uniqueItems"] = True
+            result["uniqueItems"] = True
         if self.chance.random() < 0.05 and self.draft > 4:
-            found["contains"] = self.schema(depth + 2)
-        return found
+            result["contains"] = self.schema(depth + 2)
+        return result
 
     def combination(self, depth: int) -> Any:
         roll = self.chance.random()
@@ -168,10 +172,10 @@ class Maker:
 
     def changed(self, schema: Any, depth: int = 0) -> Any:
         """A copy with one to three changes somewhere."""
-        found = copy.deepcopy(schema)
+        result = copy.deepcopy(schema)
         for _ in range(self.chance.choice((1, 1, 1, 2, 3))):
-            found = self._change(found, depth)
-        return found
+            result = self._change(result, depth)
+        return result
 
     def _change(self, schema: Any, depth: int) -> Any:
         if not isinstance(schema, dict) or depth > 4:
@@ -193,26 +197,26 @@ class Maker:
         ]
         if inner and self.chance.random() < 0.55:
             key = self.chance.choice(inner)
-            held = schema[key]
+            value = schema[key]
             if key in ("properties", "definitions", "patternProperties"):
-                name = self.chance.choice(sorted(held))
+                name = self.chance.choice(sorted(value))
                 if key == "properties" and self.chance.random() < 0.25:
-                    del held[name]
+                    del value[name]
                     if self.chance.random() < 0.5 and name in schema.get("required", []):
                         schema["required"] = [item for item in schema["required"] if item != name] or [NAMES[0]]
                 else:
-                    held[name] = self._change(held[name], depth + 1)
-            elif isinstance(held, list):
+                    value[name] = self._change(value[name], depth + 1)
+            elif isinstance(value, list):
                 roll = self.chance.random()
-                position = self.chance.randrange(len(held))
+                position = self.chance.randrange(len(value))
                 if roll < 0.2:
-                    held.append(self.schema(depth + 1))
-                elif roll < 0.4 and len(held) > 1:
-                    del held[position]
+                    value.append(self.schema(depth + 1))
+                elif roll < 0.4 and len(value) > 1:
+                    del value[position]
                 else:
-                    held[position] = self._change(held[position], depth + 1)
+                    value[position] = self._change(value[position], depth + 1)
             else:
-                schema[key] = self._change(held, depth + 1)
+                schema[key] = self._change(value, depth + 1)
             return schema
         return self._tweak(schema, depth)
 
@@ -265,16 +269,16 @@ IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 def leads_to_itself(document: dict[str, Any]) -> bool:
     """Whether a schema refers to itself without a property or an item between: no validator can make sense of it."""
     definitions = document.get("definitions", {})
-    names = {f"#/definitions/{name}": held for name, held in definitions.items()} | {"#": document}
-    leads = {name: _in_place_references(held) for name, held in names.items()}
+    names = {f"#/definitions/{name}": schema for name, schema in definitions.items()} | {"#": document}
+    leads = {name: _in_place_references(schema) for name, schema in names.items()}
     for start in leads:
-        todo, seen = list(leads[start]), set()
+        todo, visited = list(leads[start]), set()
         while todo:
             name = todo.pop()
             if name == start:
                 return True
-            if name not in seen:
-                seen.add(name)
+            if name not in visited:
+                visited.add(name)
                 todo.extend(leads.get(name, ()))
     return False
 
@@ -282,12 +286,12 @@ def leads_to_itself(document: dict[str, Any]) -> bool:
 def _in_place_references(schema: Any) -> set[str]:
     if not isinstance(schema, dict):
         return set()
-    found = {schema["$ref"]} if "$ref" in schema else set()
+    references = {schema["$ref"]} if "$ref" in schema else set()
     for keyword in IN_PLACE:
-        held = schema.get(keyword)
-        for member in held if isinstance(held, list) else [held]:
-            found |= _in_place_references(member)
-    return found
+        members = schema.get(keyword)
+        for member in members if isinstance(members, list) else [members]:
+            references |= _in_place_references(member)
+    return references
 
 
 def random_pair(seed: int, draft: int = 7) -> tuple[str, str]:
@@ -310,3 +314,127 @@ def _pair(chance: random.Random, draft: int) -> tuple[dict[str, Any], dict[str, 
     if "$schema" in first:
         second["$schema"] = first["$schema"]
     return first, second
+
+
+DRAFT_7 = jsonschema.Draft7Validator
+POOL: tuple[Any, ...] = (
+    None, True, False, 0, 1, 2, 3, 5, 7, 12, 19, -1, 0.5, 3.5, 2.25, *WORDS, "a", "aa", "abc", "x", "ax", "Abc", "123", "7-k",
+    "abcdefghijkl", [], {}, [1], ["a"], {"k": 1}, [None, None], {"name": 1},
+)  # fmt: skip
+
+
+def validator_of(schema: Any) -> Any:
+    """The validator of the `jsonschema` package, without format checks and without network."""
+    return jsonschema.validators.validator_for(schema, default=DRAFT_7)(schema)
+
+
+def is_valid(validator: Any, value: Any) -> bool | None:
+    """Whether it is valid; None for schemas that lead nowhere but to themselves."""
+    try:
+        return bool(validator.is_valid(value))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - endless references end in a RecursionError, or in a panic of what it meets
+        return None
+
+
+class Values:
+    """Random values of a schema: mostly by its keywords, sometimes at random."""
+
+    def __init__(self, schema: Any, chance: random.Random) -> None:
+        self._root = schema
+        self._chance = chance
+
+    def value(self) -> Any:
+        return self._value(self._root, 0)
+
+    def _value(self, schema: Any, depth: int) -> Any:
+        if not isinstance(schema, dict) or depth > 7 or self._chance.random() < 0.08:
+            return self._chance.choice(POOL)
+        if "$ref" in schema:
+            return self._value(self._target(schema["$ref"]), depth + 1)
+        if "const" in schema and self._chance.random() < 0.9:
+            return schema["const"]
+        if "enum" in schema and self._chance.random() < 0.9:
+            return self._chance.choice(schema["enum"])
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            if keyword in schema and self._chance.random() < 0.9:
+                members = [self._value(item, depth + 1) for item in schema[keyword]]
+                if keyword == "allOf" and all(isinstance(item, dict) for item in members):
+                    return {key: item for member in members for key, item in member.items()}
+                return self._chance.choice(members)
+        for keyword in ("then", "else"):
+            if keyword in schema and self._chance.random() < 0.4:
+                return self._value(schema[keyword], depth + 1)
+        named = schema.get("type")
+        if isinstance(named, list):
+            named = self._chance.choice(named)
+        if named == "object" or "properties" in schema or "required" in schema:
+            return self._object(schema, depth)
+        if named == "array" or "items" in schema or "prefixItems" in schema:
+            return self._array(schema, depth)
+        return self._scalar(schema, named)
+
+    def _target(self, reference: str) -> Any:
+        value = self._root
+        for token in reference.removeprefix("#").split("/")[1:]:
+            value = value[token]
+        return value
+
+    def _object(self, schema: dict[str, Any], depth: int) -> Any:
+        members: dict[str, Any] = {}
+        required = schema.get("required", [])
+        for name, property_schema in schema.get("properties", {}).items():
+            if name in required or self._chance.random() < (0.5 if depth < 4 else 0.1):
+                members[name] = self._value(property_schema, depth + 1)
+        for name in required:
+            members.setdefault(name, self._chance.choice(POOL))
+        extra = schema.get("additionalProperties")
+        while extra is not False and self._chance.random() < 0.35:
+            name = self._chance.choice((*NAMES, "extra", "x-1", "ne"))
+            if name not in members:
+                members[name] = self._value(extra, depth + 1) if isinstance(extra, dict) else self._chance.choice(POOL)
+        return members
+
+    def _array(self, schema: dict[str, Any], depth: int) -> Any:
+        items, prefix = schema.get("items"), schema.get("prefixItems", [])
+        if isinstance(items, list):
+            prefix, items = items, schema.get("additionalItems")
+        length = self._chance.choice((0, 1, 1, 2, 3, 4, 5, schema.get("minItems", 0), schema.get("maxItems", 2)))
+        result = []
+        for index in range(int(length)):
+            if index < len(prefix):
+                result.append(self._value(prefix[index], depth + 1))
+            elif items is False:
+                break
+            else:
+                result.append(self._value(items, depth + 1) if isinstance(items, dict) else self._chance.choice(POOL))
+        return result
+
+    def _scalar(self, schema: dict[str, Any], named: Any) -> Any:
+        if named == "string" or "maxLength" in schema or "minLength" in schema:
+            length = self._chance.choice((0, 1, 2, 3, 5, 9, 10, schema.get("maxLength", 4), schema.get("minLength", 0)))
+            fixed = ("a" * int(length), "aaa", "123", "x", "b", "Abc", "4-k", "ac")
+            return self._chance.choice(fixed)
+        if named in ("integer", "number"):
+            low, high = schema.get("minimum", -6), schema.get("maximum", schema.get("exclusiveMaximum", 25))
+            whole = self._chance.randint(int(low), max(int(low), int(high)))
+            return (
+                whole if named == "integer" or self._chance.random() < 0.5 else whole + self._chance.choice((0.5, 0.25))
+            )
+        if named == "boolean":
+            return self._chance.random() < 0.5
+        if named == "null":
+            return None
+        return self._chance.choice(POOL)
+
+
+def counterexample(writer: Any, reader: Any, seed: int, tries: int) -> Any:
+    """A value that is valid under the writer and not under the reader, as a list of one; [] where none was found."""
+    ours, theirs = validator_of(writer), validator_of(reader)
+    values = Values(writer, random.Random(seed))
+    for _ in range(tries):
+        value = values.value()
+        if is_valid(ours, value) and is_valid(theirs, value) is False:
+            return [value]
+    return []

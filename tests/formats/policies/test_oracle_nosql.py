@@ -190,11 +190,11 @@ def test_depth_and_recursion_cost_no_more_than_their_size() -> None:
 @pytest.mark.slow
 def test_the_lenient_variant_equals_the_products_checker(capsys: pytest.CaptureFixture[str]) -> None:
     require_tools("the comparison with Oracle NoSQL's checker", JAVA)
-    from tests.formats.policies import compare
+    from tests.formats.policies import oracle_comparison
 
     try:
-        compare.fetched(compare.JARS)
+        oracle_comparison.fetched(oracle_comparison.JARS)
     except SystemExit as error:
         pytest.skip(f"the product's client can't be had: {error}")
-    code = compare.main(300, 4_000_000)
+    code = oracle_comparison.main(300, 4_000_000)
     assert code == 0, capsys.readouterr().out

@@ -249,7 +249,7 @@ def test_a_deep_schema_is_refused_and_a_wide_one_is_quick() -> None:
 def test_verdicts_ids_and_avro_forms_equal_sparks(capsys: pytest.CaptureFixture[str]) -> None:
     """`SCHEMADESK_LONG=1` asks for 300 (see amounts.py)."""
     require_tools("the comparison with Spark's rules", JAVA)
-    from tests.formats.policies import compare_spark
+    from tests.formats.policies import spark_comparison
 
-    code = compare_spark.main(how_many("restarts of random Spark state"), 5_000_000)
+    code = spark_comparison.main(how_many("restarts of random Spark state"), 5_000_000)
     assert code == 0, capsys.readouterr().out

@@ -10,9 +10,7 @@ import yaml
 
 from registry.formats.base import ParsedSchema, ResolvedReference
 from registry.formats.protobuf import PROTOBUF
-from registry.formats.protobuf.difference_rules import DIFFERENCE_RULES
-from registry.formats.protobuf.messages import DESCRIPTIONS
-from registry.formats.protobuf.rules import RULES
+from registry.formats.protobuf.rules import DESCRIPTIONS, DIFFERENCE_RULES, RULES
 
 FOLDER = Path(__file__).parent / "cases"
 DIRECTIONS = ("backward", "forward")
@@ -66,8 +64,8 @@ def pair(old: ParsedSchema, new: ParsedSchema, direction: str) -> tuple[ParsedSc
 
 
 def test_all_differences_are_told(case, old, new) -> None:
-    found = PROTOBUF.diff(old, new)
-    assert [[item.rule, item.path] for item in found] == case.get("differences", [])
+    differences = PROTOBUF.diff(old, new)
+    assert [[item.rule, item.path] for item in differences] == case.get("differences", [])
 
 
 def test_no_difference_to_itself(case, old, new) -> None:
@@ -78,16 +76,16 @@ def test_no_difference_to_itself(case, old, new) -> None:
 @pytest.mark.requirement("GOO-2")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_verdict_of_the_established_registry(case, old, new, direction) -> None:
-    found = PROTOBUF.incompatibilities(*pair(old, new, direction))
-    assert [[item.rule, item.kind, item.location] for item in found] == case.get(direction, [])
-    assert all(item.kind in DESCRIPTIONS for item in found)
+    findings = PROTOBUF.incompatibilities(*pair(old, new, direction))
+    assert [[item.rule, item.kind, item.location] for item in findings] == case.get(direction, [])
+    assert all(item.kind in DESCRIPTIONS for item in findings)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_all_hazards_are_told(case, old, new, direction) -> None:
-    found = PROTOBUF.judge(*pair(old, new, direction)).hazards
-    assert [[item.rule, item.path] for item in found] == case.get(f"{direction}_hazards", [])
-    assert all(item.kind == "" and item.severity in ("value loss", "warning") for item in found)
+    findings = PROTOBUF.judge(*pair(old, new, direction)).hazards
+    assert [[item.rule, item.path] for item in findings] == case.get(f"{direction}_hazards", [])
+    assert all(item.kind == "" and item.severity in ("value loss", "warning") for item in findings)
 
 
 @pytest.mark.requirement("GOO-2")
@@ -95,8 +93,8 @@ def test_all_hazards_are_told(case, old, new, direction) -> None:
 def test_what_the_data_do(case, old, new, direction) -> None:
     truth = PROTOBUF.truth(*pair(old, new, direction))
     assert truth.answer == case[f"{direction}_truth"]
-    found = [[item.severity, item.rule, item.path] for item in truth.findings]
-    assert found == case.get(f"{direction}_losses", [])
+    findings = [[item.severity, item.rule, item.path] for item in truth.findings]
+    assert findings == case.get(f"{direction}_losses", [])
     for item in truth.findings:
         assert item.witness is not None
         assert item.witness.found
@@ -106,12 +104,12 @@ def test_what_the_data_do(case, old, new, direction) -> None:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_what_no_value_shows_is_a_warning_beside_the_data(case, old, new, direction) -> None:
     reader, writer = pair(old, new, direction)
-    found = PROTOBUF.truth(reader, writer).warnings
-    assert all(item.severity == "warning" and item.witness is None for item in found)
+    findings = PROTOBUF.truth(reader, writer).warnings
+    assert all(item.severity == "warning" and item.witness is None for item in findings)
     hazards = [item for item in PROTOBUF.judge(reader, writer).hazards if item.severity == "warning"]
-    assert [item for item in found if not item.kind] == hazards
-    told = [[item.rule, item.path] for item in found]
-    assert told == case.get(f"{direction}_warnings", told)
+    assert [item for item in findings if not item.kind] == hazards
+    rules = [[item.rule, item.path] for item in findings]
+    assert rules == case.get(f"{direction}_warnings", rules)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -171,5 +169,5 @@ def test_every_repair_helps(case, old, new, direction) -> None:
             files = case.get("old_files" if mine is old else "new_files", {})
             edited = PROTOBUF.parse(edit.text, [ResolvedReference(n, n, 1, text) for n, text in files.items()])
             again = PROTOBUF.judge(edited, other) if is_reader else PROTOBUF.judge(other, edited)
-            left = [(found.rule, found.path) for found in again.breaks + again.hazards]
+            left = [(finding.rule, finding.path) for finding in again.breaks + again.hazards]
             assert (item.rule, item.path) not in left

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from registry.formats.base import ParsedSchema
 from registry.formats.protobuf import PROTOBUF
 from registry.formats.protobuf.model import Message
-from tests.formats.protobuf.random_data import loss, random_datum
-from tests.formats.protobuf.random_schemas import mutated, random_tree, text_of
+from tests.formats.protobuf.random_schemas import loss, mutated, random_datum, random_tree, text_of
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 pytestmark = pytest.mark.slow
@@ -86,7 +85,7 @@ def test_no_yes_has_a_counterexample_and_every_no_has_a_witness(seed: int) -> No
 
 def test_the_witnesses_break_for_a_second_reader() -> None:
     """Each witness of a "no" is read again without the engine, and the loss is seen there too."""
-    seen = 0
+    count = 0
     for seed in range(120):
         old, new = pair_of(seed)
         for item in PROTOBUF.truth(new, old).findings:
@@ -103,8 +102,8 @@ def test_the_witnesses_break_for_a_second_reader() -> None:
             datum.Clear()
             datum.ParseFromString(bytes.fromhex(witness.encoded))
             assert loss(datum, ours) != "", (seed, item.message)
-            seen += 1
-    assert seen > 50
+            count += 1
+    assert count > 50
 
 
 def test_at_least_99_percent_of_the_breaks_have_a_witness_or_say_why_not() -> None:
@@ -120,7 +119,7 @@ def test_at_least_99_percent_of_the_breaks_have_a_witness_or_say_why_not() -> No
                 explained += bool(not witness.found and witness.reason)
                 # A reason is only given where the data of that place really survive.
                 if not witness.found and truth.answer == "no":
-                    assert all(found.writer_pointer != item.writer_pointer for found in truth.findings), item
+                    assert all(finding.writer_pointer != item.writer_pointer for finding in truth.findings), item
     assert total > 60
     assert proved + explained == total
 
@@ -171,7 +170,7 @@ def test_no_witness_reads_what_was_written(holder: str) -> None:
     schemas = [schema(*inside) for inside in INSIDES]
     for reader in schemas:
         for writer in schemas:
-            for found in PROTOBUF.truth(reader, writer).findings:
-                witness = found.witness
+            for finding in PROTOBUF.truth(reader, writer).findings:
+                witness = finding.witness
                 assert witness is not None
-                assert witness.error or witness.read != witness.datum, (found.rule, reader.text, writer.text)
+                assert witness.error or witness.read != witness.datum, (finding.rule, reader.text, writer.text)

@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 from registry.formats.base import ParsedSchema
 from registry.formats.protobuf import PROTOBUF
 from tests.amounts import how_many
-from tests.formats.protobuf.random_data import UNNAMED, loss
+from tests.formats.protobuf.random_schemas import UNNAMED, loss
 
 pytestmark = pytest.mark.slow
 TYPES = ("int32", "string", "E", "N", "bool")
@@ -33,11 +33,11 @@ VALUES = {
 def one_side(rng: random.Random, types: dict[int, str], syntax: str, names: dict[str, int]) -> str:
     """A schema with the fields in random oneofs (or none), declared in random order; the record holds the message."""
     label = "optional " if syntax == "proto2" else ""
-    places: dict[str, list[str]] = {}
+    by_oneof: dict[str, list[str]] = {}
     for number in rng.sample(sorted(types), len(types)):
-        places.setdefault(rng.choice(("o", "p", "q", "")), []).append(f"{types[number]} f{number} = {number};")
+        by_oneof.setdefault(rng.choice(("o", "p", "q", "")), []).append(f"{types[number]} f{number} = {number};")
     parts = []
-    for oneof, members in places.items():
+    for oneof, members in by_oneof.items():
         plain = (f"{rng.choice((label, 'optional ' if syntax == 'proto3' else label))}{text}" for text in members)
         parts.append(f"oneof {oneof} {{ {' '.join(members)} }}" if oneof else " ".join(plain))
     rng.shuffle(parts)
@@ -69,7 +69,7 @@ def values_of(field: FieldDescriptor) -> tuple[Any, ...]:
         named = tuple(value.number for value in field.enum_type.values)
         return named if field.enum_type.is_closed else (*named, *UNNAMED)
     if field.message_type is not None:
-        return tuple(GetMessageClass(field.message_type)(**given) for given in ({}, {"x": 3}))
+        return tuple(GetMessageClass(field.message_type)(**values) for values in ({}, {"x": 3}))
     return VALUES[field.cpp_type]
 
 
@@ -115,24 +115,24 @@ def message_of(schema: ParsedSchema, name: str = "M") -> Descriptor:
 
 def losses(reader: ParsedSchema, writer: ParsedSchema) -> Iterator[str]:
     theirs, ours = message_of(writer), message_of(reader)
-    return (found for datum in all_data(theirs) if (found := loss(datum, ours)))
+    return (lost for datum in all_data(theirs) if (lost := loss(datum, ours)))
 
 
 @pytest.mark.requirement("GOO-2")
 def test_the_engine_tells_what_the_runtime_loses_and_nothing_else() -> None:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for seed in range(how_many("pairs of Protobuf schemas with oneofs")):
         reader, writer = random_pair(random.Random(seed))
         truth = PROTOBUF.truth(reader, writer)
         # What holds the message may change its label: that is of R and not of M.
-        told = [item for item in truth.findings if item.path.startswith("M.")]
+        findings = [item for item in truth.findings if item.path.startswith("M.")]
         lost = next(losses(reader, writer), "")
-        assert bool(told) == bool(lost), (seed, lost, [item.message for item in told], reader.text, writer.text)
+        assert bool(findings) == bool(lost), (seed, lost, [item.message for item in findings], reader.text, writer.text)
         for item in truth.findings:
-            seen[item.rule] = seen.get(item.rule, 0) + 1
-        seen[truth.answer] = seen.get(truth.answer, 0) + 1
+            counts[item.rule] = counts.get(item.rule, 0) + 1
+        counts[truth.answer] = counts.get(truth.answer, 0) + 1
     rules = {"MULTIPLE_FIELDS_MOVED_TO_ONEOF", "FIELD_MOVED_TO_EXISTING_ONEOF", "ENUM_CLOSED"}
-    assert min(seen.get(name, 0) for name in (*rules, "yes", "no")) > 5, seen
+    assert min(counts.get(name, 0) for name in (*rules, "yes", "no")) > 5, counts
 
 
 def test_every_witness_is_a_datum_of_the_writer_that_the_runtime_loses() -> None:

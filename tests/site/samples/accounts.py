@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import (
+from dashboard.components.badges import Look
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -14,11 +15,10 @@ from dashboard.presenters.frame import (
     Frame,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
-from dashboard.presenters.looks import Look
-from dashboard.presenters.notifications import (
+from dashboard.notifications.inbox import (
     DefaultRow,
     DeliveryRow,
     DigestChoice,
@@ -33,17 +33,17 @@ from dashboard.presenters.notifications import (
     WebhookRow,
     WebhooksPage,
 )
-from dashboard.presenters.people import (
-    Change,
+from dashboard.people.page import (
     ChangeForm,
     GrantRow,
     GroupRow,
     OwnerRow,
     PeoplePage,
+    PersonChange,
     PersonRow,
     SamePersonRow,
 )
-from dashboard.presenters.tokens import TokenPage, TokenRow
+from dashboard.people.tokens import TokenPage, TokenRow
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame
 
 IDLE = Paging(first=1, last=3)
@@ -93,8 +93,8 @@ STOPPED = StopPage(frame=own("No more mail"))
 SUBSCRIPTIONS = SubscriptionsPage(
     frame=own("Subscriptions", Crumb(label="Inbox", url="/ui/inbox")),
     rows=(
-        SubscriptionRow(title="A version was registered", registry_pattern="prod", subject_pattern="orders-*", wanted=True, remove=Action(label="Remove", url="/ui/inbox", method="post")),
-        SubscriptionRow(title="Drift was found", registry_pattern="*", subject_pattern=HOSTILE, wanted=False, remove=Action(label="Remove", url="/ui/inbox", method="post")),
+        SubscriptionRow(title="A version was registered", registry_pattern="prod", subject_pattern="orders-*", is_wanted=True, remove=Action(label="Remove", url="/ui/inbox", method="post")),
+        SubscriptionRow(title="Drift was found", registry_pattern="*", subject_pattern=HOSTILE, is_wanted=False, remove=Action(label="Remove", url="/ui/inbox", method="post")),
     ),
     fields=(
         Field(name="event", label="Event", kind="select", required=True, choices=(Choice(value="", label="Everything"), Choice(value="a", label=HOSTILE))),
@@ -115,8 +115,8 @@ ON, OFF = Look("ok", "circle-check", "On"), Look("care", "ban", "Switched off")
 WEBHOOKS = WebhooksPage(
     frame=own("Webhooks"),
     rows=(
-        WebhookRow(name="ci", url="/gallery/webhook", host="hooks.example.com", owner="steward", events="3 events", place="prod, orders-*", state=ON),
-        WebhookRow(name=HOSTILE, url="/gallery/webhook", host=LONG, owner=HOSTILE, events="all events", place=HOSTILE, state=OFF),
+        WebhookRow(name="ci", url="/gallery/webhook", host="hooks.example.com", owner="steward", events="3 events", scope="prod, orders-*", state=ON),
+        WebhookRow(name=HOSTILE, url="/gallery/webhook", host=LONG, owner=HOSTILE, events="all events", scope=HOSTILE, state=OFF),
     ),
     add=Action(label="Add a webhook", url="/ui/webhooks", tone="primary", icon="plus"),
 )  # fmt: skip
@@ -139,7 +139,7 @@ DELIVERY = DeliveryRow(
 )  # fmt: skip
 WEBHOOK = WebhookPage(
     frame=own("ci", Crumb(label="Webhooks", url="/ui/webhooks")), id="wh_01J", url="https://hooks.example.com/" + "a" * 300, owner="steward", events="3 events",
-    place="prod, orders-*", key_version=1, state=ON, disabled_reason="", failing_since=ago(hours=2),
+    scope="prod, orders-*", key_version=1, state=ON, disabled_reason="", failing_since=ago(hours=2),
     actions=(
         Action(label="Send a test", url="/ui/webhooks", method="post"), Action(label="Change", url="/ui/webhooks"),
         Action(label="Remove", url="/ui/webhooks", allowed=False, reason="Only its owner or an admin may."),
@@ -155,13 +155,15 @@ WEBHOOK_NEW = replace(
 )
 WEBHOOK_OFF = replace(WEBHOOK, state=OFF, disabled_reason="Every attempt of five days failed: " + HOSTILE)
 
-SHUT = Change(
+SHUT = PersonChange(
     label="Shut",
     do="shut",
     values=(("username", "steward"),),
     loses="They are signed out and can’t sign in, and their tokens are refused.",
 )
-DROP = Change(label="Take away", do="ungrant", values=(("grant", "7"),), loses="They lose what the role allows there.")
+DROP = PersonChange(
+    label="Take away", do="ungrant", values=(("grant", "7"),), loses="They lose what the role allows there."
+)
 GRANTS = (
     GrantRow(role="steward", where="everywhere", remove=DROP),
     GrantRow(role="approver", where="prod, orders-*", through=HOSTILE),
@@ -172,7 +174,7 @@ ADD_ROLE = ChangeForm(
     fields=(Field(name="username", label="Person", required=True), Field(name="role", label="Role", kind="select", choices=(Choice(value="reader", label="reader"),)), Field(name="subject_pattern", label="Subjects", value="*", code=True, help="A pattern like orders-*.")),
 )  # fmt: skip
 PEOPLE = PeoplePage(
-    frame=own("People and groups"), search=Search(url="/ui/people", label="Search people"),
+    frame=own("People and groups"), search=SearchBox(url="/ui/people", label="Search people"),
     people=(
         PersonRow(username="steward", email="steward@example.com", active=True, ways="password", last_sign_in=ago(hours=1), groups=("data office", ARABIC), grants=GRANTS, switch=SHUT),
         PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Open again", loses="")),

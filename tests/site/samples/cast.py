@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlencode
 
-from dashboard.presenters.frame import Crumb, Environment, Frame, Part, Section
-from dashboard.presenters.looks import EnvironmentKind
+from dashboard.components.badges import EnvironmentKind
+from dashboard.components.widgets import Crumb, Environment, Frame, Section, SubPage
 
 NOW = datetime(2026, 11, 21, 14, 30, 12, tzinfo=UTC)
 HOSTILE = '<img src=x onerror="alert(1)"> "quoted" \u202eevil\u202c {{ 7*7 }}'
@@ -52,7 +52,7 @@ def frame(
         section=section,
         crumbs=crumbs,
         code=code,
-        parts=tuple(Part(label=label, url="/gallery/subject", current=label == part) for label in PARTS if part),
+        parts=tuple(SubPage(label=label, url="/gallery/subject", current=label == part) for label in PARTS if part),
         environments=places(current),
         open_findings=5 if busy else 0,
         waiting_requests=2 if busy else 0,

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.comparison import (
+from dashboard.compare.comparison import (
     ChangeCard,
     ChangeGroup,
     ChoiceGroup,
+    ComparedSide,
     ComparePage,
-    Comparison,
     DirectionSummary,
     ExtraChange,
-    Side,
     TextSwitch,
     TextTools,
     UnchangedField,
+    VersionComparison,
 )
-from dashboard.presenters.frame import (
-    Choice,
-    Crumb,
-    Link,
-    Problem,
-    Section,
-)
-from dashboard.presenters.looks import ChangeKind, Evidence, Verdict
-from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import (
+from dashboard.compare.proof import (
     EditView,
     EvidenceNote,
     PartingNote,
@@ -36,7 +27,10 @@ from dashboard.presenters.proof import (
     RenameView,
     bytes_view,
 )
-from dashboard.presenters.text_diff import text_diff
+from dashboard.components.badges import ChangeKind, EvidenceKind, Verdict
+from dashboard.components.diff import text_diff
+from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
+from dashboard.subjects.annotations import TagChip
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SIDES
 
@@ -107,7 +101,7 @@ CARDS = (
         remedy='give it a default, for example "default": "web", or make it ["null", "string"] with default null.',
         evidence=(
             EvidenceNote(
-                weight=Evidence.CONFIRMED,
+                weight=EvidenceKind.CONFIRMED,
                 sentence=f"Order.channel is absent in 24.1 % of 5,000 messages since 2026-11-01. {HOSTILE}",
             ),
         ),
@@ -130,7 +124,7 @@ CARDS = (
         example="16777217 is read as 16777216",
         evidence=(
             EvidenceNote(
-                weight=Evidence.ON_PAPER, sentence="A risk on paper: Order.amount is null in all 5,000 messages."
+                weight=EvidenceKind.ON_PAPER, sentence="A risk on paper: Order.amount is null in all 5,000 messages."
             ),
         ),
         proofs=(CHANGES, UNPROVED),
@@ -170,8 +164,8 @@ CARDS = (
         after='{"name": "email", "type": ["null", "string"], "default": null}',
     ),
 )
-COMPARISON = Comparison(
-    old=Side(
+COMPARISON = VersionComparison(
+    old=ComparedSide(
         environment=DEV,
         version=2,
         url="/gallery/subject",
@@ -179,7 +173,7 @@ COMPARISON = Comparison(
         registered_at=ago(days=9),
         registered_by="steward",
     ),
-    new=Side(
+    new=ComparedSide(
         environment=DEV,
         version=3,
         url="/gallery/subject",
@@ -345,7 +339,7 @@ COMPARE_OTHER = replace(
 )
 COMPARE_FORMATS = replace(
     COMPARE,
-    comparison=Comparison(
+    comparison=VersionComparison(
         old=COMPARISON.old,
         new=COMPARISON.new,
         verdict=Verdict.BREAKS,

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.drift import (
+from dashboard.components.badges import FindingState, ScanState, Severity, SourceKind
+from dashboard.components.diff import text_diff
+from dashboard.components.widgets import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Crumb,
+    Fact,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    Problem,
+    SearchBox,
+    Section,
+)
+from dashboard.findings.presenters import (
     Column,
     EvidenceTable,
     FindingList,
@@ -18,7 +34,7 @@ from dashboard.presenters.drift import (
     SourcePage,
     SourceRow,
 )
-from dashboard.presenters.drift_parts import (
+from dashboard.sources.presenters import (
     Affected,
     AffectedRow,
     BeforeAfter,
@@ -28,22 +44,6 @@ from dashboard.presenters.drift_parts import (
     SuspectedList,
     Unreadable,
 )
-from dashboard.presenters.frame import (
-    Action,
-    ActiveFilter,
-    Choice,
-    Crumb,
-    Fact,
-    Field,
-    Filter,
-    Link,
-    Paging,
-    Problem,
-    Search,
-    Section,
-)
-from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
-from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
 
 SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="refresh-cw")
@@ -228,7 +228,7 @@ FINDINGS = (
             source=CHECKPOINT, source_kind=SourceKind.STATE_STORE, state=FindingState.ACKNOWLEDGED),
     finding(f"A name that others chose: {HOSTILE}", Severity.NOTICE, LONG, state=FindingState.RESOLVED, count=1_204_331, environment=PROD),
 )  # fmt: skip
-FINDING_SEARCH = Search(
+FINDING_SEARCH = SearchBox(
     url="/ui/findings", label="Search findings", placeholder="orders",
     filters=(
         Filter(name="severity", label="Severity", choices=(Choice(value="", label="Any severity", selected=True), Choice(value="break", label="Break", count=2))),
@@ -250,9 +250,11 @@ FINDING_LIST = FindingList(
 )  # fmt: skip
 NONE_YET = Paging(first=0, last=0)
 FINDING_LIST_CLEAN = replace(
-    FINDING_LIST, rows=(), search=Search(url="/ui/findings"), paging=NONE_YET, clean="No drift in 5,120 messages over 12 partitions and 40 rows of 2 state variables, 2026-11-23 10:02–10:07 UTC.", clean_at=ago(minutes=2), next_scan_at=ago(minutes=-28)
+    FINDING_LIST, rows=(), search=SearchBox(url="/ui/findings"), paging=NONE_YET, clean="No drift in 5,120 messages over 12 partitions and 40 rows of 2 state variables, 2026-11-23 10:02–10:07 UTC.", clean_at=ago(minutes=2), next_scan_at=ago(minutes=-28)
 )  # fmt: skip
-FINDING_LIST_UNKNOWN = replace(FINDING_LIST, rows=(), search=Search(url="/ui/findings"), paging=NONE_YET, coverage="")
+FINDING_LIST_UNKNOWN = replace(
+    FINDING_LIST, rows=(), search=SearchBox(url="/ui/findings"), paging=NONE_YET, coverage=""
+)
 FINDING_LIST_NO_MATCH = replace(
     FINDING_LIST, rows=(), paging=NONE_YET, search=replace(FINDING_SEARCH, query="zz", active=(ActiveFilter(label="severity: break", url="?"),))
 )  # fmt: skip

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.drift import Bulk
-from dashboard.presenters.drift_parts import (
+from dashboard.components.badges import ScanState, Severity, SourceKind
+from dashboard.components.widgets import (
+    Action,
+    Choice,
+    Crumb,
+    Fact,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    Problem,
+    SearchBox,
+    Section,
+)
+from dashboard.findings.presenters import Bulk
+from dashboard.sources.presenters import (
     AdviceLine,
+    AdviceState,
     Bar,
     BarTable,
     CapturedTable,
@@ -15,7 +30,6 @@ from dashboard.presenters.drift_parts import (
     ConfirmPage,
     ConnectorView,
     FieldGroup,
-    Followed,
     HistoryRow,
     MutePage,
     MuteRow,
@@ -27,20 +41,6 @@ from dashboard.presenters.drift_parts import (
     TopicSide,
     TopicTable,
 )
-from dashboard.presenters.frame import (
-    Action,
-    Choice,
-    Crumb,
-    Fact,
-    Field,
-    Filter,
-    Link,
-    Paging,
-    Problem,
-    Search,
-    Section,
-)
-from dashboard.presenters.looks import ScanState, Severity, SourceKind
 from tests.site.samples import drift
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 from tests.site.samples.comparison import AGAINST_LATEST
@@ -54,7 +54,7 @@ MANAGE = (
     Action(label="Remove", url="/ui/sources/1/remove", icon="x", tone="danger"),
 )
 TOPICS = TopicTable(
-    search=Search(
+    search=SearchBox(
         url="/ui/sources/1", label="Search topics",
         filters=(Filter(name="show", label="Which topics", choices=(Choice(value="", label="All topics", selected=True, count=230), Choice(value="problem", label="Unreadable", count=3))),),
     ),
@@ -129,10 +129,10 @@ SOURCE_DEBEZIUM = replace(
     frame=frame("shop-connector", Section.SOURCES, SOURCES, code=True),
 )  # fmt: skip
 ADVICE = (
-    AdviceLine(sentence="The production registry is READONLY.", followed=Followed.NO, known_from="the registry's modes, and its place among the environments", findings=1),
-    AdviceLine(sentence="Clients don't register schemas by themselves (auto.register.schemas=false).", followed=Followed.NOT_KNOWN, known_from="versions that came through REST and were written at once"),
-    AdviceLine(sentence="Compatibility NONE is not in use.", followed=Followed.YES, known_from="the registry's settings"),
-    AdviceLine(sentence="Kafka clients hold no right to create versions.", followed=Followed.DOES_NOT_APPLY, known_from="the roles of accounts with API tokens"),
+    AdviceLine(sentence="The production registry is READONLY.", followed=AdviceState.NO, known_from="the registry's modes, and its place among the environments", findings=1),
+    AdviceLine(sentence="Clients don't register schemas by themselves (auto.register.schemas=false).", followed=AdviceState.NOT_KNOWN, known_from="versions that came through REST and were written at once"),
+    AdviceLine(sentence="Compatibility NONE is not in use.", followed=AdviceState.YES, known_from="the registry's settings"),
+    AdviceLine(sentence="Kafka clients hold no right to create versions.", followed=AdviceState.DOES_NOT_APPLY, known_from="the roles of accounts with API tokens"),
 )  # fmt: skip
 SOURCE_REGISTRY = replace(
     drift.SOURCE, kind=SourceKind.REGISTRY, name="prod", environment=PROD, advice=ADVICE, actions=MANAGE, findings=(),

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.environments import (
-    BreakGlassView,
-    ChangeView,
-    EnvironmentPage,
-    FreezeView,
-    LooseningForm,
-    RecurringView,
-    RuleView,
-)
-from dashboard.presenters.frame import (
+from dashboard.compatibility.presenters import LevelResult, ReferenceField, SyntaxProblem, snippet
+from dashboard.components.badges import Check, Outlook, Verdict
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -24,14 +17,21 @@ from dashboard.presenters.frame import (
     Link,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
-from dashboard.presenters.looks import Check, Outlook, Verdict
-from dashboard.presenters.promotions import CheckRow
-from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
-from dashboard.presenters.proposals import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalResult, ProposalTold
-from dashboard.presenters.report import LevelResult, ReferenceField, SyntaxProblem, snippet
+from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
+from dashboard.environments.change_requests import (
+    BreakGlassView,
+    ChangeView,
+    EnvironmentPage,
+    FreezeView,
+    LooseningForm,
+    RecurringView,
+    RuleView,
+)
+from dashboard.promotions.plan import CheckRow
+from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalReport, ProposalResult
 from registry.formats.compatibility import LEVELS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
@@ -47,7 +47,7 @@ BOARD = EnvironmentBoard(
         EnvironmentRule(environment=STAGING, rule="Open. Requests take 1 review; the requester may approve.", url="/gallery/environment", subjects=398, level="BACKWARD", mode="READWRITE"),
         EnvironmentRule(environment=PROD, rule="Closed: it changes by releases. 1 review by somebody else.", url="/gallery/environment", subjects=377, level="FULL_TRANSITIVE", mode="READONLY", alarm="The glass is broken until 14:20, by admin."),
     ),
-    search=Search(
+    search=SearchBox(
         url="/ui/environments", placeholder="orders", label="Search subjects", active=(ActiveFilter(label="show: behind", url="/ui/environments"),),
         filters=(Filter(name="show", label="Show", choices=(Choice(value="", label="All subjects"), Choice(value="behind", label="Behind", selected=True), Choice(value="blocked", label="Blocked"), Choice(value="id differs", label="Id differs"), Choice(value="different content", label="Same number, different content"))),),
     ),
@@ -67,7 +67,7 @@ BOARD = EnvironmentBoard(
     ways=(Choice(value="dev>staging", label="from dev to staging", selected=True), Choice(value="staging>prod", label="from staging to prod")),
     preview=Action(label="Preview as one plan", url=ASK), export_url="/ui/promotions/plan.json",
 )  # fmt: skip
-BOARD_EMPTY = replace(BOARD, rows=(), search=Search(url="/ui/environments"), paging=Paging(first=0, last=0))
+BOARD_EMPTY = replace(BOARD, rows=(), search=SearchBox(url="/ui/environments"), paging=Paging(first=0, last=0))
 BOARD_NO_MATCH = replace(BOARD, rows=(), paging=Paging(first=0, last=0))
 BOARD_ALONE = replace(BOARD_EMPTY, rules=BOARD.rules[:1], ways=(), preview=None, alone=True)
 BOARD_READER = replace(
@@ -151,8 +151,8 @@ EDITOR = ProposalPage(
 LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
 EDITOR_RESULT = replace(
     EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
-    told=ProposalTold(
-        said=f"Breaks BACKWARD at prod: {HOSTILE}", parsed="The text parses as Avro.", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
+    report=ProposalReport(
+        summary=f"Breaks BACKWARD at prod: {HOSTILE}", parsed="The text parses as Avro.", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
         changes=tuple(
             ChangeLine(verdict=card.verdict, path=card.path, sentence=card.sentence, anchor=card.anchor)
             for group in COMPARISON.groups for card in group.cards
@@ -162,14 +162,14 @@ EDITOR_RESULT = replace(
     ),
 )  # fmt: skip
 EDITOR_SYNTAX = replace(
-    EDITOR, told=ProposalTold(
-        said="", syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
+    EDITOR, report=ProposalReport(
+        summary="", syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
     ),
 )  # fmt: skip
 EDITOR_EQUAL = replace(
     EDITOR, subject=replace(EDITOR.subject, value=HOSTILE), submit=Action(label="Submit for review", url="", allowed=False, reason=REFUSED),
-    told=ProposalTold(
-        said="", parsed="The text parses as Avro.", equal=Link(label="version 4 of prod", url="/gallery/subject"),
+    report=ProposalReport(
+        summary="", parsed="The text parses as Avro.", equal=Link(label="version 4 of prod", url="/gallery/subject"),
         result=ProposalResult(verdict=Verdict.OK, headline="prod has it already", sentence="0 versions would be registered."),
     ),
 )  # fmt: skip

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow, Sparkline
-from dashboard.presenters.frame import Action, Crumb, Fact, Field, Link, Problem, Section
-from dashboard.presenters.notes import BulkPage, BulkRow, OwnerChip, SeveralPage, SeveralRow, TagChip
-from dashboard.presenters.references import (
+from dashboard.components.widgets import Action, Crumb, Fact, Field, Link, Problem, Section
+from dashboard.subjects.annotations import BulkPage, BulkRow, OwnerChip, SeveralPage, SeveralRow, TagChip
+from dashboard.subjects.field_history import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow, Sparkline
+from dashboard.subjects.references import (
     GraphBox,
     GraphEdge,
     GraphPicture,

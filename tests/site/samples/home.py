@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from dashboard.presenters.frame import Action, Fact, Link, MessagePage, Problem, RemovedPage, Section
-from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HealthLine, HomePage, Tried
-from dashboard.presenters.looks import Health, ScanState
+from dashboard.components.badges import Health, ScanState
+from dashboard.components.widgets import Action, Fact, Link, MessagePage, Problem, RemovedPage, Section
+from dashboard.home.panels import ActivityItem, FirstStep, HealthItem, HealthLine, HomePage, StepCheck
 from tests.site.samples.cast import HOSTILE, ago, frame
 from tests.site.samples.drift import FINDINGS
 from tests.site.samples.promotions import REQUESTS
@@ -62,17 +62,17 @@ STEPS = (
     FirstStep(
         title="Connect a registry, or use this one", sentence="One that you have is mirrored read-only; its address is tested before it is kept. Or point a producer here: any client of Confluent’s registry works unchanged.",
         command="schema.registry.url=http://127.0.0.1:8081", action=Action(label="Test connection", url="/ui/registries/legacy/test", method="post"),
-        tried=Tried(health=Health.DOWN, word="Not reachable", said=f"legacy can’t be read: {HOSTILE}", at=ago(minutes=6)),
+        tried=StepCheck(health=Health.DOWN, word="Not reachable", sentence=f"legacy can’t be read: {HOSTILE}", at=ago(minutes=6)),
     ),
     FirstStep(
         title="Map your environments", sentence="Each is a registry, in the order in which versions go through them.",
         action=Action(label="Environments and their rules", url="/ui/environments"),
-        tried=Tried(health=Health.UP, word="Mapped", said="dev → staging → prod. Only requests write to staging and prod."),
+        tried=StepCheck(health=Health.UP, word="Mapped", sentence="dev → staging → prod. Only requests write to staging and prod."),
     ),
     FirstStep(
         title="Choose who approves", sentence="Somebody asks, somebody else approves. Rules say who, for which subjects, and what breaking takes.",
         action=Action(label="Rules of prod", url="/ui/environments/prod"),
-        tried=Tried(health=Health.DEGRADED, word="Somebody is missing", said="prod takes 2 approvals. 1 person can give one.", cure=Link(label="People and their roles", url="/ui/people")),
+        tried=StepCheck(health=Health.DEGRADED, word="Somebody is missing", sentence="prod takes 2 approvals. 1 person can give one.", cure=Link(label="People and their roles", url="/ui/people")),
     ),
     FirstStep(title="Add a topic or a checkpoint", sentence="It is scanned on a schedule and held against what is registered.", action=Action(label="Add a source", url="/ui/sources/add")),
 )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, Crumb, Problem, Section
-from dashboard.presenters.jobs import JobGroup, JobRow, JobsPage, RunPage
-from dashboard.presenters.looks import JobState
+from dashboard.components.badges import JobState
+from dashboard.components.widgets import Action, Crumb, Problem, Section
+from dashboard.jobs.runs import JobGroup, JobRow, JobsPage, RunPage
 from tests.site.samples.cast import HOSTILE, LONG, ago, frame
 
 SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="scan-search")
@@ -96,9 +96,9 @@ RUN = RunPage(
     left_out="14 lines came before.",
     error="BrokerUnavailable: see the worker's log.",
     lines=(
-        "14:26:01 INFO registry.drift.scanning: scan 17: reading orders, 0 of 4",
-        f"14:26:04 WARNING registry.drift.scanning: {HOSTILE}",
-        f"14:26:12 WARNING registry.drift.scanning: scan 17 failed: {LONG}",
+        "14:26:01 INFO registry.drift.scan.runner: scan 17: reading orders, 0 of 4",
+        f"14:26:04 WARNING registry.drift.scan.runner: {HOSTILE}",
+        f"14:26:12 WARNING registry.drift.scan.runner: scan 17 failed: {LONG}",
     ),
 )
 RUN_QUIET = replace(RUN, state=JobState.WELL, error="", left_out="", lines=())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Section
-from dashboard.presenters.looks import Verdict
-from dashboard.presenters.policy import (
+from dashboard.components.badges import Verdict
+from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Section
+from dashboard.registries.policy_forms import (
     ChangeForm,
     ChangePart,
     FailingRow,

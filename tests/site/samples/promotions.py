@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
-from dashboard.presenters.comparison import TextSwitch
-from dashboard.presenters.drift_parts import FindingOrigin
-from dashboard.presenters.frame import (
+from dashboard.audit.views import AuditChange, AuditList, AuditRow
+from dashboard.compare.comparison import TextSwitch
+from dashboard.components.badges import (
+    Acknowledged,
+    Check,
+    FindingState,
+    RequestState,
+    ReviewState,
+    Severity,
+    StepState,
+    Verdict,
+)
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -18,33 +27,22 @@ from dashboard.presenters.frame import (
     Link,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
 )
-from dashboard.presenters.looks import (
-    Acknowledged,
-    Check,
-    FindingState,
-    RequestState,
-    ReviewState,
-    Severity,
-    StepState,
-    Verdict,
-)
-from dashboard.presenters.policy import WhyNot
-from dashboard.presenters.promotions import (
+from dashboard.promotions.plan import (
+    ApprovalRow,
+    BulkApprovalPage,
     CheckRow,
-    ChosenRow,
+    ExcludedRow,
     IdPlan,
     IdRow,
-    LeftOut,
-    PlanStep,
     PromotionForm,
     RequestList,
     RequestRow,
-    TogetherPage,
+    StepRow,
 )
-from dashboard.presenters.promotions_page import (
+from dashboard.promotions.presenters import (
     CommentForm,
     CommentRow,
     ConsumerRow,
@@ -63,6 +61,8 @@ from dashboard.presenters.promotions_page import (
     ThreadView,
     TimelineEntry,
 )
+from dashboard.registries.policy_forms import WhyNot
+from dashboard.sources.presenters import FindingOrigin
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 
@@ -95,7 +95,7 @@ REQUESTS = (
     request(9, LONG, "version 12", RequestState.FAILED, requested_at=ago(days=40), blocked="1 of 3 steps is done: prod didn’t answer."),
     request(8, "orders-key", "version 1", RequestState.WITHDRAWN, requested_at=ago(days=41)),
 )  # fmt: skip
-SEARCH = Search(
+SEARCH = SearchBox(
     url="/ui/promotions", placeholder="orders-value", label="Search requests",
     filters=(
         Filter(name="state", label="State", choices=(Choice(value="", label="Any state", selected=True), Choice(value="open", label="Open", count=3))),
@@ -124,14 +124,14 @@ LIST_WAITING_NONE = replace(
     LIST_WAITING, rows=LIST_WAITING.rows[:1], together=replace(TOGETHER, allowed=False, reason="Each of these is read and approved by itself."),
 )  # fmt: skip
 CHOSEN = tuple(
-    ChosenRow(request=row, plan=f"{row.number}:5f0c9a1e", plan_hash="5f0c9a1e77aa", reason=reason, note="" if reason else "prod is frozen until 2026-11-24 06:00 UTC: a sale.")
+    ApprovalRow(request=row, plan=f"{row.number}:5f0c9a1e", plan_hash="5f0c9a1e77aa", reason=reason, note="" if reason else "prod is frozen until 2026-11-24 06:00 UTC: a sale.")
     for row, reason in ((REQUESTS[1], "The checkout needs loyalty_tier from Monday."), (replace(REQUESTS[1], number=17, subject=LONG, more=3), ""), (replace(REQUESTS[5], state=RequestState.IN_REVIEW), HOSTILE))
 )  # fmt: skip
-TOGETHER_PAGE = TogetherPage(
+TOGETHER_PAGE = BulkApprovalPage(
     frame=frame("Approve several requests", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")), rows=CHOSEN,
     left=(
-        LeftOut(number=14, reason="It breaks what is there, so that its approval takes a comment: read it by itself.", request=REQUESTS[0]),
-        LeftOut(number=10, reason=HOSTILE, request=REQUESTS[6]), LeftOut(number=99, reason="There is no such request."),
+        ExcludedRow(number=14, reason="It breaks what is there, so that its approval takes a comment: read it by itself.", request=REQUESTS[0]),
+        ExcludedRow(number=10, reason=HOSTILE, request=REQUESTS[6]), ExcludedRow(number=99, reason="There is no such request."),
     ),
     submit=Action(label="Approve 3 requests", url="/ui/promotions/approve", method="post", tone="primary", icon="check"), back_url="/ui/promotions?who=waiting",
 )  # fmt: skip
@@ -140,7 +140,7 @@ TOGETHER_ALL_LEFT = replace(TOGETHER_PAGE, rows=())
 LIST_EMPTY = replace(
     LIST,
     rows=(),
-    search=Search(url="/ui/promotions"),
+    search=SearchBox(url="/ui/promotions"),
     paging=Paging(first=0, last=0),
     request=replace(REQUEST, allowed=False, reason="Your role is reader: stewards and admins request promotions."),
 )
@@ -179,8 +179,8 @@ IMPACT = (
     CheckRow(check=Check.SKIPPED, name="evidence from Spark state", sentence="No query keeps state of this subject."),
 )  # fmt: skip
 PLAN = (
-    PlanStep(sentence="items-value version 4 is in prod already.", detail="same content, its version 2 there", needed=False),
-    PlanStep(sentence="Register customers-value version 2 as version 2 of prod.", detail="Avro, fingerprint 5f0c 9a1e"),
+    StepRow(sentence="items-value version 4 is in prod already.", detail="same content, its version 2 there", needed=False),
+    StepRow(sentence="Register customers-value version 2 as version 2 of prod.", detail="Avro, fingerprint 5f0c 9a1e"),
 )  # fmt: skip
 IDS = IdPlan(sentence="prod will give id 88, not 31 as in staging.", verdict=Verdict.CARE)
 IDS_MANY = IdPlan(
@@ -239,7 +239,7 @@ THREADS = (
             CommentRow(author="approver", text="Is the default really empty?\nThe billing job reads it.", at=ago(hours=2)),
             CommentRow(author="steward", text=HOSTILE, at=ago(minutes=40)),
         ),
-        answer=Action(label="Answer", url="/ui/promotions/13/threads/1/answer", method="post"),
+        reply=Action(label="Answer", url="/ui/promotions/13/threads/1/answer", method="post"),
         switch=Action(label="Resolve", url="/ui/promotions/13/threads/1/resolve", method="post", icon="check"),
     ),
     ThreadView(
@@ -247,7 +247,7 @@ THREADS = (
         switch=Action(label="Open again", url="/ui/promotions/13/threads/2/reopen", method="post", icon="undo-2"),
     ),
     ThreadView(number=3, subject=HOSTILE, path=LONG, comments=(CommentRow(author=HOSTILE, text=LONG, at=ago(days=2)),),
-               answer=Action(label="Answer", url="", allowed=False, reason="The request is closed.")),
+               reply=Action(label="Answer", url="", allowed=False, reason="The request is closed.")),
 )  # fmt: skip
 COMMENT = CommentForm(open=Action(label="Open a discussion", url="/ui/promotions/13/threads", method="post"))
 CHANGED = replace(
@@ -287,7 +287,7 @@ PROMOTION = PromotionPage(
     comparison=CHANGED, comparison_of="customers-value", states=STATES, replay=REPLAY,
     unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
     recheck=Action(label="Run again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
-    rules=(RuleRow(sentence="1 approval by somebody else than the requester", needed=1, given=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, given=1, who=("maria",))),
+    rules=(RuleRow(sentence="1 approval by somebody else than the requester", needed=1, approvals=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, approvals=1, who=("maria",))),
     eligible=("approver", "admin"), policy=("Closed: it changes by releases alone.", "Open drift at a subject fails its requests.", "Frozen from 24 Dec to 2 Jan."),
     review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT, labels=LABELS,
     packs=(Link(label="One HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
@@ -363,9 +363,9 @@ PROMOTION_FAILED = replace(
     PROMOTION_APPROVED, state=RequestState.FAILED, apply=None, schedule=None, withdraw=None,
     states=(*(replace(mark, mood="done") for mark in STATES[:3]), StateMark(state=RequestState.FAILED, mood="bad", at=ago(minutes=2)), STATES[4]),
     plan=(
-        PlanStep(sentence="Register items-value version 4 as version 2 of prod", state=StepState.DONE, said="version 2 with id 87", at=ago(minutes=3)),
-        PlanStep(sentence="Register customers-value version 2 as version 2 of prod", state=StepState.FAILED, said="registry.example answered 503: the leader isn’t elected", at=ago(minutes=2)),
-        PlanStep(sentence="Settings of customers-value", state=StepState.WAITING),
+        StepRow(sentence="Register items-value version 4 as version 2 of prod", state=StepState.DONE, note="version 2 with id 87", at=ago(minutes=3)),
+        StepRow(sentence="Register customers-value version 2 as version 2 of prod", state=StepState.FAILED, note="registry.example answered 503: the leader isn’t elected", at=ago(minutes=2)),
+        StepRow(sentence="Settings of customers-value", state=StepState.WAITING),
     ),
     resume=Action(label="Go on with what is left", url="/ui/promotions/13/resume", method="post", tone="primary", icon="play"),
     give_up=Action(label="Give up", url="/ui/promotions/13/give-up", method="post", tone="danger", icon="x"),
@@ -373,7 +373,7 @@ PROMOTION_FAILED = replace(
 )  # fmt: skip
 
 AUDIT = AuditList(
-    frame=frame("Audit", Section.AUDIT), search=Search(
+    frame=frame("Audit", Section.AUDIT), search=SearchBox(
         url="/ui/audit", placeholder="steward", label="Search the log",
         filters=(
             Filter(name="door", label="Through", choices=(Choice(value="", label="Any door", selected=True), Choice(value="ui", label="this site"))),
@@ -400,4 +400,4 @@ AUDIT = AuditList(
     ),
     paging=Paging(first=1, last=4, next_url="?before=909"),
 )  # fmt: skip
-AUDIT_EMPTY = replace(AUDIT, rows=(), search=Search(url="/ui/audit"), paging=Paging(first=0, last=0))
+AUDIT_EMPTY = replace(AUDIT, rows=(), search=SearchBox(url="/ui/audit"), paging=Paging(first=0, last=0))

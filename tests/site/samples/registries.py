@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.drift_parts import FieldGroup
-from dashboard.presenters.frame import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
-from dashboard.presenters.moving import Coming, ComingRow, CopyPage, CopyRow, DeletedPage, MovingPage, Way
-from dashboard.presenters.registries import (
+from dashboard.components.widgets import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
+from dashboard.registries.archive import ComingRow, CopyPage, CopyRow, DeletedPage, ImportFate, MovingPage, Way
+from dashboard.registries.page import (
     ConnectionTest,
     RegistriesPage,
     RegistryForm,
@@ -16,6 +15,7 @@ from dashboard.presenters.registries import (
     StepState,
     TestLine,
 )
+from dashboard.sources.presenters import FieldGroup
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 
 ACTIONS = (
@@ -76,10 +76,12 @@ NEW = RegistryForm(
     secrets=("", "SCHEMADESK_SECRET_NAME"),
 )  # fmt: skip
 STEPS = (
-    TestLine(label="Its address may be connected to", state=StepState.OK, said="registry.example.com is 203.0.113.7."),
-    TestLine(label="It is reached", state=StepState.OK, said="registry.example.com answers."),
-    TestLine(label="The sign-in is taken", state=StepState.OK, said="The sign-in is taken."),
-    TestLine(label="It lists its subjects", state=StepState.OK, said="It lists 64 subjects."),
+    TestLine(
+        label="Its address may be connected to", state=StepState.OK, sentence="registry.example.com is 203.0.113.7."
+    ),
+    TestLine(label="It is reached", state=StepState.OK, sentence="registry.example.com answers."),
+    TestLine(label="The sign-in is taken", state=StepState.OK, sentence="The sign-in is taken."),
+    TestLine(label="It lists its subjects", state=StepState.OK, sentence="It lists 64 subjects."),
 )
 TESTED = replace(
     NEW,
@@ -89,12 +91,14 @@ TESTED = replace(
         sentence="It can be mirrored. Nothing was saved.",
         steps=STEPS,
         capabilities=(
-            TestLine(label="Contexts", state=StepState.HAS, said="It has 2."),
+            TestLine(label="Contexts", state=StepState.HAS, sentence="It has 2."),
             TestLine(
-                label="Mode IMPORT: versions keep their ids", state=StepState.UNKNOWN, said="Its mode is READWRITE."
+                label="Mode IMPORT: versions keep their ids", state=StepState.UNKNOWN, sentence="Its mode is READWRITE."
             ),
             TestLine(
-                label="References", state=StepState.LACKS, said="It doesn't know …/referencedby, so neither references."
+                label="References",
+                state=StepState.LACKS,
+                sentence="It doesn't know …/referencedby, so neither references.",
             ),
             TestLine(label="Avro", state=StepState.HAS),
         ),
@@ -108,9 +112,9 @@ FAILED = replace(
         sentence="It can’t be mirrored like this. Nothing was saved.",
         steps=(
             STEPS[0],
-            TestLine(label="It is reached", state=StepState.FAILED, said=HOSTILE),
+            TestLine(label="It is reached", state=StepState.FAILED, sentence=HOSTILE),
             TestLine(label="The sign-in is taken", state=StepState.SKIPPED),
-            TestLine(label="It lists its subjects", state=StepState.SKIPPED, said=LONG),
+            TestLine(label="It lists its subjects", state=StepState.SKIPPED, sentence=LONG),
         ),
     ),
 )
@@ -164,19 +168,19 @@ COPY = CopyPage(
     file_url="/gallery/copy",
     forget=Action(label="Forget the copy now", url="/ui/registries/dev/copies/7/forget", method="post", tone="danger", icon="x"),
     ways=(Way(label="Live again", url="/gallery/copy", current=True), Way(label="Soft-deleted, as before", url="/gallery/copy")),
-    verdict=Coming.CREATED,
+    verdict=ImportFate.CREATED,
     sentence="Of 3 versions: 3 come.",
     way_sentence="Versions come back with their numbers and ids where these are free; nothing that is there is changed.",
     rows=tuple(
-        ComingRow(subject="orders-value", url="", version=number, schema_id=11 + number, coming=Coming.CREATED) for number in (1, 2, 3)
+        ComingRow(subject="orders-value", url="", version=number, schema_id=11 + number, coming=ImportFate.CREATED) for number in (1, 2, 3)
     ),
     settings=("settings of orders-value: level", "description of orders-value"),
     confirm=Action(label="Restore it", url="/ui/registries/dev/copies/7/bring", method="post", tone="primary", icon="undo-2"),
     hidden=(("plan", "0" * 64), ("only", ""), ("as", "")),
 )  # fmt: skip
 COPY_NOTHING = replace(
-    COPY, verdict=Coming.SAME, sentence="Of 3 versions: 3 are there already.", settings=(),
-    rows=tuple(replace(row, coming=Coming.SAME, url="/gallery/subject") for row in COPY.rows),
+    COPY, verdict=ImportFate.SAME, sentence="Of 3 versions: 3 are there already.", settings=(),
+    rows=tuple(replace(row, coming=ImportFate.SAME, url="/gallery/subject") for row in COPY.rows),
     confirm=replace(COPY.confirm, allowed=False, reason="There is nothing to bring in."),
 )  # fmt: skip
 COPY_CLOSED = replace(
@@ -190,16 +194,16 @@ COPY_IMPORT = replace(
     about="dev.jsonl",
     facts=(Fact(label="Versions", value="431"), Fact(label="Sent by", value=HOSTILE), Fact(label="Kept until", value="2026-12-20 09:12 UTC")),
     ways=(Way(label="All of it, as in the file", url="/gallery/copy-import", current=True), Way(label="Only what is missing", url="/gallery/copy-import")),
-    verdict=Coming.CONFLICT,
+    verdict=ImportFate.CONFLICT,
     sentence="Of 431 versions: 2 can’t come, 1 stays as it is here, 1 changes, 3 come, 424 are there already.",
     way_sentence="What the file has is here as it is there afterwards. What is here alone stays. If one part can’t come, nothing does.",
     rows=(
-        ComingRow(subject=HOSTILE, url="", version=1, schema_id=7, coming=Coming.CONFLICT, why=HOSTILE),
-        ComingRow(subject="orders-value", url="", version=2, schema_id=8, coming=Coming.CONFLICT, why="schema id 8 stands for another schema (payments-value version 1) here."),
-        ComingRow(subject=LONG, url="/gallery/subject", version=3, schema_id=2_000_000_001, coming=Coming.LEFT, why=LONG),
-        ComingRow(subject="address-value", url="/gallery/subject", version=1, schema_id=3, coming=Coming.CHANGED),
-        *(ComingRow(subject="customer-value", url="", version=number, schema_id=20 + number, coming=Coming.CREATED) for number in (1, 2, 3)),
-        ComingRow(subject="invoice-value", url="/gallery/subject", version=1, schema_id=4, coming=Coming.SAME),
+        ComingRow(subject=HOSTILE, url="", version=1, schema_id=7, coming=ImportFate.CONFLICT, why=HOSTILE),
+        ComingRow(subject="orders-value", url="", version=2, schema_id=8, coming=ImportFate.CONFLICT, why="schema id 8 stands for another schema (payments-value version 1) here."),
+        ComingRow(subject=LONG, url="/gallery/subject", version=3, schema_id=2_000_000_001, coming=ImportFate.LEFT, why=LONG),
+        ComingRow(subject="address-value", url="/gallery/subject", version=1, schema_id=3, coming=ImportFate.CHANGED),
+        *(ComingRow(subject="customer-value", url="", version=number, schema_id=20 + number, coming=ImportFate.CREATED) for number in (1, 2, 3)),
+        ComingRow(subject="invoice-value", url="/gallery/subject", version=1, schema_id=4, coming=ImportFate.SAME),
     ),
     more=423,
     settings=("context .: ids go on from 412", f"settings of {HOSTILE}: level", f"description of {LONG}"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, Choice, Crumb, Problem, Section
-from dashboard.presenters.promotions_page import ReplayPage
+from dashboard.components.widgets import Action, Choice, Crumb, Problem, Section
+from dashboard.promotions.presenters import ReplayPage
 from tests.site.samples.cast import HOSTILE, frame
 from tests.site.samples.promotions import REPLAY
 from tests.site.samples.report import EVIDENCE

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import (
-    Action,
-    Choice,
-    Crumb,
-    Field,
-    Problem,
-    Section,
-)
-from dashboard.presenters.looks import Evidence, LintWeight, Verdict, Weight
-from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import EditView, EvidenceNote, bytes_view
-from dashboard.presenters.report import (
+from dashboard.compare.proof import EditView, EvidenceNote, bytes_view
+from dashboard.compatibility.presenters import (
     ClientAnswerRow,
     DataEvidence,
     DependantRow,
@@ -37,7 +27,10 @@ from dashboard.presenters.report import (
     SyntaxProblem,
     snippet,
 )
-from dashboard.presenters.text_diff import text_diff
+from dashboard.components.badges import EvidenceKind, LintWeight, Verdict, Weight
+from dashboard.components.diff import text_diff
+from dashboard.components.widgets import Action, Choice, Crumb, Field, Problem, Section
+from dashboard.subjects.annotations import TagChip
 from tests.site.samples.cast import HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.comparison import AGAINST_LATEST, PARTINGS, RENAMES, STOPS, UNPROVED
 from tests.site.samples.subjects import NEW, OLD
@@ -251,15 +244,15 @@ RESULT = ReportResult(
 EVIDENCE = DataEvidence(
     notes=(
         EvidenceNote(
-            weight=Evidence.ON_PAPER,
+            weight=EvidenceKind.ON_PAPER,
             path="Order.fax",
             sentence="Breaking on paper: Order.fax is null in all 2.1 million messages since 2026-11-01.",
         ),
         EvidenceNote(
-            weight=Evidence.CONTRADICTED,
+            weight=EvidenceKind.CONTRADICTED,
             sentence="Fine on paper: 3.3 % of the last 300 messages would fail. First: offset 0 of partition 0.",
         ),
-        EvidenceNote(weight=Evidence.PARTLY, path=HOSTILE, sentence=HOSTILE),
+        EvidenceNote(weight=EvidenceKind.PARTLY, path=HOSTILE, sentence=HOSTILE),
     ),
     replay=ReplayResult(
         topic="orders",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, Crumb, Export, Field, Link, Paging, Problem, Section
-from dashboard.presenters.retire import (
+from dashboard.components.widgets import Action, Crumb, Export, Field, Link, Paging, Problem, Section
+from dashboard.usage.presenters import (
     ConfirmForm,
+    EvidenceLine,
+    InUse,
     OrphanRow,
     OrphansPage,
     ReadBack,
@@ -16,9 +18,8 @@ from dashboard.presenters.retire import (
     RetirePlace,
     RetireStep,
 )
-from dashboard.presenters.usage import EvidenceLine, InUse
 from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
-from tests.site.samples.drift_usage import NO, UNKNOWN
+from tests.site.samples.usage import NO, UNKNOWN
 
 URL = "/ui/registries/dev/subjects/orders-value/retire"
 FIRST, SECOND, THIRD = (RetireStep(label=label) for label in ("What is known", "What to do", "Confirm"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, ActiveFilter, Field, Link, Problem, Section
-from dashboard.presenters.search import OperatorRow, PastedPart, ResultGroup, ResultRow, SearchPage
+from dashboard.components.widgets import Action, ActiveFilter, Field, Link, Problem, Section
+from dashboard.search.views import OperatorRow, PastedPart, ResultGroup, ResultRow, SearchPage
 from registry.search.query import OPERATORS
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, frame, subject_url
 

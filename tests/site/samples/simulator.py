@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Choice, Crumb, Field, Problem, Section
-from dashboard.presenters.looks import Fate
-from dashboard.presenters.proof import bytes_view
-from dashboard.presenters.simulator import (
+from dashboard.compare.proof import bytes_view
+from dashboard.compatibility.read_modify_write import (
+    DatumReading,
     FateTable,
     FieldFate,
     HazardRow,
     ModifyPart,
-    Reading,
     ReadPart,
     RemedyLine,
     ResetLine,
-    Round,
+    RoundTrip,
     SimulatorPage,
     StepView,
 )
+from dashboard.components.badges import Fate
+from dashboard.components.widgets import Choice, Crumb, Field, Problem, Section
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, frame, subject_crumbs
 
 ENCODED = b"\x08text<script>alert(1)</script>".hex()
@@ -75,7 +75,7 @@ READ = replace(
         example_url="/gallery/simulate",
         swap_url="/gallery/simulate",
         compare_url="/gallery/compare",
-        reading=Reading(
+        reading=DatumReading(
             sentence="4 fields: 1 kept, 1 filled from the default, 1 dropped, 1 converted",
             written=DATUM.value,
             encoded=bytes_view(ENCODED, "bytes-written"),
@@ -174,7 +174,7 @@ MODIFY = replace(
             RemedyLine(title="Freeze the writers that lose it", text="Let clients on version 1 only read."),
             RemedyLine(title="Give the field an owner", text="Keep it in a record of its own."),
         ),
-        round=Round(
+        round=RoundTrip(
             steps=STEPS,
             resets=(
                 ResetLine(path="Person.age", before="41", after="-1", is_default=True),
@@ -186,7 +186,9 @@ MODIFY = replace(
 assert MODIFY.modify is not None
 MODIFY_SAFE = replace(
     MODIFY,
-    modify=replace(MODIFY.modify, hazards=(), hazards_hidden=0, remedies=(), round=Round(steps=STEPS[:2], resets=())),
+    modify=replace(
+        MODIFY.modify, hazards=(), hazards_hidden=0, remedies=(), round=RoundTrip(steps=STEPS[:2], resets=())
+    ),
 )
 MODIFY_STOPS = replace(
     MODIFY,
@@ -194,7 +196,7 @@ MODIFY_STOPS = replace(
         MODIFY.modify,
         hazards=(),
         stops=(f"Data of version 2 can’t be read by version 1 {HOSTILE}.",),
-        round=Round(
+        round=RoundTrip(
             steps=(STEPS[0], replace(STEPS[1], value="", fates=None, error=f"no default for {HOSTILE}")),
             resets=(),
             error=f"no default for {HOSTILE}",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dashboard.presenters.away import AwayPage
-from dashboard.presenters.frame import Problem
-from dashboard.presenters.looks import Look, RequestState
+from dashboard.components.badges import Look, RequestState
+from dashboard.components.widgets import Problem
+from dashboard.errors.views import AwayPage
 from tests.site.samples import accounts, drift, drift_parts, environments, home, promotions, report, streams, subjects
 from tests.site.samples.cast import HOSTILE, ago
 

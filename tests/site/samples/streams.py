@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.discovery import DiscoverPage, FoundRow
-from dashboard.presenters.drift_parts import FieldGroup
-from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
-from dashboard.presenters.looks import Look
-from dashboard.presenters.state import (
-    EFFECT_LOOKS,
-    STATUS_LOOKS,
-    VERDICT_LOOKS,
-    Budget,
-    StateChange,
-    StateCheckForm,
-    StateReport,
-    StateVariable,
-)
-from dashboard.presenters.streams import (
+from dashboard.components.badges import Look
+from dashboard.components.diff import text_diff
+from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
+from dashboard.sources.discovery import DiscoverPage, FoundRow
+from dashboard.sources.presenters import FieldGroup
+from dashboard.streams.queries import (
     BudgetMeter,
     FieldRow,
     OperatorPanel,
@@ -31,7 +22,16 @@ from dashboard.presenters.streams import (
     VariablePage,
     VariableRow,
 )
-from dashboard.presenters.text_diff import text_diff
+from dashboard.streams.restart_check import (
+    EFFECT_LOOKS,
+    STATUS_LOOKS,
+    VERDICT_LOOKS,
+    BudgetRow,
+    ReportVariable,
+    StateChange,
+    StateCheckForm,
+    StateReport,
+)
 from tests.site.samples.cast import HOSTILE, LONG, PROD, ago, frame
 from tests.site.samples.comparison import COMPARE
 
@@ -124,11 +124,11 @@ REPORT = StateReport(
     frame=frame("Check 4 of order-totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), look=VERDICT_LOOKS["loses data"], sentence="The restart goes through and values of status are lost.", error="", error_message="",
     checked_at=ago(minutes=1), checked_by=HOSTILE, facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True),), why_fixed="", changes=(CHANGE,),
     variables=(
-        StateVariable(anchor="v-0", name="totals", kind="value state", look=STATUS_LOOKS["accepted but loses data"], sentence="one field is lost", stored="status STRING", planned="state STRING", changes=(CHANGE, HOSTILE_CHANGE), budget="3 of 16", place="line 4", hidden_changes=3),
-        StateVariable(anchor="v-1", name=HOSTILE, kind="map state", look=STATUS_LOOKS["removed"], sentence="its rows stay unread", stored="a INT", planned="", changes=(), budget=""),
-        StateVariable(anchor="v-2", name="dedup", kind="kept by Spark", look=STATUS_LOOKS["unchanged"], sentence="nothing", stored="", planned="", changes=(), is_kept=True),
+        ReportVariable(anchor="v-0", name="totals", kind="value state", look=STATUS_LOOKS["accepted but loses data"], sentence="one field is lost", stored="status STRING", planned="state STRING", changes=(CHANGE, HOSTILE_CHANGE), budget="3 of 16", place="line 4", hidden_changes=3),
+        ReportVariable(anchor="v-1", name=HOSTILE, kind="map state", look=STATUS_LOOKS["removed"], sentence="its rows stay unread", stored="a INT", planned="", changes=(), budget=""),
+        ReportVariable(anchor="v-2", name="dedup", kind="kept by Spark", look=STATUS_LOOKS["unchanged"], sentence="nothing", stored="", planned="", changes=(), is_kept=True),
     ),
-    budgets=(Budget(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),), settings=(("spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "128", "by default"), ("spark.x", HOSTILE, "by the plan")),
+    budgets=(BudgetRow(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),), settings=(("spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "128", "by default"), ("spark.x", HOSTILE, "by the plan")),
     notes=("The query was running while it was read.", HOSTILE), plan='{"variables": []}', exports=(Link(label="Markdown", url="/gallery/state-check"),), again=Action(label="Change it and check again", url="/gallery/state-check-new", icon="pencil"),
 )  # fmt: skip
 REPORT_REFUSED = replace(
@@ -171,14 +171,14 @@ DISCOVER = DiscoverPage(
     submit=Action(label="Search", url="/ui/sources", method="post", tone="primary", icon="radar"), add=Action(label="Add", url="/ui/sources/add", method="post", icon="plus"), back_url="/ui/sources/add",
 )  # fmt: skip
 DISCOVERED = replace(
-    DISCOVER, said="3 checkpoints below /checkpoints",
+    DISCOVER, sentence="3 checkpoints below /checkpoints",
     rows=(
         FoundRow(path="/checkpoints/order_totals", summary="2 state variables in Avro", refused="", sent=(("path", "/checkpoints/order_totals"),)),
         FoundRow(path=HOSTILE, summary="", refused=HOSTILE), FoundRow(path=LONG, summary="no state", refused="", source_url="/gallery/source"),
     ),
     passed_over=(f"/checkpoints/{HOSTILE}: not allowed to look into it",),
 )  # fmt: skip
-DISCOVERED_NOTHING = replace(DISCOVER, said="Nothing below /checkpoints")
+DISCOVERED_NOTHING = replace(DISCOVER, sentence="Nothing below /checkpoints")
 DISCOVER_REFUSED = replace(
     DISCOVER, problem=Problem(what="The object store doesn’t answer", where="http://127.0.0.1:9000", cure="Is it started?"),
     submit=replace(DISCOVER.submit, allowed=False, reason="Searching takes the role steward."),

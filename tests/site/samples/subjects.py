@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from dashboard.presenters.frame import (
+from dashboard.compatibility.presenters import snippet
+from dashboard.components.badges import Severity, SubjectHealth, Verdict
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -16,16 +18,14 @@ from dashboard.presenters.frame import (
     Link,
     Paging,
     Problem,
-    Search,
+    SearchBox,
     Section,
     Travel,
 )
-from dashboard.presenters.looks import Severity, SubjectHealth, Verdict
-from dashboard.presenters.notes import BulkForm, TagChip
-from dashboard.presenters.policy import WhyNot
-from dashboard.presenters.report import snippet
-from dashboard.presenters.subject_life import LeastPart, LifeMark, LifeState, StandingPart
-from dashboard.presenters.subjects import (
+from dashboard.registries.policy_forms import WhyNot
+from dashboard.subjects.annotations import BulkForm, TagChip
+from dashboard.subjects.lifecycle import LeastPart, LifeMark, LifeState, StandingPart
+from dashboard.subjects.presenters import (
     ColumnOrder,
     ExamplePanel,
     FieldMarkLink,
@@ -44,11 +44,11 @@ from dashboard.presenters.subjects import (
     SubjectNumbers,
     SubjectPage,
     SubjectRow,
+    SubjectVersionRow,
     TopicLink,
     TopicLinks,
     Tree,
     VersionChip,
-    VersionRow,
 )
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame, subject_crumbs, subject_url
 
@@ -188,7 +188,7 @@ def words_filters(*filters: tuple[str, str, tuple[str, ...]]) -> tuple[Filter, .
     )
 
 
-SEARCH = Search(
+SEARCH = SearchBox(
     url="/ui/registries/dev/subjects",
     label="Search subjects",
     placeholder="orders",
@@ -310,7 +310,7 @@ LIST_PROD = replace(
 )
 LIST_EMPTY = replace(
     LIST,
-    search=Search(url="/ui/registries/dev/subjects", placeholder="orders"),
+    search=SearchBox(url="/ui/registries/dev/subjects", placeholder="orders"),
     rows=(),
     paging=Paging(first=0, last=0, total=0),
     add_command="python3 manage.py add_schema --registry dev --subject orders-value order.avsc",
@@ -419,14 +419,14 @@ def live(environment: Environment, version: int, schema_id: int, days: int = 9) 
     )
 
 
-def versions(selected: int) -> tuple[VersionRow, ...]:
+def versions(selected: int) -> tuple[SubjectVersionRow, ...]:
     """The versions of the sample subject."""
 
     def url(version: int) -> str:
         return subject_url("dev", "orders-value", version=version)
 
     return (
-        VersionRow(
+        SubjectVersionRow(
             version=3,
             schema_id=14,
             fingerprint="3f" * 32,
@@ -440,7 +440,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
             live_in=(live(DEV, 3, 14, 0),),
             selected=selected == 3,
         ),
-        VersionRow(
+        SubjectVersionRow(
             version=2,
             schema_id=9,
             fingerprint="2f" * 32,
@@ -454,7 +454,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
             live_in=(live(DEV, 2, 9), live(STAGING, 1, 5), live(PROD, 1, 2, 2)),
             selected=selected == 2,
         ),
-        VersionRow(
+        SubjectVersionRow(
             version=1,
             schema_id=3,
             fingerprint="1f" * 32,

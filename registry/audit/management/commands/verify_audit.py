@@ -10,15 +10,15 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from registry.audit.sealing import Head, seal_events, verify
+from registry.audit.hash_chain import Head, seal_events, verify
 
 
 def head_of(text: str) -> Head:
     """A head as `verify_audit` prints it: POSITION:SEAL. Raises ArgumentTypeError."""
-    found = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text)
+    if match is None:
         raise ArgumentTypeError("a head is POSITION:SEAL, as this command and the worker's log print it")
-    return Head(int(found[1]), found[2])
+    return Head(int(match[1]), match[2])
 
 
 def anchors_of(path: Path) -> list[Head]:

@@ -12,11 +12,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
-from registry.drift.messages import decode_message
-from registry.drift.pasted import ENCODINGS, MAX_TEXT
+from registry.drift.selectors.messages import ENCODINGS, MAX_TEXT, decode_message
 from registry.errors import SchemadeskError
-from registry.subjects.names import DEFAULT_CONTEXT, check_context
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context
 
 
 class Command(BaseCommand):
@@ -35,11 +34,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print it."""
-        given = options["message"]
+        message = options["message"]
         try:
-            found = decode_message(
+            decoded = decode_message(
                 get_registry(options["registry"]),
-                text=sys.stdin.read(MAX_TEXT + 1) if given == "-" else given,
+                text=sys.stdin.read(MAX_TEXT + 1) if message == "-" else message,
                 headers=options["headers"].read_text(encoding="utf-8") if options["headers"] else "",
                 side="key" if options["key"] else "value",
                 encoding=options["encoding"],
@@ -48,6 +47,6 @@ class Command(BaseCommand):
             )
         except (SchemadeskError, OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
-        if found.error:
+        self.stdout.write(json.dumps(decoded.to_dict(), indent=2, ensure_ascii=False))
+        if decoded.error:
             raise SystemExit(1)

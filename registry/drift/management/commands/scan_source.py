@@ -16,7 +16,7 @@ from django.utils import timezone
 from registry.access.roles import system_actor
 from registry.drift import selectors, services
 from registry.drift.models import SEVERITIES
-from registry.drift.scanning import perform_scan
+from registry.drift.scan.runner import perform_scan
 from registry.drift.selectors import FindingInfo, ScanInfo
 from registry.drift.tasks import run_scan
 from registry.errors import SchemadeskError

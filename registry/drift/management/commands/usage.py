@@ -11,11 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from registry.access.roles import system_actor
-from registry.drift.retiring import SubjectRetirement, retirement_of
-from registry.drift.usage import TopicUse, VersionUse, moment
+from registry.drift.usage.retirement import SubjectRetirement, retirement_of
+from registry.drift.usage.version_usage import TopicUse, VersionUse, moment
 from registry.errors import SchemadeskError
-from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 
 
 class Command(BaseCommand):
@@ -38,43 +38,43 @@ class Command(BaseCommand):
         """Print it."""
         try:
             subject = parse_subject(options["subject"])
-            found = retirement_of(
+            retirement = retirement_of(
                 get_registry(options["registry"]),
                 subject,
                 by=system_actor("usage", door="command"),
                 ask=not options["stored"],
             )
-            numbers = [options["number"]] if options["number"] else [item.version for item in found.use.versions]
-            versions = [found.use.version(number) for number in numbers]
+            numbers = [options["number"]] if options["number"] else [item.version for item in retirement.use.versions]
+            versions = [retirement.use.version(number) for number in numbers]
         except SchemadeskError as error:
             raise CommandError(error.message) from error
         if options["json"]:
-            self.stdout.write(json.dumps(found.to_dict(), indent=2, cls=DjangoJSONEncoder))
+            self.stdout.write(json.dumps(retirement.to_dict(), indent=2, cls=DjangoJSONEncoder))
         else:
-            for line in lines_of(found, versions):
+            for line in lines_of(retirement, versions):
                 self.stdout.write(line)
         if options["number"]:
-            answer = found.versions[options["number"]].answer
-            if answer != "yes":
-                raise SystemExit(2 if answer == "unknown" else 1)
+            verdict = retirement.versions[options["number"]].answer
+            if verdict != "yes":
+                raise SystemExit(2 if verdict == "unknown" else 1)
 
 
-def lines_of(found: SubjectRetirement, versions: list[VersionUse]) -> Iterator[str]:
+def lines_of(subject: SubjectRetirement, versions: list[VersionUse]) -> Iterator[str]:
     """The text for a terminal."""
     for version in versions:
         deleted = ", deleted" if version.deleted else ""
-        yield f"{found.use.subject} version {version.version} (schema id {version.schema_id}{deleted})"
+        yield f"{subject.use.subject} version {version.version} (schema id {version.schema_id}{deleted})"
         for topic in version.topics:
             yield from _topic_lines(topic)
         if not version.topics:
             yield "  no messages seen"
-        retirement = found.versions[version.version]
+        retirement = subject.versions[version.version]
         yield f"  can be retired? {retirement.sentence}"
         for reason in retirement.reasons[1:]:
             yield f"    {reason.answer.replace('_', ' ')}: {reason.sentence}"
     yield ""
-    yield from (item.sentence for item in found.use.coverage)
-    for problem in found.problems:
+    yield from (item.sentence for item in subject.use.coverage)
+    for problem in subject.problems:
         yield f"not asked: {problem}"
 
 

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
-from registry.formats.avro.differences import Place
+from registry.formats.avro.diff import DiffLocation
 from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import Field, Record, Schema, type_label
 from registry.formats.base import Incompatibility, ParsedSchema, Severity
 from registry.formats.policies.base import History, PolicyItem, PolicyReport, PolicyRule, Weight
 from registry.formats.policies.oracle_nosql.rules import EVOLVE_RULES
-from registry.formats.policies.oracle_nosql.walk import Found, evolution, new_fields, why_default_is_invalid
+from registry.formats.policies.oracle_nosql.schema_walk import RuleMatch, evolution, new_fields, why_default_is_invalid
 
 Variant = Literal["document", "product"]
 MAX_ITEMS: Final = 10_000
@@ -65,40 +65,40 @@ class OracleNosql:
 
     def _items(self, new: ParsedSchema, history: History) -> Iterator[PolicyItem]:
         if not _is_record(new):
-            found = Found("NOT_A_RECORD", Place("", "", ""), after=_root_label(new), only_new=True)
-            yield from self._named(None, [found])
+            match = RuleMatch("NOT_A_RECORD", DiffLocation("", "", ""), after=_root_label(new), only_new=True)
+            yield from self._named(None, [match])
             return
         yield from self._named(None, self._alone(new, history))
         for version, old in reversed(history):
             if _is_record(old):
                 yield from self._named(version, evolution(old.model.root, new.model.root))
             else:
-                place = Place(root_path(new.model.root), "", "")
-                found = Found("VERSION_NOT_A_RECORD", place, before=_root_label(old), after=_root_label(new))
-                yield from self._named(version, [found])
+                location = DiffLocation(root_path(new.model.root), "", "")
+                match = RuleMatch("VERSION_NOT_A_RECORD", location, before=_root_label(old), after=_root_label(new))
+                yield from self._named(version, [match])
 
-    def _alone(self, new: ParsedSchema, history: History) -> Iterator[Found]:
+    def _alone(self, new: ParsedSchema, history: History) -> Iterator[RuleMatch]:
         """What is to say of the new schema, whatever was before."""
-        known = {name for _, old in history if isinstance(old.model, Schema) for name in old.model.named}
+        known_names = {name for _, old in history if isinstance(old.model, Schema) for name in old.model.named}
         if history and self.variant == "document":
-            known.update(old.model.root.full_name for _, old in history if _is_record(old))
+            known_names.update(old.model.root.full_name for _, old in history if _is_record(old))
             if _is_record(new):
-                known.add(new.model.root.full_name)
+                known_names.add(new.model.root.full_name)
         for record, field, path in new_fields(new.model.root):
             if field.has_default:
                 reason = why_default_is_invalid(field)
                 if reason is not None:
                     yield _of_field("DEFAULT_INVALID", record, field, path, reason)
-            elif self.variant == "product" or record.full_name not in known:
+            elif self.variant == "product" or record.full_name not in known_names:
                 # Under the document's rules a field that a known record gains without a default is refused anyway.
                 yield _of_field("FIELD_WITHOUT_DEFAULT", record, field, path)
 
-    def _named(self, version: int | None, all_found: Iterable[Found]) -> Iterator[PolicyItem]:
-        for found in all_found:
-            weight = self._weight(found.rule)
+    def _named(self, version: int | None, matches: Iterable[RuleMatch]) -> Iterator[PolicyItem]:
+        for match in matches:
+            weight = self._weight(match.rule)
             if weight is not None:
                 severity = _SEVERITIES[self.variant][weight]
-                yield PolicyItem(version, weight, _finding(found, severity, version), found.score, found.reasons)
+                yield PolicyItem(version, weight, _finding(match, severity, version), match.score, match.reasons)
 
     def _weight(self, rule: str) -> Weight | None:
         row = EVOLVE_RULES[rule]
@@ -114,36 +114,36 @@ def _root_label(schema: ParsedSchema) -> str:
     return type_label(schema.model.root) if isinstance(schema.model, Schema) else f"of the format {schema.schema_type}"
 
 
-def _of_field(rule: str, record: Record, field: Field, path: str, detail: str = "") -> Found:
-    place = Place(path, "", field.pointer)
+def _of_field(rule: str, record: Record, field: Field, path: str, detail: str = "") -> RuleMatch:
+    location = DiffLocation(path, "", field.pointer)
     label = type_label(field.type)
-    return Found(rule, place, field.name, None, label, detail=detail, only_new=True, new_source=record.source)
+    return RuleMatch(rule, location, field.name, None, label, detail=detail, only_new=True, new_source=record.source)
 
 
-def _finding(found: Found, severity: Severity, version: int | None) -> Incompatibility:
-    row = EVOLVE_RULES[found.rule]
+def _finding(match: RuleMatch, severity: Severity, version: int | None) -> Incompatibility:
+    row = EVOLVE_RULES[match.rule]
     values = {
-        "name": found.name,
-        "before": found.before,
-        "after": found.after,
-        "detail": found.detail,
-        "score": found.score,
+        "name": match.name,
+        "before": match.before,
+        "after": match.after,
+        "detail": match.detail,
+        "score": match.score,
     }
     return Incompatibility(
-        rule=found.rule,
-        kind=row.requirement or found.rule,
-        reader_pointer=None if found.only_old else found.place.new,
-        writer_pointer=None if found.only_new or version is None else found.place.old,
-        path=found.place.path,
-        before=found.before,
-        after=found.after,
+        rule=match.rule,
+        kind=row.requirement or match.rule,
+        reader_pointer=None if match.only_old else match.location.new,
+        writer_pointer=None if match.only_new or version is None else match.location.old,
+        path=match.location.path,
+        before=match.before,
+        after=match.after,
         message=row.sentence.format_map(values),
         severity=severity,
-        detail=found.detail,
+        detail=match.detail,
         why=row.why,
         remedy_in_reader=row.remedy.format_map(values),
-        reader_source=found.new_source,
-        writer_source=found.old_source,
+        reader_source=match.new_source,
+        writer_source=match.old_source,
     )
 
 

@@ -3,7 +3,7 @@
 `plan_restart` takes the stored schemas of every state variable, the planned ones, and the query's settings; it needs
 neither Spark nor a checkpoint. Evolution happens at a restart alone, and all changes of a restart count once.
 
-Verified against Spark 4.2's own classes (`python -m tests.formats.policies.compare_spark`). Three facts surprise: a
+Verified against Spark 4.2's own classes (`python -m tests.formats.policies.spark_comparison`). Three facts surprise: a
 nullable place may become not nullable but not the other way round (without evolution, and in keys); a change of
 metadata or of a key field's name counts as an evolution; with *more* schema files than the limit Spark checks it no
 more, as it compares for equality.
@@ -11,8 +11,6 @@ more, as it compares for equality.
 
 from __future__ import annotations
 
-from registry.formats.policies.spark_state.changes import StateChange
-from registry.formats.policies.spark_state.conversion import to_avro, why_no_avro
 from registry.formats.policies.spark_state.model import (
     Budget,
     PlannedVariable,
@@ -23,9 +21,10 @@ from registry.formats.policies.spark_state.model import (
     VariablePlan,
     VariableStatus,
 )
-from registry.formats.policies.spark_state.plan import plan_restart, schema_changes
+from registry.formats.policies.spark_state.restart_plan import plan_restart, schema_changes
 from registry.formats.policies.spark_state.rules import STATE_RULES
-from registry.formats.policies.spark_state.types import StructType, parse_struct
+from registry.formats.policies.spark_state.schema_changes import StateChange
+from registry.formats.policies.spark_state.struct_types import StructType, parse_struct, to_avro, why_no_avro
 
 __all__ = [
     "STATE_RULES",

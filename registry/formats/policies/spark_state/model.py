@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from registry.formats.policies.spark_state.changes import StateChange
+from registry.formats.policies.spark_state.schema_changes import StateChange
 
 SchemaJson = str | Mapping[str, Any]
 VariableStatus = Literal[
@@ -54,8 +54,12 @@ class StoredVariable:
     @property
     def committed(self) -> StoredVariable | None:
         """The variable with the versions of committed batches alone; None where there is none, or no other."""
-        kept = self.versions[: len(self.versions) - self.uncommitted]
-        return replace(self, versions=kept, uncommitted=0) if kept and self.uncommitted else None
+        committed_versions = self.versions[: len(self.versions) - self.uncommitted]
+        return (
+            replace(self, versions=committed_versions, uncommitted=0)
+            if committed_versions and self.uncommitted
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class VariablePlan:
     @property
     def error(self) -> str:
         """The error class that Spark stops with at the start, empty if it doesn't."""
-        return next((each.error for each in self.changes if each.effect == "refused"), "")
+        return next((item.error for item in self.changes if item.effect == "refused"), "")
 
     def to_dict(self) -> dict[str, Any]:
         """The variable's plan as JSON values."""
@@ -128,7 +132,7 @@ class VariablePlan:
             "error": self.error,
             "schema_id": self.schema_id,
             "budget": self.budget.to_dict() if self.budget else None,
-            "changes": [each.to_dict() for each in self.changes],
+            "changes": [item.to_dict() for item in self.changes],
         }
 
 
@@ -157,5 +161,5 @@ class RestartPlan:
             "error": self.error,
             "error_message": self.error_message,
             "files": self.files.to_dict() if self.files else None,
-            "variables": [each.to_dict() for each in self.variables],
+            "variables": [variable.to_dict() for variable in self.variables],
         }

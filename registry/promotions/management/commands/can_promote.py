@@ -1,4 +1,4 @@
-"""`manage.py can_promote SUBJECT FROM TO`: may it go on? For a terminal and for CI."""
+"""`manage.py can_promote SUBJECT FROM TO`: whether a version can be promoted, for a terminal and for CI."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from django.db import DatabaseError
 
 from registry.access.roles import system_actor
 from registry.errors import SchemadeskError
-from registry.promotions.can_promote import NEEDS_APPROVAL, NO, YES, Answer, can_promote
-from registry.subjects.names import parse_subject
+from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
+from registry.subjects.versions.qualified_names import parse_subject
 
 EXIT: Final[Mapping[str, int]] = {YES: 0, NEEDS_APPROVAL: 1, NO: 2}
-#: it couldn't be asked: an unknown name, no database
+#: no verdict: an unknown name, no database
 FAILED: Final = 3
 #: the command line is wrong
 USAGE: Final = 64
 
 
 class Command(BaseCommand):
-    """Prints the answer with its reasons, as text or as JSON."""
+    """Prints the verdict with its reasons, as text or JSON."""
 
     help = (
         "Whether a subject's version could be promoted from one environment to another."
@@ -32,11 +32,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """With a `--version` of the subject, where other commands tell Django's."""
+        """Create the parser with `--version` for the subject's version, instead of Django's own."""
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """SUBJECT FROM TO."""
+        """Add SUBJECT, FROM, TO and the options."""
         parser.add_argument("subject", metavar="SUBJECT")
         parser.add_argument("source", metavar="FROM", help="the environment that has it")
         parser.add_argument("target", metavar="TO", help="the environment that it would go to")
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """The same with an exit code of its own for a wrong command line: argparse's is that of "no"."""
+        """Run with a separate exit code for a wrong command line, because argparse's means "no" here."""
         self._called_from_command_line = True
         try:
             self.create_parser(argv[0], argv[1]).parse_args(argv[2:])
@@ -53,9 +53,9 @@ class Command(BaseCommand):
         super().run_from_argv(argv)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Ask, print, and end with the code of the answer."""
+        """Print the readiness, and exit with the code of the verdict."""
         try:
-            answer = can_promote(
+            readiness = can_promote(
                 subject=parse_subject(options["subject"]),
                 source=options["source"],
                 target=options["target"],
@@ -67,18 +67,18 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"The database can't be asked: {error}", returncode=FAILED) from error
         if options["json"]:
-            self.stdout.write(json.dumps(answer.to_dict(), indent=2, ensure_ascii=False))
+            self.stdout.write(json.dumps(readiness.to_dict(), indent=2, ensure_ascii=False))
         else:
-            for line in lines_of(answer):
+            for line in lines_of(readiness):
                 self.stdout.write(line)
-        if EXIT[answer.verdict]:
-            raise SystemExit(EXIT[answer.verdict])
+        if EXIT[readiness.verdict]:
+            raise SystemExit(EXIT[readiness.verdict])
 
 
-def lines_of(answer: Answer) -> Iterator[str]:
+def lines_of(readiness: Readiness) -> Iterator[str]:
     """The text for a terminal."""
-    yield f"{answer.subject} version {answer.version}, {answer.source} → {answer.target}: {answer.verdict}"
-    for reason in answer.reasons:
+    yield f"{readiness.subject} version {readiness.version}, {readiness.source} → {readiness.target}: {readiness.verdict}"
+    for reason in readiness.reasons:
         yield f"  {reason.code}: {reason.sentence}"
         if reason.cure:
             yield f"    {reason.cure}"

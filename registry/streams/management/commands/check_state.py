@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registry.checkpoints.locations import LOCAL
+from registry.checkpoints.filesystem import LOCAL
 from registry.checkpoints.plans import StateCheck, StatePlan, check_markdown, check_state, check_text, parse_plan
 from registry.checkpoints.plans.python_source import parse_python
 from registry.errors import InvalidInput, SchemadeskError
-from registry.streams.stores import FIELDS, Place, checked_store, location_of, place_of
+from registry.streams.services import FIELDS, CheckpointLocation, checked_store, checkpoint_location, location_of
 
 NOT_FINE, UNUSABLE = 1, 2
 # As file: and s3: begin; a folder whose name has a colon is written ./a:b.
@@ -58,53 +58,53 @@ class Command(BaseCommand):
         """Print the report and end with its exit code."""
         try:
             plan = _plan(options)
-            place = _place(options)
-            found = check_state(place.path, place.roots, plan, store=place.store)
+            location = _place(options)
+            report = check_state(location.path, location.roots, plan, store=location.store)
         except (SchemadeskError, OSError, UnicodeDecodeError, ValueError) as error:
-            said = error.placed if isinstance(error, SchemadeskError) else str(error)
-            raise CommandError(said, returncode=UNUSABLE) from error
-        self.stdout.write(FORMS[options["format"]](found))
-        if not found.is_fine:
-            sys.exit(UNUSABLE if found.verdict == "not checked" else NOT_FINE)
+            message = error.placed if isinstance(error, SchemadeskError) else str(error)
+            raise CommandError(message, returncode=UNUSABLE) from error
+        self.stdout.write(FORMS[options["format"]](report))
+        if not report.is_fine:
+            sys.exit(UNUSABLE if report.verdict == "not checked" else NOT_FINE)
 
 
-def _place(options: dict[str, Any]) -> Place:
+def _place(options: dict[str, Any]) -> CheckpointLocation:
     """Where the checkpoint is. Who may start commands can read it anyway, so it is a root of its own; links that lead
     out of it are still not followed. Protocols and endpoints are judged as everywhere.
     """
-    given = options["checkpoint"]
-    is_address = _ADDRESS.match(given) is not None
-    path = given if is_address else str(Path(given).absolute())
+    checkpoint = options["checkpoint"]
+    is_address = _ADDRESS.match(checkpoint) is not None
+    path = checkpoint if is_address else str(Path(checkpoint).absolute())
     store = {name: options[name] for name in FIELDS if options[name]}
     location = location_of(path)
     root = location.text if location.protocol != LOCAL else str(Path(location.path).resolve())
     if store and "endpoint" not in store:
         raise InvalidInput(f"--{min(store).replace('_', '-')} is of an object store; give its --endpoint too.")
-    return place_of(path, checked_store(store) if store else None, also=(root,))
+    return checkpoint_location(path, checked_store(store) if store else None, also=(root,))
 
 
 def _plan(options: dict[str, Any]) -> StatePlan:
-    given = options["plan"]
-    text = _read(given)
-    plan = parse_python(text, options["processor"]) if given.endswith(".py") else parse_plan(text)
-    set_ = dict(_setting(each) for each in options["set"])
+    file_name = options["plan"]
+    text = _read(file_name)
+    plan = parse_python(text, options["processor"]) if file_name.endswith(".py") else parse_plan(text)
+    set_ = dict(_setting(setting) for setting in options["set"])
     number = plan.operator if options["operator"] is None else options["operator"]
     return replace(plan, settings={**plan.settings, **set_}, operator=number)
 
 
-def _read(given: str) -> str:
-    if given == "-":
+def _read(file_name: str) -> str:
+    if file_name == "-":
         text = sys.stdin.read(MAX_PLAN + 1)
     else:
-        with Path(given).open(encoding="utf-8") as file:
+        with Path(file_name).open(encoding="utf-8") as file:
             text = file.read(MAX_PLAN + 1)
     if len(text) > MAX_PLAN:
         raise InvalidInput(f"The plan has more than {MAX_PLAN:,} characters.")
     return text
 
 
-def _setting(given: str) -> tuple[str, str]:
-    name, sign, value = given.partition("=")
+def _setting(assignment: str) -> tuple[str, str]:
+    name, sign, value = assignment.partition("=")
     if not (name.strip() and sign):
-        raise InvalidInput(f"--set takes NAME=VALUE, not {given[:80]!r}.")
+        raise InvalidInput(f"--set takes NAME=VALUE, not {assignment[:80]!r}.")
     return name.strip(), value.strip()

@@ -13,10 +13,10 @@ from registry.access.roles import system_actor
 from registry.errors import IncompatibleSchema, InvalidSchema, PolicyViolated, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.rendering import report_text
-from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import list_subjects
-from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 
 class Command(BaseCommand):

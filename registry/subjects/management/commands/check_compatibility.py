@@ -17,16 +17,15 @@ from registry.errors import InvalidInput, InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import ResolvedReference
+from registry.formats.ci_findings import assessment_junit, assessment_sarif, syntax_junit, syntax_sarif
 from registry.formats.compatibility import LEVELS
-from registry.formats.junit import assessment_junit, syntax_junit
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
-from registry.formats.sarif import assessment_sarif, syntax_sarif
-from registry.subjects import engines
-from registry.subjects.management.pairs import check_pairs
-from registry.subjects.names import parse_subject
+from registry.subjects.engine import schema_engine
+from registry.subjects.management.schema_pairs import check_pairs
 from registry.subjects.selectors import report_proposal
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 
 INCOMPATIBLE, UNUSABLE = 1, 2
 TYPES: Final[Mapping[str, str]] = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON"}
@@ -116,10 +115,10 @@ class Command(BaseCommand):
                 profile=options["profile"],
             ).assessment
         references = tuple(_reference(given) for given in options["reference"])
-        new = engines.parse(kind, text, references)
+        new = schema_engine.parse(kind, text, references)
         files = [path.read_text(encoding="utf-8") for path in options["against"]]
-        history = [(number, engines.parse(kind, old, references)) for number, old in enumerate(files, start=1)]
-        return engines.assess(
+        history = [(number, schema_engine.parse(kind, old, references)) for number, old in enumerate(files, start=1)]
+        return schema_engine.assess(
             new, history, options["level"], references=references, profile=options["profile"] or "confluent"
         )
 

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
 from registry.errors import SchemadeskError
-from registry.subjects.services.moving_in import export_registry
+from registry.subjects.import_export.registry_import import export_registry
 
 
 class Command(BaseCommand):

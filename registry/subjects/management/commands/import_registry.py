@@ -14,15 +14,14 @@ from django.core.management.base import BaseCommand, CommandError
 from registry.access.egress import parse_connection
 from registry.access.roles import Actor, system_actor
 from registry.errors import RegistryNotFound, SchemadeskError
-from registry.subjects.export_file import read_snapshot
-from registry.subjects.moving import describe, plan_move
-from registry.subjects.remote import RemoteRegistry
-from registry.subjects.selectors.contents import contents_of
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.import_export.export_file import read_snapshot
+from registry.subjects.import_export.import_plan import describe, plan_move
+from registry.subjects.import_export.import_versions import Brought
+from registry.subjects.import_export.registry_import import DEFAULTS, import_snapshot
+from registry.subjects.import_export.snapshot import Problem, Snapshot, contents_of
+from registry.subjects.remote.remote_client import RemoteRegistry
 from registry.subjects.services import ensure_registry
-from registry.subjects.services.incoming_versions import Brought
-from registry.subjects.services.moving_in import DEFAULTS, import_snapshot
-from registry.subjects.snapshot import Problem, Snapshot
+from registry.subjects.versions.lookup import get_registry
 
 PROGRESS_SECONDS = 1.0
 DIFFERENT = 1

@@ -10,9 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
 from registry.errors import SchemadeskError
-from registry.subjects.selectors.remotes import MirrorState, list_mirrors
-from registry.subjects.services.remotes import add_remote_registry, remove_remote_registry, sync_registry
-from registry.subjects.services.sync_queue import EVERY_SECONDS
+from registry.subjects.policy.registries import MirrorState, list_mirrors
+from registry.subjects.remote.mirrors import EVERY_SECONDS, add_remote_registry, remove_remote_registry, sync_registry
 
 
 class Command(BaseCommand):

@@ -1,0 +1,364 @@
+"""The audit log: filtered, with links to the objects of its events, and as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from dashboard.audit.event_links import links_of
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import whole_number
+from dashboard.components.time_travel import then_url, travels
+from dashboard.components.translation import later
+from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
+from dashboard.sources.labels import given_text
+from dashboard.subjects.page import DOORS
+from registry.access.permission_filters import extent_of
+from registry.access.roles import Actor
+from registry.audit import time_travel
+from registry.audit.selectors import (
+    LOOKED_AT,
+    AuditEntry,
+    AuditFilter,
+    Export,
+    export_events,
+    list_events,
+    newest_event,
+    tables_of_audit,
+)
+from registry.errors import InvalidInput
+from registry.search.audit_filter import TABLES as READABLE
+from registry.search.audit_filter import events_shown
+from registry.subjects.selectors import registry_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditChange:
+    """A column before and after; None if the row didn't exist."""
+
+    column: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """One change of one row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
+
+    `then_url` is the page of its object as of this change.
+    """
+
+    number: int
+    at: datetime
+    who: str
+    door: str
+    what: str
+    row: str
+    origin: str = ""
+    sealed: int | None = None
+    why: str = ""
+    url: str = ""
+    then_url: str = ""
+    changes: tuple[AuditChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditList:
+    """The log, newest first; `exports` are all matching events, as files."""
+
+    frame: Frame
+    search: SearchBox
+    rows: tuple[AuditRow, ...]
+    paging: Paging
+    exports: tuple[Link, ...] = ()
+
+
+AUDIT_ROWS: Final = 50
+LONGEST: Final = 1_300
+#: characters of a filter that a chip shows
+CHIP: Final = 80
+VERBS: Final = {"INSERT": later("added"), "UPDATE": later("changed"), "DELETE": later("removed")}
+TABLES: Final = {
+    "subjects_registry": later("registry"),
+    "subjects_context": later("context"),
+    "subjects_subject": later("subject"),
+    "subjects_schema": later("schema"),
+    "subjects_schemaversion": later("version"),
+    "subjects_schemareference": later("reference"),
+    "subjects_versionstanding": later("standing"),
+    "subjects_subjectnote": later("description"),
+    "subjects_association": later("association"),
+    "subjects_client": later("client"),
+    "subjects_keptcopy": later("kept copy"),
+    "subjects_config": later("compatibility"),
+    "subjects_mode": later("mode"),
+    "promotions_environment": later("environment"),
+    "promotions_reviewrule": later("review rule"),
+    "promotions_freezewindow": later("freeze"),
+    "promotions_recurringfreeze": later("recurring freeze"),
+    "promotions_breakglass": later("break-glass"),
+    "promotions_sameperson": later("same person"),
+    "promotions_promotionrequest": later("promotion request"),
+    "promotions_requestitem": later("part of a request"),
+    "promotions_review": later("review"),
+    "promotions_acknowledgement": later("acknowledgement"),
+    "promotions_thread": later("discussion"),
+    "promotions_comment": later("comment"),
+    "promotions_applystep": later("step of applying"),
+    "promotions_release": later("release"),
+    "promotions_renamedecision": later("rename"),
+    "drift_cluster": later("cluster"),
+    "drift_source": later("source"),
+    "drift_connector": later("connector"),
+    "drift_deployment": later("deployment"),
+    "drift_finding": later("finding"),
+    "drift_leastversion": later("least version"),
+    "drift_mute": later("mute"),
+    "streams_statecheck": later("state check"),
+    "streams_checkpointstore": later("checkpoint store"),
+    "notifications_subscription": later("subscription"),
+    "notifications_webhook": later("webhook"),
+    "notifications_digestwish": later("digest by mail"),
+    "access_user": later("person"),
+    "access_user_groups": later("member of a group"),
+    "auth_group": later("group"),
+    "access_rolegrant": later("role"),
+    "access_groupgrant": later("role of a group"),
+    "access_ownership": later("owner"),
+    "access_apitoken": later("token"),
+    "socialaccount_socialaccount": later("single sign-on"),
+}
+#: query parameter, as in the API → the label of its chip
+NAMES: Final = {
+    "q": later("text"),
+    "actor": later("who"),
+    "door": later("through"),
+    "table": later("what"),
+    "row_id": later("row"),
+    "registry": later("registry"),
+    "subject": later("subject"),
+    "since": later("from"),
+    "until": later("before"),
+}
+
+
+@dataclass(frozen=True)
+class AuditQuery:
+    """The filters of an address, by query parameter, without empty ones."""
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> AuditQuery:
+        """The filters of a request."""
+        values = {name: given_text(request.GET, name)[:LONGEST] for name in NAMES}
+        values["subject"] = request.GET.get("subject", "").replace("\0", "")[:LONGEST]  # a name may end with a space
+        return cls({name: value for name, value in values.items() if value})
+
+    def get(self, name: str) -> str:
+        """The value of a filter; empty if it isn't set."""
+        return self.values.get(name, "")
+
+    @property
+    def until(self) -> datetime | None:
+        """The end of the period; while the past is shown, no later than its moment. Raises InvalidInput."""
+        until, then = _moment(self.get("until")), time_travel.moment()
+        return min(filter(None, (until, then)), default=None)
+
+    def filter(self, by: Actor) -> AuditFilter:
+        """The filter for the selectors, limited to events that the actor may read.
+
+        Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
+        """
+        return AuditFilter(
+            text=self.get("q"),
+            actor=self.get("actor"),
+            door=self.get("door"),
+            table=self.get("table"),
+            row_id=self.get("row_id"),
+            since=_moment(self.get("since")),
+            until=self.until,
+            about=events_shown(by, registry=self.get("registry"), subject=self.get("subject")),
+        )
+
+    def url(self, name: str = "audit", **changes: str) -> str:
+        """The address of a page with changed filters; an empty value removes one."""
+        values = {key: value for key, value in {**self.values, **changes}.items() if value}
+        base = reverse(f"ui:{name}")
+        return f"{base}?{urlencode(values)}" if values else base
+
+
+def _moment(text: str) -> datetime | None:
+    """A day or time in UTC, None for an empty text. Raises InvalidInput."""
+    if not text:
+        return None
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        message = gettext("%(text)s is neither a day nor a time: write it as 2026-10-01 or 2026-10-01T12:00.")
+        raise InvalidInput(message % {"text": text[:40]})
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def audit_list(request: HttpRequest) -> AuditList:
+    """The log that the reader may read, newest first, paged by keyset.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
+    """
+    chosen, before, actor = AuditQuery.of(request), request.GET.get("before", ""), page_actor(request)
+    before_id = whole_number(before, digits=18)
+    event_filter, oldest = chosen.filter(actor), _oldest(chosen, actor, before_id)
+    entries = list_events(chosen=event_filter, before_id=before_id, limit=AUDIT_ROWS, after_id=oldest)
+    links = links_of(entries, actor)
+    older = chosen.url(before=str(entries[-1].id)) if len(entries) == AUDIT_ROWS else ""
+    if oldest and not older:
+        older = chosen.url(before=str(oldest + 1))
+    return AuditList(
+        frame=make_frame(request, title=gettext("Audit"), section=Section.AUDIT),
+        search=_search(chosen, actor),
+        rows=tuple(_audit_row(entry, links.get(entry.id, "")) for entry in entries),
+        paging=Paging(
+            first=1 if entries else 0, last=len(entries), previous_url=chosen.url() if before else "", next_url=older
+        ),
+        exports=(
+            Link(label=gettext("Save as CSV"), url=_export_url(chosen, "csv")),
+            Link(label=gettext("Save as JSON lines"), url=_export_url(chosen, "jsonl")),
+        ),
+    )
+
+
+def _export_url(chosen: AuditQuery, form: str) -> str:
+    """The address of the export of what the page shows; for the past, up to its moment."""
+    until = {"until": chosen.until.isoformat()} if time_travel.moment() and chosen.until else {}
+    return chosen.url("audit_export", **{"as": form, **until})
+
+
+def _oldest(chosen: AuditQuery, actor: Actor, before_id: int | None) -> int:
+    """The number of the newest event that the page doesn't read, 0 if it may read all.
+
+    For a reader who may not read everything, a page examines a limited number of events; a subject or row has an index.
+    """
+    if chosen.get("subject") or chosen.get("row_id") or extent_of(actor, "audit.read").is_whole:
+        return 0
+    newest, since = newest_event(until=chosen.until), _moment(chosen.get("since"))
+    oldest = (newest if before_id is None else min(newest, before_id - 1)) - LOOKED_AT
+    return oldest if oldest > (newest_event(until=since) if since else 0) else 0
+
+
+def exported_events(request: HttpRequest) -> Export:
+    """All matching events that the reader may read, as a file; raises as the log does."""
+    return export_events(AuditQuery.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
+
+
+def _search(chosen: AuditQuery, actor: Actor) -> SearchBox:
+    names = tables_of_audit() if extent_of(actor, "audit.read").is_whole else READABLE
+    tables = {name: str(TABLES.get(name, name)) for name in [*names, chosen.get("table")] if name}
+    return SearchBox(
+        url=reverse("ui:audit"),
+        query=chosen.get("q"),
+        label=gettext("Search who, what or why"),
+        placeholder="approver",
+        filters=(
+            _filter(chosen, "door", gettext("Through"), gettext("Any door"), DOORS),
+            _filter(chosen, "table", gettext("What"), gettext("Anything"), tables),
+            _filter(
+                chosen,
+                "registry",
+                gettext("Registry"),
+                gettext("Any registry"),
+                {name: name for name in registry_names(actor)},
+            ),
+        ),
+        fields=(
+            Field(name="actor", label=gettext("Who"), value=chosen.get("actor")),
+            Field(name="subject", label=gettext("Subject"), value=chosen.get("subject")),
+            Field(name="since", label=gettext("From (UTC)"), value=chosen.get("since")[:10], kind="date"),
+            Field(name="until", label=gettext("Before (UTC)"), value=chosen.get("until")[:10], kind="date"),
+        ),
+        active=tuple(
+            ActiveFilter(label=f"{NAMES[name]}: {_label_of(name, value)}", url=chosen.url(**{name: ""}))
+            for name, value in chosen.values.items()
+        ),
+    )
+
+
+def _label_of(name: str, value: str) -> str:
+    labels: Mapping[str, str] = {"door": DOORS, "table": TABLES}.get(name, {})
+    label = str(labels.get(value, value))
+    return label if len(label) <= CHIP else f"{label[:CHIP]}…"
+
+
+def _filter(chosen: AuditQuery, name: str, label: str, anything: str, values: Mapping[str, str]) -> Filter:
+    selected = chosen.get(name)
+    pairs: Iterable[tuple[str, str]] = sorted(values.items(), key=lambda pair: str(pair[1]))
+    return Filter(
+        name=name,
+        label=label,
+        choices=(
+            Choice(value="", label=anything, selected=not selected),
+            *(Choice(value=value, label=str(text), selected=value == selected) for value, text in pairs),
+        ),
+    )
+
+
+def changed(entry: AuditEntry) -> str:
+    """The kind of row and the operation, in words."""
+    what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS[entry.operation]}
+    return gettext("%(what)s %(done)s") % what
+
+
+def _audit_row(entry: AuditEntry, url: str) -> AuditRow:
+    columns = list(dict.fromkeys([*entry.before, *entry.after]))
+    return AuditRow(
+        number=entry.id,
+        at=entry.at,
+        who=entry.actor,
+        door=entry.door,
+        origin=entry.origin,
+        sealed=entry.position,
+        what=changed(entry),
+        row=entry.row_id,
+        why=entry.why,
+        url=url,
+        then_url=then_url(url, entry.at),
+        changes=tuple(
+            AuditChange(column=column, before=_text(entry.before, column), after=_text(entry.after, column))
+            for column in columns
+        ),
+    )
+
+
+def _text(row: dict[str, Any], column: str) -> str | None:
+    if column not in row:
+        return None
+    value = row[column]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@require_safe
+@travels
+def audit(request: HttpRequest) -> HttpResponse:
+    """The page of the log."""
+    return render(request, "audit/list.html", {"page": audit_list(request)})
+
+
+@require_safe
+def audit_export(request: HttpRequest) -> StreamingHttpResponse:
+    """All matching events as a download."""
+    export = exported_events(request)
+    response = StreamingHttpResponse(export.text, content_type=export.media)
+    response["Content-Disposition"] = f'attachment; filename="{export.name}"'
+    return response

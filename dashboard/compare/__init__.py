@@ -1,0 +1,1 @@
+"""Two versions compared: the page, the cards of changes, their proof, and the same as Markdown."""

@@ -1,0 +1,207 @@
+"""Changes in business terms, for people who know the data and not the schema: each fact, its change and its tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from django.utils.translation import gettext
+
+from dashboard.compare.comparison import ChangeCard, VersionComparison
+from dashboard.compatibility.presenters import ReportFinding
+from dashboard.components.badges import Verdict
+from dashboard.components.translation import later
+from dashboard.subjects.annotations import TagChip
+
+LONGEST: Final = 200
+_Told = TypeVar("_Told", ChangeCard, ReportFinding)
+_STEPS: Final = re.compile(r"\[\]|\{\}")
+#: between two words of a name that is written in one
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN: Final = re.compile(r"[\W_]+")
+_TECHNICAL: Final = later("%(field)s changes in form alone, not in meaning")
+_UNTOLD: Final = later("%(field)s changes so that not everybody can read it")
+_GONE: Final = later("%(field)s is no longer allowed")
+_ANOTHER_MEANING: Final = later("%(field)s is taken for another meaning, such as a date or an amount")
+_ANOTHER_KIND: Final = later("%(field)s becomes another kind of value")
+_ALWAYS: Final = later("%(field)s must always be given")
+_UNKNOWN_CHOICE: Final = later("%(field)s may hold a choice that readers don’t know")
+_NUMBER: Final = later("%(field)s may be there another number of times")
+_NEW_VALUES: Final = later("%(field)s may hold other values than before, where it was not described")
+#: rule of a difference → what happens to the fact, as a sentence
+PHRASES: Final[Mapping[str, str]] = {
+    "FIELD_ADDED": later("%(field)s is new"),
+    "FIELD_REMOVED": later("%(field)s is no longer there"),
+    "FIELD_RENAMED": later("%(field)s gets another name"),
+    "FIELD_RENAME_SUSPECTED": later("%(field)s may have got another name"),
+    "PROPERTY_RENAME_SUSPECTED": later("%(field)s may have got another name"),
+    "FIELD_RENUMBERED": later("%(field)s is written in another place, so old data are misread"),
+    "NULL_ADDED": later("%(field)s becomes optional"),
+    "NULL_REMOVED": later("%(field)s must always be filled"),
+    "REQUIRED_ADDED": later("%(field)s must always be given"),
+    "REQUIRED_REMOVED": later("%(field)s becomes optional"),
+    "LABEL_CHANGED": later("%(field)s may be there another number of times"),
+    "TYPE_WIDENED": later("%(field)s takes a wider range of values"),
+    "TYPE_NARROWED": later("%(field)s takes a narrower range of values"),
+    "TYPE_EXCHANGED": later("%(field)s is written as another kind of value"),
+    "TYPE_CHANGED": later("%(field)s becomes another kind of value"),
+    "TYPE_ADDED": later("%(field)s takes one more kind of value"),
+    "TYPE_REMOVED": later("%(field)s takes one kind of value less"),
+    "UNION_INTRODUCED": later("%(field)s may be of several kinds"),
+    "UNION_DISSOLVED": later("%(field)s is of one kind only"),
+    "UNION_BRANCH_ADDED": later("%(field)s takes one more kind of value"),
+    "UNION_BRANCH_REMOVED": later("%(field)s takes one kind of value less"),
+    "ENUM_SYMBOL_ADDED": later("%(field)s gets one more choice"),
+    "ENUM_SYMBOL_REMOVED": later("%(field)s loses a choice"),
+    "ENUM_VALUE_ADDED": later("%(field)s gets one more choice"),
+    "ENUM_VALUE_REMOVED": later("%(field)s loses a choice"),
+    "ENUM_VALUE_RENAMED": later("%(field)s calls a choice otherwise"),
+    "ENUM_ADDED": later("%(field)s is limited to a list of choices"),
+    "ENUM_REMOVED": later("%(field)s is no longer limited to a list of choices"),
+    "DEFAULT_ADDED": later("%(field)s gets a value that stands in where none is given"),
+    "DEFAULT_REMOVED": later("%(field)s loses the value that stood in where none was given"),
+    "DEFAULT_CHANGED": later("%(field)s gets another value that stands in where none is given"),
+    "LOGICAL_TYPE_ADDED": later("%(field)s gets a meaning, such as a date or an amount"),
+    "LOGICAL_TYPE_REMOVED": later("%(field)s loses its meaning, such as a date or an amount"),
+    "LOGICAL_TYPE_CHANGED": later("%(field)s gets another meaning, such as a date or an amount"),
+    "FORMAT_ADDED": later("%(field)s must be written in a certain way"),
+    "FORMAT_CHANGED": later("%(field)s must be written in another way"),
+    "FORMAT_REMOVED": later("%(field)s may be written in any way"),
+    "PATTERN_ADDED": later("%(field)s must be written in a certain way"),
+    "PATTERN_CHANGED": later("%(field)s must be written in another way"),
+    "PATTERN_REMOVED": later("%(field)s may be written in any way"),
+    "DOC_ADDED": later("%(field)s is described now"),
+    "DOC_REMOVED": later("%(field)s is no longer described"),
+    "DOC_CHANGED": later("%(field)s is described otherwise"),
+    "DESCRIPTION_ADDED": later("%(field)s is described now"),
+    "DESCRIPTION_REMOVED": later("%(field)s is no longer described"),
+    "DESCRIPTION_CHANGED": later("%(field)s is described otherwise"),
+    "DEPRECATED": later("%(field)s should no longer be used"),
+    "DEPRECATED_ADDED": later("%(field)s should no longer be used"),
+    "NO_LONGER_DEPRECATED": later("%(field)s may be used again"),
+    "DEPRECATED_REMOVED": later("%(field)s may be used again"),
+    "MESSAGE_ADDED": later("%(field)s is a new kind of record"),
+    "MESSAGE_REMOVED": later("%(field)s is no longer a kind of record"),
+}
+#: how a limit of JSON Schema changes, by the end of the rule
+_LIMITS: Final[Mapping[str, str]] = {
+    "_RAISED": later("%(field)s gets a higher limit"),
+    "_INCREASED": later("%(field)s gets a higher limit"),
+    "_LOWERED": later("%(field)s gets a lower limit"),
+    "_DECREASED": later("%(field)s gets a lower limit"),
+}
+#: Avro calls what it doesn't know a property, JSON Schema a field
+_OF_JSON: Final[Mapping[str, str]] = {
+    "PROPERTY_ADDED": later("%(field)s is new"),
+    "PROPERTY_REMOVED": later("%(field)s is no longer there"),
+}
+
+
+#: rule of a finding: where reading the data of another version fails, or gives something else
+FINDINGS: Final[Mapping[str, str]] = {
+    "FIELD_WITHOUT_DEFAULT": later("%(field)s is asked for by readers, and data without it are not readable"),
+    "NULL_NOT_ACCEPTED": later("%(field)s may be empty in data, which readers don’t expect"),
+    "ENUM_SYMBOL_MISSING": _UNKNOWN_CHOICE,
+    "ENUM_VALUE_MISSING": _UNKNOWN_CHOICE,
+    "CLOSED_ENUM_VALUE_MISSING": _UNKNOWN_CHOICE,
+    "ENUM_CLOSED": _UNKNOWN_CHOICE,
+    "ENUM_SYMBOL_DEFAULTED": later("%(field)s may hold a choice that readers take for another"),
+    "ENUM_VALUE_RENUMBERED": later("%(field)s numbers its choices otherwise, so one is taken for another"),
+    "ENUM_ARRAY_NARROWED": later("%(field)s loses a choice"),
+    "ENUM_ARRAY_CHANGED": later("%(field)s has another list of choices"),
+    "UNION_BRANCH_MISSING": later("%(field)s may hold a kind of value that readers don’t know"),
+    "UNION_BRANCH_AMBIGUOUS": later("%(field)s may be taken for another kind of value"),
+    "NAME_CHANGED": later("%(field)s is of a kind that has another name for readers"),
+    "JSON_NAME_CHANGED": later("%(field)s gets another name"),
+    "FIXED_SIZE_CHANGED": later("%(field)s has another length"),
+    "DECIMAL_PRECISION_NARROWED": later("%(field)s has room for fewer digits"),
+    "WIDENING_LOSES_PRECISION": later("%(field)s may lose its last digits"),
+    "LOGICAL_TYPE_REINTERPRETED": _ANOTHER_MEANING,
+    "KNOWN_TYPE_REINTERPRETED": _ANOTHER_MEANING,
+    "DEFAULT_FILLED_DIFFERENTLY": later("%(field)s is filled with another value by some programs"),
+    "BYTES_READ_AS_DECIMAL": later("%(field)s is read as an amount, which it may not be"),
+    "BYTES_READ_AS_STRING": later("%(field)s is read as text, which it may not be"),
+    "FIELD_KIND_CHANGED": _ANOTHER_KIND,
+    "FIELD_SCALAR_KIND_CHANGED": _ANOTHER_KIND,
+    "FIELD_NAMED_TYPE_CHANGED": _ANOTHER_KIND,
+    "WIRE_TYPE_CHANGED": _ANOTHER_KIND,
+    "VALUE_NARROWED": later("%(field)s takes a narrower range of values"),
+    "FIELD_NUMERIC_LABEL_CHANGED": _NUMBER,
+    "REPEATED_READ_AS_SINGLE": _NUMBER,
+    "NUMBER_REUSED": later("%(field)s is written where something else was, so old data are misread"),
+    "ONEOF_FIELD_REMOVED": later("%(field)s is no longer there"),
+    "REQUIRED_FIELD_ADDED": _ALWAYS,
+    "REQUIRED_ATTRIBUTE_ADDED": _ALWAYS,
+    "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": _ALWAYS,
+    "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": _ALWAYS,
+    "REQUIRED_FIELD_REMOVED": later("%(field)s is no longer written, though readers ask for it"),
+    "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL": _GONE,
+    "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": _GONE,
+    "PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": _NEW_VALUES,
+    "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": _NEW_VALUES,
+    "SUM_TYPE_NARROWED": later("%(field)s takes fewer kinds of value"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What is known of a field: its docs and tags."""
+
+    doc: str = ""
+    tags: tuple[TagChip, ...] = ()
+
+
+def in_business_words(shown: VersionComparison, facts: Mapping[str, Fact], schema_type: str) -> VersionComparison:
+    """The comparison with each card in business words too; `facts` are by path."""
+    groups = tuple(
+        replace(group, cards=tuple(_card(card, facts, schema_type) for card in group.cards)) for group in shown.groups
+    )
+    return replace(shown, groups=groups)
+
+
+def findings_in_business_words(
+    findings: Iterable[ReportFinding], facts: Mapping[str, Fact], schema_type: str
+) -> tuple[ReportFinding, ...]:
+    """The findings of a report, each in business words too; `facts` are by path."""
+    return tuple(_card(finding, facts, schema_type) for finding in findings)
+
+
+def _card(card: _Told, facts: Mapping[str, Fact], schema_type: str) -> _Told:
+    """What is safe and has no words of its own is one of form; of all else that isn't said."""
+    fact = _fact(card.path, facts)
+    tagged = ", ".join(tag.word for tag in fact.tags)
+    unknown = _TECHNICAL if card.verdict is Verdict.OK else _UNTOLD
+    sentence = phrase_of(card.rule, schema_type, unknown) % {"field": fact_name(card.path)}
+    return replace(
+        card,
+        business=gettext("%(sentence)s – tagged %(tagged)s") % {"sentence": sentence, "tagged": tagged}
+        if tagged
+        else sentence,
+        meaning=fact.doc if len(fact.doc) <= LONGEST else f"{fact.doc[: LONGEST - 1]}…",
+        tags=fact.tags,
+    )
+
+
+def phrase_of(rule: str, schema_type: str, unknown: str = _TECHNICAL) -> str:
+    """What happens, as a sentence about `%(field)s`; `unknown` where the rule has no words."""
+    if schema_type == "JSON" and rule in _OF_JSON:
+        return _OF_JSON[rule]
+    limit = next((phrase for end, phrase in _LIMITS.items() if rule.endswith(end)), "")
+    return PHRASES.get(rule) or FINDINGS.get(rule) or limit or unknown
+
+
+def fact_name(path: str) -> str:
+    """A path as a name: `Order.customer.eMail` is "Customer e mail"."""
+    parts = [part for part in _STEPS.sub("", path).split(".") if part and part != "$"]
+    parts_of_name = [word for part in parts[-2:] for word in _BETWEEN.split(_HUMPS.sub(" ", part)) if word]
+    text = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in parts_of_name)
+    return text[:1].upper() + text[1:] if text else gettext("The whole record")
+
+
+def _fact(path: str, facts: Mapping[str, Fact]) -> Fact:
+    """What is known of a path, or of the nearest field around it."""
+    while path and path not in facts:
+        path = path.rpartition(".")[0]
+    return facts.get(path, Fact())

@@ -1,0 +1,375 @@
+"""A comparison of two versions as cards, groups and text: for the compare page and inside a promotion request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.translation import gettext
+
+from dashboard.compare.change_details import ChangeLocation, extras_of, places_of, shown_value
+from dashboard.compare.comparison import (
+    ChangeCard,
+    ChangeGroup,
+    ComparedSide,
+    DirectionSummary,
+    ExtraChange,
+    UnchangedField,
+    VersionComparison,
+)
+from dashboard.compare.proof import (
+    DIRECTIONS,
+    MAX_RENAMES,
+    EvidenceNote,
+    parting_note,
+    proof_of,
+    rename_views,
+    with_decisions,
+)
+from dashboard.components.badges import ChangeKind, Verdict, format_name
+from dashboard.components.diff import MAX_ROWS, TextDiff, laid_out, laid_out_diff, text_diff
+from dashboard.components.frame import environment_of
+from dashboard.components.links import subject_url
+from dashboard.components.translation import counted, later, listing
+from dashboard.components.widgets import Problem
+from dashboard.subjects.page import pretty
+from registry.access.roles import Actor
+from registry.formats.base import Difference
+from registry.formats.compatibility import LEVELS
+from registry.formats.report import DECISIVE, Profile, Report, ReportItem
+from registry.promotions.selectors import list_environments
+from registry.sandbox.cache import WeighedCache
+from registry.subjects import selectors
+
+WORST_FIRST = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
+HEADLINES = {
+    (True, True): later("Deploy in any order"),
+    (True, False): later("Deploy consumers first"),
+    (False, True): later("Deploy producers first"),
+    (False, False): later("Needs a new topic, or both sides at once"),
+}
+KINDS = {
+    "added": ChangeKind.ADDED,
+    "removed": ChangeKind.REMOVED,
+    "changed": ChangeKind.CHANGED,
+    "renamed": ChangeKind.RENAMED,
+    "moved": ChangeKind.MOVED,
+}
+_LOSS = later("the established rules accept this, the data come out changed.")
+_NO_PROOF = later("the established rules refuse this, no datum was found that breaks.")
+#: changes, and rows of the text, that a page draws unless all are asked for: more would be too heavy for it
+MAX_CARDS: Final = 50
+MAX_TEXT: Final = 250
+#: what data say of findings, by rule and path
+Notes = Mapping[tuple[str, str], Sequence[EvidenceNote]]
+NO_NOTES: Final[Notes] = {}
+#: unchanged fields that a page lists
+MAX_UNCHANGED: Final = 2_000
+
+
+def verdict_of(item: ReportItem, profile: Profile) -> Verdict:
+    """What a finding comes to in its direction under a profile."""
+    return Verdict.BREAKS if item.severity in DECISIVE[profile] else Verdict.CARE
+
+
+def present_comparison(
+    comparison: selectors.Comparison,
+    old_registry: str,
+    new_registry: str,
+    *,
+    level: str,
+    submitted: bool = False,
+    limit: int | None = MAX_CARDS,
+    notes: Notes = NO_NOTES,
+    skipped: str = "",
+    by: Actor | None = None,
+) -> VersionComparison:
+    """A comparison for people, at most `limit` cards of it, the worst ones, and of text and renames the first.
+
+    `submitted` compares the texts as they were submitted, formatting included. `notes` are what data say of findings,
+    `skipped` a sentence on the versions between the two, `by` who may decide of what looks renamed.
+
+    A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
+    of the upgrade matters.
+    """
+    directions = LEVELS[level].directions
+    order = list_environments()
+    sides = tuple(
+        _side(info, registry, order, named=comparison.old.subject != comparison.new.subject)
+        for info, registry in ((comparison.old, old_registry), (comparison.new, new_registry))
+    )
+    if comparison.differences is None or comparison.backward is None or comparison.forward is None:
+        texts = [info.submitted if submitted else pretty(info) for info in (comparison.old, comparison.new)]
+        return _texts_alone(comparison, sides[0], sides[1], texts)
+    proved = comparison if isinstance(comparison, selectors.ProvedComparison) else None
+    suspected = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
+    renames = with_decisions(suspected, (old_registry, new_registry), comparison.new.subject, by=by)
+    weighing = _weigh(comparison, comparison.differences, comparison.backward, comparison.forward, directions)
+    weighed, count = weighing.worst_first, weighing.count
+    extras = extras_of(comparison.old, comparison.new)
+    drawn = [_card(item, notes) for item in weighed[:limit]]
+    return VersionComparison(
+        old=sides[0],
+        new=sides[1],
+        verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
+        headline=_headline(comparison.backward, comparison.forward, any_change=bool(weighed), any_extra=bool(extras)),
+        sentence=_sentence(comparison, count, extras, skipped),
+        directions=_directions(comparison.backward, comparison.forward),
+        groups=_groups(drawn),
+        hidden_changes=len(weighed) - len(drawn),
+        breaking=count[Verdict.BREAKS],
+        care=count[Verdict.CARE] + count[Verdict.UNKNOWN],
+        safe=count[Verdict.OK],
+        text=_text(comparison, submitted=submitted, limit=MAX_TEXT if limit else MAX_ROWS),
+        unproved=proved.unproved if proved else "",
+        formatting_differs=comparison.old.submitted != comparison.new.submitted,
+        same_meaning=comparison.same_meaning,
+        partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(proved.partings)) if proved else (),
+        renames=renames,
+        hidden_renames=len(proved.renames) - len(renames) if proved else 0,
+        extras=extras,
+        unchanged=tuple(UnchangedField(item.path, item.type) for item in proved.unchanged[:MAX_UNCHANGED])
+        if proved
+        else (),
+    )
+
+
+def _text(comparison: selectors.Comparison, *, submitted: bool, limit: int) -> TextDiff:
+    """The texts compared, of one format."""
+    old, new = comparison.old, comparison.new
+    if submitted:
+        return laid_out_diff(old.submitted, new.submitted, str, limit=limit)
+    lay_out = str if new.schema.schema_type == "PROTOBUF" else laid_out
+    return laid_out_diff(old.schema.text, new.schema.text, lay_out, limit=limit)
+
+
+def _texts_alone(
+    comparison: selectors.Comparison, old: ComparedSide, new: ComparedSide, texts: Sequence[str]
+) -> VersionComparison:
+    """What is left where the formats differ or a side can't be read."""
+    kinds = comparison.old.schema.schema_type, comparison.new.schema.schema_type
+    problem = comparison.problem if isinstance(comparison, selectors.ProvedComparison) else ""
+    differ = kinds[0] != kinds[1]
+    return VersionComparison(
+        old=old,
+        new=new,
+        verdict=Verdict.BREAKS if differ else Verdict.UNKNOWN,
+        headline=HEADLINES[False, False] if differ else gettext("Compared as texts alone"),
+        sentence=gettext("%(old)s became %(new)s.") % {"old": format_name(kinds[0]), "new": format_name(kinds[1])}
+        if differ
+        else gettext("What differs in meaning isn’t known."),
+        text=text_diff(*texts),
+        extras=extras_of(comparison.old, comparison.new),
+        problem=Problem(
+            what=gettext("Schemas of two formats can't be compared field by field.") if differ else problem,
+            cure=gettext("Data of one format can't be read as the other. The texts are below.") if differ else "",
+        ),
+    )
+
+
+def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named: bool) -> ComparedSide:
+    return ComparedSide(
+        environment=environment_of(registry, order, current=True),
+        version=info.version,
+        url=subject_url(registry, info.subject.qualified, version=info.version or None),
+        subject=info.subject.qualified if named else "",
+        format=info.schema.schema_type,
+        schema_id=info.schema.schema_id,
+        registered_at=info.created_at,
+        registered_by=info.created_by,
+    )
+
+
+def _headline(backward: Report, forward: Report, *, any_change: bool, any_extra: bool) -> str:
+    if any_change:
+        return HEADLINES[backward.is_compatible, forward.is_compatible]
+    return gettext("Same schema, but not all beside it") if any_extra else gettext("Same meaning")
+
+
+def _sentence(
+    comparison: selectors.Comparison, count: Mapping[Verdict, int], extras: Sequence[ExtraChange], skipped: str
+) -> str:
+    total = sum(count.values())
+    if not total:
+        differs = (
+            gettext("only formatting differs")
+            if comparison.old.submitted != comparison.new.submitted
+            else gettext("the texts are equal too")
+        )
+        sentence = gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
+    else:
+        sentence = _told(count, total)
+    if extras:
+        beside = counted(len(extras), "%(n)s change beside the schema.", "%(n)s changes beside the schema.")
+        sentence = f"{sentence} {beside}"
+    return f"{sentence} {skipped}" if skipped else sentence
+
+
+def _told(count: Mapping[Verdict, int], total: int) -> str:
+    """How many changes there are, of each verdict."""
+    labels = {
+        Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),
+        Verdict.CARE: counted(count[Verdict.CARE], "%(n)s to look at", "%(n)s to look at"),
+        Verdict.UNKNOWN: counted(count[Verdict.UNKNOWN], "%(n)s not checked", "%(n)s not checked"),
+        Verdict.OK: counted(count[Verdict.OK], "%(n)s safe", "%(n)s safe"),
+    }
+    parts = listing(label for verdict, label in labels.items() if count[verdict])
+    return counted(total, "%(n)s change: %(parts)s.", "%(n)s changes: %(parts)s.", parts=parts)
+
+
+def _directions(backward: Report, forward: Report) -> tuple[DirectionSummary, ...]:
+    rows = (
+        (gettext("New reader, old data"), gettext("a consumer upgraded first"), backward),
+        (gettext("Old reader, new data"), gettext("a producer upgraded first"), forward),
+    )
+    return tuple(
+        DirectionSummary(label=label, who=who, verdict=_overall(report), failing=len(report.breaks))
+        for label, who, report in rows
+    )
+
+
+def _overall(report: Report) -> Verdict:
+    if not report.is_compatible:
+        return Verdict.BREAKS
+    return Verdict.CARE if report.hazards else Verdict.OK
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A place with its verdicts: what is counted and sorted by, before cards are made of the worst ones."""
+
+    number: int
+    location: ChangeLocation
+    backward: Verdict
+    forward: Verdict
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    """All places, worst first, and how many have each verdict; `of` are the parts of the comparison that they are of."""
+
+    worst_first: tuple[_Weighed, ...]
+    count: Mapping[Verdict, int]
+    of: tuple[object, ...]
+
+
+#: by what a comparison consists of, which is the same for as long as that is kept; what is held here can't be another's
+_weighings = WeighedCache[_Weighing](30_000, lambda weighing: len(weighing.worst_first) + 1)
+
+
+def _weigh(
+    comparison: selectors.Comparison,
+    differences: Sequence[Difference],
+    backward: Report,
+    forward: Report,
+    directions: Sequence[str],
+) -> _Weighing:
+    of = (
+        differences,
+        backward,
+        forward,
+        comparison.renames if isinstance(comparison, selectors.ProvedComparison) else (),
+    )
+
+    def make() -> _Weighing:
+        change_places = places_of(comparison, differences, backward, forward)
+        weighed = [
+            _weighed(number, change_place, backward.profile, directions)
+            for number, change_place in enumerate(change_places, start=1)
+        ]
+        counted_by = Counter(item.verdict for item in weighed)
+        return _Weighing(
+            tuple(sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))),
+            {verdict: counted_by[verdict] for verdict in Verdict},
+            of,
+        )
+
+    return _weighings.get((*map(id, of), *directions), make)
+
+
+def _weighed(number: int, change_place: ChangeLocation, profile: Profile, directions: Sequence[str]) -> _Weighed:
+    backward, forward = _worst(change_place.backward, profile), _worst(change_place.forward, profile)
+    return _Weighed(number, change_place, backward, forward, _judged(backward, forward, directions))
+
+
+def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
+    number, change_place = weighed.number, weighed.location
+    items = [*change_place.backward, *change_place.forward]
+    first_item = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
+    difference = change_place.difference
+    message = difference.message if difference else first_item.message if first_item else ""
+    score = difference.score if difference else None
+    sentence = sentence_of(message, change_place.path)
+    if score is not None:
+        sentence = gettext("%(sentence)s (suspected, %(score)s)") % {"sentence": sentence, "score": f"{score:.0%}"}
+    shown = difference or first_item
+    return ChangeCard(
+        anchor=f"change-{number}",
+        rule=shown.rule if shown else "",
+        kind=KINDS[difference.kind] if difference else ChangeKind.CHANGED,
+        path=change_place.path or gettext("the whole schema"),
+        sentence=sentence,
+        verdict=weighed.verdict,
+        new_reads_old=weighed.backward,
+        old_reads_new=weighed.forward,
+        before=shown_value(shown.before) if shown else None,
+        after=shown_value(shown.after) if shown else None,
+        why="; ".join(difference.reasons if difference else ()) or (first_item.why if first_item else ""),
+        remedy=first_item.remedy if first_item else "",
+        evidence=tuple(dict.fromkeys(note for item in items for note in notes.get((item.rule, item.named_path), ()))),
+        example=next((item.example for item in items if item.example), ""),
+        parting=finding_parting(items),
+        proofs=tuple(
+            proof
+            for index, item in enumerate(items)
+            if (proof := proof_of(item.witness, item.direction, f"bytes-{number}-{index}"))
+        ),
+    )
+
+
+def finding_parting(items: Sequence[ReportItem]) -> str:
+    """What to say where the established rules judge a place otherwise than its data; a sentence a direction."""
+    sentences = []
+    for direction, label in DIRECTIONS.items():
+        of_direction = [item for item in items if item.direction == direction]
+        breaks = [item for item in of_direction if item.severity == "break"]
+        if not breaks and any(item.severity == "value loss" for item in of_direction):
+            sentences.append(f"{label}: {_LOSS}")
+        elif breaks and all(item.witness is not None and not item.witness.found for item in breaks):
+            sentences.append(f"{label}: {_NO_PROOF}")
+    return " ".join(sentences)
+
+
+def sentence_of(message: str, path: str) -> str:
+    """A message as a sentence below its path, which it needn't repeat."""
+    text = message.removeprefix(f"{path}: ")
+    # A keyword at the beginning (maxLength) keeps its spelling.
+    return f"{text[:1].upper()}{text[1:]}" if text.split(" ", 1)[0].islower() else text
+
+
+def _judged(backward: Verdict, forward: Verdict, directions: Sequence[str]) -> Verdict:
+    """The verdict of a change from its two directions, under the directions that the level asks for."""
+    if backward is forward is Verdict.OK:
+        return Verdict.OK
+    pairs = (("BACKWARD", backward), ("FORWARD", forward))
+    weighed = [
+        Verdict.CARE if verdict is Verdict.BREAKS and name not in directions else verdict for name, verdict in pairs
+    ]
+    return min(weighed, key=WORST_FIRST.index)
+
+
+def _worst(items: Sequence[ReportItem], profile: Profile) -> Verdict:
+    if not items:  # of most places one direction says nothing
+        return Verdict.OK
+    return Verdict.BREAKS if any(verdict_of(item, profile) is Verdict.BREAKS for item in items) else Verdict.CARE
+
+
+def _groups(cards: Sequence[ChangeCard]) -> tuple[ChangeGroup, ...]:
+    """By the record that the changed field is in; cards come worst first, so the group with the worst one does too."""
+    groups: dict[str, list[ChangeCard]] = {}
+    for card in cards:
+        groups.setdefault(card.path.rpartition(".")[0] or card.path, []).append(card)
+    return tuple(ChangeGroup(name=name, cards=tuple(inside)) for name, inside in groups.items())

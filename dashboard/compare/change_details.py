@@ -1,0 +1,255 @@
+"""Details of a comparison: findings by change, versions in between, and differences beside the schema.
+
+Beside the schema are metadata, the rule set, and what references lead to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.utils.translation import gettext
+
+from dashboard.compare.comparison import ExtraChange
+from dashboard.components.badges import ChangeKind
+from dashboard.components.translation import counted, later, listing
+from registry.formats.base import Difference
+from registry.formats.report import Report, ReportItem
+from registry.promotions.selectors import list_environments
+from registry.subjects import selectors
+from registry.subjects.selectors import SubjectPresence, VersionInfo
+
+#: words of rules' names that say how something changed, or are in most names
+_COMMON_WORDS: Final = frozenset({"ADDED", "REMOVED", "CHANGED", "MISSING", "FIELD", "PROPERTY", "TO", "OF"})
+#: what opens items, values or branches in a path
+_INSIDE: Final = re.compile(r"[\[{<]")
+
+
+@dataclass
+class ChangeLocation:
+    """A card in the making: a difference (None: only reported) with what each direction says of it."""
+
+    difference: Difference | None
+    path: str
+    backward: list[ReportItem] = field(default_factory=list)
+    forward: list[ReportItem] = field(default_factory=list)
+
+
+def places_of(
+    comparison: selectors.Comparison, differences: Sequence[Difference], backward: Report, forward: Report
+) -> list[ChangeLocation]:
+    """One place a difference, and one a reported problem that no difference stands for: none may stay unseen."""
+    has_renames = isinstance(comparison, selectors.ProvedComparison) and bool(comparison.renames)
+    shown = [item for item in differences if item.score is None or not has_renames]
+    change_places = [ChangeLocation(item, item.path) for item in shown]
+    by_path: dict[str, list[ChangeLocation]] = {}
+    for change_place in change_places:
+        by_path.setdefault(change_place.path, []).append(change_place)
+    for report, side in ((backward, "backward"), (forward, "forward")):
+        for item in report.items:
+            fitting = _fitting(by_path, item)
+            if not fitting:
+                fitting = [ChangeLocation(None, item.named_path)]
+                change_places.extend(fitting)
+                by_path[item.named_path] = list(fitting)
+            for change_place in fitting:
+                getattr(change_place, side).append(item)
+    return change_places
+
+
+def _fitting(by_path: Mapping[str, Sequence[ChangeLocation]], item: ReportItem) -> list[ChangeLocation]:
+    """The places that a finding is of. Of several on one path: those whose rule speaks of the same, else the nearest."""
+    near = [change_place for path in _same_places(item.named_path) for change_place in by_path.get(path, ())]
+    if len(near) < 2:
+        return near
+    shared = [len(_told(change_place) & _words(item.rule)) for change_place in near]
+    marks: list[Any] = shared if any(shared) else [_nearness(change_place, item) for change_place in near]
+    return [change_place for change_place, mark in zip(near, marks, strict=True) if mark == max(marks)]
+
+
+def _told(change_place: ChangeLocation) -> frozenset[str]:
+    return _words(change_place.difference.rule) if change_place.difference else frozenset()
+
+
+def _words(rule: str) -> frozenset[str]:
+    """The words of a rule's name that say what it is about."""
+    return frozenset(rule.split("_")) - _COMMON_WORDS
+
+
+def _nearness(change_place: ChangeLocation, item: ReportItem) -> tuple[int, int]:
+    """How many steps of the pointers are common, and minus those that are only the difference's."""
+    if change_place.difference is None:
+        return (0, 0)
+    best = (0, 0)
+    pairs = (
+        (change_place.difference.pointer_new, item.json_pointer_new),
+        (change_place.difference.pointer_old, item.json_pointer_old),
+    )
+    for ours, theirs in pairs:
+        if ours is None or theirs is None:
+            continue
+        left, right = ours.split("/"), theirs.split("/")
+        common = 0
+        while common < min(len(left), len(right)) and left[common] == right[common]:
+            common += 1
+        best = max(best, (common, common - len(left)))
+    return best
+
+
+def _same_places(reported: str) -> list[str]:
+    """The path that a finding names, and those of what holds its items, values or branches."""
+    return [reported, *(reported[: match.start()] for match in _INSIDE.finditer(reported))]
+
+
+def shown_value(value: Any) -> str | None:
+    """A side of a change as text: JSON but for plain strings, None where there is nothing."""
+    if value is None:
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+#: changes of one of the three that a page draws
+MAX_EXTRAS: Final = 200
+METADATA: Final = later("Metadata")
+RULES: Final = later("Rules")
+REFERENCE: Final = later("Reference")
+Flat = dict[str, Any]
+
+
+def extras_of(old: VersionInfo, new: VersionInfo) -> tuple[ExtraChange, ...]:
+    """The changes of metadata, rules and references, in this order."""
+    sections = (
+        (METADATA, _metadata(old.schema.metadata), _metadata(new.schema.metadata)),
+        (RULES, _rules(old.schema.rule_set), _rules(new.schema.rule_set)),
+        (RULES, *_orders(old.schema.rule_set, new.schema.rule_set)),
+        (REFERENCE, _references(old), _references(new)),
+    )
+    return tuple(change for label, before, after in sections for change in _changes(label, before, after))
+
+
+def _changes(label: str, before: Flat, after: Flat) -> list[ExtraChange]:
+    names = [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
+    return [
+        ExtraChange(
+            part=label,
+            name=name,
+            kind=_kind(before.get(name), after.get(name)),
+            before=shown_value(before.get(name)),
+            after=shown_value(after.get(name)),
+        )
+        for name in names[:MAX_EXTRAS]
+    ]
+
+
+def _kind(before: Any, after: Any) -> ChangeKind:
+    if before is None:
+        return ChangeKind.ADDED
+    return ChangeKind.REMOVED if after is None else ChangeKind.CHANGED
+
+
+def _metadata(metadata: Mapping[str, Any] | None) -> Flat:
+    """Each property, the tags of each path, and the names of what is sensitive: `properties.owner`, `tags.Order.email`."""
+    flat: Flat = {}
+    for part, content in sorted((metadata or {}).items()):
+        if isinstance(content, Mapping):
+            flat |= {f"{part}.{name}": value for name, value in sorted(content.items())}
+        elif content:
+            flat[part] = content
+    return flat
+
+
+def _rules(rule_set: Mapping[str, Any] | None) -> Flat:
+    """Each rule by its list and its name."""
+    flat: Flat = {}
+    for part, content in sorted((rule_set or {}).items()):
+        if isinstance(content, list):
+            flat |= {f"{part}.{name}": rule for name, rule in _named(content)}
+        elif content:
+            flat[part] = content
+    return flat
+
+
+def _orders(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tuple[Flat, Flat]:
+    """The order of the rules that both have, of each list: they run in it."""
+    before, after = Flat(), Flat()
+    for part in sorted((old or {}).keys() & (new or {}).keys()):
+        lists = [[name for name, _ in _named(side[part])] for side in (old or {}, new or {}) if _is_list(side[part])]
+        if len(lists) == 2:
+            name = gettext("order of %(part)s") % {"part": part}
+            before[name] = ", ".join(rule for rule in lists[0] if rule in lists[1])
+            after[name] = ", ".join(rule for rule in lists[1] if rule in lists[0])
+    return before, after
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _named(rules: list[Any]) -> Iterator[tuple[str, Any]]:
+    for number, rule in enumerate(rules, start=1):
+        yield (str(rule.get("name") or number) if isinstance(rule, Mapping) else str(number)), rule
+
+
+def _references(info: VersionInfo) -> Flat:
+    return {
+        item.name: gettext("%(subject)s version %(version)s") % {"subject": item.subject, "version": item.version}
+        for item in info.schema.references
+    }
+
+
+_NAMED: Final = 8
+
+
+def skipped_between(presence: SubjectPresence, old: tuple[str, VersionInfo], new: tuple[str, VersionInfo]) -> str:
+    """The versions that are passed over from the old side to the new one, each a registry and its version; "" for none.
+
+    Of two environments the new side's are meant, after the one that has the content of the old side.
+    """
+    (there, before), (here, after) = old, new
+    if there == here:
+        between = _between(presence, here, before.version, after.version)
+        return _listed(gettext("It skips"), between)
+    order = list_environments()
+    if not {there, here} <= set(order) or order.index(here) > order.index(there):
+        return ""
+    base = _base(presence, here, there, before.schema.fingerprint, after.version)
+    if base is None:
+        return ""
+    start = gettext("Promoting %(here)s %(new)s over %(there)s %(old)s skips") % {
+        "here": here,
+        "new": after.version,
+        "there": there,
+        "old": before.version,
+    }
+    return _listed(start, _between(presence, here, base, after.version))
+
+
+def _base(presence: SubjectPresence, here: str, there: str, fingerprint: str, limit: int) -> int | None:
+    """The newest version here, below the limit, with the old side's content, or else with any that is there."""
+    fingerprints = {number: mark for number, mark in presence.held.get(here, {}).items() if number < limit}
+    same = [number for number, mark in fingerprints.items() if mark == fingerprint]
+    any_there = set(presence.held.get(there, {}).values())
+    return max(same or [number for number, mark in fingerprints.items() if mark in any_there], default=None)
+
+
+def _between(presence: SubjectPresence, registry: str, old: int, new: int) -> list[int]:
+    return sorted(number for number in presence.held.get(registry, {}) if old < number < new)
+
+
+def _listed(start: str, numbers: Sequence[int]) -> str:
+    if not numbers:
+        return ""
+    more = len(numbers) - _NAMED
+    named = [str(number) for number in numbers[:_NAMED]]
+    if more > 0:
+        named.append(counted(more, "%(n)s more", "%(n)s more"))
+    return counted(
+        len(numbers),
+        "%(start)s version %(numbers)s.",
+        "%(start)s versions %(numbers)s.",
+        start=start,
+        numbers=listing(named),
+    )

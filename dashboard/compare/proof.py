@@ -1,0 +1,281 @@
+"""What proves a finding, for people: a datum, its bytes, what the reader makes of it, and suspected renames.
+
+Edits are shown as two texts compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import EvidenceKind
+from dashboard.components.diff import TextDiff, laid_out, laid_out_diff
+from dashboard.components.translation import later
+from registry.access.roles import Actor, refusal
+from registry.formats.assessment import Parting, SuspectedRename
+from registry.formats.base import Answer, Witness
+from registry.promotions.requests.schema_changes import ACTION, decided_renames
+from registry.subjects.versions.qualified_names import SubjectName
+
+SHOWN_BYTES = 512
+"""Bytes that a page draws; copying takes all of them."""
+SHOWN_CHARACTERS = 6_000
+"""Characters of a datum that a page draws."""
+_ROW = 16
+
+
+@dataclass(frozen=True, slots=True)
+class HexRow:
+    """A few bytes: where they begin (hexadecimal), the bytes in hexadecimal, and as ASCII with a dot for the rest."""
+
+    offset: str
+    hexadecimal: str
+    ascii: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bytes:
+    """Encoded data. `anchor` is unique on the page: the copy button takes the text of the element of that id."""
+
+    anchor: str
+    hexadecimal: str
+    size: int
+    rows: tuple[HexRow, ...]
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A witness: `datum` and `read` as JSON text; `read` None where the reader stops, which `error` then says.
+
+    `direction` says who reads whose data, `path` of which inner type the datum is, if not of the whole schema. Where none was found, `found` is False and `reason` says why.
+    """
+
+    direction: str
+    found: bool
+    datum: str = ""
+    encoded: Bytes | None = None
+    error: str = ""
+    read: str | None = None
+    reason: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceNote:
+    """What real data say of a finding (its rule and path), or of a whole report (neither)."""
+
+    weight: EvidenceKind
+    sentence: str
+    path: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartingNote:
+    """Where the established rules and the data part: a few words, the whole sentence, and the proof."""
+
+    title: str
+    sentence: str
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditView:
+    """An edit as text: what it does, the change, and the whole text after it; `anchor` is unique on the page.
+
+    A text in one line is laid out for the change; `text` is as the edit leaves it, "" where it is too long to be shown
+    beside others.
+    """
+
+    anchor: str
+    title: str
+    change: TextDiff
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameDecided:
+    """What somebody decided of a suspected rename."""
+
+    is_rename: bool
+    who: str
+    at: datetime
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameChoice:
+    """Where it is decided, and why not by the reader ("" where they may)."""
+
+    url: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameView:
+    """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one.
+
+    `is_edit_tried` is False where none was looked for.
+    """
+
+    path: str
+    sentence: str
+    percent: int
+    reasons: tuple[str, ...]
+    edit: EditView | None = None
+    is_edit_tried: bool = True
+    from_path: str = ""
+    decided: RenameDecided | None = None
+    choice: RenameChoice | None = None
+
+
+def bytes_view(encoded: str, anchor: str, *, width: int = _ROW) -> Bytes:
+    """Hexadecimal text as rows of `width` bytes."""
+    raw = bytes.fromhex(encoded)
+    shown = raw[:SHOWN_BYTES]
+    rows = tuple(
+        HexRow(
+            f"{start:04x}",
+            shown[start : start + width].hex(" "),
+            "".join(chr(byte) if 32 <= byte < 127 else "." for byte in shown[start : start + width]),
+        )
+        for start in range(0, len(shown), width)
+    )
+    return Bytes(anchor=anchor, hexadecimal=encoded, size=len(raw), rows=rows, hidden=len(raw) - len(shown))
+
+
+def json_text(value: Any, *, indent: int | None = 2, limit: int = SHOWN_CHARACTERS) -> str:
+    """A JSON value as text for people, cut at `limit` characters; half characters are written as escapes."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        text = json.dumps(value, indent=indent, default=str)
+    return (
+        text
+        if len(text) <= limit
+        else gettext("%(text)s\n… %(number)s more characters")
+        % {"text": text[:limit], "number": f"{len(text) - limit:,}"}
+    )
+
+
+def short_json(value: Any, limit: int = 200) -> str:
+    """The same in one line."""
+    text = json_text(value, indent=None, limit=10**9)
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+#: suspected renames that a page draws unless all are asked for
+MAX_RENAMES: Final = 20
+#: characters of a text that is shown whole after each of several edits
+MAX_WHOLE: Final = 20_000
+DIRECTIONS: Final = {"BACKWARD": later("New reader, old data"), "FORWARD": later("Old reader, new data")}
+_PARTED: Final[dict[tuple[Answer, Answer], str]] = {
+    ("yes", "no"): later("The rules accept it, the data change"),
+    ("yes", "unknown"): later("The rules accept it, the data don’t prove it"),
+    ("yes", "differs"): later("The rules accept it, and decoders differ"),
+    ("no", "differs"): later("The rules refuse it, and decoders differ"),
+    ("no", "yes"): later("The rules refuse it, no datum breaks"),
+    ("no", "unknown"): later("The rules refuse it, the data don’t prove it"),
+}
+
+
+def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | None:
+    """A witness for people; None where none was looked for. `anchor` is unique on the page."""
+    if witness is None:
+        return None
+    label = DIRECTIONS[direction]
+    if not witness.found:
+        return Proof(direction=label, found=False, reason=witness.reason)
+    return Proof(
+        direction=label,
+        found=True,
+        datum=json_text(witness.datum),
+        encoded=bytes_view(witness.encoded, anchor),
+        error=witness.error,
+        read=None if witness.error else json_text(witness.read),
+        reason=witness.reason,
+        path=witness.path,
+    )
+
+
+def parting_note(parting: Parting, anchor: str) -> PartingNote:
+    """Where rules and data part, for people."""
+    return PartingNote(
+        title=f"{DIRECTIONS[parting.direction]}: {_PARTED[parting.by_rules, parting.by_data].lower()}"
+        if (parting.by_rules, parting.by_data) in _PARTED
+        else DIRECTIONS[parting.direction],
+        sentence=parting.sentence,
+        proof=proof_of(parting.witness, parting.direction, anchor),
+    )
+
+
+def edit_view(anchor: str, title: str, before: str, after: str, *, limit: int | None = None) -> EditView:
+    """An edit: the two texts compared, and the whole text after it unless it is longer than `limit`."""
+    change = laid_out_diff(before, after, str if "\n" in before.strip() else _laid_out)
+    return EditView(
+        anchor=anchor, title=title, change=change, text=after if limit is None or len(after) <= limit else ""
+    )
+
+
+def _laid_out(text: str) -> str:
+    """A JSON text of one line, a line an item; any other as it is."""
+    try:
+        return laid_out(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def rename_views(renames: Sequence[SuspectedRename], text: str, limit: int | None = None) -> tuple[RenameView, ...]:
+    """Suspected renames, the likeliest first and at most `limit`; `text` is the new schema's, which their edits change."""
+    ordered = sorted(renames, key=lambda item: -item.score)[:limit]
+    return tuple(
+        RenameView(
+            path=item.path,
+            sentence=f"{item.message[:1].upper()}{item.message[1:]}.",
+            percent=round(item.score * 100),
+            reasons=item.reasons,
+            edit=edit_view(f"rename-{number}", item.edit.title, text, item.edit.text, limit=MAX_WHOLE)
+            if item.edit
+            else None,
+            is_edit_tried=item.is_edit_tried,
+            from_path=item.from_path,
+        )
+        for number, item in enumerate(ordered, start=1)
+    )
+
+
+def with_decisions(
+    views: Sequence[RenameView], registries: Sequence[str], subject: SubjectName, *, by: Actor | None = None
+) -> tuple[RenameView, ...]:
+    """The views with the newest decision of each in the registries, and the form of one in the last of them.
+
+    Without `by` nothing can be decided there. One query, none where nothing is suspected.
+    """
+    if not views:
+        return ()
+    decided = decided_renames(set(registries), subject)
+    registry, decided_views = registries[-1], []
+    for view in views:
+        info = decided.get((view.from_path, view.path))
+        choice = None
+        if by is not None:
+            registry_name = info.registry if info else registry
+            choice = RenameChoice(
+                url=reverse("ui:rename", args=[registry_name, subject.qualified]),
+                reason=refusal(by, ACTION, registry=registry_name, subject=subject.qualified),
+            )
+        decision = (
+            RenameDecided(is_rename=info.is_rename, who=info.decided_by, at=info.decided_at, why=info.reason)
+            if info
+            else None
+        )
+        # What is no rename gets no alias.
+        edit = None if info is not None and not info.is_rename else view.edit
+        decided_views.append(replace(view, decided=decision, choice=choice, edit=edit))
+    return tuple(decided_views)

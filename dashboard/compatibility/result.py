@@ -1,0 +1,340 @@
+"""The result of checking a proposed schema, for people, with advice grouped by its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final
+
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from dashboard.compare.change_cards import finding_parting, sentence_of, verdict_of
+from dashboard.compare.change_details import shown_value
+from dashboard.compare.proof import (
+    DIRECTIONS,
+    MAX_RENAMES,
+    edit_view,
+    parting_note,
+    proof_of,
+    rename_views,
+    with_decisions,
+)
+from dashboard.compatibility.presenters import (
+    ClientAnswerRow,
+    DependantRow,
+    LevelResult,
+    LintGroup,
+    LintPlace,
+    MatrixCell,
+    MatrixRow,
+    PatchView,
+    PolicyFinding,
+    PolicyResult,
+    ReportFinding,
+    ReportResult,
+)
+from dashboard.components.badges import LintWeight, Verdict, Weight
+from dashboard.components.links import subject_url
+from dashboard.components.translation import counted, later
+from dashboard.usage.page import DOES_WORDS
+from registry.access.roles import Actor
+from registry.formats.assessment import Assessment, ClientAnswer, Patch
+from registry.formats.base import Witness
+from registry.formats.compatibility import LEVELS, LevelStrip
+from registry.formats.lint import LintFinding
+from registry.formats.policies import POLICIES, PolicyItem, PolicyReport
+from registry.formats.report import CHECKER_VERSION, Profile, ReportItem
+from registry.subjects.comparison.comparison import Proposal
+from registry.subjects.versions.qualified_names import SubjectName
+
+
+def lint_groups(findings: Sequence[LintFinding]) -> tuple[LintGroup, ...]:
+    """The advice by rule, in the order in which it is given."""
+    return tuple(_group(list(same)) for _, same in groupby(findings, key=lambda item: item.rule))
+
+
+def _group(same: Sequence[LintFinding]) -> LintGroup:
+    cures = {item.cure for item in same}
+    shared = cures.pop() if len(cures) == 1 else ""
+    return LintGroup(
+        rule=same[0].rule,
+        weight=LintWeight.of(same[0].weight),
+        why=same[0].why,
+        cure=shared,
+        places=tuple(_place(item, "" if shared else item.cure) for item in same),
+        more=sum(item.more for item in same),
+    )
+
+
+def _place(item: LintFinding, cure: str) -> LintPlace:
+    return LintPlace(
+        path=item.path or gettext("the whole schema"),
+        sentence=sentence_of(item.message, item.path),
+        place=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
+        if item.line is not None
+        else "",
+        cure=cure,
+    )
+
+
+#: findings that a page draws of those that the level asks for and of those beyond, and of each where all are asked for
+MAX_FINDINGS: Final = 50
+MAX_BEYOND: Final = 20
+MOST_FINDINGS: Final = 2_000
+_PASSED: Final = {
+    "consumers first": later("Deploy consumers first"),
+    "producers first": later("Deploy producers first"),
+    "any order": later("Deploy in any order"),
+    "needs a new topic": later("Nothing keeps readers and writers together: use a new topic"),
+}
+_FAILED: Final = {
+    "consumers first": later("Safe only with consumers first"),
+    "producers first": later("Safe only with producers first"),
+    "any order": later("Refused by the policy"),
+    "needs a new topic": later("Needs a new topic, or a repair"),
+}
+_PROFILES: Final = {"confluent": later("by the established rules"), "semantic": later("by what the data do")}
+_POLICY: Final = {
+    "accepted": (Verdict.OK, later("Accepted")),
+    "accepted only with force": (Verdict.CARE, later("Only with force")),
+    "rejected": (Verdict.BREAKS, later("Rejected")),
+}
+_HEAVIEST: Final = ("refusal", "force", "advice")
+_ANSWERS: Final = {
+    "yes": Verdict.OK,
+    "no": Verdict.BREAKS,
+    "unknown": Verdict.UNKNOWN,
+    "differs": Verdict.BREAKS,
+}
+_Key = tuple[str, int, str, str, str | None]
+#: the same problem of several versions: one finding
+_Same = list[ReportItem]
+
+
+def present_proposal(
+    registry: str, name: SubjectName, proposal: Proposal, *, by: Actor | None = None, is_whole: bool = False
+) -> ReportResult:
+    """The whole report: verdict, levels, matrix, findings, policy, renames, clients, dependants and what to do.
+
+    Of findings the first are presented, unless `is_whole`.
+    """
+    assessment = proposal.assessment
+    report, strip = assessment.report, assessment.strip
+    within, beyond = _findings(assessment)
+    profile = report.profile
+    limit, limit_beyond = (MOST_FINDINGS, MOST_FINDINGS) if is_whole else (MAX_FINDINGS, MAX_BEYOND)
+    same = proposal.equal_version
+    return ReportResult(
+        verdict=_overall(proposal),
+        headline=(_PASSED if proposal.is_accepted else _FAILED)[strip.upgrade_order] if strip.matrix else "",
+        sentence=_sentence(proposal),
+        level=proposal.config.level,
+        profile=_PROFILES[report.profile],
+        checked_at=timezone.now(),
+        checker=CHECKER_VERSION,
+        levels=level_results(strip, proposal.config.level),
+        matrix=_matrix(registry, name, proposal),
+        findings=tuple(
+            _finding(f"finding-{n}", same, profile, is_asked=True) for n, same in enumerate(within[:limit], start=1)
+        ),
+        beyond=tuple(
+            _finding(f"beyond-{n}", same, profile, is_asked=False)
+            for n, same in enumerate(beyond[:limit_beyond], start=1)
+        ),
+        hidden_findings=len(within[limit:]),
+        hidden_beyond=len(beyond[limit_beyond:]),
+        partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
+        compared_with_data=assessment.compared_with_data,
+        policy=_policy(proposal.policy) if proposal.policy else None,
+        renames=with_decisions(
+            rename_views(assessment.renames, proposal.schema.text, None if is_whole else MAX_RENAMES),
+            (registry,),
+            name,
+            by=by,
+        ),
+        hidden_renames=0 if is_whole else len(assessment.renames[MAX_RENAMES:]),
+        clients=tuple(_client(item) for item in assessment.clients),
+        dependants=tuple(
+            DependantRow(
+                subject=item.subject,
+                url=subject_url(registry, item.subject, version=item.version),
+                version=item.version,
+                verdict=_ANSWERS[item.answer],
+                sentence=item.message,
+            )
+            for item in assessment.dependants
+        ),
+        patch=_patch(assessment.patch, proposal.schema.text) if assessment.patch else None,
+        first_version=not strip.matrix,
+        lint=lint_groups(assessment.lint),
+        identical_to=same,
+        identical_url=subject_url(registry, name.qualified, version=same) if same else "",
+    )
+
+
+def level_results(strip: LevelStrip, level: str) -> tuple[LevelResult, ...]:
+    """The seven levels, the one in force marked."""
+    return tuple(
+        LevelResult(level=key, verdict=_verdict(report.is_compatible), configured=key == level)
+        for key, report in strip.reports.items()
+    )
+
+
+def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
+    return (Verdict.CARE if care else Verdict.OK) if is_compatible else Verdict.BREAKS
+
+
+def _overall(proposal: Proposal) -> Verdict:
+    assessment = proposal.assessment
+    breaks_others = "no" in {
+        *(item.answer for item in assessment.clients),
+        *(item.answer for item in assessment.dependants),
+    }
+    return _verdict(proposal.is_accepted, care=bool(proposal.assessment.report.hazards) or breaks_others)
+
+
+def _sentence(proposal: Proposal) -> str:
+    report = proposal.assessment.report
+    if not proposal.assessment.strip.matrix:
+        return gettext("The subject has no version yet.")
+    if not report.versions:
+        sentence = gettext("%(level)s asks no version.") % {"level": report.level}
+    else:
+        scope = (
+            gettext("version %(version)s") % {"version": report.versions[0]}
+            if len(report.versions) == 1
+            else gettext("all %(count)s versions") % {"count": len(report.versions)}
+        )
+        broken = len(report.breaks)
+        outcome = (
+            counted(broken, "%(n)s problem, all listed below.", "%(n)s problems, all listed below.")
+            if broken
+            else gettext("nothing breaks.")
+        )
+        sentence = gettext("Checked against %(asked)s: %(found)s") % {"asked": scope, "found": outcome}
+        if report.verdict == "differs":
+            differs = gettext("It depends on the decoder: one reads all data unchanged, another doesn’t.")
+            sentence = f"{sentence} {differs}"
+    if proposal.policy and not proposal.policy.is_accepted():
+        return gettext("%(said)s The policy %(policy)s says: %(verdict)s.") % {
+            "said": sentence,
+            "policy": proposal.policy.policy,
+            "verdict": proposal.policy.verdict,
+        }
+    return sentence
+
+
+def _client(item: ClientAnswer) -> ClientAnswerRow:
+    return ClientAnswerRow(
+        name=item.name,
+        verdict=_ANSWERS[item.answer],
+        does=str(DOES_WORDS[item.does]),
+        sentence=item.message,
+        version="" if item.version is None else str(item.version),
+        contact=item.contact,
+    )
+
+
+def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[MatrixRow, ...]:
+    level, versions = LEVELS[proposal.config.level], proposal.assessment.report.versions
+    newest = max((row.version for row in proposal.assessment.strip.matrix), default=0)
+
+    def cell(direction: str, version: int, items: Sequence[ReportItem], fits: bool) -> MatrixCell:
+        is_asked = direction in level.directions and version in versions
+        return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), asked=is_asked)
+
+    return tuple(
+        MatrixRow(
+            version=row.version,
+            url=subject_url(registry, name.qualified, version=row.version),
+            note=gettext("newest") if row.version == newest else "",
+            new_reads_old=cell("BACKWARD", row.version, row.backward, row.is_backward),
+            old_reads_new=cell("FORWARD", row.version, row.forward, row.is_forward),
+        )
+        for row in proposal.assessment.strip.matrix
+    )
+
+
+def _key(item: ReportItem) -> _Key:
+    return (item.direction, item.against_version, item.rule, item.named_path, item.json_pointer_new)
+
+
+def _findings(assessment: Assessment) -> tuple[list[_Same], list[_Same]]:
+    """Those that the level asks for, and those beyond, worst first."""
+    proved = {_key(item): item for item in assessment.report.items}
+    rows = assessment.strip.matrix
+    everything = [item for row in rows for item in (*row.backward, *row.forward)]
+    within = _grouped(proved.get(_key(item), item) for item in everything if _key(item) in proved)
+    return within, _grouped(item for item in everything if _key(item) not in proved)
+
+
+def _grouped(items: Iterable[ReportItem]) -> list[_Same]:
+    grouped: dict[tuple[str, str, str], _Same] = {}
+    for item in items:
+        grouped.setdefault((item.direction, item.rule, item.named_path), []).append(item)
+    return sorted(grouped.values(), key=lambda same: ("break", "value loss", "warning").index(same[0].severity))
+
+
+def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, is_asked: bool) -> ReportFinding:
+    """A direction that fails beyond the level doesn't break anything there: it needs care."""
+    item = next((entry for entry in same if entry.witness and entry.witness.found), same[0])
+    verdict = verdict_of(item, profile)
+    return ReportFinding(
+        anchor=anchor,
+        rule=item.rule,
+        path=item.named_path or gettext("the whole schema"),
+        verdict=verdict if is_asked or verdict is not Verdict.BREAKS else Verdict.CARE,
+        sentence=sentence_of(item.message, item.named_path),
+        direction=DIRECTIONS[item.direction],
+        versions=tuple(sorted({entry.against_version for entry in same})),
+        place=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
+        if item.line is not None
+        else "",
+        before=shown_value(item.before),
+        after=shown_value(item.after),
+        why=item.why,
+        remedy=item.remedy,
+        parting=finding_parting([item]),
+        proof=proof_of(_witness(same), item.direction, f"bytes-{anchor}"),
+    )
+
+
+def _witness(same: Sequence[ReportItem]) -> Witness | None:
+    witnesses = [item.witness for item in same if item.witness]
+    return next((witness for witness in witnesses if witness.found), witnesses[0] if witnesses else None)
+
+
+def _policy(report: PolicyReport) -> PolicyResult:
+    """The same finding against several versions is one that names them all; the heaviest first."""
+    verdict, word = _POLICY[report.verdict]
+    grouped: dict[tuple[str, str, str, str], list[PolicyItem]] = {}
+    for item in report.items:
+        key = (item.weight, item.finding.rule, item.finding.path, item.finding.message)
+        grouped.setdefault(key, []).append(item)
+    ordered = sorted(grouped.values(), key=lambda same: _HEAVIEST.index(same[0].weight))
+    return PolicyResult(
+        title=POLICIES[report.policy].title,
+        verdict=verdict,
+        word=word,
+        findings=tuple(_policy_finding(f"policy-{number}", same) for number, same in enumerate(ordered, start=1)),
+    )
+
+
+def _policy_finding(anchor: str, same: Sequence[PolicyItem]) -> PolicyFinding:
+    finding = same[0].finding
+    return PolicyFinding(
+        anchor=anchor,
+        rule=finding.rule,
+        path=finding.path or gettext("the whole schema"),
+        weight=Weight.of(same[0].weight),
+        sentence=sentence_of(finding.message, finding.path),
+        versions=tuple(sorted({item.version for item in same if item.version is not None})),
+        why=finding.why,
+        remedy=finding.remedy_in_reader,
+    )
+
+
+def _patch(patch: Patch, text: str) -> PatchView:
+    title = "; ".join(patch.titles)
+    return PatchView(titles=patch.titles, edit=edit_view("patched", title, text, patch.text), passes=patch.passes)

@@ -1,0 +1,267 @@
+"""The states that pages show, each with one badge: tone (colour), icon and word, never colour alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Self
+
+from django.utils.translation import gettext
+
+from dashboard.components.translation import later
+
+FORMAT_NAMES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf", "JSON": "JSON Schema"}
+"""What people call the formats, by what the APIs call them."""
+
+
+def format_name(kind: str) -> str:
+    """A format as people call it."""
+    return FORMAT_NAMES.get(kind, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a state is drawn: `tone` is a colour class, `icon` a name in the sprite, `word` what is said."""
+
+    tone: str
+    icon: str
+    word: str
+
+
+class Shown(Enum):
+    """Base of the states below: the value is the state's name in data, `look` how it is drawn."""
+
+    look: Look
+
+    def __new__(cls, value: str, tone: str, icon: str, word: str) -> Shown:
+        """A member with its look."""
+        member = object.__new__(cls)
+        member._value_ = value
+        member.look = Look(tone, icon, word)
+        return member
+
+    @classmethod
+    def of(cls, value: str) -> Self:
+        """The state with that name in data. Raises ValueError for a name that no state has."""
+        return cls(value)  # type: ignore[call-arg]  # a lookup by value; __new__ is only for the members
+
+    @property
+    def code(self) -> str:
+        """The value as data names it, for class names and tests in templates."""
+        return str(self.value)
+
+
+class Verdict(Shown):
+    """What a check or a change comes to; UNKNOWN is for what was not looked at and is never green."""
+
+    OK = ("ok", "ok", "circle-check", later("Compatible"))
+    CARE = ("care", "care", "triangle-alert", later("Needs care"))
+    BREAKS = ("breaks", "breaks", "octagon-x", later("Incompatible"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not checked"))
+
+    @property
+    def direction_word(self) -> str:
+        """The verdict said of one direction: does the reader cope with the data?"""
+        labels = {"ok": gettext("works"), "care": gettext("with care"), "breaks": gettext("fails")}
+        return labels.get(self.code, gettext("not checked"))
+
+    @property
+    def change_word(self) -> str:
+        """The verdict said of one change."""
+        return {"ok": gettext("Safe"), "care": gettext("Needs care"), "breaks": gettext("Breaking")}.get(
+            self.code, gettext("Not checked")
+        )
+
+
+class Check(Shown):
+    """A check of a promotion request."""
+
+    PASSED = ("pass", "ok", "circle-check", later("Passed"))
+    WARNED = ("warn", "care", "triangle-alert", later("Warning"))
+    FAILED = ("fail", "breaks", "octagon-x", later("Failed"))
+    SKIPPED = ("skipped", "unknown", "circle-slash", later("Skipped"))
+    STALE = ("stale", "care", "hourglass", later("Stale"))
+
+
+class Severity(Shown):
+    """How much a finding matters."""
+
+    BREAK = ("break", "breaks", "octagon-x", later("Break"))
+    RISK = ("risk", "care", "triangle-alert", later("Risk"))
+    NOTICE = ("notice", "info", "info", later("Notice"))
+
+
+class SubjectHealth(Shown):
+    """How a subject stands, by the worst that is wrong with it."""
+
+    DRIFT = ("drift", "breaks", "octagon-x", later("Drift"))
+    REQUEST = ("request", "breaks", "git-pull-request-arrow", later("Request stuck"))
+    UNCHECKED = ("unchecked", "care", "triangle-alert", later("Unchecked"))
+    UNOWNED = ("unowned", "care", "user", later("No owner"))
+    GOOD = ("good", "ok", "circle-check", later("Good"))
+
+
+class FindingState(Shown):
+    """Where a finding stands."""
+
+    OPEN = ("open", "care", "circle-dot", later("Open"))
+    ACKNOWLEDGED = ("acknowledged", "info", "eye", later("Acknowledged"))
+    RESOLVED = ("resolved", "ok", "circle-check", later("Resolved"))
+
+
+class ScanState(Shown):
+    """Where a scan stands; EMPTY is a scan that ended well but read nothing: that is "not scanned", never green."""
+
+    NEVER = ("never", "unknown", "circle-dashed", later("Not scanned"))
+    QUEUED = ("queued", "info", "clock", later("Queued"))
+    RUNNING = ("running", "info", "loader", later("Running"))
+    DONE = ("scanned", "ok", "circle-check", later("Scanned"))
+    EMPTY = ("not scanned", "unknown", "circle-dashed", later("Not scanned"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+    CANCELLED = ("cancelled", "care", "ban", later("Cancelled"))
+
+
+class RequestState(Shown):
+    """Where a promotion request stands."""
+
+    DRAFT = ("draft", "unknown", "pencil", later("Draft"))
+    IN_REVIEW = ("in review", "info", "message-square", later("In review"))
+    APPROVED = ("approved", "ok", "shield-check", later("Approved"))
+    SCHEDULED = ("scheduled", "info", "clock", later("Scheduled"))
+    APPLYING = ("applying", "info", "loader", later("Applying"))
+    APPLIED = ("applied", "ok", "circle-check", later("Applied"))
+    REJECTED = ("rejected", "breaks", "circle-x", later("Rejected"))
+    WITHDRAWN = ("withdrawn", "unknown", "undo-2", later("Withdrawn"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+
+
+class RequestKind(Shown):
+    """What a promotion request asks for."""
+
+    PROMOTE = ("promote", "info", "git-pull-request-arrow", later("Promotion"))
+    PROPOSE = ("propose", "info", "pencil", later("Proposal"))
+    ROLL_BACK = ("roll back", "info", "undo-2", later("Roll-back"))
+    ADOPT = ("adopt", "info", "circle-question-mark", later("Adoption"))
+
+
+class Acknowledged(Shown):
+    """Whether somebody has acknowledged a request for a client that it hurts."""
+
+    DONE = ("acknowledged", "ok", "circle-check", later("Acknowledged"))
+    WAITING = ("waiting", "care", "clock", later("Not acknowledged yet"))
+    VOID = ("void", "care", "undo-2", later("Acknowledged for an earlier plan: no longer counts"))
+
+
+class StepState(Shown):
+    """Where a step of a plan stands that is being applied, or was."""
+
+    WAITING = ("waiting", "unknown", "clock", later("Not begun"))
+    RUNNING = ("running", "info", "loader", later("Running"))
+    DONE = ("done", "ok", "circle-check", later("Done"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+
+
+class Outlook(Shown):
+    """Whether a subject could be promoted to the next environment."""
+
+    YES = ("yes", "ok", "circle-check", later("Can be promoted"))
+    NEEDS_APPROVAL = ("needs approval", "info", "message-square", later("Needs approval"))
+    NO = ("no", "breaks", "ban", later("Blocked"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known yet"))
+
+    @property
+    def ink(self) -> str:
+        """The colour class of the chevron that leads here."""
+        return f"ink-{self.look.tone}"
+
+
+class ReviewState(Shown):
+    """What a reviewer said."""
+
+    APPROVED = ("approve", "ok", "check", later("Approved"))
+    CHANGES = ("changes", "care", "pencil", later("Changes requested"))
+    REJECTED = ("reject", "breaks", "x", later("Rejected"))
+    DISMISSED = ("dismissed", "unknown", "undo-2", later("Dismissed"))
+    WAITING = ("waiting", "unknown", "clock", later("Waiting"))
+
+
+class ChangeKind(Shown):
+    """What happened to a path between two versions."""
+
+    ADDED = ("added", "plain", "plus", later("Added"))
+    REMOVED = ("removed", "plain", "minus", later("Removed"))
+    CHANGED = ("changed", "plain", "pencil", later("Changed"))
+    RENAMED = ("renamed", "plain", "arrow-left-right", later("Renamed"))
+    MOVED = ("moved", "plain", "arrow-left-right", later("Moved"))
+
+
+class Weight(Shown):
+    """What a policy's finding demands."""
+
+    ADVICE = ("advice", "info", "info", later("Advice"))
+    FORCE = ("force", "care", "triangle-alert", later("Only with force"))
+    REFUSAL = ("refusal", "breaks", "octagon-x", later("Refused"))
+
+
+class LintWeight(Shown):
+    """How much a piece of advice matters; none of it decides anything."""
+
+    WARNING = ("warning", "care", "triangle-alert", later("Worth changing"))
+    INFO = ("info", "info", "info", later("Worth a look"))
+
+
+class EvidenceKind(Shown):
+    """What data say of a finding, or of a whole report."""
+
+    ON_PAPER = ("on_paper", "info", "file-text", later("On paper only"))
+    CONFIRMED = ("confirmed", "breaks", "octagon-x", later("Confirmed"))
+    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", later("Fine on paper, not in data"))
+    PARTLY = ("partly", "care", "triangle-alert", later("For a part"))
+    UNPROVED = ("unproved", "plain", "circle-question-mark", later("Not shown by data"))
+
+
+class Fate(Shown):
+    """What became of a field's value when another version read it; RESET is a change that nobody made."""
+
+    KEPT = ("kept", "plain", "check", later("Kept"))
+    FILLED = ("filled", "info", "plus", later("Filled from default"))
+    DROPPED = ("dropped", "care", "minus", later("Dropped"))
+    CONVERTED = ("converted", "info", "arrow-left-right", later("Converted"))
+    RESET = ("reset", "breaks", "undo-2", later("Silently reset"))
+
+
+class EnvironmentKind(Shown):
+    """What an environment is for; PRODUCTION tints the frame."""
+
+    DEVELOPMENT = ("development", "env-dev", "circle-dot", later("development"))
+    STAGING = ("staging", "env-staging", "circle-dot", later("staging"))
+    PRODUCTION = ("production", "env-prod", "lock", later("production"))
+    OTHER = ("other", "env-other", "circle-dot", later("other"))
+
+
+class SourceKind(Shown):
+    """What a source reads."""
+
+    KAFKA_TOPIC = ("kafka", "plain", "rows-3", later("Kafka topics"))
+    STATE_STORE = ("state_store", "plain", "layers", later("Spark state store"))
+    DEBEZIUM = ("debezium", "plain", "rows-3", later("Debezium connector"))
+    REGISTRY = ("registry", "plain", "layers", later("Registry settings"))
+
+
+class JobState(Shown):
+    """Where a job in the background stands."""
+
+    WAITING = ("waiting", "info", "clock", later("Waiting"))
+    RUNNING = ("running", "info", "loader", later("Running"))
+    WELL = ("well", "ok", "circle-check", later("Done"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+    NEVER = ("never", "unknown", "circle-dashed", later("Not run yet"))
+
+
+class Health(Shown):
+    """Whether a part of the house answers."""
+
+    UP = ("up", "ok", "circle-check", later("Up"))
+    DEGRADED = ("degraded", "care", "triangle-alert", later("Degraded"))
+    DOWN = ("down", "breaks", "octagon-x", later("Down"))
+    OFF = ("off", "unknown", "circle-dashed", later("Not started"))

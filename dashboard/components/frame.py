@@ -1,0 +1,150 @@
+"""The frame of a page, who looks at it, and the part of a page that htmx asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext
+
+from dashboard.components.badges import EnvironmentKind
+from dashboard.components.links import subjects_url
+from dashboard.components.widgets import Action, Crumb, Environment, Frame, Mirror, Section, SubPage, Travel
+from dashboard.people.sign_in import signed_in_by
+from registry.access.permission_filters import extent_of
+from registry.access.request_origin import is_local
+from registry.access.roles import READER, Actor, Grant, refusal
+from registry.access.selectors import actor_of_user, anonymous_actor
+from registry.drift.selectors import count_open_findings
+from registry.notifications.selectors import count_unread
+from registry.promotions.selectors import count_waiting_for, list_environments
+from registry.subjects.policy.registries import MirrorState
+
+OTHER_REGISTRY = EnvironmentKind.OTHER
+
+
+def page_actor(request: HttpRequest) -> Actor:
+    """Who looks at a page, looked up once a request.
+
+    Without a session that is nobody; under `up` on one's own machine, a reader. The role that `up` gives
+    to programs without a token doesn't count here: what a page changes has a name.
+    """
+    actor: Actor | None = getattr(request, "page_actor", None)
+    if actor is None:
+        actor = _actor(request)
+        request.page_actor = actor  # type: ignore[attr-defined]
+    return actor
+
+
+def _actor(request: HttpRequest) -> Actor:
+    origin = str(request.META.get("REMOTE_ADDR") or "")
+    if request.user.is_authenticated:
+        return actor_of_user(request.user, door="ui", origin=origin, signed_in_by=signed_in_by(request))
+    nobody = anonymous_actor(door="ui", is_local=is_local(request.META), origin=origin)
+    return replace(nobody, grants=(Grant(READER),)) if nobody.grants else nobody
+
+
+def kind_of(name: str, order: list[str]) -> EnvironmentKind:
+    """The first environment is for development, the last is production, those between are staging."""
+    if name not in order:
+        return OTHER_REGISTRY
+    if name == order[-1] and len(order) > 1:
+        return EnvironmentKind.PRODUCTION
+    return EnvironmentKind.DEVELOPMENT if name == order[0] else EnvironmentKind.STAGING
+
+
+def environment_of(name: str, order: list[str], *, url: str = "", current: bool = False) -> Environment:
+    """A registry as the pages show it."""
+    return Environment(name=name, kind=kind_of(name, order), url=url, current=current)
+
+
+def make_frame(
+    request: HttpRequest,
+    *,
+    title: str,
+    section: Section = Section.NONE,
+    registry: str = "",
+    code: bool = False,
+    crumbs: tuple[Crumb, ...] = (),
+    parts: tuple[SubPage, ...] = (),
+    url_in: Callable[[str], str] | None = None,
+    mirror: MirrorState | None = None,
+    order: list[str] | None = None,
+) -> Frame:
+    """The frame; `url_in` gives the address of the same page in another environment.
+
+    `order` are the environments' names, where the page has read them already; those of them are shown that the reader
+    may read something of.
+    """
+    travel: Travel | None = getattr(request, "travel", None)
+    is_past = travel is not None and travel.at is not None
+    order = list_environments() if order is None else order
+    actor = page_actor(request)
+    readable = extent_of(actor, "schema.read")
+    shown = [name for name in order if name == registry or readable.has(name)]
+    names = shown if not registry or registry in order else [*shown, registry]
+    locate = url_in or subjects_url
+    return Frame(
+        title=title,
+        now=timezone.now(),
+        section=section,
+        code=code,
+        crumbs=crumbs,
+        parts=parts,
+        environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
+        mirror=None if is_past else _mirror(mirror, actor),
+        travel=travel,
+        open_findings=0 if is_past else count_open_findings(actor),
+        waiting_requests=count_waiting_for(actor.user_id, actor.grants) if actor.user_id and not is_past else 0,
+        unread=count_unread(actor.user_id) if actor.user_id else 0,
+    )
+
+
+def _mirror(state: MirrorState | None, actor: Actor) -> Mirror | None:
+    if state is None:
+        return None
+    return Mirror(
+        url=state.url,
+        synced_at=state.synced_at,
+        stale=state.is_stale,
+        problem=state.error,
+        failing_since=state.failing_since,
+        under_way=state.is_running or state.is_queued,
+        refresh=refresh_action(state, actor),
+    )
+
+
+def refresh_action(state: MirrorState, actor: Actor) -> Action:
+    """The button that has a mirror read now."""
+    reason = refusal(actor, "registry.refresh", registry=state.registry)
+    if not reason and state.is_running:
+        reason = gettext("It is read just now.")
+    elif not reason and state.is_queued:
+        reason = gettext("A sync is queued already.")
+    return Action(
+        label=gettext("Refresh"),
+        url=reverse("ui:registry_refresh", args=[state.registry]),
+        method="post",
+        allowed=not reason,
+        reason=reason,
+        icon="refresh-cw",
+    )
+
+
+#: what of the request decides which part is answered
+VARIES: Final = ("HX-Request", "HX-Target")
+
+
+def render_page(request: HttpRequest, template: str, page: Any, parts: Mapping[str, str]) -> HttpResponse:
+    """The page, or the part of its template whose target htmx asks for (target's id → part's name)."""
+    htmx = getattr(request, "htmx", None)
+    part = parts.get(htmx.target or "") if htmx and not htmx.boosted else None
+    response = render(request, f"{template}#{part}" if part else template, {"page": page})
+    patch_vary_headers(response, VARIES)
+    return response

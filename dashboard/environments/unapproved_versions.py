@@ -1,0 +1,211 @@
+"""Unapproved versions: those that came into an environment without a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import format_name
+from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import subject_url, whole_number
+from dashboard.components.translation import later
+from dashboard.components.widgets import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Environment,
+    Field,
+    Filter,
+    Frame,
+    Link,
+    Paging,
+    SearchBox,
+    Section,
+)
+from dashboard.sources.labels import given_text
+from dashboard.subjects.header import DOORS
+from dashboard.subjects.lifecycle import ADOPT_FIELD, LifeMark, standing_mark
+from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
+from registry.drift.usage.subject_topics import last_seen
+from registry.promotions import selectors
+from registry.promotions.requests.timeline import (
+    ASKED,
+    QUARANTINED,
+    UNDECIDED,
+    UnapprovedVersion,
+    unapproved_version_page,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnapprovedVersionRow:
+    """An unapproved version, whether messages carry it, and what was decided about it.
+
+    `adopt` requests its review and `quarantine` prevents its use; each is None if that was done already.
+    """
+
+    number: int
+    environment: Environment
+    subject: str
+    url: str
+    version: int
+    format: str
+    schema_id: int
+    at: datetime
+    who: str
+    door: str
+    seen_at: datetime | None = None
+    mark: LifeMark | None = None
+    request: Link | None = None
+    adopt: Action | None = None
+    adopt_field: Field | None = None
+    quarantine: Action | None = None
+    quarantine_field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnapprovedVersionsPage:
+    """The unapproved versions that the reader may see, newest first; `back` is where a decision redirects to."""
+
+    frame: Frame
+    search: SearchBox
+    rows: tuple[UnapprovedVersionRow, ...]
+    paging: Paging
+    back: str
+    alone: bool = False
+
+
+#: few, because every row has two forms
+PAGE_ROWS: Final = 25
+STATES: Final = {
+    "": later("Any decision"),
+    UNDECIDED: later("Undecided"),
+    ASKED: later("Adoption asked for"),
+    QUARANTINED: later("Quarantined"),
+}
+#: name in the address → the name that a chip shows
+NAMES: Final = {"q": later("text"), "environment": later("environment"), "state": later("state")}
+_QUARANTINE_FIELD: Final = Field(
+    name="message",
+    label=later("Why it isn’t trusted"),
+    required=True,
+    help=later("It is no longer promoted nor the latest that is proposed; messages stay readable."),
+)
+
+
+def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
+    """The page of unapproved versions, filtered and paged by its address. Raises NotSignedIn, NotAllowed, RegistryNotFound."""
+    actor, order = page_actor(request), selectors.list_environments()
+    if not may_somewhere(actor, "schema.read"):
+        require(actor, "schema.read")
+    chosen = {name: given_text(request.GET, name) for name in NAMES}
+    chosen["state"] = chosen["state"] if chosen["state"] in STATES else ""
+    if chosen["environment"]:
+        selectors.get_environment(chosen["environment"])
+    before = whole_number(request.GET.get("before", ""), digits=18)
+    page = unapproved_version_page(
+        by=actor,
+        environment=chosen["environment"],
+        text=chosen["q"],
+        state=chosen["state"],
+        before=before,
+        limit=PAGE_ROWS,
+    )
+    last_seen_at = last_seen([ghost.id for ghost in page.rows])
+    return UnapprovedVersionsPage(
+        frame=make_frame(request, title=gettext("Ghosts"), section=Section.PROMOTIONS, order=order),
+        search=_search(chosen, [name for name in order if may_in(actor, "schema.read", name)]),
+        rows=tuple(_row(ghost, order, actor, last_seen_at.get(ghost.id)) for ghost in page.rows),
+        paging=Paging(
+            first=1 if page.rows else 0,
+            last=len(page.rows),
+            previous_url=_url(chosen) if before else "",
+            next_url=_url({**chosen, "before": str(page.before)}) if page.before else "",
+        ),
+        back=request.get_full_path(),
+        alone=len(order) < 2,
+    )
+
+
+def _url(values: Mapping[str, str]) -> str:
+    query = {name: value for name, value in values.items() if value}
+    base = reverse("ui:ghosts")
+    return f"{base}?{urlencode(query)}" if query else base
+
+
+def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
+    environments = {"": gettext("Any environment"), **{name: name for name in order}}
+    filters = (("environment", gettext("Environment"), environments), ("state", gettext("Decided"), STATES))
+    return SearchBox(
+        url=reverse("ui:ghosts"),
+        query=chosen["q"],
+        label=gettext("Search subjects"),
+        placeholder="orders",
+        filters=tuple(
+            Filter(
+                name=name,
+                label=label,
+                choices=tuple(
+                    Choice(value=value, label=str(word), selected=value == chosen[name])
+                    for value, word in values.items()
+                ),
+            )
+            for name, label, values in filters
+        ),
+        active=tuple(
+            ActiveFilter(
+                label=f"{NAMES[name]}: {STATES.get(value, value) if name == 'state' else value}",
+                url=_url({**chosen, name: ""}),
+            )
+            for name, value in chosen.items()
+            if value
+        ),
+    )
+
+
+def _row(ghost: UnapprovedVersion, order: list[str], actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
+    name = ghost.subject.qualified
+    is_quarantined = ghost.standing is not None and ghost.standing.standing == QUARANTINED
+    adopt = (
+        None if ghost.request else _action(ghost, actor, "promotion.request", gettext("Ask for its adoption"), "adopt")
+    )
+    return UnapprovedVersionRow(
+        number=ghost.id,
+        environment=environment_of(ghost.environment, order),
+        subject=name,
+        url=subject_url(ghost.environment, name, version=ghost.version),
+        version=ghost.version,
+        format=format_name(ghost.schema_type),
+        schema_id=ghost.schema_id,
+        at=ghost.registered_at,
+        who=ghost.registered_by,
+        door=str(DOORS.get(ghost.door, ghost.door)),
+        seen_at=seen_at,
+        mark=standing_mark(ghost.standing) if ghost.standing else None,
+        request=Link(
+            label=gettext("request %(request)s") % {"request": ghost.request},
+            url=reverse("ui:promotion", args=[ghost.request]),
+        )
+        if ghost.request
+        else None,
+        adopt=adopt,
+        adopt_field=ADOPT_FIELD,
+        quarantine=None
+        if is_quarantined
+        else _action(ghost, actor, "version.standing", gettext("Quarantine"), "standing"),
+        quarantine_field=_QUARANTINE_FIELD,
+    )
+
+
+def _action(ghost: UnapprovedVersion, actor: Actor, right: str, label: str, page: str) -> Action:
+    name = ghost.subject.qualified
+    reason = refusal(actor, right, registry=ghost.environment, subject=name)
+    url = f"{subject_url(ghost.environment, name)}{page}"
+    return Action(label=label, url=url, method="post", allowed=not reason, reason=reason)

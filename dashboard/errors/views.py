@@ -1,0 +1,214 @@
+"""Errors as pages: what is wrong, where, and the cure. Programs get the JSON of their API instead.
+
+While the database or another part is away, the answers ask nothing of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import is_valid_path
+from django.utils import timezone
+from django.utils.translation import gettext
+from kombu.exceptions import OperationalError as BrokerError
+from redis.exceptions import ConnectionError as ValkeyError
+from redis.exceptions import TimeoutError as ValkeyTimeout
+from rest_framework.response import Response
+
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.translation import later, listing
+from dashboard.components.widgets import Frame, Link, MessagePage, Problem
+from dashboard.errors.not_found import nearest, removed_page
+from registry.access.roles import ACTIONS, ADMIN, ROLES, Actor, may_somewhere
+from registry.access.selectors import admin_names
+from registry.api.confluent.errors import handle as confluent
+from registry.api.google.base import handle as google
+from registry.api.outage import RETRY_SECONDS, DatabaseAway, away_of
+from registry.api.product.base import handle as product
+from registry.api.product.base import status_of
+from registry.api.spring.errors import handle as spring
+from registry.errors import InvalidSchema, NotAllowed, NotFound, NotSignedIn, SchemadeskError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwayPage:
+    """`again_url` is empty where the request changed something: that is sent again by who sent it."""
+
+    title: str
+    cure: str
+    again_url: str = ""
+
+
+PAGES = "/ui/"
+#: admins whose names an answer gives to somebody who lacks a role
+NAMED_ADMINS: Final = 3
+VALKEY_AWAY: Final = (BrokerError, ValkeyError, ValkeyTimeout)
+Handler = Callable[[Exception, dict[str, Any]], Response | None]
+#: the beginning of a path → who answers errors there; Confluent's dialect has what is left
+DIALECTS: Final[tuple[tuple[str, Handler], ...]] = (("/v1/projects/", google), ("/api/v1/", product), ("/", confluent))
+
+
+def away_answer(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
+    """What to answer where an error comes of the database or Valkey being away; None for any other.
+
+    A page below /ui/, a note for a part of one (static/app.js shows it), elsewhere what the dialect says.
+    """
+    away = away_of(error)
+    if away is None and not isinstance(error, VALKEY_AWAY):
+        return None
+    if request.path.startswith(PAGES):
+        return _page(request, away)
+    return _told(request, away) if away else None  # no API needs Valkey to answer
+
+
+def _page(request: HttpRequest, away: DatabaseAway | None) -> HttpResponse:
+    is_get = request.method in ("GET", "HEAD")
+    page = AwayPage(title=_title(away), cure=_cure(away), again_url=request.get_full_path() if is_get else "")
+    htmx = getattr(request, "htmx", None)
+    name = "errors/away.html" if htmx and not htmx.boosted else "503.html"
+    # Not by `render`: what Django adds to a context asks for the user and the messages, which are in the database.
+    response = HttpResponse(render_to_string(name, {"page": page, "request": request}), status=503)
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def _title(away: DatabaseAway | None) -> str:
+    return gettext("The database is away") if away else gettext("Valkey is away, which hands on work")
+
+
+def _cure(away: DatabaseAway | None) -> str:
+    again = gettext("Try again in %(n)s s.") % {"n": RETRY_SECONDS}
+    if away and away.is_unknown:
+        sentence = gettext(
+            "It went away while the change was being committed, so it may have been made or not. Look first."
+        )
+        return f"{sentence} {again}"
+    return f"{again} {gettext('What was saved is kept.')}"
+
+
+def _told(request: HttpRequest, away: DatabaseAway) -> HttpResponse:
+    dialects = ((f"/{settings.SPRING_PATH}", spring), *DIALECTS)
+    handle = next(handle for start, handle in dialects if request.path.startswith(start))
+    response = handle(away, {"request": request})
+    assert response is not None
+    return JsonResponse(response.data, status=response.status_code, headers={"Retry-After": response["Retry-After"]})
+
+
+TITLES = {
+    400: later("Bad request"),
+    403: later("Not allowed"),
+    404: later("Not found"),
+    409: later("Not possible as things are"),
+    422: later("That can't be used"),
+    503: later("A part doesn't answer"),
+}
+
+
+def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    """The page for an error of the product; None for any other, which Django logs and answers with its 500.
+
+    Somebody without a session is sent to sign in and comes back.
+    """
+    if (away := away_answer(request, error)) is not None:
+        return away
+    status = status_of(error)
+    if status is None or not isinstance(error, SchemadeskError) or not request.path.startswith(PAGES):
+        return None
+    if isinstance(error, NotSignedIn) and request.method == "GET":
+        return HttpResponseRedirect(f"{settings.LOGIN_URL}?{urlencode({'next': request.get_full_path()})}")
+    if isinstance(error, NotFound) and (removed := removed_page(request)) is not None:
+        page = replace(removed, nearest=nearest(request, error))
+        return render(request, "errors/removed.html", {"page": page}, status=410)
+    where = (
+        gettext("line %(line)s, column %(column)s") % {"line": error.line, "column": error.column}
+        if isinstance(error, InvalidSchema) and error.line
+        else ""
+    )
+    problem = Problem(what=error.message, where=where, cure=cure_of(error, page_actor(request)))
+    return _message(request, 403 if status == 401 else status, problem, nearest(request, error))
+
+
+def _message(request: HttpRequest, status: int, problem: Problem, links: tuple[Link, ...] = ()) -> HttpResponse:
+    title = TITLES.get(status, gettext("Something went wrong"))
+    frame, actor = make_frame(request, title=title), page_actor(request)
+    # whoever may read nothing is refused at home too
+    home = actor.user_id is None or may_somewhere(actor, "schema.read")
+    page = MessagePage(frame=frame, status=status, problem=problem, nearest=links, home=home)
+    return render(request, "errors/message.html", {"page": page}, status=status)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A page below /ui/, JSON elsewhere; a slash too many or too few at the end of a page's address leads to the page."""
+    other = request.path[:-1] if request.path.endswith("/") else f"{request.path}/"
+    if request.method in ("GET", "HEAD") and other.startswith(PAGES) and is_valid_path(other):
+        query = request.META.get("QUERY_STRING", "")
+        return HttpResponseRedirect(f"{other}?{query}" if query else other)
+    if request.path.startswith(PAGES):
+        return _message(request, 404, Problem(what=gettext("There is no page at this address."), where=request.path))
+    return JsonResponse({"error_code": 404, "message": "HTTP 404 Not Found"}, status=404)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A page below /ui/, JSON elsewhere."""
+    if request.path.startswith(PAGES):
+        return _message(request, 400, Problem(what=gettext("The request can't be understood.")))
+    return JsonResponse({"error_code": 400, "message": "HTTP 400 Bad Request"}, status=400)
+
+
+def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A page below /ui/, JSON elsewhere."""
+    if request.path.startswith(PAGES):
+        return _message(
+            request,
+            403,
+            Problem(what=gettext("This isn't allowed."), cure=gettext("Load the page again and try once more.")),
+        )
+    return JsonResponse({"error_code": 403, "message": "HTTP 403 Forbidden"}, status=403)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """What is left when everything else failed: it asks neither the database nor a selector.
+
+    Django calls it where it caught the error, so that this is known: the session or a page of an error asked a
+    database that is away.
+    """
+    if (away := away_answer(request, sys.exc_info()[1])) is not None:
+        return away
+    if not request.path.startswith(PAGES):
+        return JsonResponse({"error_code": 500, "message": "Internal Server Error"}, status=500)
+    problem = Problem(
+        what=gettext("An unforeseen error. It is in the server's log."),
+        cure=gettext("Try again; if it stays, tell who runs this."),
+    )
+    page = MessagePage(
+        frame=Frame(title=gettext("Something went wrong"), now=timezone.now()), status=500, problem=problem
+    )
+    return render(request, "errors/message.html", {"page": page}, status=500)
+
+
+def cure_of(error: SchemadeskError, actor: Actor) -> str:
+    """What to do about a refusal for want of a role; "" for any other error.
+
+    Admins are named to whoever has a role already, and to nobody else.
+    """
+    action = error.details.get("action")
+    if not isinstance(error, NotAllowed) or actor.user_id is None or actor.past or action not in ACTIONS:
+        return ""
+    if not may_somewhere(actor, "schema.read"):
+        return gettext(
+            "Your account has no role yet, so that no page is open to it. Ask an admin to give it one, for a registry or"
+            " for some subjects, and load this page again."
+        )
+    roles = [role for role in ROLES if role in ACTIONS[action] and role != ADMIN] or [ADMIN]
+    values = {"names": listing(name[:40] for name in admin_names(NAMED_ADMINS)), "roles": listing(roles)}
+    if not values["names"]:
+        return gettext("Ask an admin for a role that may: %(roles)s.") % values
+    return gettext("Ask an admin (%(names)s) for a role that may: %(roles)s.") % values

@@ -1,0 +1,228 @@
+"""Tables of evidence: what a scan read, rows of JSON, counts by name as bars, and hours with their deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.utils.translation import gettext
+
+from dashboard.components.translation import counted, later
+from dashboard.findings.presenters import Column, EvidenceTable
+from dashboard.sources.presenters import Bar, BarTable
+
+SHOWN_ROWS = 50
+#: numbers that name something; a separator of thousands would spoil them
+NAMES = frozenset(
+    {
+        "partition", "start", "end", "first_offset", "last_offset", "offset", "schema_id", "operator", "version", "batch",
+        "newer", "latest_in_use", "least", "batch_before", "batch_now", "task",
+    }
+)  # fmt: skip
+#: columns that hold what stands in data, letter by letter
+CODE = frozenset({"value"})
+
+
+def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
+    """What a scan read, as tables."""
+    tables = (
+        rows_table(
+            gettext("Positions"),
+            read.get("partitions", ()),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Partition"), "partition"),
+                (gettext("From offset"), "start"),
+                (gettext("To offset"), "end"),
+                (gettext("Messages"), "messages"),
+            ),
+        ),
+        rows_table(
+            gettext("Schemas seen"),
+            read.get("ids", ()),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Side"), "side"),
+                (gettext("Named by"), "framing"),
+                (gettext("Schema"), "schema_id"),
+                (gettext("Messages"), "messages"),
+            ),
+            note=counted(
+                read["tombstones"], "%(n)s tombstones, which are normal.", "%(n)s tombstones, which are normal."
+            )
+            if read.get("tombstones")
+            else "",
+        ),
+        rows_table(
+            gettext("Without a schema"),
+            read.get("unframed", ()),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Side"), "side"),
+                (gettext("Looks like"), "hint"),
+                (gettext("Messages"), "messages"),
+            ),
+        ),
+        rows_table(
+            gettext("Message events"),
+            read.get("message_events", ()),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Messages"), "messages"),
+                (gettext("In a transaction"), "in_transaction"),
+            ),
+            note=gettext("pg_logical_emit_message: they are no rows of a table."),
+        ),
+        rows_table(
+            gettext("Expired before a scan could read them"),
+            read.get("expired", ()),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Partition"), "partition"),
+                (gettext("From offset"), "start"),
+                (gettext("To offset"), "end"),
+            ),
+        ),
+        rows_table(
+            gettext("Schemas that couldn’t be used"),
+            read.get("schemas_not_used", ()),
+            ((gettext("Named by"), "framing"), (gettext("Schema"), "mark"), (gettext("Reason"), "reason")),
+        ),
+        rows_table(
+            gettext("State variables"),
+            read.get("variables", ()),
+            (
+                (gettext("Operator"), "operator"),
+                (gettext("Variable"), "variable"),
+                (gettext("Kind"), "kind"),
+                (gettext("Encoding"), "encoding"),
+                (gettext("Schema version"), "version"),
+                (gettext("Since batch"), "batch"),
+                (gettext("Rows"), "rows"),
+            ),
+        ),
+        rows_table(
+            gettext("Limits"),
+            read.get("limits", ()),
+            (
+                (gettext("Limit"), "limit"),
+                (gettext("Operator"), "operator"),
+                (gettext("Variable"), "variable"),
+                (gettext("Used"), "used"),
+                (gettext("Of"), "allowed"),
+            ),
+        ),
+        rows_table(
+            gettext("Not readable"),
+            read.get("unreadable", ()),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Operator"), "operator"),
+                (gettext("Variable"), "variable"),
+                (gettext("Reason"), "reason"),
+            ),
+        ),
+    )
+    return tuple(table for table in tables if table.rows)
+
+
+def rows_table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, note: str = "") -> EvidenceTable:
+    """Rows of JSON objects as a table: of the columns those that a row has; one is a number where all its values are."""
+    columns = tuple((label, key) for label, key in columns if any(row.get(key) is not None for row in rows))
+    kinds = [
+        "number" if rows and all(isinstance(row.get(key), int) for row in rows) else "code" if key in CODE else "text"
+        for _, key in columns
+    ]
+    return EvidenceTable(
+        title=title,
+        columns=tuple(Column(label=label, kind=kind) for (label, _), kind in zip(columns, kinds, strict=True)),
+        rows=tuple(
+            tuple(str(row[key]) if key in NAMES and key in row else cell(row.get(key)) for _, key in columns)
+            for row in rows[:SHOWN_ROWS]
+        ),
+        note=note,
+        hidden_rows=max(0, len(rows) - SHOWN_ROWS),
+    )
+
+
+def cell(value: Any) -> str:
+    """A value as a cell shows it: a dash where there is none, numbers with separators of thousands."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)[:500]
+
+
+#: evidence that counts by name → title and what the names are
+COUNTED: Final = {
+    "ids_by_hour": (later("Messages by the time they carry"), later("Hour (UTC)")),
+    "ids_over_time": (later("Messages over time"), later("Seen by the scan of (UTC)")),
+    "looks_like": (later("What the bytes look like"), later("Looks like")),
+    "not_told": (later("Messages of this side that couldn’t be told"), later("What is in the way")),
+    "framings": (later("How messages name their schema"), later("Framing")),
+    "framings_before": (later("How earlier messages name it"), later("Framing")),
+    "types": (later("Message types"), later("Type")),
+    "kinds": (later("Types seen"), later("Type")),
+    "values": (later("Values seen"), later("Value")),
+}
+#: of these, what is told in the order of time
+IN_TIME: Final = frozenset({"ids_by_hour", "ids_over_time"})
+SHOWN_BARS: Final = 24
+
+
+def bar_tables(
+    evidence: Mapping[str, Any], deployed: Mapping[str, Sequence[str]] | None = None
+) -> tuple[BarTable, ...]:
+    """Counts by name as tables with bars; the largest has the longest.
+
+    `deployed` is what was deployed by hour (as `ids_by_hour` names them): said in its hour, also in one without messages.
+    """
+    tables = []
+    for key, (title, label) in COUNTED.items():
+        counts = evidence.get(key)
+        if not isinstance(counts, Mapping) or not counts:
+            continue
+        marks = (deployed or {}) if key == "ids_by_hour" else {}
+        empty = sorted(set(marks) - set(counts), reverse=True)[: max(0, SHOWN_BARS - len(counts))]
+        bars, more = _bars(key, {**dict.fromkeys(empty, 0), **counts}, marks)
+        if key == "ids_by_hour":
+            more = _by_hour_note(evidence)
+        if bars:
+            tables.append(BarTable(title=title, label=label, bars=bars, note=more))
+    return tuple(tables)
+
+
+def _bars(key: str, counts: Mapping[Any, Any], marks: Mapping[str, Sequence[str]]) -> tuple[tuple[Bar, ...], str]:
+    """The bars that are shown, and how many more there are."""
+    numbers = {str(name): number for name, number in counts.items() if isinstance(number, int)}
+    most = max(numbers.values(), default=0)
+    ordered = sorted(numbers.items(), key=lambda item: (key not in IN_TIME and -item[1], item[0]))
+    bars = tuple(
+        Bar(
+            label=name.replace("_", " "),
+            count=number,
+            percent=max(1, number * 100 // most) if number > 0 else 0,
+            marks=tuple(marks.get(name, ())),
+        )
+        for name, number in ordered[:SHOWN_BARS]
+    )
+    left = len(ordered) - SHOWN_BARS
+    return bars, gettext("%(number)s more are not shown") % {"number": left} if left > 0 else ""
+
+
+def _by_hour_note(evidence: Mapping[str, Any]) -> str:
+    """What the counts by hour rest on: scans tell the first and the last time of what they read, not each."""
+    spread, earlier = evidence.get("ids_by_hour_spread", 0), evidence.get("ids_by_hour_earlier", 0)
+    sentences = [gettext("Of what scans read.")]
+    if spread:
+        sentences.append(
+            counted(
+                spread,
+                "%(n)s message lies in a span of several hours and is spread evenly over them.",
+                "%(n)s messages lie in spans of several hours and are spread evenly over them.",
+            )
+        )
+    if earlier:
+        sentences.append(
+            counted(earlier, "%(n)s earlier message is not drawn.", "%(n)s earlier messages are not drawn.")
+        )
+    return " ".join(sentences)

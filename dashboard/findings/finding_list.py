@@ -1,0 +1,308 @@
+"""The findings that need a decision: the list, its rows, and its filters with their counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import FindingState, Severity, Shown, SourceKind
+from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import subject_url, whole_number
+from dashboard.components.translation import later
+from dashboard.components.widgets import ActiveFilter, Choice, Filter, Link, Paging, SearchBox, Section
+from dashboard.findings.presenters import Bulk, FindingList, FindingRow
+from dashboard.sources.coverage import clean_of, coverage_of, unreadable_of
+from dashboard.sources.labels import given_text
+from dashboard.sources.presenters import FindingOrigin, Tally
+from registry.access.permission_filters import refusal_in_any, require_extent
+from registry.access.roles import Actor
+from registry.drift import selectors
+from registry.drift.selectors import FindingInfo, OpenCounts
+from registry.promotions.requests.finding_links import readable_findings
+from registry.promotions.selectors import list_environments, resolving
+
+STATES: Final = {
+    "": later("Open"),
+    "acknowledged": later("Acknowledged"),
+    "resolving": later("Resolving, by an open request"),
+    "resolved": later("Resolved"),
+    "all": later("All states"),
+}
+MUTED: Final = {"": later("Without muted"), "only": later("Muted alone"), "all": later("With muted")}
+#: name in the address → the name that a chip shows
+NAMES: Final = {
+    "q": later("text"),
+    "state": later("state"),
+    "severity": later("severity"),
+    "kind": later("kind"),
+    "registry": later("registry"),
+    "rule": later("rule"),
+    "subject": later("subject"),
+    "topic": later("topic"),
+    "assignee": later("assigned to"),
+    "source": later("source"),
+    "muted": later("muted"),
+}
+
+
+@dataclass(frozen=True)
+class FindingFilters:
+    """What the address asks for, each value by its name there; empty ones aren't in it."""
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> FindingFilters:
+        """The filters of an address; values that a filter can't have count as none."""
+        values = {name: given_text(request.GET, name)[:300] for name in NAMES}
+        allowed = {"state": STATES, "muted": MUTED, "severity": {severity.code for severity in Severity}}
+        for name, codes in allowed.items():
+            if values[name] not in codes:
+                values[name] = ""
+        if whole_number(values["source"]) is None:
+            values["source"] = ""
+        return cls({name: value for name, value in values.items() if value})
+
+    def get(self, name: str) -> str:
+        """One of them; empty where it isn't chosen."""
+        return self.values.get(name, "")
+
+    @property
+    def is_resolving(self) -> bool:
+        """Whether those are asked for that an open request answers: no state of their own, so that the caller finds them."""
+        return self.get("state") == "resolving"
+
+    def arguments(self) -> dict[str, Any]:
+        """As the selector takes them."""
+        state = self.get("state") or "open"
+        return {
+            "state": "" if state == "all" or self.is_resolving else state,
+            "severity": self.get("severity"),
+            "kind": self.get("kind"),
+            "source_id": whole_number(self.get("source")),
+            "registry": self.get("registry"),
+            "subject": self.get("subject"),
+            "topic": self.get("topic"),
+            "rule": self.get("rule"),
+            "assigned_to": self.get("assignee"),
+            "muted": {"": False, "only": True, "all": None}[self.get("muted")],
+            "text": self.get("q"),
+        }
+
+    def url(self, **changes: str) -> str:
+        """The list with these filters changed; an empty value takes one out."""
+        values = {name: value for name, value in {**self.values, **changes}.items() if value}
+        base = reverse("ui:findings")
+        return f"{base}?{urlencode(values)}" if values else base
+
+
+def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
+    """The search box and filters; numbers beside the choices are of open findings."""
+    filters = (
+        _filter(chosen, "state", gettext("State"), STATES),
+        _filter(
+            chosen, "severity", gettext("Severity"), {"": gettext("Any severity"), **_words(Severity)}, counts.by(0)
+        ),
+        _filter(chosen, "kind", gettext("Source"), {"": gettext("Any source"), **_words(SourceKind)}, counts.by(1)),
+        _filter(
+            chosen,
+            "registry",
+            gettext("Registry"),
+            _of(gettext("Any registry"), counts.by(3), chosen.get("registry")),
+            counts.by(3),
+        ),
+        _filter(
+            chosen, "rule", gettext("Rule"), _of(gettext("Any rule"), counts.by(2), chosen.get("rule")), counts.by(2)
+        ),
+        _filter(
+            chosen,
+            "assignee",
+            gettext("Assigned to"),
+            _of(gettext("Anybody"), counts.by(4), chosen.get("assignee")),
+            counts.by(4),
+        ),
+        _filter(chosen, "muted", gettext("Muted"), MUTED),
+    )
+    return SearchBox(
+        url=reverse("ui:findings"),
+        query=chosen.get("q"),
+        label=gettext("Search findings"),
+        placeholder="orders",
+        filters=filters,
+        active=tuple(
+            ActiveFilter(label=f"{NAMES[name]}: {value}", url=chosen.url(**{name: ""}))
+            for name, value in chosen.values.items()
+        ),
+    )
+
+
+def _words(looks: Iterable[Shown]) -> dict[str, str]:
+    return {badge.code: badge.look.word for badge in looks}
+
+
+def _of(anything: str, counts: Counter[str], chosen: str) -> dict[str, str]:
+    """The values that open findings have, and the chosen one."""
+    names = {name for name in counts if name} | ({chosen} if chosen else set())
+    return {"": anything, **{name: name for name in sorted(names)}}
+
+
+def _filter(
+    chosen: FindingFilters, name: str, label: str, values: Mapping[str, str], counts: Counter[str] | None = None
+) -> Filter:
+    return Filter(
+        name=name,
+        label=label,
+        choices=tuple(
+            Choice(
+                value=value,
+                label=text,
+                selected=value == chosen.get(name),
+                count=counts[value] if counts is not None and value else None,
+            )
+            for value, text in values.items()
+        ),
+    )
+
+
+def tallies(chosen: FindingFilters, name: str, looks: Iterable[Shown], counts: Counter[str]) -> tuple[Tally, ...]:
+    """Open findings by severity or by kind, each with the list that shows them; kinds without any are left out."""
+    return tuple(
+        Tally(
+            look=look,
+            count=counts[look.code],
+            url=chosen.url(**{name: "" if chosen.get(name) == look.code else look.code}),
+            current=chosen.get(name) == look.code,
+        )
+        for look in looks
+        if counts[look.code] or name == "severity"
+    )
+
+
+RESOLVED: Final = "resolved"
+
+
+def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = ()) -> FindingRow:
+    """A finding in a list; `requests` are the open ones that answer it, which a resolved one waits for no more."""
+    return FindingRow(
+        url=reverse("ui:finding", args=[info.id]),
+        severity=Severity.of(info.severity),
+        state=FindingState.of(info.state),
+        sentence=info.sentence,
+        rule=info.rule,
+        source=info.source_name,
+        source_kind=SourceKind.of(info.source_kind),
+        source_url=reverse("ui:source", args=[info.source_id]) if info.source_name else "",
+        location=info.location,
+        environment=environment_of(info.registry, order),
+        count=info.count,
+        first_seen=info.first_seen,
+        last_seen=info.last_seen,
+        number=info.id,
+        subject=info.subject,
+        subject_url=subject_url(info.registry, info.subject) if info.subject else "",
+        assignee=info.assigned_to,
+        hint=info.cause,
+        producer=producer_words(info),
+        muted=info.muted,
+        rebaselined=rebaselined(info),
+        resolving=() if info.state == RESOLVED else tuple(map(_request, requests)),
+    )
+
+
+def producer_words(info: FindingInfo) -> str:
+    """What points to the producer; "" where nothing stands out."""
+    hint = info.producer_hint
+    if hint is None:
+        return ""
+    return gettext("all in partition %(partition)s, of %(of)s") % {"partition": hint.partition, "of": hint.of}
+
+
+def rebaselined(info: FindingInfo) -> str:
+    """That a finding came up because a newer detector looked; "" for all others."""
+    if info.rebaselined_from is None:
+        return ""
+    return gettext("Re-baselined: found by detector %(detector)s, earlier scans used %(earlier)s.") % {
+        "detector": info.detector,
+        "earlier": info.rebaselined_from,
+    }
+
+
+def _request(number: int) -> Link:
+    return Link(label=f"#{number}", url=reverse("ui:promotion", args=[number]))
+
+
+def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:
+    """The finding that a draft or a request answers; None where it is gone, or not the reader's to know of."""
+    finding = readable_findings([number], actor).get(number or 0)
+    if finding is None:
+        return None
+    return FindingOrigin(
+        url=reverse("ui:finding", args=[finding.id]),
+        sentence=finding.sentence,
+        severity=Severity.of(finding.severity),
+        state=FindingState.of(finding.state),
+    )
+
+
+PAGE: Final = 50
+MOST: Final = 1000
+
+
+def finding_list(request: HttpRequest) -> FindingList:
+    """Findings that the reader may read, filtered by the query; open ones that aren't muted unless told otherwise.
+
+    Raises NotAllowed.
+    """
+    chosen = FindingFilters.of(request)
+    registry, actor = chosen.get("registry"), page_actor(request)
+    require_extent(actor, "schema.read", registry=registry)
+    offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST - PAGE) // PAGE * PAGE
+    arguments = chosen.arguments()
+    if chosen.is_resolving:
+        arguments["unresolved_of"] = resolving(actor)
+    findings = selectors.list_findings(**arguments, limit=offset + PAGE + 1, by=actor)
+    page = findings[offset : offset + PAGE]
+    requests = resolving(actor, [info.id for info in page])
+    counts = selectors.open_counts(registry, by=actor)
+    order, sources = list_environments(), selectors.list_sources(registry=registry, by=actor)
+    topics = selectors.topic_coverage([source.id for source in sources])
+    scanned = [source.last_scan for source in sources if source.last_scan and source.last_scan.verdict == "scanned"]
+    newest = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
+    reason = refusal_in_any(actor, "finding.decide", registry=registry)
+    return FindingList(
+        frame=make_frame(request, title=gettext("Findings"), section=Section.FINDINGS),
+        search=finding_search(chosen, counts),
+        rows=tuple(finding_row(info, order, requests.get(info.id, ())) for info in page),
+        paging=Paging(
+            first=offset + 1 if page else 0,
+            last=offset + len(page),
+            total=None if len(findings) > offset + PAGE else offset + len(page),
+            previous_url=chosen.url(offset=str(offset - PAGE) if offset > PAGE else "") if offset else "",
+            next_url=chosen.url(offset=str(offset + PAGE))
+            if len(findings) > offset + PAGE and offset + PAGE < MOST
+            else "",
+        ),
+        clean=clean_of(scanned),
+        clean_at=newest,
+        next_scan_at=min((source.next_scan_at for source in sources if source.next_scan_at), default=None),
+        coverage=coverage_of(sources, topics),
+        unreadable=unreadable_of(sources, topics),
+        by_severity=tallies(chosen, "severity", Severity, counts.by(0)),
+        by_kind=tallies(chosen, "kind", SourceKind, counts.by(1)),
+        muted=counts.muted,
+        muted_url=chosen.url(muted="only"),
+        mutes_url=reverse("ui:mutes"),
+        bulk=Bulk(
+            url=reverse("ui:findings_decide"),
+            allowed=not reason,
+            reason=reason,
+            back=chosen.url(offset=str(offset) if offset else ""),
+        ),
+    )

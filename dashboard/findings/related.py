@@ -1,0 +1,269 @@
+"""What a finding is related to: affected clients and queries, deployments, suspected causes, and state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from dashboard.compare.comparison import VersionComparison
+from dashboard.compare.proposed_schema import against_latest
+from dashboard.components.diff import text_diff
+from dashboard.components.links import subject_url
+from dashboard.components.translation import counted, later, listing
+from dashboard.components.widgets import Link
+from dashboard.sources.presenters import Affected, AffectedRow, BeforeAfter, Suspected, SuspectedList
+from dashboard.streams.queries import check_action
+from dashboard.streams.variables import fields_as_ddl
+from dashboard.usage.page import DOES_WORDS
+from registry.access.roles import Actor, may
+from registry.drift.findings.suspicions import Suspicion, suspicions_of
+from registry.drift.proposals.observed_schema import can_propose, propose_from, subject_of
+from registry.drift.scan.aggregation import ByHour
+from registry.drift.selectors import FindingInfo, deployments_about
+from registry.drift.selectors.deployments import DeploymentTarget
+from registry.errors import InvalidName, NotFound, SchemadeskError
+from registry.streams.selectors import QueryInfo, VariableInfo, get_query, query_of_source, variables_with_schemas
+from registry.streams.subject_usage import QueryReader, readers_of
+from registry.subjects import selectors
+from registry.subjects.usage.clients import ClientInfo, clients_of
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: clients that are named; the page of the use has all
+SHOWN_CLIENTS: Final = 20
+
+
+def affected(info: FindingInfo, *, sees_queries: bool) -> Affected | None:
+    """Who reads the data, readers first, and the queries; None where neither a subject nor a topic is known.
+
+    A query belongs to its registry as a whole: whoever may read the subject alone isn't told of it.
+    """
+    name = _subject(info)
+    if name is None and not info.topic:
+        return None
+    registry = get_registry(info.registry)
+    clients = (
+        sorted(clients_of(registry, name), key=lambda client: (client.has_lapsed, not client.reads)) if name else []
+    )
+    return Affected(
+        clients=tuple(_client(info, client) for client in clients[:SHOWN_CLIENTS]),
+        hidden=max(0, len(clients) - SHOWN_CLIENTS),
+        queries=tuple(_query(client) for client in readers_of(registry, name, topic=info.topic))
+        if sees_queries
+        else (),
+        usage_url=subject_url(info.registry, info.subject, "usage") if name else "",
+    )
+
+
+def _subject(info: FindingInfo) -> SubjectName | None:
+    try:
+        return parse_subject(info.subject) if info.subject else None
+    except InvalidName:
+        return None
+
+
+def _client(info: FindingInfo, client: ClientInfo) -> AffectedRow:
+    sentence = str(DOES_WORDS[client.does])
+    if client.number is not None:
+        sentence = gettext("%(does)s version %(version)s") % {"does": sentence, "version": client.number}
+    if client.number is not None and client.number == info.evidence.get("version"):
+        sentence = gettext("%(said)s, the one that was seen") % {"said": sentence}
+    return AffectedRow(
+        name=client.name,
+        sentence=sentence,
+        contact=client.contact,
+        seen_at=client.seen_at if client.has_lapsed else None,
+    )
+
+
+def _query(query: QueryReader) -> AffectedRow:
+    sentences = []
+    if query.topics:
+        sentences.append(gettext("reads %(topics)s") % {"topics": listing(query.topics)})
+    if query.versions:
+        sentences.append(
+            gettext("its state has fields of version %(versions)s") % {"versions": listing(map(str, query.versions))}
+        )
+    return AffectedRow(name=query.name, sentence="; ".join(sentences), url=reverse("ui:query", args=[query.id]))
+
+
+HOUR: Final = timedelta(hours=1)
+#: deployments that an hour names
+SHOWN_DEPLOYMENTS: Final = 3
+_FORM: Final = "%Y-%m-%d %H:%M"
+
+
+def deployed_by_hour(info: FindingInfo) -> Mapping[str, tuple[str, ...]]:
+    """Hour → what was deployed in it, from an hour before the first message on; no query without hours."""
+    hours = sorted(filter(None, map(_moment, ByHour.of_evidence(info.evidence).counts)))
+    if not hours:
+        return {}
+    concerned = DeploymentTarget(info.registry, info.subject, info.topic)
+    # A producer's clock may be thousands of years ahead; nothing is deployed later than now.
+    until = min(hours[-1], timezone.now()) + HOUR
+    labels: dict[str, list[str]] = {}
+    for deployment in deployments_about(concerned, hours[0] - HOUR, until):
+        hour = deployment.at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+        labels.setdefault(hour.strftime(_FORM), []).append(f"{deployment.at.astimezone(UTC):%H:%M} {deployment.label}")
+    return {hour: _shown(deployments[::-1]) for hour, deployments in labels.items()}
+
+
+def _shown(labels: list[str]) -> tuple[str, ...]:
+    if len(labels) <= SHOWN_DEPLOYMENTS:
+        return tuple(labels)
+    return (*labels[:SHOWN_DEPLOYMENTS], gettext("%(number)s more") % {"number": len(labels) - SHOWN_DEPLOYMENTS})
+
+
+def _moment(hour: str) -> datetime | None:
+    try:
+        return datetime.strptime(hour, _FORM).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tuple[VersionComparison | None, str]:
+    """The schema that the data have against the newest one, without the text; or why there is none, "" if it is moot."""
+    subject = subject_of(info)
+    if not subject or not can_propose(info) or not may(actor, "schema.read", registry=info.registry, subject=subject):
+        return None, ""
+    try:
+        registry, name = get_registry(info.registry), parse_subject(subject)
+        references = selectors.get_version(registry, name, "latest").schema.references
+    except NotFound:
+        return None, ""  # nothing is declared yet
+    try:
+        proposed = propose_from(info)
+        comparison = against_latest(
+            registry,
+            name,
+            by=actor,
+            text=proposed.text,
+            schema_type=proposed.schema_type,
+            references=references,
+            notes={},
+            is_whole=is_whole,
+        )
+    except SchemadeskError as error:
+        return None, error.message
+    return replace(comparison, text=None) if comparison else None, proposed.note
+
+
+def before_after(info: FindingInfo) -> BeforeAfter | None:
+    """The value of a state variable as two schemas had it; None where the evidence has none."""
+    old, new = info.evidence.get("old_schema"), info.evidence.get("new_schema")
+    if not old or not new:
+        return None
+    return BeforeAfter(
+        variable=str(info.evidence.get("variable", "")),
+        batch=info.evidence.get("batch"),
+        text=text_diff("\n".join(fields_as_ddl(old)), "\n".join(fields_as_ddl(new))),
+    )
+
+
+def state_links(info: FindingInfo, actor: Actor) -> tuple[Link, ...]:
+    """The query, the variable, its two schemas and the check of a restart; none for other findings.
+
+    For those who may read all of the registry: a query is of no subject alone.
+    """
+    number = query_of_source(info.source_id) if info.source_kind == "state_store" else None
+    if number is None:
+        return ()
+    query = get_query(number, by=actor)
+    links = [Link(label=gettext("Query %(query)s") % {"query": query.name}, url=reverse("ui:query", args=[query.id]))]
+    variable = _variable(query, info.evidence)
+    if variable is not None:
+        links += _of_variable(query, variable, info.evidence)
+    check = check_action(actor, query.path)
+    if check.allowed:
+        links.append(Link(label=check.label, url=check.url))
+    return tuple(links)
+
+
+def _variable(query: QueryInfo, evidence: dict[str, Any]) -> VariableInfo | None:
+    key = (evidence.get("operator"), evidence.get("variable"))
+    same = [variable for variable in variables_with_schemas(query.id) if (variable.operator, variable.name) == key]
+    return next((variable for variable in same if variable.removed_at is None), same[-1] if same else None)
+
+
+def _of_variable(query: QueryInfo, variable: VariableInfo, evidence: dict[str, Any]) -> list[Link]:
+    label = gettext("State variable %(variable)s") % {"variable": variable.label}
+    links = [Link(label=label, url=reverse("ui:state_variable", args=[query.id, variable.id]))]
+    numbers = [
+        next((schema.version for schema in variable.schemas if _is_same(schema.value_schema, evidence.get(side))), None)
+        for side in ("old_schema", "new_schema")
+    ]
+    if None not in numbers and numbers[0] != numbers[1]:
+        url = reverse("ui:state_variable_compare", args=[query.id, variable.id])
+        label = gettext("Compare versions %(old)s and %(new)s of the variable") % {"old": numbers[0], "new": numbers[1]}
+        links.append(Link(label=label, url=f"{url}?{urlencode({'from': numbers[0], 'to': numbers[1]})}"))
+    return links
+
+
+def _is_same(one: str, other: str | None) -> bool:
+    """Whether two schemas say the same, however Spark wrote them."""
+    try:
+        return other is not None and json.loads(one) == json.loads(other)
+    except ValueError:
+        return one == other
+
+
+_SENTENCES: Final = {
+    "released": later("version %(version)s was released by request %(request)s"),
+    "registered": later("version %(version)s was registered"),
+    "ghost": later("version %(version)s was registered without a request"),
+    "deleted": later("version %(version)s was deleted"),
+    "restored": later("version %(version)s was restored"),
+    "level": later("the compatibility level was set to %(name)s"),
+    "mode": later("the mode was set to %(name)s"),
+    "client": later("client %(name)s was declared"),
+    "client_changed": later("client %(name)s moved to another version"),
+    "source": later("how this source is scanned was changed"),
+    "deployed": later("%(name)s was deployed"),
+}
+
+
+def suspected(info: FindingInfo) -> SuspectedList | None:
+    """What is suspected of a finding; None where nothing was done."""
+    suspicions = suspicions_of(info.id)
+    if not suspicions.found:
+        return None
+    return SuspectedList(began=suspicions.began, rows=tuple(_row(item, info) for item in suspicions.found))
+
+
+def _row(item: Suspicion, info: FindingInfo) -> Suspected:
+    values = {"version": item.version, "request": item.request, "name": item.name or later("what is inherited")}
+    sentence = _SENTENCES[item.kind] % values
+    if item.kind == "deployed":
+        return Suspected(before=_span(item.seconds_before), sentence=sentence, url=item.url, elsewhere=True)
+    return Suspected(before=_span(item.seconds_before), sentence=sentence, url=_url(item, info))
+
+
+def _span(seconds: int) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return counted(max(0, seconds), "%(n)s second before", "%(n)s seconds before")
+    return counted(minutes, "%(n)s minute before", "%(n)s minutes before")
+
+
+def _url(item: Suspicion, info: FindingInfo) -> str:
+    if item.kind == "released" and item.request is not None:
+        return reverse("ui:promotion", args=[item.request])
+    if item.kind == "source":
+        return reverse("ui:source", args=[info.source_id]) if info.source_name else ""
+    if item.kind in ("client", "client_changed"):
+        return subject_url(info.registry, item.subject, "usage") + "#clients-title"
+    if item.subject and item.kind in ("registered", "ghost"):
+        return subject_url(info.registry, item.subject, version=item.version)
+    if item.subject and item.kind in ("level", "mode"):
+        return subject_url(info.registry, item.subject, tab="settings")
+    if item.subject:
+        return subject_url(info.registry, item.subject)
+    return reverse("ui:policy", args=[info.registry])

@@ -1,0 +1,95 @@
+"""Whether it lives, whether it can work, and figures for Prometheus."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, generate_latest
+from redis.exceptions import RedisError
+
+from dashboard.database.base import own_generation
+from registry.access.request_origin import is_local
+from registry.access.roles import may
+from registry.api.authentication import authenticate
+from registry.api.confluent.schema_views import Root
+from registry.drift.selectors import count_findings
+from registry.errors import NotSignedIn
+from registry.subjects.selectors import list_registries
+
+
+@require_safe
+def alive(request: HttpRequest) -> HttpResponse:
+    """200 while the process answers."""
+    return JsonResponse({"status": "alive"})
+
+
+@require_safe
+def ready(request: HttpRequest) -> HttpResponse:
+    """200 when the database and Valkey answer, 503 with what doesn't."""
+    states = {"database": _database(), "valkey": _valkey()}
+    ok = all(state == "ok" for state in states.values())
+    return JsonResponse(states, status=200 if ok else 503)
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM django_migrations LIMIT 1")
+    except DatabaseError as error:
+        return f"doesn't answer ({type(error).__name__})"
+    return "ok"
+
+
+def _valkey() -> str:
+    try:
+        cache.get("readyz")
+    except (RedisError, OSError) as error:
+        return f"doesn't answer ({type(error).__name__})"
+    return "ok"
+
+
+@csrf_exempt
+def site_or_api(request: HttpRequest) -> HttpResponse:
+    """The root: a browser is led to the pages, a program gets the API's answer."""
+    if request.method == "GET" and "text/html" in request.META.get("HTTP_ACCEPT", ""):
+        return redirect("ui:home")
+    return Root.as_view()(request)
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Prometheus figures, for callers on loopback and those with a token that may read."""
+    if not is_local(request.META):
+        try:
+            allowed = may(authenticate(request, door="product"), "audit.read")
+        except NotSignedIn:
+            allowed = False
+        if not allowed:
+            return HttpResponse("Metrics are for loopback or a token.\n", status=401, content_type="text/plain")
+    figures = CollectorRegistry()
+    findings = Gauge("schemadesk_findings", "Findings by state", ["state"], registry=figures)
+    for state, number in count_findings().items():
+        findings.labels(state).set(number)
+    subjects = Gauge("schemadesk_subjects", "Subjects by registry", ["registry"], registry=figures)
+    for info in list_registries():
+        subjects.labels(info.name).set(info.subjects)
+    if settings.HOT_PATH:
+        _count_answers(figures)
+    return HttpResponse(generate_latest(figures), content_type=CONTENT_TYPE_LATEST)
+
+
+def _count_answers(figures: CollectorRegistry) -> None:
+    """What was answered before Django, by all processes of this host."""
+    name, about = (
+        "schemadesk_answers_before_django",
+        "Requests that may be answered before Django, by whether they were",
+    )
+    answers = Counter(name, about, ["outcome"], registry=figures)
+    hits, misses = own_generation().counted()
+    answers.labels("hit").inc(hits)
+    answers.labels("miss").inc(misses)

@@ -1,0 +1,411 @@
+"""The panels of the home page: notices, the last decision, health, and sources whose scans fail."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Final
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import Health, ScanState
+from dashboard.components.links import subjects_url
+from dashboard.components.translation import counted, later, listing
+from dashboard.components.widgets import Action, Frame, Link, Problem
+from dashboard.findings.finding_list import finding_row
+from dashboard.findings.presenters import FindingRow
+from dashboard.notifications.inbox import NoticeRow
+from dashboard.promotions.plan import RequestRow, impact_of
+from dashboard.promotions.request_list import at_utc, request_row
+from dashboard.promotions.summary import clients_sentence
+from dashboard.sources.coverage import is_fresh
+from dashboard.sources.labels import listed
+from dashboard.sources.page import coverage_of, scan_state
+from registry.access.permission_filters import extent_of
+from registry.access.roles import Actor, may
+from registry.drift.selectors import FindingInfo, SourceInfo
+from registry.notifications.selectors import EntryInfo, list_entries
+from registry.promotions.environments.freezes import Window
+from registry.promotions.plan.types import FAIL, WARN, WEIGHTLESS
+from registry.promotions.requests.linked_requests import last_decision
+from registry.promotions.reviews.affected_consumers import PendingAcknowledgement
+from registry.promotions.reviews.reviewers import WAITS, freezes_soon, waits_long
+from registry.promotions.selectors import RequestInfo, resolving
+from registry.subjects.policy.registries import MirrorState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthLine:
+    """One of a part that isn't known to be well: its state (in another word, where `word` has one), and as of when."""
+
+    name: str
+    url: str
+    state: ScanState
+    word: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthItem:
+    """A part of the house: its state, what is to say of it, and since when or as of when.
+
+    `lines` are those of it that aren't known to be well, the worst first, and `more` how many others there are.
+    """
+
+    label: str
+    health: Health
+    sentence: str = ""
+    at: datetime | None = None
+    url: str = ""
+    lines: tuple[HealthLine, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityItem:
+    """Something that was done; `door` is through what ("page", "REST API", "task")."""
+
+    sentence: str
+    who: str
+    at: datetime
+    url: str = ""
+    door: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCheck:
+    """What was found when a step was tried: how that is, in a word and a sentence, when it was, and where it is cured."""
+
+    health: Health
+    word: str
+    sentence: str = ""
+    at: datetime | None = None
+    cure: Link | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstStep:
+    """A step of the first run."""
+
+    title: str
+    sentence: str
+    command: str = ""
+    action: Action | None = None
+    tried: StepCheck | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether it was tried and is well."""
+        return self.tried is not None and self.tried.health == Health.UP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomePage:
+    """The inbox. `first_steps` are shown instead of it while there is no subject and no source.
+
+    `demo` is the button "Load the demo" (a POST), None where it isn't offered; `demo_progress` says how far the demo
+    is while it loads; then the page asks `watch_url` again and again whether there is more to show. `affected` are requests that don't go on with
+    clients for which the reader speaks. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
+    empty inbox. `together_url` leads to where several of what waits are approved at once; `snooze_until` is the day that a
+    finding is put off to where no other is chosen, `snooze_from` the first that can be. `signed_in` False shows how to sign in.
+    """
+
+    frame: Frame
+    signed_in: bool = True
+    waiting: tuple[RequestRow, ...] = ()
+    affected: tuple[RequestRow, ...] = ()
+    notices: tuple[NoticeRow, ...] = ()
+    newest_notice: int = 0
+    mine: tuple[RequestRow, ...] = ()
+    findings: tuple[FindingRow, ...] = ()
+    findings_total: int = 0
+    health: tuple[HealthItem, ...] = ()
+    activity: tuple[ActivityItem, ...] = ()
+    last_decision: str = ""
+    first_steps: tuple[FirstStep, ...] = ()
+    demo: Action | None = None
+    demo_progress: str = ""
+    watch_url: str = ""
+    problems: tuple[Problem, ...] = ()
+    together_url: str = ""
+    snooze_until: date | None = None
+    snooze_from: date | None = None
+
+
+#: of these the strip has a line
+MOST: Final = 5
+_WORST_FIRST: Final = (ScanState.FAILED, ScanState.NEVER, ScanState.EMPTY, ScanState.CANCELLED, ScanState.DONE)
+
+
+def scan_lines(sources: Sequence[SourceInfo]) -> list[HealthLine]:
+    """A line for each source that isn't known to be well: failed, never scanned, nothing read, ended, or long ago.
+
+    One that is being scanned has none.
+    """
+    lines = [
+        (_WORST_FIRST.index(state), source)
+        for source in sources
+        if (state := scan_state(source.last_scan)) in _WORST_FIRST and not is_fresh(source)
+    ]
+    return [_line(source) for _, source in sorted(lines, key=lambda pair: (pair[0], pair[1].name, pair[1].id))]
+
+
+def _line(source: SourceInfo) -> HealthLine:
+    state, scan = scan_state(source.last_scan), source.last_scan
+    return HealthLine(
+        name=source.name,
+        url=reverse("ui:source", args=[source.id]),
+        state=ScanState.NEVER if state is ScanState.DONE else state,
+        word=gettext("Not in the last 24 h") if state is ScanState.DONE else "",
+        at=scan.finished_at if scan else None,
+    )
+
+
+SHOWN: Final = 8
+PROBLEMS: Final = 5
+_ENDED: Final = {
+    "applied": later("was applied"),
+    "rejected": later("was rejected"),
+    "withdrawn": later("was withdrawn"),
+}
+
+
+def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime) -> tuple[RequestRow, ...]:
+    """What waits for the reader's review: with what its checks say of others, and whether it is due."""
+    freezes = freezes_soon({info.target for info in waiting}, now)
+    return tuple(
+        replace(request_row(info, order), impact=impact_in_words(info), due=_due(info, freezes, now))
+        for info in waiting
+    )
+
+
+def affected_rows(affecting: Sequence[PendingAcknowledgement], order: list[str]) -> tuple[RequestRow, ...]:
+    """What waits for the reader's word for clients of theirs: which these are, leading to where it is said."""
+    rows = ((request_row(item.request, order), [hurt.words for hurt in item.clients]) for item in affecting)
+    return tuple(
+        replace(
+            row,
+            url=f"{row.url}#consumers",
+            blocked="",
+            impact=counted(
+                len(names), "%(names)s doesn’t go on with it.", "%(names)s don’t go on with it.", names=listed(names)
+            ),
+        )
+        for row, names in rows
+    )
+
+
+def impact_in_words(info: RequestInfo) -> str:
+    """How much it breaks and whom it concerns, from the checks as they were last run; "" for nothing of that."""
+    concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
+    failing, warning = (
+        len(info.failing),
+        sum(check["verdict"] == WARN and check.get("code") not in WEIGHTLESS for check in info.checks),
+    )
+    parts = [gettext("it breaks what is there")] if info.is_breaking else []
+    parts += [counted(failing, "%(n)s check fails", "%(n)s checks fail")] if failing else []
+    parts += [counted(warning, "%(n)s check warns", "%(n)s checks warn")] if warning else []
+    parts += (
+        [counted(len(concerned), "%(n)s of them about who uses it", "%(n)s of them about who uses it")]
+        if concerned
+        else []
+    )
+    clients = clients_sentence(info.checks)
+    parts += [clients] if clients else []
+    sentence = listing(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
+
+
+def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str:
+    """Why the review is due: it waits long, or its environment is frozen soon; "" where it isn't."""
+    if waits_long(info.requested_at, now):
+        return gettext("It has waited longer than %(days)s working days.") % {"days": WAITS.days}
+    coming = freezes.get(info.target)
+    if coming is None:
+        return ""
+    return gettext("%(target)s is frozen from %(at)s: %(reason)s") % {
+        "target": info.target,
+        "at": at_utc(coming.starts_at),
+        "reason": coming.reason,
+    }
+
+
+def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) -> tuple[FindingRow, ...]:
+    """Drift that needs a decision: with the requests that answer it, and what puts it off for those who may decide."""
+    answered = resolving(actor, [info.id for info in findings])
+    return tuple(
+        replace(finding_row(info, order, answered.get(info.id, ())), snooze=_snooze(info, actor)) for info in findings
+    )
+
+
+def _snooze(info: FindingInfo, actor: Actor) -> Action | None:
+    if not may(actor, "finding.decide", registry=info.registry):
+        return None
+    url = reverse("ui:finding_acknowledge", args=[info.id])
+    return Action(label=gettext("Acknowledge"), url=url, method="post", icon="eye")
+
+
+def notices(actor: Actor, shown: Collection[str]) -> tuple[NoticeRow, ...]:
+    """What the person was told and hasn't read, newest first; not what leads to something that is `shown` anyway."""
+    if actor.user_id is None:
+        return ()
+    entries = list_entries(actor, unread=True, limit=SHOWN + len(shown))
+    return tuple(_notice(entry) for entry in entries if entry.url not in shown)[:SHOWN]
+
+
+def _notice(entry: EntryInfo) -> NoticeRow:
+    return NoticeRow(
+        number=entry.id,
+        title=entry.title,
+        registry=entry.registry,
+        subject=entry.subject,
+        text=entry.text,
+        url=entry.url,
+        at=entry.at,
+        read=entry.read,
+    )
+
+
+def last_decision_of(actor: Actor) -> str:
+    """The last decision in a sentence, "" before the first."""
+    decision = last_decision(actor)
+    if decision is None:
+        return ""
+    ended = _ENDED.get(decision.state, decision.state)
+    return gettext("The last decision: request %(request)s (%(qualified)s to %(target)s) %(ended)s on %(at)s UTC.") % {
+        "request": decision.request,
+        "qualified": decision.subject.qualified,
+        "target": decision.target,
+        "ended": ended,
+        "at": f"{decision.at:%Y-%m-%d %H:%M}",
+    }
+
+
+def readable(mirrors: Sequence[MirrorState], actor: Actor) -> list[MirrorState]:
+    """The mirrors whose registries the person may read something of."""
+    extent = extent_of(actor, "schema.read")
+    return [mirror for mirror in mirrors if extent.has(mirror.registry)]
+
+
+def health(
+    sources: Sequence[SourceInfo],
+    mirrors: Sequence[MirrorState],
+    failed: Sequence[RequestInfo],
+    registries: Sequence[str],
+) -> tuple[HealthItem, ...]:
+    """The strip: the registries that are known to the reader and their last sync, scans, Spark, and what failed."""
+    return (_registries(mirrors, registries), _scans(sources), _spark(), _jobs(sources, mirrors, failed))
+
+
+def _registries(mirrors: Sequence[MirrorState], registries: Sequence[str]) -> HealthItem:
+    failing = [mirror.registry for mirror in mirrors if mirror.error]
+    synced = [mirror.synced_at for mirror in mirrors if mirror.synced_at]
+    ours = len(registries) - len(mirrors)
+    sentence = counted(ours, "%(n)s of ours answers.", "%(n)s of ours answer.")
+    if mirrors:
+        fresh = len(mirrors) - len(failing)
+        sentence = f"{sentence} {_fresh(fresh, len(mirrors), dated=bool(synced))}"
+    return HealthItem(
+        label=gettext("Registries"),
+        health=Health.DEGRADED if failing else Health.UP,
+        sentence=sentence,
+        at=min(synced, default=None),
+        url=reverse("ui:registries"),
+    )
+
+
+def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
+    finished = [source.last_scan.finished_at for source in sources if source.last_scan and source.last_scan.finished_at]
+    lines = scan_lines(sources)
+    return HealthItem(
+        label=gettext("Scans"),
+        # What was never read isn't known to be well.
+        health=Health.DEGRADED if _failed_scans(sources) else Health.UP if finished else Health.OFF,
+        sentence=coverage_of(list(sources)) or gettext("No source yet."),
+        at=max(finished, default=None),
+        url=reverse("ui:sources"),
+        lines=tuple(lines[:MOST]),
+        more=max(0, len(lines) - MOST),
+    )
+
+
+def _spark() -> HealthItem:
+    is_set = bool(settings.SPARK_REMOTE)
+    sentence = (
+        gettext("Set for scans.") if is_set else gettext("No Spark Connect server is set: nothing can be scanned.")
+    )
+    return HealthItem(label=gettext("Spark"), health=Health.UP if is_set else Health.OFF, sentence=sentence)
+
+
+def _fresh(fresh: int, mirrors: int, *, dated: bool) -> str:
+    """How many mirrors are up to date; where it is `dated`, the time of the oldest follows."""
+    if dated:
+        return counted(
+            mirrors,
+            "%(fresh)s of %(n)s mirror up to date, the oldest read",
+            "%(fresh)s of %(n)s mirrors up to date, the oldest read",
+            fresh=fresh,
+        )
+    return counted(
+        mirrors, "%(fresh)s of %(n)s mirror up to date.", "%(fresh)s of %(n)s mirrors up to date.", fresh=fresh
+    )
+
+
+def _jobs(sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]) -> HealthItem:
+    names = [gettext("the scan of %(each)s") % {"each": source.name} for source in _failed_scans(sources)]
+    names += [gettext("the mirror %(registry)s") % {"registry": mirror.registry} for mirror in mirrors if mirror.error]
+    names += [gettext("request %(id)s to %(target)s") % {"id": info.id, "target": info.target} for info in failed]
+    sentence = (
+        counted(len(names), "%(n)s job failed: %(jobs)s.", "%(n)s jobs failed: %(jobs)s.", jobs=listed(names))
+        if names
+        else gettext("None failed when it last ran.")
+    )
+    return HealthItem(label=gettext("Jobs"), health=Health.DEGRADED if names else Health.UP, sentence=sentence)
+
+
+def problems(
+    sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]
+) -> tuple[Problem, ...]:
+    """What can't be read or went wrong half-way, each with the message that came and since when; the first of them."""
+    rows = [
+        Problem(
+            what=gettext("Request %(id)s to %(target)s failed after a part of it was written.")
+            % {"id": info.id, "target": info.target},
+            detail=info.failure,
+            cure=gettext("Resume it, or give it up."),
+            links=(
+                Link(label=gettext("Request %(id)s") % {"id": info.id}, url=reverse("ui:promotion", args=[info.id])),
+            ),
+        )
+        for info in failed
+    ]
+    rows += [
+        Problem(
+            what=gettext("The mirror %(registry)s can’t be brought up to date.") % {"registry": mirror.registry},
+            where=mirror.url,
+            detail=mirror.error,
+            since=mirror.failing_since,
+            links=(Link(label=gettext("What was read before"), url=subjects_url(mirror.registry)),),
+        )
+        for mirror in mirrors
+        if mirror.error
+    ]
+    rows += [
+        Problem(
+            what=gettext("The last scan of %(each)s failed: its findings are as they were before.")
+            % {"each": source.name},
+            where=source.bootstrap or source.registry,
+            detail=source.last_scan.error if source.last_scan else "",
+            since=source.last_scan.finished_at if source.last_scan else None,
+            links=(Link(label=source.name, url=reverse("ui:source", args=[source.id])),),
+        )
+        for source in _failed_scans(sources)
+    ]
+    return tuple(rows[:PROBLEMS])
+
+
+def _failed_scans(sources: Sequence[SourceInfo]) -> list[SourceInfo]:
+    return [source for source in sources if source.last_scan and source.last_scan.state == "failed"]

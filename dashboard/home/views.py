@@ -1,0 +1,350 @@
+"""The home page as an inbox, the steps of the first run, the demo's button and the theme.
+
+Each step of the first run shows what was found when it was tried. Nothing is waited for: what is known is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+from redis.exceptions import RedisError
+
+from dashboard.audit.views import changed
+from dashboard.components.badges import Health
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.translation import counted, listing
+from dashboard.components.widgets import Action, Link, Section
+from dashboard.home.panels import (
+    ActivityItem,
+    FirstStep,
+    HomePage,
+    StepCheck,
+    affected_rows,
+    drift_rows,
+    health,
+    last_decision_of,
+    notices,
+    problems,
+    readable,
+    waiting_rows,
+)
+from dashboard.promotions.request_list import request_row
+from dashboard.subjects.page import DOORS
+from dashboard.tasks import DEMO_LOCK, run_demo
+from registry.access.permission_filters import extent_of, require_extent
+from registry.access.roles import Actor, may, refusal
+from registry.audit.selectors import LOOKED_AT, AuditEntry, AuditFilter, list_events, newest_event
+from registry.drift import selectors as drift
+from registry.drift.selectors import SourceInfo
+from registry.errors import NotAllowed
+from registry.promotions import selectors as promotions
+from registry.promotions.reviews.affected_consumers import pending_acknowledgements
+from registry.promotions.reviews.reviewers import Approvers, approvers_of
+from registry.promotions.selectors import EnvironmentInfo, environment_infos
+from registry.search.audit_filter import events_for
+from registry.subjects.policy.registries import MirrorState, list_mirrors
+from registry.subjects.selectors import has_subjects, registry_names
+
+NAMED: Final = 3
+
+
+def first_steps(request: HttpRequest, mirrors: Sequence[MirrorState]) -> tuple[FirstStep, ...]:
+    """A registry, the environments, who approves, and what is scanned."""
+    actor, environments = page_actor(request), environment_infos()
+    return (
+        _connect(request, actor, mirrors),
+        _environments(environments, mirrors),
+        _reviewers(actor, environments),
+        FirstStep(
+            title=gettext("Add a topic or a checkpoint"),
+            sentence=gettext("It is scanned on a schedule and held against what is registered."),
+            action=Action(label=gettext("Add a source"), url=reverse("ui:source_add")),
+        ),
+    )
+
+
+def _connect(request: HttpRequest, actor: Actor, mirrors: Sequence[MirrorState]) -> FirstStep:
+    """Of several that are connected, one that can't be read stands for them."""
+    shown = next((mirror for mirror in mirrors if mirror.error), mirrors[0] if mirrors else None)
+    reason = refusal(actor, "registry.manage", registry=shown.registry if shown else "")
+    if shown is None:
+        label, url, method = gettext("Connect a registry"), reverse("ui:registry_connect"), "get"
+    else:
+        label, url, method = gettext("Test connection"), reverse("ui:registry_test", args=[shown.registry]), "post"
+    return FirstStep(
+        title=gettext("Connect a registry, or use this one"),
+        sentence=gettext(
+            "One that you have is mirrored read-only; its address is tested before it is kept. Or point a producer here:"
+            " any client of Confluent’s registry works unchanged."
+        ),
+        command=f"schema.registry.url={request.scheme}://{request.get_host()}",
+        action=Action(label=label, url=url, method=method, allowed=not reason, reason=reason),
+        tried=_connection(shown),
+    )
+
+
+def _connection(mirror: MirrorState | None) -> StepCheck:
+    """How the last reading of a mirror went."""
+    if mirror is None:
+        return StepCheck(health=Health.OFF, word=gettext("None connected"))
+    named = {"registry": mirror.registry, "why": mirror.error}
+    if mirror.error:
+        sentence = gettext("%(registry)s can’t be read: %(why)s") % named
+        return StepCheck(health=Health.DOWN, word=gettext("Not reachable"), sentence=sentence, at=mirror.failing_since)
+    if mirror.synced_at is None:
+        sentence = gettext("%(registry)s is read for the first time.") % named
+        return StepCheck(health=Health.OFF, word=gettext("Not known yet"), sentence=sentence)
+    sentence = gettext("%(registry)s was read; nothing is registered there yet.") % named
+    return StepCheck(health=Health.UP, word=gettext("Reachable"), sentence=sentence, at=mirror.synced_at)
+
+
+def _environments(environments: Sequence[EnvironmentInfo], mirrors: Sequence[MirrorState]) -> FirstStep:
+    order = [item.name for item in environments]
+    away = [item.registry for item in mirrors if item.error and item.registry in order]
+    path = " → ".join(order)
+    if len(order) < 2:
+        sentence = gettext("Nothing can be promoted: that takes two environments, and there are %(number)s.")
+        tried = StepCheck(
+            health=Health.DEGRADED, word=gettext("One is missing"), sentence=sentence % {"number": len(order)}
+        )
+    elif away:
+        sentence = gettext("%(path)s; of these can’t be read: %(away)s.") % {"path": path, "away": listing(away)}
+        tried = StepCheck(health=Health.DEGRADED, word=gettext("Not all reachable"), sentence=sentence)
+    else:
+        closed = listing([item.name for item in environments if item.is_closed])
+        sentence = (
+            gettext("%(path)s. Only requests write to %(closed)s.") if closed else gettext("%(path)s. All are open.")
+        )
+        tried = StepCheck(
+            health=Health.UP, word=gettext("Mapped"), sentence=sentence % {"path": path, "closed": closed}
+        )
+    return FirstStep(
+        title=gettext("Map your environments"),
+        sentence=gettext("Each is a registry, in the order in which versions go through them."),
+        action=Action(label=gettext("Environments and their rules"), url=reverse("ui:environments")),
+        tried=tried,
+    )
+
+
+def _reviewers(actor: Actor, environments: Sequence[EnvironmentInfo]) -> FirstStep:
+    last = environments[-1] if environments else None
+    return FirstStep(
+        title=gettext("Choose who approves"),
+        sentence=gettext(
+            "Somebody asks, somebody else approves. Rules say who, for which subjects, and what breaking takes."
+        ),
+        action=Action(label=gettext("Rules of %(target)s") % {"target": last.name}, url=_rules_url(last))
+        if last
+        else None,
+        tried=_approval(actor, last, approvers_of(last)) if last else None,
+    )
+
+
+def _rules_url(environment: EnvironmentInfo) -> str:
+    return reverse("ui:environment", args=[environment.name])
+
+
+def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> StepCheck:
+    """Whether what goes to the last environment can be approved, by whom, and where that is changed."""
+    manages = may(actor, "people.manage")
+    cure = Link(label=gettext("People and their roles"), url=reverse("ui:people")) if manages else None
+    if not approvers.needed and not target.rules:
+        sentence = gettext("What goes to %(target)s needs nobody’s approval.") % {"target": target.name}
+        return StepCheck(health=Health.DEGRADED, word=gettext("Nobody is asked"), sentence=sentence)
+    needs = counted(
+        approvers.needed, "%(target)s takes %(n)s approval.", "%(target)s takes %(n)s approvals.", target=target.name
+    )
+    if not approvers.is_enough:
+        can = counted(approvers.people, "%(n)s person can give one.", "%(n)s people can give one.")
+        sentence = f"{needs} {can if approvers.people else gettext('Nobody can give one.')}"
+        return StepCheck(health=Health.DEGRADED, word=gettext("Somebody is missing"), sentence=sentence, cure=cure)
+    sentence = f"{needs} {_who(actor, approvers)}"
+    if target.rules:
+        sentence += " " + counted(len(target.rules), "%(n)s rule names others.", "%(n)s rules name others.")
+    if approvers.people == approvers.needed and not target.own_approval_allowed:
+        sentence += " " + gettext("What they ask for themselves needs somebody else.")
+        return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence, cure=cure)
+    return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence)
+
+
+def _who(actor: Actor, approvers: Approvers) -> str:
+    """Those who can; their names are for who is signed in."""
+    if actor.user_id is None or len(approvers.names) > NAMED:
+        return counted(approvers.people, "%(n)s person can give it.", "%(n)s people can give it.")
+    return gettext("Can give it: %(names)s.") % {"names": listing(list(approvers.names))}
+
+
+SHOWN = 8
+
+
+def home_page(request: HttpRequest) -> HomePage:
+    """What waits, what is on its way, what drifts, and whether the house is well."""
+    actor = page_actor(request)
+    order = promotions.list_environments()
+    sources, mirrors = drift.list_sources(by=actor), readable(list_mirrors(), actor)
+    waiting = promotions.waiting_for(actor.user_id) if actor.user_id else []
+    mine = promotions.requested_by(actor.user_id) if actor.user_id else []
+    failed = promotions.list_requests(state="failed", limit=SHOWN, by=actor)
+    findings = drift.list_findings(limit=SHOWN, by=actor)
+    affected = pending_acknowledgements(actor)
+    requests = [*waiting, *(item.request for item in affected)]
+    shown = {reverse("ui:promotion", args=[info.id]) for info in requests}
+    rows = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
+    demo = _demo_of(sources, actor)
+    tomorrow = timezone.now().date() + timedelta(days=1)
+    return HomePage(
+        frame=make_frame(request, title=gettext("Home"), section=Section.HOME),
+        signed_in=actor.user_id is not None,
+        waiting=waiting_rows(waiting, order, timezone.now()),
+        together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",
+        affected=affected_rows(affected, order),
+        notices=rows,
+        newest_notice=max((row.number for row in rows), default=0),
+        mine=tuple(request_row(info, order) for info in mine),
+        findings=drift_rows(findings, actor, order),
+        snooze_until=tomorrow + timedelta(days=6),
+        snooze_from=tomorrow,
+        findings_total=demo.open_findings,
+        health=health(sources, mirrors, failed, registry_names(actor)),
+        problems=problems(sources, mirrors, failed),
+        last_decision="" if waiting else last_decision_of(actor),
+        activity=_activity(_events(actor)),
+        first_steps=first_steps(request, mirrors) if demo.empty else (),
+        demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
+        demo_progress=demo.progress,
+        watch_url=f"{reverse('ui:home')}?shown={demo.shown}" if demo.progress else "",
+    )
+
+
+def is_home_changed(request: HttpRequest) -> bool:
+    """Whether home would show more of the demo than where it was made with this `shown`."""
+    actor = page_actor(request)
+    return request.GET.get("shown") != _demo_of(drift.list_sources(by=actor), actor).shown
+
+
+@dataclass(frozen=True)
+class _Demo:
+    """Whether the demo loads, how far it is in words, and what home has: nothing at all, or so many open findings."""
+
+    loading: bool
+    progress: str
+    empty: bool
+    open_findings: int
+
+    @property
+    def shown(self) -> str:
+        """What home shows of it, in a word: another word, another page."""
+        return f"{int(bool(self.progress))}{int(self.empty)}{self.open_findings}"
+
+
+def _demo_of(sources: Sequence[SourceInfo], actor: Actor) -> _Demo:
+    """Whoever may not read everything doesn't set the house up: for them it isn't empty."""
+    loading, open_findings = _is_demo_loading(), drift.count_findings(actor).get("open", 0)
+    progress = _progress(sources, loading=loading, open_findings=open_findings)
+    is_whole = extent_of(actor, "schema.read").is_whole
+    return _Demo(loading, progress, empty=is_whole and not sources and not has_subjects(), open_findings=open_findings)
+
+
+def _progress(sources: Sequence[SourceInfo], *, loading: bool, open_findings: int) -> str:
+    """How far the demo is; nothing where none loads or what it wrote has been scanned."""
+    if loading and not sources:
+        return gettext("Producers write orders and customers. Their first scan follows, then a query runs twice.")
+    if loading:
+        return gettext("What is there is scanned already; a query runs twice, then its state is scanned too.")
+    scans = [source.last_scan for source in sources if source.last_scan]
+    if settings.UNDER_UP and not open_findings and any(scan.unfinished for scan in scans):
+        return gettext("What was written is scanned now; its findings appear here.")
+    return ""
+
+
+def _is_demo_loading() -> bool:
+    """Whether it is known to load: without Valkey nobody knows, and no page fails for that."""
+    try:
+        return bool(cache.get(DEMO_LOCK))
+    except (RedisError, OSError):
+        return False
+
+
+def _demo_action(actor: Actor) -> Action:
+    """Anybody at one's own machine may load the demo, signed in or not: it is offered under `up` alone."""
+    return Action(
+        label=gettext("Load the demo"), url=reverse("ui:demo_load"), method="post", tone="primary", icon="play"
+    )
+
+
+def _events(actor: Actor) -> list[AuditEntry]:
+    """The newest events that the reader may see, of whoever may not see all among so many that were written last."""
+    if not extent_of(actor, "audit.read").parts:
+        return []
+    about = events_for(actor)
+    oldest = 0 if about is None else max(0, newest_event() - LOOKED_AT)
+    return list_events(chosen=AuditFilter(about=about), limit=SHOWN * 10, after_id=oldest)
+
+
+def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
+    """What was done, once a transaction: one registration changes several rows. Scans have a place of their own."""
+    done = {entry.transaction_id: entry for entry in reversed(entries) if entry.door != "task"}
+    newest = sorted(done.values(), key=lambda entry: -entry.id)[:SHOWN]
+    return tuple(
+        ActivityItem(
+            sentence=_capital(entry.why or changed(entry)),
+            who=entry.actor,
+            at=entry.at,
+            door=DOORS.get(entry.door, entry.door),
+            url=f"{reverse('ui:audit')}?{urlencode({'q': entry.why or entry.actor})}",
+        )
+        for entry in newest
+    )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+THEMES = ("light", "dark", "system")
+YEAR = 365 * 24 * 3600
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """The inbox; or, where its own page asks so, only whether it is to be loaded again."""
+    require_extent(page_actor(request), "schema.read")
+    if getattr(request, "htmx", None) and "shown" in request.GET:
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"} if is_home_changed(request) else {})
+    return render(request, "home/home.html", {"page": home_page(request)})
+
+
+@require_POST
+def demo_load(request: HttpRequest) -> HttpResponse:
+    """Start the demo in the background; only under `up` on one's own machine."""
+    if not settings.UNDER_UP:
+        raise NotAllowed(gettext("The demo is loaded under `manage.py up` alone."))
+    run_demo.delay()
+    messages.info(request, gettext("The demo is loading; its first findings come in about a minute."))
+    return redirect("ui:home")
+
+
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Keep the chosen theme in a cookie and go back to where the choice was made."""
+    chosen = request.POST.get("theme", "")
+    back = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
+    response = redirect(back if safe else "ui:home")
+    if chosen in THEMES:
+        response.set_cookie("theme", chosen, max_age=YEAR, samesite="Lax", httponly=True, secure=request.is_secure())
+    return response

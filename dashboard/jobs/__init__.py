@@ -1,0 +1,1 @@
+"""The page of background jobs and of their runs."""

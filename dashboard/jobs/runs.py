@@ -1,0 +1,195 @@
+"""The last runs of background tasks: the schedule, the queues, and the end of a run's log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import redis
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import JobState
+from dashboard.components.frame import make_frame
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Action, Crumb, Frame, Problem
+from dashboard.sources.labels import lasting
+from registry.errors import NotFound
+from registry.notifications.job_log import RunInfo, get_run, runs_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A job: when it ended last and how long it took, when it comes next, what went wrong, and how to run it again.
+
+    `log_url` leads to the end of what its last run logged.
+    """
+
+    name: str
+    state: JobState
+    url: str = ""
+    about: str = ""
+    last_at: datetime | None = None
+    took: str = ""
+    next_at: datetime | None = None
+    error: str = ""
+    retry: Action | None = None
+    log_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobGroup:
+    """Jobs of one kind. `problem` stands in their place where they couldn't be read; `more` counts those left out."""
+
+    key: str
+    title: str
+    about: str
+    rows: tuple[JobRow, ...] = ()
+    nothing: str = ""
+    more: int = 0
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsPage:
+    """All kinds."""
+
+    frame: Frame
+    groups: tuple[JobGroup, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """The last run of a job, with the end of its log; `left_out` lines came before."""
+
+    frame: Frame
+    state: JobState
+    started_at: datetime
+    took: str
+    lines: tuple[str, ...] = ()
+    left_out: str = ""
+    error: str = ""
+
+
+#: as long as a page may wait for Valkey
+SECONDS: Final = 1.0
+SCAN: Final = "registry.drift.tasks.run_scan"
+SYNC: Final = "registry.subjects.tasks.sync_remote"
+DELIVER: Final = "registry.notifications.tasks.deliver"
+APPLY: Final = "registry.promotions.tasks.apply_one"
+QUEUES: Final = {
+    "default": later("Syncs, deliveries, the index, what is applied"),
+    "scans": later("Scans"),
+}
+_STATES: Final = {"done": JobState.WELL, "failed": JobState.FAILED}
+#: task that is run for something → what its page is called
+_TITLES: Final = {
+    SCAN: later("Scan %(key)s"),
+    SYNC: later("Sync of mirror %(key)s"),
+    DELIVER: later("Delivery %(key)s"),
+    APPLY: later("Applying request %(key)s"),
+}
+#: entry of beat's schedule → what it does
+_WORDS: Final = {
+    "queue-due-scans": later("Queue the scans that are due"),
+    "queue-due-syncs": later("Queue the syncs of mirrors that are due"),
+    "seal-audit": later("Seal the audit"),
+    "queue-due-deliveries": later("Hand out deliveries to webhooks"),
+    "queue-due-digests": later("Hand out digests by mail"),
+    "prune-notices": later("Remove old notices, digests and logs"),
+    "prune-copies": later("Remove copies that are kept no longer"),
+    "prune-deployments": later("Remove old deployments"),
+    "refresh-outlooks": later("Work out what the board shows"),
+    "apply-due": later("Apply what is scheduled"),
+    "index-stale-subjects": later("Bring the search’s index up to date"),
+    "sweep-search-index": later("Look for what the index lacks"),
+    "reclaim-lost-scans": later("Give lost scans to other workers"),
+}
+
+
+def log_urls(task: str) -> dict[str, str]:
+    """Where the log of the task's last run is, by what it was run for."""
+    return {key: _url(run) for (_, key), run in runs_of([task]).items()}
+
+
+def _url(run: RunInfo) -> str:
+    return reverse("ui:job_run", args=[run.id])
+
+
+def schedule_rows() -> list[JobRow]:
+    """What beat hands out: each with its interval and its last run."""
+    plan: Mapping[str, Mapping[str, Any]] = settings.CELERY_BEAT_SCHEDULE
+    runs = runs_of(sorted({str(entry["task"]) for entry in plan.values()}))
+    return [_scheduled(name, entry, runs.get((str(entry["task"]), ""))) for name, entry in plan.items()]
+
+
+def _scheduled(name: str, entry: Mapping[str, Any], run: RunInfo | None) -> JobRow:
+    seconds = entry["schedule"]
+    every = (
+        gettext("every %(time)s") % {"time": lasting(int(seconds))}
+        if isinstance(seconds, int | float)
+        else str(seconds)
+    )
+    return JobRow(
+        name=str(_WORDS.get(name, name)),
+        state=_STATES[run.state] if run else JobState.NEVER,
+        about=every,
+        last_at=run.finished_at if run else None,
+        took=took(run.seconds) if run else "",
+        next_at=run.started_at + timedelta(seconds=seconds) if run and isinstance(seconds, int | float) else None,
+        error=run.error if run else "",
+        log_url=_url(run) if run else "",
+    )
+
+
+def took(seconds: float) -> str:
+    """A duration as the page shows it."""
+    return gettext("%(seconds)s s") % {"seconds": f"{seconds:,.1f}"}
+
+
+def queue_rows() -> list[JobRow]:
+    """The queues with how many tasks wait in each; where Valkey is away, that."""
+    try:
+        with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS) as client:
+            waiting = {name: int(client.llen(name)) for name in QUEUES}  # type: ignore[arg-type]  # not awaited
+    except (redis.exceptions.RedisError, OSError) as error:
+        sentence = gettext("Valkey doesn’t say: %(error)s. Nothing is handed to workers meanwhile.")
+        return [
+            JobRow(name=gettext("Queues"), state=JobState.FAILED, error=sentence % {"error": type(error).__name__}),
+        ]
+    return [_queue(name, number) for name, number in waiting.items()]
+
+
+def _queue(name: str, waiting: int) -> JobRow:
+    sentence = counted(waiting, "%(n)s task waits.", "%(n)s tasks wait.") if waiting else gettext("Nothing waits.")
+    return JobRow(
+        name=str(QUEUES[name]), state=JobState.WAITING if waiting else JobState.WELL, about=f"{name} · {sentence}"
+    )
+
+
+def _title(run: RunInfo) -> str:
+    if run.task in _TITLES:
+        return _TITLES[run.task] % {"key": run.key}
+    plan: Mapping[str, Mapping[str, Any]] = settings.CELERY_BEAT_SCHEDULE
+    named = {str(entry["task"]): str(_WORDS.get(name, name)) for name, entry in plan.items()}
+    return named.get(run.task, f"{run.task.rpartition('.')[2]} {run.key}".strip())
+
+
+def run_page(request: HttpRequest, number: int) -> RunPage:
+    """The last run of a job. Raises NotFound."""
+    run = get_run(number)
+    if run is None:
+        raise NotFound(gettext("There is no such run: logs are kept for two weeks."))
+    return RunPage(
+        frame=make_frame(request, title=_title(run), crumbs=(Crumb(label=gettext("Jobs"), url=reverse("ui:jobs")),)),
+        state=_STATES[run.state],
+        started_at=run.started_at,
+        took=took(run.seconds),
+        lines=run.lines,
+        left_out=counted(run.left_out, "%(n)s line came before.", "%(n)s lines came before.") if run.left_out else "",
+        error=run.error,
+    )

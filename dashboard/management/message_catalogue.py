@@ -1,0 +1,147 @@
+"""The texts that people see, collected from code and templates, and what translators make of them, for `manage.py messages`.
+
+Babel reads and writes the catalogues, since GNU gettext may be missing; it is there for those who work on the product,
+and the server needs nothing but the compiled files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from django.conf import settings
+from django.utils.translation.template import templatize
+
+ROOT: Final = Path(settings.BASE_DIR)
+FOLDER: Final = ROOT / "locale"
+TEMPLATE: Final = FOLDER / "django.pot"
+"""Every text, once, with the files it stands in: what a translation starts from."""
+
+KEYWORDS: Final[dict[str, Any]] = {
+    "_": None,
+    "gettext": None,
+    "gettext_lazy": None,
+    "later": None,
+    "ngettext": (1, 2),
+    "counted": (2, 3),
+    "pgettext": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3),
+}
+"""Which arguments of which function are texts."""
+
+HEADER: Final = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+
+_COUNTED = re.compile(r"""\{% plural (\S+) "([^"]+)" "([^"]+)" %\}""")
+"""The tag `plural` of desk.py, which Django doesn't know."""
+_BRACES: Final = re.compile(r"\{\w*\}")
+
+
+def collected() -> Catalog:
+    """The texts of the whole site, each with its files."""
+    catalogue = Catalog(fuzzy=False)
+    for path in sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "dashboard").rglob("*.py")]):
+        for message in texts_of(path):
+            catalogue.add(message, locations=[(path.relative_to(ROOT).as_posix(), 0)])
+    return catalogue
+
+
+def texts_of(path: Path) -> Iterator[str | tuple[str, ...]]:
+    """The texts of one file, a pair where there are forms for one and for many."""
+    source = path.read_text()
+    if path.suffix == ".html":
+        source = f"({templatize(_COUNTED.sub(_as_block, source), origin=str(path))})"  # indentation says nothing
+    for _, message, _, _ in extract("python", BytesIO(source.encode()), keywords=KEYWORDS):
+        yield message
+
+
+def _as_block(tag: re.Match[str]) -> str:
+    number, one, many = tag.groups()
+    return (
+        f"{{% blocktranslate count counter={number} with n={number} %}}{{{{ n }}}} {one}"
+        f"{{% plural %}}{{{{ n }}}} {many}{{% endblocktranslate %}}"
+    )
+
+
+def template_text() -> str:
+    """The template catalogue as its file should be: in the order of the texts, without lines and dates that only move."""
+    out = BytesIO()
+    write_po(out, collected(), omit_header=True, include_lineno=False, sort_output=True, width=120)
+    return HEADER + out.getvalue().decode()
+
+
+def catalogues() -> list[Path]:
+    """The catalogue of each language that there is."""
+    return sorted(FOLDER.glob("*/LC_MESSAGES/django.po"))
+
+
+def begin(language: str) -> Path:
+    """An empty catalogue for a language, named as Babel names it ("de", "pt_BR"). Raises UnknownLocaleError."""
+    path = FOLDER / language / "LC_MESSAGES" / "django.po"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, Catalog(locale=language, project="Schemadesk", fuzzy=False))
+    return path
+
+
+def bring_up_to_date(path: Path) -> None:
+    """Add what is new to a catalogue, drop what is gone, and mark as fuzzy what only looks like an earlier text."""
+    catalogue = _read(path)
+    catalogue.update(collected(), no_fuzzy_matching=False)
+    catalogue.obsolete.clear()
+    _write(path, catalogue)
+
+
+def problems(path: Path) -> list[str]:
+    """What is wrong with the translations of a catalogue: placeholders that differ, plural forms that are missing."""
+    errors = []
+    for message in _read(path):
+        ids = (message.id,) if isinstance(message.id, str) else tuple(message.id)
+        texts = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
+        if not any(ids) or not any(texts) or message.fuzzy:
+            continue
+        errors += [f"{ids[0]!r}: {error}" for error in message.check()]
+        errors += [
+            f"{ids[0]!r}: {text!r} has other placeholders in braces"
+            for text in texts
+            if text and sorted(_BRACES.findall(text)) not in [sorted(_BRACES.findall(one)) for one in ids]
+        ]
+        if not all(texts):
+            errors.append(f"{ids[0]!r}: {len(texts)} plural forms, of which some are empty")
+    return errors
+
+
+def compiled(path: Path) -> bytes:
+    """A catalogue as the server reads it."""
+    out = BytesIO()
+    write_mo(out, _read(path))
+    return out.getvalue()
+
+
+def stale() -> list[str]:
+    """What `manage.py messages` would change or refuse: the template, compiled files, translations with problems."""
+    paths = []
+    if not TEMPLATE.exists() or TEMPLATE.read_text() != template_text():
+        paths.append(TEMPLATE.relative_to(ROOT).as_posix())
+    for path in catalogues():
+        binary = path.with_suffix(".mo")
+        if not binary.exists() or binary.read_bytes() != compiled(path):
+            paths.append(binary.relative_to(ROOT).as_posix())
+        paths += problems(path)
+    return paths
+
+
+def _read(path: Path) -> Catalog:
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parent.parent.name)
+
+
+def _write(path: Path, catalogue: Catalog) -> None:
+    with path.open("wb") as file:
+        write_po(file, catalogue, include_lineno=False, sort_output=True, width=120)

@@ -1,0 +1,200 @@
+"""The reference pages, printed from the tables that the code runs on, so that they can't part from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from dashboard.components.badges import format_name
+from dashboard.management.architecture_picture import architecture_picture
+from dashboard.management.third_party import third_party_notices
+from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
+from registry.api.confluent.errors import CODES, status_of
+from registry.drift.judge.registry_advice import ADVICE
+from registry.drift.rules import TABLES as DRIFT_TABLES
+from registry.drift.rules.detector import DETECTOR
+from registry.drift.rules.rule import Rule
+from registry.formats.avro import rules as avro_differences
+from registry.formats.avro import rules as avro_rules
+from registry.formats.compatibility import LEVELS
+from registry.formats.json_schema import differences as json_differences
+from registry.formats.json_schema import rules as json_rules
+from registry.formats.lint import MAX_PLACES
+from registry.formats.lint_rules import LINT_RULES
+from registry.formats.policies import POLICIES, PolicyRule
+from registry.formats.policies.spark_state import STATE_RULES
+from registry.formats.protobuf import rules as protobuf_differences
+from registry.formats.protobuf import rules as protobuf_rules
+from registry.promotions.environments.break_glass import MAX_MINUTES
+
+ROOT = Path(settings.BASE_DIR)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    def line(cells: Sequence[object]) -> str:
+        return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |\n"
+
+    return line(head) + "|" + "---|" * len(head) + "\n" + "".join(line(row) for row in rows)
+
+
+def _levels() -> str:
+    rows = [(f"`{level.name}`", level.description, level.scope, level.upgrade_order) for level in LEVELS.values()]
+    return "# Compatibility levels\n\n" + _table(("level", "what holds", "versions asked", "upgrade order"), rows)
+
+
+def _format(title: str, named: str, rules: Mapping[str, Any], differences: Mapping[str, Any]) -> str:
+    breaks = [(f"`{r.id}`", r.severity, f"`{r.kind}`" if r.kind else "", r.why, r.in_reader) for r in rules.values()]
+    changes = [(f"`{r.id}`", r.kind, r.sentence) for r in differences.values()]
+    return (
+        f"# {title}: what breaks, and what is told as a change\n\n## Problems of reading\n\n"
+        + _table(("rule", "severity", named, "why", "cure in the reader"), breaks)
+        + "\n## Differences\n\n"
+        + _table(("rule", "kind", "sentence"), changes)
+    )
+
+
+def _avro() -> str:
+    return _format("Avro", "name in `SchemaCompatibility`", avro_rules.RULES, avro_differences.DIFFERENCE_RULES)
+
+
+def _protobuf() -> str:
+    return _format("Protobuf", "established name", protobuf_rules.RULES, protobuf_differences.DIFFERENCE_RULES)
+
+
+def _json_schema() -> str:
+    return _format("JSON Schema", "established name", json_rules.RULES, json_differences.DIFFERENCE_RULES)
+
+
+def _policies() -> str:
+    head = ("rule", "requirement", "what is found", "why", "cure")
+    parts = [
+        f"## {policy.title}\n\nSetting `policy`: `{name}`.\n\n" + _table(head, map(_policy_row, policy.rules.values()))
+        for name, policy in POLICIES.items()
+    ]
+    states = [
+        (*_policy_row(rule), rule.effect, f"`{rule.error}`" if rule.error else "") for rule in STATE_RULES.values()
+    ]
+    return (
+        "# Policies: rules beside the levels\n\n"
+        + "\n".join(parts)
+        + "\n## Spark's state store at a restart\n\n"
+        + _table((*head, "effect", "Spark's error"), states)
+    )
+
+
+def _policy_row(rule: PolicyRule) -> tuple[str, ...]:
+    return (f"`{rule.id}`", rule.requirement, rule.sentence, rule.why, rule.remedy)
+
+
+def _lint() -> str:
+    rows = [
+        (f"`{rule.id}`", rule.weight, ", ".join(map(format_name, rule.formats)), rule.why, rule.cure)
+        for rule in LINT_RULES.values()
+    ]
+    return (
+        "# Lint: advice on a schema\n\nIt stands in a compatibility report and beside the editor, and decides nothing: a"
+        f" schema with advice is registered like one without. Of each rule the first {MAX_PLACES} places are told.\n\n"
+        + _table(("rule", "weight", "formats", "why", "cure"), rows)
+    )
+
+
+def _drift() -> str:
+    head = ("rule", "severity", "finding", "what to do")
+    parts = [
+        f"## {title}\n\n" + _table(head, [(f"`{rule.id}`", rule.severity, _said(rule), rule.remedy) for rule in rules])
+        for title, rules in DRIFT_TABLES.items()
+    ]
+    advice = [(line.sentence, ", ".join(f"`{rule}`" for rule in line.rules), line.known_from) for line in ADVICE]
+    return (
+        "# Drift: the rules\n\n`break`: data is lost or unreadable now. `risk`: it will be, or it may already be in"
+        " silence. `notice`: somebody should know. What is registered and not seen yet is pending, no drift; what"
+        f" wasn't scanned isn't clean.\n\nThese are the rules of detector {DETECTOR.version}; a scan and a finding say"
+        " which one looked. What comes up because a newer one judges by its rule otherwise says so"
+        " (`rebaselined_from`): nobody is told of it as new drift, and it holds a rollout as any other.\n\n"
+        + "\n".join(parts)
+        + "\n## Advice for production\n\nA scan of the kind `registry` says of each line whether it is followed,"
+        " isn't, or can't be known.\n\n" + _table(("advice", "rules", "known from"), advice)
+    )
+
+
+def _said(rule: Rule) -> str:
+    """A rule's sentence, and under which condition it holds where the sentence doesn't say."""
+    return f"{rule.sentence} *{rule.condition}*" if rule.condition else rule.sentence
+
+
+#: what a table of roles and actions can't say
+_BESIDE_ROLES = (
+    ("review rule", "Whom a rule of the environment names (owners, a role, a group) reviews with or without the role;"
+     " the environment's own count is of those with the right to review."),
+    ("own request", "Nobody reviews what they asked for, nor does an account with the requester's address of mail, unless"
+     " the environment allows it."),
+    ("owners only", "Where an environment says so, only an owner of the subject asks for it there."),
+    ("override", f"A failing check that may be overridden is passed by a reviewer, with a reason; a broken level by"
+     f" whoever may {ACTION_WORDS['version.force']}."),
+    ("proposal", "A text that is registered nowhere yet is asked for like a version: it takes the right to request."),
+    ("draft", "What isn't proposed or submitted is seen by its author alone."),
+    ("origin", "Which drift finding a request answers is told to whoever may read that finding, and what answers a finding"
+     " to whoever may read that request."),
+    ("schedule", "A scheduled request is applied in the name of who scheduled it, with the rights of that moment."),
+    ("freeze", f"Set and ended by whoever may {ACTION_WORDS['registry.manage']}; it stops everybody's applying, but not"
+     " what an approval passes over it with a reason."),
+    ("closed environment", "Changes by releases alone, whatever the role; opening it takes break-glass."),
+    ("break-glass", f"Opened by whoever may {ACTION_WORDS['registry.manage']}, for {MAX_MINUTES} minutes at most; somebody"
+     " else confirms it within a day."),
+    ("deleting for good", f"What is or may be in use takes a reason, and the right to {ACTION_WORDS['version.force']}."),
+    ("token", "May what its person may and its scope names."),
+)  # fmt: skip
+
+
+def _roles() -> str:
+    rows = [
+        (ACTION_WORDS[action], *("yes" if role in roles else "" for role in ROLES)) for action, roles in ACTIONS.items()
+    ]
+    return (
+        "# Who may do what\n\n"
+        + _table(("to …", *ROLES), rows)
+        + "\n## What counts beside the role\n\n"
+        + _table(("what", "who"), _BESIDE_ROLES)
+    )
+
+
+def _errors() -> str:
+    rows = [
+        (code, status_of(kind, code), (kind.__doc__ or "The database failed, and is there.").split("\n")[0])
+        for kind, code in CODES.items()
+    ]
+    return (
+        "# Error codes of the Confluent-compatible API\n\nAn incompatible schema is 409 with `error_code` 409"
+        " (`INCOMPATIBLE_ERROR_CODE` sets another).\n\n" + _table(("error_code", "status", "when"), sorted(set(rows)))
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/levels.md": _levels,
+    "docs/reference/avro.md": _avro,
+    "docs/reference/protobuf.md": _protobuf,
+    "docs/reference/json-schema.md": _json_schema,
+    "docs/reference/lint.md": _lint,
+    "docs/reference/policies.md": _policies,
+    "docs/reference/drift-rules.md": _drift,
+    "docs/reference/roles.md": _roles,
+    "docs/reference/error-codes.md": _errors,
+    "docs/architecture.svg": partial(architecture_picture, ROOT),
+    "THIRD_PARTY_NOTICES.md": partial(third_party_notices, ROOT),
+}
+
+
+def stale_pages(*, write: bool) -> list[str]:
+    """Paths of the pages that differ from their source; with `write` they are brought up to date."""
+    stale = []
+    for name, make in PAGES.items():
+        path, text = ROOT / name, f"<!-- printed by `manage.py reference`; don't edit -->\n{make()}"
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if write:
+                path.write_text(text)
+    return stale

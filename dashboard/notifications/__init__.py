@@ -1,0 +1,1 @@
+"""The inbox, subscriptions, webhooks and their deliveries."""

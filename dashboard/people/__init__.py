@@ -1,0 +1,1 @@
+"""People, groups and owners; API tokens; signing in, also through an OpenID Connect issuer."""

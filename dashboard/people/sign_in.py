@@ -1,0 +1,123 @@
+"""Local accounts: only administrators create them, and failed sign-ins are limited."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Final
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
+from allauth.core.internal import ratelimit
+from allauth.core.internal.ratelimit import RateLimitUsage
+from django.conf import settings
+from django.core import signing
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.client_address import SHARED
+from registry.access.models import User
+from registry.access.selectors import actor_of_user
+from registry.audit.context import record
+
+COOKIE: Final = "schemadesk_browser"
+_SALT: Final = "dashboard.people.sign_in"
+_COOKIE_SECONDS: Final = 90 * 24 * 3600
+_APP: Final = "dashboard"
+#: scope of a limit → failed sign-ins per time window, in allauth's format
+LIMITS: Final = {
+    "browser": "5/5m/key,20/1h/key,50/1d/key",
+    "name and address": "5/5m/key,10/1h/key,30/1d/key",
+    "address": "30/5m/key",
+    "shared address": "300/5m/key",  # an untrusted proxy: one attacker must not lock out everybody behind it
+    "name": "100/1h/key",
+}
+#: the limits with allauth's keys
+CONFIG: Final = {limit.replace(" ", "_"): rates for limit, rates in LIMITS.items()}
+
+
+def consume(request: HttpRequest, name: str) -> RateLimitUsage | None:
+    """Count an attempt to sign in; None if there were too many. A successful attempt is rolled back."""
+    name = name.strip().lower()
+    browser = _browser(request, name)
+    if browser:
+        keys = {"browser": f"{name}\n{browser}"}
+    else:
+        address = ratelimit.get_ip(request)
+        is_shared = bool(request.META.get(SHARED))
+        keys = {"name and address": f"{name}\n{address}", "shared address" if is_shared else "address": address}
+        keys["name"] = name
+    usage = RateLimitUsage(usage=[])
+    for limit, key in keys.items():
+        counted = _count(request, limit, key)
+        if counted is None:
+            usage.rollback()
+            return None
+        usage.usage += counted.usage
+    if "shared address" in keys:  # counted too, so that a forged header doesn't reset the limit of a direct connection
+        alone = _count(request, "address", keys["shared address"])
+        usage.usage += alone.usage if alone else []
+    return usage
+
+
+def remember(request: HttpRequest, response: HttpResponse, name: str) -> None:
+    """Set a cookie, so that this browser has its own limit for this person."""
+    name = name.strip().lower()
+    value = {"name": name, "browser": _browser(request, name) or secrets.token_urlsafe(16)}
+    response.set_cookie(
+        COOKIE,
+        signing.dumps(value, salt=_SALT),
+        max_age=_COOKIE_SECONDS,
+        path="/ui/accounts/",
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _count(request: HttpRequest, limit: str, key: str) -> RateLimitUsage | None:
+    return ratelimit.consume(request, app=_APP, action=limit.replace(" ", "_"), config=CONFIG, key=key)
+
+
+def _browser(request: HttpRequest, name: str) -> str:
+    """The id of a browser in which the person signed in before; "" for other browsers."""
+    try:
+        value: Any = signing.loads(request.COOKIES.get(COOKIE, ""), salt=_SALT, max_age=_COOKIE_SECONDS)
+    except signing.BadSignature:
+        return ""
+    return str(value["browser"]) if value.get("name") == name else ""
+
+
+#: allauth's name of a sign-in method → the value of Actor.signed_in_by
+WAYS = {"password": "password", "socialaccount": "oidc"}
+
+
+def signed_in_by(request: HttpRequest) -> str:
+    """The last sign-in method of this session; "" if it is unknown."""
+    records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY) or [{}]
+    return WAYS.get(records[-1].get("method", ""), "")
+
+
+class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Disables sign-up, and audits password changes."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """No."""
+        return False
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Refuse an attempt after too many failed ones, before any hashing."""
+        self._login_failed_rl_usage = consume(request, str(credentials.get("username") or ""))
+        if self._login_failed_rl_usage is None:
+            raise self.validation_error("too_many_login_attempts")
+
+    def post_login(self, request: HttpRequest, user: User, **more: Any) -> HttpResponse:
+        """Redirect the person to the requested page, and remember the browser."""
+        response: HttpResponse = super().post_login(request, user, **more)
+        remember(request, response, user.username)
+        return response
+
+    @transaction.atomic
+    def set_password(self, user: User, password: str) -> None:
+        """Change a password in its owner's name, so that the audit has it."""
+        record(by=actor_of_user(user, door="ui"), why="change the own password")
+        super().set_password(user, password)

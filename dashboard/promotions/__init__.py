@@ -1,0 +1,1 @@
+"""Promotion requests: the list, the form, and the page on which one is decided."""

@@ -1,0 +1,359 @@
+"""What the reader may do about a request: review, apply, withdraw; and why not.
+
+Each failing condition has a link to the page where it can be fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from dashboard.components.links import subject_url
+from dashboard.components.translation import listing
+from dashboard.components.widgets import Action, Field, Link
+from dashboard.promotions.presenters import LabelForm, ReviewForm, ScheduleForm
+from dashboard.promotions.request_list import label_links
+from dashboard.registries.policy_forms import WhyNot
+from registry.access.roles import Actor, may
+from registry.drift.replay.evidence import scanned_by
+from registry.promotions.checks.consumers import CONSUMERS
+from registry.promotions.checks.context import EVIDENCE, THREADS
+from registry.promotions.models import PromotionRequest, Review
+from registry.promotions.models.requests import MAX_LABELS
+from registry.promotions.requests.preconditions import (
+    Condition,
+    applying,
+    approving,
+    no_reviewer,
+    refused,
+    review_of,
+    scheduling,
+    written,
+)
+from registry.promotions.reviews.eligibility import AT_APPLYING, REVIEW
+from registry.promotions.selectors import EnvironmentInfo, RequestInfo, ReviewInfo
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
+
+
+def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
+    """The conditions as the page lists them."""
+    return tuple(
+        WhyNot(code=item.code, sentence=item.sentence, cure=item.cure, fix=_fix(item, info, actor)) for item in against
+    )
+
+
+def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
+    """The link to where the condition can be fixed, None if there is no such page."""
+    if item.code == THREADS and item.url:
+        return Link(label=gettext("To the discussion"), url=item.url)
+    if item.code == CONSUMERS and item.url:
+        return Link(label=gettext("To the clients"), url=item.url)
+    if item.code == EVIDENCE:
+        return _scan(item, info, actor)
+    if item.code.startswith("evidence."):
+        return _impact(item, info, actor)
+    fix = _FIXES.get(item.code)
+    return fix(item, info, actor) if fix else None
+
+
+def _subject(item: Condition, info: RequestInfo) -> str:
+    return item.subject or info.subject.qualified
+
+
+def _checks(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    return Link(label=gettext("To the checks"), url=f"{_page(info)}#checks")
+
+
+def _changes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    return Link(label=gettext("See what breaks"), url=f"{_page(info)}#changes")
+
+
+def _scan(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    """The source whose topic has to be scanned again, since its evidence is missing or too old."""
+    source = scanned_by(get_registry(info.target), parse_subject(_subject(item, info)))
+    if source is None:
+        return Link(label=gettext("To the sources"), url=reverse("ui:sources"))
+    return Link(label=gettext("Scan the topic again"), url=reverse("ui:source", args=[source]))
+
+
+def _impact(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    return Link(label=gettext("See the evidence"), url=f"{_page(info)}#impact")
+
+
+def _findings(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    query = urlencode({"registry": info.target, "subject": _subject(item, info)})
+    return Link(label=gettext("The open findings"), url=f"{reverse('ui:findings')}?{query}")
+
+
+def _freezes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    return Link(
+        label=gettext("Freezes of %(target)s") % {"target": info.target}, url=f"{_environment(info)}#freezes-title"
+    )
+
+
+def _rules(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    return Link(
+        label=gettext("Who reviews in %(target)s") % {"target": info.target}, url=f"{_environment(info)}#rules-title"
+    )
+
+
+def _policy(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    return Link(
+        label=gettext("Policy of %(target)s") % {"target": info.target}, url=reverse("ui:policy", args=[info.target])
+    )
+
+
+def _where_it_is(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    """The subject at the source of the version."""
+    name = _subject(item, info)
+    return Link(label=gettext("Open the subject"), url=subject_url(info.source or info.target, name))
+
+
+def _rights(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
+    """The sign-in page, or the page of people for those who may grant rights."""
+    if actor.user_id is None:
+        return _sign_in(item, info, actor)
+    if may(actor, "people.manage"):
+        return Link(label=gettext("People and groups"), url=reverse("ui:people"))
+    return None
+
+
+def _sign_in(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    return Link(label=gettext("Sign in"), url=f"{reverse('account_login')}?{urlencode({'next': _page(info)})}")
+
+
+def _page(info: RequestInfo) -> str:
+    return reverse("ui:promotion", args=[info.id])
+
+
+def _environment(info: RequestInfo) -> str:
+    return reverse("ui:environment", args=[info.target])
+
+
+#: code of a condition → the link to where it can be fixed
+_FIXES: Final[dict[str, Callable[[Condition, RequestInfo, Actor], Link | None]]] = {
+    "stale": _checks,
+    "compatibility": _changes,
+    "policy": _changes,
+    "reserved-fields": _changes,
+    "schema": _changes,
+    "drift": _findings,
+    "freeze": _freezes,
+    "approval": _rules,
+    "own-request": _rules,
+    "mode": _policy,
+    "config": _policy,
+    "standing": _where_it_is,
+    "references": _where_it_is,
+    "rights": _rights,
+    "sign-in": _sign_in,
+}
+
+
+def action(
+    info: RequestInfo, name: str, label: str, reason: str = "", *, tone: str = "plain", icon: str = ""
+) -> Action:
+    """A button that posts to an address of the request."""
+    return Action(
+        label=label,
+        url=reverse(f"ui:promotion_{name}", args=[info.id]),
+        method="post",
+        allowed=not reason,
+        reason=reason,
+        tone=tone,
+        icon=icon,
+    )
+
+
+def is_typed(info: RequestInfo, environment: EnvironmentInfo) -> bool:
+    """Whether an approval needs the subject's name typed: the request breaks a closed environment."""
+    return info.is_breaking and environment.is_closed
+
+
+def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> ReviewForm | None:
+    """The review form, with the reason for each disabled button; None if there is nothing to review."""
+    if info.state not in PromotionRequest.PLANNED_STATES:
+        return None
+    mine, base = review_of(info, actor), no_reviewer(info, actor)
+    against = approving(info, actor)
+    approve = next((item.sentence for item in against if not item.passable), "")
+    others = base.sentence if base else ""
+    asks = (
+        gettext("Needed: it breaks what is there.")
+        if info.is_breaking
+        else gettext("Needed to request changes and to reject.")
+    )
+    overridable = any(item.passable for item in against)
+    later_on = [check for check in info.failing if check.get("overridable") and check.get("code") in AT_APPLYING]
+    return ReviewForm(
+        approve=action(info, "approve", gettext("Approve"), approve, tone="primary", icon="check"),
+        changes=action(
+            info, "changes", gettext("Request changes"), others or _again(mine, Review.CHANGES), icon="pencil"
+        ),
+        reject=action(
+            info, "reject", gettext("Reject"), others or _again(mine, Review.REJECT), tone="danger", icon="x"
+        ),
+        comment=Field(name="comment", label=gettext("Comment"), kind="textarea", rows=2, help=asks),
+        plan_hash=info.plan_hash,
+        override=Field(
+            name="override",
+            label=gettext("Why in spite of failing checks"),
+            kind="textarea",
+            rows=2,
+            help=gettext("To approve although these fail: %(overridable)s.")
+            % {"overridable": _names_of(info, against, later_on)}
+            if overridable
+            else gettext("Not needed to approve. With a reason it can be applied although these fail: %(overridable)s.")
+            % {"overridable": _names_of(info, (), later_on)},
+        )
+        if (overridable or later_on) and not approve
+        else None,
+        typed=Field(
+            name="typed",
+            label=gettext("To approve, type the subject’s name"),
+            code=True,
+            help=gettext("%(qualified)s: it breaks, and %(target)s is closed.")
+            % {"qualified": info.subject.qualified, "target": info.target},
+        )
+        if is_typed(info, environment) and not approve
+        else None,
+        why=why_of(against, info, actor) if approve else (),
+    )
+
+
+def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:
+    """The names of the failing checks that an approval may override, including those that only prevent applying."""
+    passable = {(item.code, item.subject) for item in against if item.passable}
+    checks = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
+    return listing(check["name"] for check in (*checks, *besides))
+
+
+def _again(mine: ReviewInfo | None, verdict: str) -> str:
+    return gettext("You have said so of this plan already.") if mine is not None and mine.verdict == verdict else ""
+
+
+def label_field(written: str, *errors: str) -> Field:
+    """The field for the labels of a request."""
+    return Field(
+        name="labels",
+        label=gettext("Labels"),
+        value=written,
+        errors=errors,
+        help=gettext("Up to %(most)s, with commas between them; everybody who reads the request sees them.")
+        % {"most": MAX_LABELS},
+    )
+
+
+def label_form(info: RequestInfo, actor: Actor) -> LabelForm:
+    """The labels, with the form that replaces them for the requester and reviewers."""
+    part = info.requested_by_id, *info.needed.named_ids
+    lacking = "" if actor.user_id in part else refused(actor, REVIEW, info, written(info))
+    change = action(info, "labels", gettext("Save the labels"), lacking, icon="check")
+    return LabelForm(
+        labels=label_links(info),
+        written=label_field(", ".join(info.labels)),
+        change=change if actor.user_id and (info.labels or not lacking) else None,
+    )
+
+
+def submit_action(info: RequestInfo, actor: Actor) -> Action | None:
+    """The button that submits a draft."""
+    if info.state != PromotionRequest.DRAFT:
+        return None
+    return action(info, "submit", gettext("Submit for review"), tone="primary", icon="send")
+
+
+def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
+    """The button that runs the checks again."""
+    if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
+        return None
+    names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
+    reason = refused(actor, "promotion.request", info, names)
+    return action(info, "recheck", gettext("Run again"), reason, icon="refresh-cw")
+
+
+def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
+    """The button that withdraws the request; only its requester and administrators see it."""
+    if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
+        return None
+    if actor.user_id != info.requested_by_id and not may(actor, "registry.manage", registry=info.target):
+        return None
+    return action(info, "withdraw", gettext("Withdraw"), icon="undo-2")
+
+
+def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
+    """The button that applies; before the approval it is disabled, and shown only to those with the right to apply."""
+    if info.state not in (PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED):
+        return None
+    against = applying(info, actor)
+    if info.state == PromotionRequest.IN_REVIEW and any(item.code == "rights" for item in against):
+        return None
+    label = gettext("Apply to %(target)s") % {"target": info.target}
+    return action(info, "apply", label, _first(against), tone="primary", icon="rocket")
+
+
+def apply_why(info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
+    """All failing conditions of applying."""
+    return why_of(applying(info, actor), info, actor)
+
+
+def _first(against: Sequence[Condition]) -> str:
+    return next((item.sentence for item in against), "")
+
+
+def _no_apply(info: RequestInfo, actor: Actor) -> str:
+    """The sentence about a missing right to apply; "" if none is missing."""
+    return next((item.sentence for item in applying(info, actor) if item.code == "rights"), "")
+
+
+def schedule_form(info: RequestInfo, actor: Actor) -> ScheduleForm | None:
+    """The form that schedules the request."""
+    if info.state not in (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED):
+        return None
+    label = gettext("Schedule") if info.state == PromotionRequest.APPROVED else gettext("Change the time")
+    now = timezone.now()
+    start = info.apply_at or (now + timedelta(hours=1)).replace(minute=0)
+    against = scheduling(info, actor)
+    return ScheduleForm(
+        schedule=action(info, "schedule", label, _first(against)),
+        value=f"{start:%Y-%m-%dT%H:%M}",
+        minimum=f"{now:%Y-%m-%dT%H:%M}",
+        why=why_of(against, info, actor),
+    )
+
+
+def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
+    """The button that cancels the schedule; the requester may use it too."""
+    if info.state != PromotionRequest.SCHEDULED:
+        return None
+    reason = "" if actor.user_id == info.requested_by_id else _no_apply(info, actor)
+    return action(info, "unschedule", gettext("Don’t apply it then"), reason, icon="undo-2")
+
+
+def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> Link | None:
+    """The link to break-glass for a request that can't proceed; None without the right, and for an open target."""
+    is_stuck = info.state in PromotionRequest.PLANNED_STATES and bool(info.failing or info.needed.nobody_can)
+    if not is_stuck or not environment.is_closed or not may(actor, "registry.manage", registry=info.target):
+        return None
+    return Link(
+        label=gettext("Break the glass of %(info)s") % {"info": info.target},
+        url=f"{reverse('ui:environment', args=[info.target])}#glass-title",
+    )
+
+
+def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Action | None]:
+    """The buttons that resume and give up a partly written request."""
+    if info.state != PromotionRequest.FAILED:
+        return None, None
+    reason = _no_apply(info, actor)
+    return (
+        action(info, "resume", gettext("Go on with what is left"), reason, tone="primary", icon="play"),
+        action(info, "give_up", gettext("Give up"), reason, tone="danger", icon="x"),
+    )

@@ -1,0 +1,347 @@
+"""The history of a request: states, audit events, discussions, acknowledgements, and the evidence pack.
+
+The pack is JSON for programs, and one self-contained HTML page for people.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import Acknowledged, RequestState
+from dashboard.components.translation import for_everybody, later
+from dashboard.components.widgets import Action
+from dashboard.promotions.changes import Changes, place_of
+from dashboard.promotions.decision import action
+from dashboard.promotions.plan import steps_of_plan
+from dashboard.promotions.presenters import CommentForm, CommentRow, ConsumerRow, StateMark, ThreadView, TimelineEntry
+from dashboard.promotions.request_list import at_utc
+from dashboard.sources.labels import given_text
+from registry.access.roles import Actor, refusal
+from registry.audit import time_travel
+from registry.audit.selectors import AuditEntry, AuditFilter, list_events
+from registry.promotions.checks.consumers import TAKEN_BACK, AffectedClient
+from registry.promotions.models import PromotionRequest
+from registry.promotions.requests.evidence_pack import evidence_of
+from registry.promotions.requests.preconditions import no_speaker
+from registry.promotions.reviews.affected_consumers import Consumer, consumers_of
+from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, ThreadInfo
+
+STYLE: Final = (Path(__file__).resolve().parent.parent / "styles" / "evidence_pack.css").read_text()
+#: the page's own content policy: only its style, wherever the file is opened
+POLICY: Final = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-"
+    + base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    + "'"
+)
+
+
+def pack_of(request_id: int, by: Actor) -> dict[str, Any]:
+    """The content of the file. Raises NotSignedIn, NotAllowed, RequestNotFound."""
+    return evidence_of(request_id, by)
+
+
+def as_json(pack: dict[str, Any]) -> str:
+    """The pack as JSON."""
+    return json.dumps(pack, indent=2, ensure_ascii=False, cls=DjangoJSONEncoder)
+
+
+def as_html(pack: dict[str, Any]) -> str:
+    """The pack as one HTML page without scripts, links or pictures."""
+    with for_everybody():
+        return render_to_string("promotions/evidence_pack.html", {"pack": pack, "style": STYLE, "policy": POLICY})
+
+
+def consumer_rows(info: RequestInfo, actor: Actor) -> tuple[ConsumerRow, ...]:
+    """The affected clients, those that the reader can acknowledge first; a constant number of queries, none if there are none."""
+    latest: dict[AffectedClient, AcknowledgementInfo] = {}
+    for one in info.acknowledgements:
+        key = AffectedClient(one.subject, one.client)
+        if one.counts or key not in latest or not latest[key].counts:
+            latest[key] = one
+    rows = [_row(consumer, latest.get(consumer.hurt), info, actor) for consumer in consumers_of(info)]
+    return tuple(sorted(rows, key=_order))
+
+
+def _order(row: ConsumerRow) -> tuple[bool, bool]:
+    return not (row.acknowledge and row.acknowledge.allowed), row.state is Acknowledged.DONE
+
+
+def _row(
+    consumer: Consumer, acknowledgement: AcknowledgementInfo | None, info: RequestInfo, actor: Actor
+) -> ConsumerRow:
+    counts = acknowledgement is not None and acknowledgement.counts
+    is_planned = info.state in PromotionRequest.PLANNED_STATES
+    waits = not counts and is_planned
+    is_own = acknowledgement is not None and counts and acknowledgement.person_id == actor.user_id
+    return ConsumerRow(
+        client=consumer.hurt.client,
+        subject=consumer.hurt.subject,
+        does=_does(consumer),
+        contact=consumer.contact,
+        people=tuple(one.username for one in consumer.people),
+        state=Acknowledged.DONE if counts else Acknowledged.VOID if acknowledgement else Acknowledged.WAITING,
+        who=acknowledgement.person if acknowledgement else "",
+        at=acknowledgement.at if acknowledgement else None,
+        note=acknowledgement.note if acknowledgement else "",
+        acknowledge=action(
+            info, "acknowledge", gettext("Acknowledge"), no_speaker(info, consumer, actor), tone="primary", icon="check"
+        )
+        if waits
+        else None,
+        take_back=action(info, "take_back", gettext("Take back"), icon="undo-2") if is_own and is_planned else None,
+    )
+
+
+def _does(consumer: Consumer) -> str:
+    declared = consumer.declared
+    if declared is None:
+        return gettext("withdrawn since")
+    sentences = {
+        "reads": gettext("reads version %(number)s"),
+        "writes": gettext("writes version %(number)s"),
+        "reads and writes": gettext("reads and writes version %(number)s"),
+    }
+    return sentences[declared.does] % {"number": declared.number}
+
+
+def acknowledged_entries(info: RequestInfo) -> list[TimelineEntry]:
+    """The acknowledgements as entries of the request's history."""
+    return [
+        TimelineEntry(
+            sentence=(
+                gettext("Acknowledged for %(client)s of %(subject)s")
+                if acknowledgement.counts
+                else gettext("Acknowledged for %(client)s of %(subject)s (of an earlier plan)")
+            )
+            % {"client": acknowledgement.client, "subject": acknowledgement.subject},
+            at=acknowledgement.at,
+            who=acknowledgement.person,
+            comment=acknowledgement.note,
+        )
+        for acknowledgement in info.acknowledgements
+    ]
+
+
+MAX_EVENTS: Final = 200
+_TABLE: Final = PromotionRequest._meta.db_table
+_DRAFT, _REVIEW, _APPROVED = PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED
+_SCHEDULED, _APPLYING, _APPLIED = PromotionRequest.SCHEDULED, PromotionRequest.APPLYING, PromotionRequest.APPLIED
+_ENDED_BADLY: Final = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN, PromotionRequest.FAILED)
+_STATE_SENTENCES: Final = {
+    _DRAFT: later("Kept as a draft"),
+    _REVIEW: later("In review"),
+    _APPROVED: later("Approved: it has the approvals that it needs"),
+    _SCHEDULED: later("Scheduled"),
+    _APPLYING: later("Being applied"),
+    _APPLIED: later("Applied"),
+    PromotionRequest.REJECTED: later("Rejected"),
+    PromotionRequest.WITHDRAWN: later("Withdrawn"),
+    PromotionRequest.FAILED: later("Applying it failed on the way"),
+}
+_REVIEWED: Final = {"approve": later("Approval"), "changes": later("Changes requested"), "reject": later("Turned down")}
+_WAITS: Final = {
+    _DRAFT: later("Waits to be submitted"),
+    _REVIEW: later("Waits for review"),
+    _APPROVED: later("Waits to be applied"),
+    _SCHEDULED: later("Waits for its time"),
+    _APPLYING: later("Is being applied"),
+    PromotionRequest.FAILED: later("Waits for somebody to go on or give up"),
+}
+
+
+@dataclass(frozen=True)
+class StateTransition:
+    """A change of state."""
+
+    state: str
+    at: datetime
+    who: str
+
+
+def events_of(request_id: int) -> list[AuditEntry]:
+    """The audit events of the request's own row, oldest first, up to the moment that is shown; one query."""
+    chosen = AuditFilter(table=_TABLE, row_id=str(request_id), until=time_travel.moment())
+    newest_first = list_events(chosen=chosen, limit=MAX_EVENTS)
+    return newest_first[::-1]
+
+
+def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMark, ...]:
+    """The states of the request: past ones, the present one, and those still to come."""
+    last: dict[str, StateTransition] = {}
+    for event in events:
+        if "state" in event.after:
+            last[event.after["state"]] = StateTransition(event.after["state"], event.at, event.actor)
+    usual = [_REVIEW, _APPROVED, _APPLYING, _APPLIED]
+    if _DRAFT in last or info.state == _DRAFT:
+        usual.insert(0, _DRAFT)
+    if info.state == _SCHEDULED or (info.state == _APPLIED and _SCHEDULED in last):
+        usual.insert(usual.index(_APPLYING), _SCHEDULED)
+    if info.state in _ENDED_BADLY:
+        reached = [state for state in usual if state in last and last[state].at <= last_at(info, last)]
+        return (*(_mark(state, "done", last) for state in reached), _mark(info.state, "bad", last))
+    if info.state == _APPLIED and _APPLYING not in last:
+        usual.remove(_APPLYING)  # a registry of ours takes it all at once
+    here = usual.index(info.state)
+    return tuple(
+        _mark(state, "done" if number < here or info.state == _APPLIED else "now" if number == here else "", last)
+        for number, state in enumerate(usual)
+    )
+
+
+def last_at(info: RequestInfo, last: dict[str, StateTransition]) -> datetime:
+    """When the request entered its present state; when it was made, if the audit has no event."""
+    return last[info.state].at if info.state in last else info.requested_at
+
+
+def _mark(state: str, mood: str, last: dict[str, StateTransition]) -> StateMark:
+    moved = last.get(state) if mood else None
+    return StateMark(
+        state=RequestState.of(state), mood=mood, at=moved.at if moved else None, who=moved.who if moved else ""
+    )
+
+
+def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineEntry, ...]:
+    """The history, oldest first, and what the request waits for."""
+    entries = [entry for event in events if (entry := _entry(info, event))]
+    if not entries:
+        entries = [TimelineEntry(sentence=gettext("Asked for"), at=info.requested_at, who=info.requested_by)]
+    entries += [
+        TimelineEntry(
+            sentence=_REVIEWED[review.verdict]
+            if review.counts
+            else gettext("%(said)s (of an earlier plan)") % {"said": _REVIEWED[review.verdict]},
+            at=review.at,
+            who=review.reviewer,
+            comment=review.comment or review.override,
+            mood="bad" if review.verdict != "approve" else "done",
+        )
+        for review in info.reviews
+    ]
+    entries += acknowledged_entries(info)
+    entries.sort(key=lambda entry: entry.at or info.requested_at)
+    if info.state in _WAITS:
+        until = f", {at_utc(info.apply_at)}" if info.state == _SCHEDULED and info.apply_at else ""
+        entries.append(TimelineEntry(sentence=f"{_WAITS[info.state]}{until}", mood="now"))
+    return tuple(entries)
+
+
+def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
+    """The entry for an event; None for one without news, such as a worker's claim."""
+    if event.operation == "INSERT":
+        draft = event.after.get("state") == _DRAFT
+        return TimelineEntry(
+            sentence=gettext("Begun as a draft") if draft else gettext("Asked for"),
+            at=event.at,
+            who=event.actor,
+            comment=info.reason,
+        )
+    moved = str(event.after.get("moved") or "")
+    state = event.after.get("state")
+    if moved:
+        return TimelineEntry(
+            sentence=gettext("The plan moved: earlier approvals are void")
+            if not state or state == _REVIEW
+            else _STATE_SENTENCES[state],
+            at=event.at,
+            who=event.actor,
+            comment=moved,
+            mood="bad",
+        )
+    if state:
+        bad = state in _ENDED_BADLY
+        comment = str(event.after.get("failure") or "") if bad else ""
+        return TimelineEntry(
+            sentence=_STATE_SENTENCES[state],
+            at=event.at,
+            who=event.actor,
+            comment=comment,
+            mood="bad" if bad else "done",
+        )
+    if event.after.get("failure"):
+        return TimelineEntry(
+            sentence=gettext("An attempt to apply it failed"),
+            at=event.at,
+            who=event.actor,
+            comment=event.after["failure"],
+            mood="bad",
+        )
+    if event.why.startswith(TAKEN_BACK):
+        return TimelineEntry(
+            sentence=gettext("An acknowledgement was taken back"), at=event.at, who=event.actor, comment=event.why
+        )
+    return None
+
+
+def thread_view(
+    thread: ThreadInfo, info: RequestInfo, actor: Actor, changes: Changes, url: Callable[..., str]
+) -> ThreadView:
+    """A discussion, with the actions of the reader."""
+    closed = (
+        "" if info.is_open else gettext("The request is %(state)s: its discussions are closed.") % {"state": info.state}
+    )
+    part = closed or _no_part(thread, info, actor)
+    word, name, icon = (
+        (gettext("Resolve"), "resolve", "check") if thread.is_open else (gettext("Open again"), "reopen", "undo-2")
+    )
+    refusal_to_answer = closed or ("" if actor.user_id else gettext("Sign in to take part."))
+    return ThreadView(
+        number=thread.id,
+        subject=thread.subject,
+        path=thread.path,
+        place_url=place_of(thread, changes, url),
+        resolved_by=thread.resolved_by,
+        resolved_at=thread.resolved_at,
+        comments=tuple(
+            CommentRow(author=comment.author, text=comment.text, at=comment.at) for comment in thread.comments
+        ),
+        reply=_thread_action(info, thread, "answer", gettext("Answer"), refusal_to_answer, "")
+        if info.is_open
+        else None,
+        switch=_thread_action(info, thread, name, word, part, icon) if info.is_open else None,
+    )
+
+
+def _thread_action(info: RequestInfo, thread: ThreadInfo, name: str, label: str, reason: str, icon: str) -> Action:
+    return Action(
+        label=label,
+        url=reverse(f"ui:promotion_thread_{name}", args=[info.id, thread.id]),
+        method="post",
+        allowed=not reason,
+        reason=reason,
+        icon=icon,
+    )
+
+
+def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
+    """Why the reader can't resolve the discussion; "" if they can."""
+    if actor.user_id in (info.requested_by_id, thread.comments[0].author_id if thread.comments else None):
+        return ""
+    if actor.user_id in info.needed.named_ids:
+        return ""
+    lacking = refusal(actor, "promotion.review", registry=info.target, subject=info.subject.qualified)
+    return gettext("Whoever began it, the requester or a reviewer resolves it.") if lacking else ""
+
+
+def comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Callable[..., str]) -> CommentForm | None:
+    """The form of a new discussion, about the field in the address; None for a closed request."""
+    if not info.is_open:
+        return None
+    subject, path = given_text(request.GET, "of"), given_text(request.GET, "about")
+    if subject not in {step.subject for step in steps_of_plan(info.plan)}:
+        subject, path = "", ""
+    reason = "" if actor.user_id else gettext("Sign in to take part in the discussion.")
+    form = action(info, "threads", gettext("Open a discussion"), reason, icon="message-square")
+    return CommentForm(open=form, subject=subject, path=path, whole_url=f"{url()}#comment")

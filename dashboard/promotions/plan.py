@@ -1,0 +1,409 @@
+"""A stored plan for people: its checks, its steps, the ids that the target will give, and the overall verdict.
+
+Also the rows that the list, the form and the page of a request share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.timesince import timesince
+from django.utils.translation import gettext
+
+from dashboard.components.badges import Check, RequestState, StepState, Verdict
+from dashboard.components.translation import counted, later, listing
+from dashboard.components.widgets import Action, Environment, Field, Frame, Link, Paging, Problem, SearchBox
+from registry.promotions.checks.consumers import CONSUMERS
+from registry.promotions.plan.types import (
+    ADOPT,
+    CONFIG,
+    GIVEN_ID,
+    OTHER_ID,
+    REGISTER,
+    REPEAT,
+    SAME_ID,
+    WEIGHTLESS,
+    PlanStep,
+    step_from,
+)
+from registry.promotions.selectors import StepInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRow:
+    """A request in a list. `what` is what it brings ("version 3", "a proposed text", "version 2 again").
+
+    `more` counts the subjects beside the named one; `source` is None where the target alone is concerned. `blocked` is
+    one sentence on what it waits for, "" where nothing holds it. `alone` is why it can't be chosen to be approved with
+    others, in a list that asks; `impact` what its checks say of whom it concerns, `due` why its review is due.
+    """
+
+    number: int
+    url: str
+    subject: str
+    what: str
+    target: Environment
+    state: RequestState
+    requested_by: str
+    requested_at: datetime
+    source: Environment | None = None
+    more: int = 0
+    verdict: Verdict = Verdict.UNKNOWN
+    reviews: str = ""
+    blocked: str = ""
+    alone: str = ""
+    impact: str = ""
+    due: str = ""
+    labels: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestList:
+    """All requests that the reader may see, newest first; `is_partial` says that there may be others.
+
+    `together` leads those that are chosen to one confirmation, in the reader's own list.
+    """
+
+    frame: Frame
+    search: SearchBox
+    rows: tuple[RequestRow, ...]
+    paging: Paging
+    request: Action | None = None
+    drafts: Link | None = None
+    together: Action | None = None
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRow:
+    """A request of a bulk approval: `plan` is its number with the hash of the plan that is shown.
+
+    `note` is what will prevent applying it.
+    """
+
+    request: RequestRow
+    plan: str
+    plan_hash: str
+    reason: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludedRow:
+    """A selected request that is left out of the bulk approval, and why; `request` is None if the reader may not read it."""
+
+    number: int
+    reason: str
+    request: RequestRow | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkApprovalPage:
+    """A bulk approval: each request with its plan, and the selected ones that are left out."""
+
+    frame: Frame
+    rows: tuple[ApprovalRow, ...]
+    left: tuple[ExcludedRow, ...]
+    submit: Action
+    back_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRow:
+    """A check of the plan with its outcome in a sentence.
+
+    `cure` is what would change it, `overridable` whether a reviewer may approve in spite of it; `findings_url` leads to
+    the open findings that it is about, `clients_url` to the clients that haven't acknowledged it.
+    """
+
+    check: Check
+    name: str
+    sentence: str
+    cure: str = ""
+    overridable: bool = False
+    findings_url: str = ""
+    clients_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """A step of the plan in words ("Register orders-value version 3 as version 3 of prod"); `detail` below it.
+
+    `state` is None until it is applied; then `note` is what the target answered, and `at` when.
+    """
+
+    sentence: str
+    detail: str = ""
+    needed: bool = True
+    state: StepState | None = None
+    note: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdRow:
+    """A schema id at the source ("31") and at the target ("88"), and in words whether the two are equal."""
+
+    subject: str
+    there: str
+    here: str
+    outlook: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdPlan:
+    """The ids that the target will give: one sentence, and the mapping where there is more than one.
+
+    Of a row `there` is the id in the source and `here` the one that the target will give.
+    """
+
+    sentence: str
+    verdict: Verdict
+    source: str = ""
+    target: str = ""
+    rows: tuple[IdRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotionForm:
+    """The form of a new request, and what it would come to once enough is chosen (`plan_hash` names that plan).
+
+    `headline` says it in words; `preview_url` is the same form sent with GET, which writes nothing; `export_url` the
+    plan as a file.
+    """
+
+    frame: Frame
+    fields: tuple[Field, ...]
+    submit: Action
+    draft: Action
+    preview_url: str
+    with_config: bool = False
+    again_of: int | None = None
+    again: Link | None = None
+    headline: str = ""
+    sentence: str = ""
+    verdict: Verdict = Verdict.UNKNOWN
+    checks: tuple[CheckRow, ...] = ()
+    plan: tuple[StepRow, ...] = ()
+    ids: IdPlan | None = None
+    plan_hash: str = ""
+    export_url: str = ""
+    problem: Problem | None = None
+
+
+VERDICTS: Final = {
+    "pass": Verdict.OK,
+    "warn": Verdict.CARE,
+    "fail": Verdict.BREAKS,
+    "stale": Verdict.CARE,
+    "skipped": Verdict.OK,
+}
+#: codes of the checks about who is affected; the page shows them separately
+IMPACT: Final = ("referrers", "clients", "evidence.data", "evidence.state")
+_OUTLOOKS: Final = {
+    SAME_ID: (later("the same"), Verdict.OK),
+    GIVEN_ID: (later("kept, by IMPORT"), Verdict.OK),
+    OTHER_ID: (later("differs"), Verdict.CARE),
+}
+_UNKNOWN_ID: Final = (later("told when it is written"), Verdict.UNKNOWN)
+_PROPOSED: Final = "proposed"
+_STEP_SENTENCES: Final = {
+    REGISTER: later(
+        "Register %(subject)s version %(source_version)s of %(source)s as version %(target_version)s of %(target)s"
+    ),
+    _PROPOSED: later("Register the proposed text of %(subject)s as version %(target_version)s of %(target)s"),
+    REPEAT: later("Repeat version %(source_version)s of %(subject)s as version %(target_version)s of %(target)s"),
+    CONFIG: later("Set %(settings)s of %(subject)s in %(target)s"),
+    ADOPT: later("Record the release of %(subject)s version %(target_version)s, which is in %(target)s already"),
+}
+_THERE_ALREADY: Final = later("%(subject)s is in %(target)s already, as version %(target_version)s")
+
+
+def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
+    """The worst verdict among checks; skipped checks and advice have no weight."""
+    verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in WEIGHTLESS}
+    return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
+
+
+def check_rows(checks: Iterable[Mapping[str, Any]]) -> tuple[CheckRow, ...]:
+    """Checks as rows."""
+    return tuple(
+        CheckRow(
+            check=Check.of(check["verdict"]),
+            name=check["name"],
+            sentence=check["sentence"],
+            cure=check.get("cure", ""),
+            overridable=bool(check.get("overridable")),
+            findings_url=_findings_url(check),
+            clients_url="#consumers" if check.get("code") == CONSUMERS else "",
+        )
+        for check in checks
+    )
+
+
+def _findings_url(check: Mapping[str, Any]) -> str:
+    """The list of open findings, for the drift check."""
+    subject = check.get("subject")
+    return (
+        f"{reverse('ui:findings')}?{urlencode({'subject': subject})}"
+        if check.get("code") == "drift" and subject
+        else ""
+    )
+
+
+def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The checks about who is affected."""
+    return [check for check in checks if check.get("code") in IMPACT]
+
+
+def age_of(check: Mapping[str, Any]) -> str:
+    """The age of a check's evidence, as the end of a sentence; "" if it is unknown."""
+    scanned_at = parse_datetime(check.get("as_of", ""))
+    if scanned_at is None:
+        return ""
+    return gettext(", seen %(age)s ago (%(time)s UTC)") % {
+        "age": timesince(scanned_at, depth=1),
+        "time": f"{scanned_at:%Y-%m-%d %H:%M}",
+    }
+
+
+def beside_impact(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The other checks."""
+    return [check for check in checks if check.get("code") not in IMPACT]
+
+
+def steps_of_plan(plan: Mapping[str, Any]) -> list[PlanStep]:
+    """The steps of a stored plan, including plans of earlier releases."""
+    return [step_from({"kind": _kind(stored), **stored}) for stored in plan["steps"]]
+
+
+def _kind(stored: Mapping[str, Any]) -> str:
+    return REGISTER if stored.get("action") == REGISTER else "none"
+
+
+def plan_steps(steps: Sequence[PlanStep], source: str, target: str) -> tuple[StepRow, ...]:
+    """What would be done."""
+    return tuple(
+        StepRow(sentence=step_sentence(step, source, target), detail=_detail(step), needed=step.writes)
+        for step in steps
+    )
+
+
+def applied_steps(rows: Sequence[StepInfo], source: str, target: str) -> tuple[StepRow, ...]:
+    """What was done of it, and what wasn't."""
+    return tuple(
+        StepRow(
+            sentence=step_sentence(step_from(row.step), source, target),
+            needed=step_from(row.step).writes,
+            state=StepState.of(row.state),
+            note=row.said or _version_and_id(row),
+            at=row.done_at or row.started_at,
+        )
+        for row in rows
+    )
+
+
+def _version_and_id(row: StepInfo) -> str:
+    if row.version is None:
+        return ""
+    if row.schema_id is None:
+        return gettext("version %(version)s") % {"version": row.version}
+    return gettext("version %(version)s with schema id %(id)s") % {"version": row.version, "id": row.schema_id}
+
+
+def step_sentence(step: PlanStep, source: str, target: str) -> str:
+    """A step in words."""
+    kind = _PROPOSED if step.kind == REGISTER and not step.source_version else step.kind
+    return _STEP_SENTENCES.get(kind, _THERE_ALREADY) % {
+        "subject": step.subject,
+        "source": source,
+        "source_version": step.source_version,
+        "target": target,
+        "target_version": step.target_version,
+        "settings": listing(sorted(step.config or {})) or gettext("nothing"),
+    }
+
+
+def _detail(step: PlanStep) -> str:
+    if step.kind == CONFIG:
+        return ", ".join(f"{name}: {value}" for name, value in sorted((step.config or {}).items()))
+    references = ", ".join(
+        gettext("%(subject)s version %(version)s") % {"subject": ref.subject, "version": ref.version}
+        for ref in step.references
+    )
+    along = "" if step.asked or not step.adds else gettext("comes along, because others refer to it")
+    parts = (
+        gettext("refers to %(references)s") % {"references": references} if references and step.adds else "",
+        along,
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | None:
+    """The schema ids that the target will assign, compared with the source's; None if no version is added."""
+    adding = [step for step in steps if step.adds]
+    if not adding:
+        return None
+    rows = tuple(_id_row(step) for step in adding)
+    if len(adding) == 1:
+        return IdPlan(sentence=_one_id(adding[0], source, target), verdict=rows[0].verdict)
+    differing = sum(step.id_outlook == OTHER_ID for step in adding)
+    unknown = sum(_id_of(step)[1] is Verdict.UNKNOWN for step in adding)
+    if differing:
+        sentence, verdict = (
+            gettext("%(differing)s of %(count)s ids will differ from those in %(source)s.")
+            % {"differing": differing, "count": len(adding), "source": source},
+            Verdict.CARE,
+        )
+    elif unknown:
+        sentence = counted(
+            unknown,
+            "%(n)s id of %(all)s: %(target)s tells when it is written.",
+            "%(n)s ids of %(all)s: %(target)s tells when it is written.",
+            all=len(adding),
+            target=target,
+        )
+        verdict = Verdict.UNKNOWN
+    else:
+        sentence, verdict = (
+            gettext("All %(count)s ids will be the same as in %(source)s.") % {"count": len(adding), "source": source},
+            Verdict.OK,
+        )
+    return IdPlan(sentence=sentence, verdict=verdict, source=source, target=target, rows=rows)
+
+
+def _one_id(step: PlanStep, source: str, target: str) -> str:
+    if step.expected_id is None:
+        return gettext("%(target)s tells the id when it is written.") % {"target": target}
+    will = gettext("%(target)s will get id %(expected_id)s") % {"target": target, "expected_id": step.expected_id}
+    if step.id_outlook == SAME_ID:
+        return gettext("%(will)s — same as %(source)s.") % {"will": will, "source": source or gettext("before")}
+    if step.id_outlook == GIVEN_ID:
+        return gettext("%(will)s, kept from %(source)s by IMPORT.") % {"will": will, "source": source}
+    if step.source_id is None:
+        return f"{will}."
+    return gettext("%(will)s; it differs from %(source)s, which has %(id)s.") % {
+        "will": will,
+        "source": source or gettext("before"),
+        "id": step.source_id,
+    }
+
+
+def _id_of(step: PlanStep) -> tuple[str, Verdict]:
+    return _OUTLOOKS.get(step.id_outlook, _UNKNOWN_ID)
+
+
+def _id_row(step: PlanStep) -> IdRow:
+    word, verdict = _id_of(step)
+    there = "—" if step.source_id is None else str(step.source_id)
+    here = "—" if step.expected_id is None else str(step.expected_id)
+    if step.expected_id is not None and step.source_id is None:
+        word, verdict = gettext("new"), Verdict.OK
+    return IdRow(subject=step.subject, there=there, here=here, outlook=word, verdict=verdict)

@@ -1,0 +1,160 @@
+"""The replay of a request: the newest messages of its target, read with the schema that it would bring.
+
+The view is a POST, because a replay uses the brokers and Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
+
+from dashboard.compare.proposed_schema import weighed_evidence
+from dashboard.compatibility.presenters import DataEvidence
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.widgets import Action, Choice, Crumb, Problem, Section
+from dashboard.promotions.changes import chosen_step
+from dashboard.promotions.presenters import ReplayPage
+from dashboard.promotions.summary import title_of
+from dashboard.sources.labels import given_text
+from registry.access.roles import Actor, refusal, require
+from registry.drift.replay.evidence import replay_and_weigh
+from registry.drift.replay.schema_replay import names_of_topics
+from registry.errors import NotAllowed, SchemadeskError
+from registry.promotions.plan.types import ADOPT, PlanStep
+from registry.promotions.requests.schema_changes import places_of
+from registry.promotions.requests.selectors import readable_request
+from registry.promotions.selectors import RequestInfo
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
+
+#: the session key of a person's last topics, and the number of subjects that are remembered
+_SESSION: Final = "replay_topics"
+_KEPT: Final = 50
+
+
+def replay_action(info: RequestInfo, actor: Actor, step: PlanStep | None) -> Action | None:
+    """The button that replays messages with the selected schema; None for a closed request."""
+    if step is None or not info.is_open:
+        return None
+    reason = refusal(actor, "source.scan", registry=info.target, subject=step.subject)
+    return Action(
+        label=gettext("Replay check"),
+        url=f"{reverse('ui:promotion_replay', args=[info.id])}?{urlencode({'item': step.subject})}",
+        method="post",
+        allowed=not reason,
+        reason=reason,
+        icon="play",
+    )
+
+
+def replay_topics(request: HttpRequest, info: RequestInfo, actor: Actor, step: PlanStep | None) -> tuple[Choice, ...]:
+    """The topics that can be replayed, the last one selected; none if there is no choice, or no replay."""
+    action = replay_action(info, actor, step)
+    if step is None or action is None or not action.allowed:
+        return ()
+    names = names_of_topics(get_registry(info.target), parse_subject(step.subject))
+    if len(names) < 2:
+        return ()
+    last = _remembered(request).get(_topic_key(info, step))
+    return tuple(Choice(value=name, label=name, selected=name == last) for name in names)
+
+
+def _topic_key(info: RequestInfo, step: PlanStep) -> str:
+    return f"{info.target}/{step.subject}"
+
+
+def _remembered(request: HttpRequest) -> dict[str, str]:
+    """Subject → the topic of this person's last replay."""
+    topics = request.session.get(_SESSION)
+    return topics if isinstance(topics, dict) else {}
+
+
+def _remember(request: HttpRequest, topic_key: str, topic: str) -> None:
+    topics = {key: value for key, value in _remembered(request).items() if key != topic_key}
+    request.session[_SESSION] = dict([*topics.items(), (topic_key, topic)][-_KEPT:])
+
+
+def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
+    """What the newest messages at the target read as under a schema of the request; `item` names its subject.
+
+    Raises NotSignedIn, NotAllowed, RequestNotFound.
+    """
+    actor = page_actor(request)
+    info = readable_request(request_id, actor)
+    step = chosen_step(info, given_text(request.GET, "item"))
+    evidence, problem = None, None
+    topic = given_text(request.POST, "topic")
+    if step is None:
+        problem = Problem(
+            what=gettext("This request brings no schema to %(target)s, so there is nothing to read messages with.")
+            % {"target": info.target}
+        )
+    else:
+        try:
+            evidence = _replayed(info, step, actor, topic)
+            if topic:
+                _remember(request, _topic_key(info, step), topic)
+        except NotAllowed:
+            raise
+        except SchemadeskError as error:
+            problem = Problem(what=error.message, where=info.target)
+    address = reverse("ui:promotion", args=[info.id])
+    subject = step.subject if step else info.subject.qualified
+    return ReplayPage(
+        frame=make_frame(
+            request,
+            title=gettext("Replay check of request %(number)s") % {"number": info.id},
+            section=Section.PROMOTIONS,
+            registry=info.target,
+            crumbs=(
+                Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),
+                Crumb(label=f"#{info.id} {title_of(info)}", url=address),
+            ),
+        ),
+        subject=subject,
+        request_url=f"{address}?{urlencode({'item': subject})}#changes",
+        again=replay_action(info, actor, step),
+        topics=_chosen(replay_topics(request, info, actor, step), topic),
+        evidence=evidence,
+        problem=problem,
+    )
+
+
+def _chosen(topics: Sequence[Choice], topic: str) -> tuple[Choice, ...]:
+    """The topics, with the sent one selected, or else the last one."""
+    return tuple(replace(choice, selected=choice.value == topic) for choice in topics) if topic else tuple(topics)
+
+
+def _replayed(info: RequestInfo, step: PlanStep, actor: Actor, topic: str) -> DataEvidence:
+    """Raises NotAllowed for who may not read the schema where it comes from, or may not start scans at the target."""
+    for registry_name in places_of(info, step):
+        require(actor, "schema.read", registry=registry_name, subject=step.subject)
+    registry, name = get_registry(info.target), parse_subject(step.subject)
+    if step.kind == ADOPT:
+        return weighed_evidence(replay_and_weigh(registry, name, by=actor, version=step.target_version, topic=topic))
+    return weighed_evidence(
+        replay_and_weigh(
+            registry,
+            name,
+            by=actor,
+            text=step.text,
+            schema_type=step.schema_type,
+            references=step.references,
+            topic=topic,
+        )
+    )
+
+
+@require_POST
+def replay(request: HttpRequest, request_id: int) -> HttpResponse:
+    """The newest messages of the target, read with what the request would bring; nothing is written."""
+    page = replay_page(request, request_id)
+    return render(request, "promotions/replay.html", {"page": page}, status=422 if page.problem else 200)

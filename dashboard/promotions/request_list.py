@@ -1,0 +1,338 @@
+"""Lists of requests: what each brings, its state and what it waits for; and bulk approval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import RequestState
+from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import whole_number
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Crumb,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    SearchBox,
+    Section,
+)
+from dashboard.promotions.plan import ApprovalRow, BulkApprovalPage, ExcludedRow, RequestList, RequestRow, worst
+from dashboard.sources.labels import given_text
+from registry.access.permission_filters import extent_of
+from registry.access.roles import Actor, may, may_somewhere, refusal
+from registry.access.selectors import approval_refusal
+from registry.errors import InvalidInput
+from registry.promotions import selectors
+from registry.promotions.models import PromotionRequest
+from registry.promotions.models.requests import clean_label
+from registry.promotions.requests.preconditions import approving
+from registry.promotions.requests.selectors import may_see
+from registry.promotions.reviews.decisions import AS_USUAL, MOST_TOGETHER, why_alone
+from registry.promotions.reviews.eligibility import AT_APPLYING
+from registry.promotions.selectors import RequestInfo
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+PAGE_ROWS: Final = 50
+STATES: Final = PromotionRequest.STATES
+WHOSE: Final = {"mine": later("Mine"), "waiting": later("Waiting for me")}
+_FILTERS: Final = ("q", "state", "target", "who", "label")
+
+
+def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
+    """A request in a list."""
+    approvals = sum(min(rule.given, rule.needed) for rule in info.needed.rules)
+    needed = sum(rule.needed for rule in info.needed.rules)
+    return RequestRow(
+        number=info.id,
+        url=reverse("ui:promotion", args=[info.id]),
+        subject=info.subject.qualified,
+        what=what_of(info),
+        more=max(0, len(info.items) - 1),
+        source=environment_of(info.source, order) if info.source else None,
+        target=environment_of(info.target, order),
+        state=RequestState.of(info.state),
+        requested_by=info.requested_by,
+        requested_at=info.requested_at,
+        verdict=worst(info.checks),
+        reviews=gettext("%(given)s of %(needed)s") % {"given": approvals, "needed": needed} if needed else "",
+        blocked=what_blocks(info),
+        labels=label_links(info),
+    )
+
+
+def label_links(info: RequestInfo) -> tuple[Link, ...]:
+    """The labels of a request, each leading to the list of those that have it."""
+    base = reverse("ui:promotions")
+    return tuple(Link(label=label, url=f"{base}?{urlencode({'label': label})}") for label in info.labels)
+
+
+def what_of(info: RequestInfo) -> str:
+    """What a request brings for its first subject."""
+    if info.kind == PromotionRequest.ROLL_BACK:
+        return gettext("version %(version)s again") % {"version": info.version}
+    if info.kind == PromotionRequest.ADOPT:
+        return gettext("version %(version)s, to adopt") % {"version": info.version}
+    return gettext("version %(version)s") % {"version": info.version} if info.version else gettext("a proposed text")
+
+
+def what_blocks(info: RequestInfo) -> str:
+    """What the request waits for, in one sentence; "" for a closed one."""
+    if info.state == PromotionRequest.DRAFT:
+        return gettext("A draft: submit it to ask for reviews.")
+    if info.state == PromotionRequest.IN_REVIEW:
+        failing = next((check["sentence"] for check in info.failing), "")
+        return failing or info.needed.nobody_can or info.needed.missing
+    if info.state == PromotionRequest.APPROVED:
+        return (
+            gettext("The last attempt failed: %(failure)s") % {"failure": info.failure}
+            if info.failure
+            else gettext("Approved; somebody has to apply it.")
+        )
+    if info.state == PromotionRequest.SCHEDULED and info.apply_at:
+        return gettext("Applied at %(at_utc)s.") % {"at_utc": at_utc(info.apply_at)}
+    return info.failure if info.state == PromotionRequest.FAILED else ""
+
+
+def at_utc(moment: datetime) -> str:
+    """A moment in a sentence."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def request_list(request: HttpRequest) -> RequestList:
+    """Requests that the reader may see, newest first, filtered by the address and paged by number."""
+    actor, order = page_actor(request), selectors.list_environments()
+    chosen = {name: given_text(request.GET, name) for name in _FILTERS}
+    before = whole_number(given_text(request.GET, "before"))
+    readable = extent_of(actor, "schema.read")
+    infos = _page_of_requests(actor, chosen, before)
+    rows = infos[:PAGE_ROWS]
+    base = reverse("ui:promotions")
+    filtered = urlencode(_filled_in(chosen))
+    shown = tuple(request_row(info, order) for info in rows)
+    is_inbox = chosen["who"] == "waiting"
+    if is_inbox:
+        shown = tuple(replace(row, alone=why_alone(info.plan)) for row, info in zip(shown, rows, strict=True))
+    return RequestList(
+        frame=make_frame(request, title=gettext("Promotions"), section=Section.PROMOTIONS),
+        search=_search(base, chosen, [name for name in order if readable.has(name)]),
+        rows=shown,
+        paging=Paging(
+            first=1 if rows else 0,
+            last=len(rows),
+            previous_url=f"{base}?{filtered}" if before is not None else "",
+            next_url=f"{base}?{urlencode({**_filled_in(chosen), 'before': infos[PAGE_ROWS - 1].id})}"
+            if len(infos) > PAGE_ROWS
+            else "",
+        ),
+        request=ask_action(actor),
+        is_partial=not may(actor, "schema.read"),
+        drafts=Link(label=gettext("Proposals"), url=reverse("ui:proposals")),
+        together=_together(shown, actor) if is_inbox and not actor.past else None,
+    )
+
+
+def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
+    """The bulk approval button below the list of what waits for the reader; None for an empty list."""
+    if not rows:
+        return None
+    reason = approval_refusal(actor)
+    if not reason and all(row.alone for row in rows):
+        reason = gettext("Each of these is read and approved by itself.")
+    return Action(
+        label=gettext("Approve the chosen…"),
+        url=reverse("ui:promotions_approve"),
+        allowed=not reason,
+        reason=reason,
+        tone="primary",
+        icon="check",
+    )
+
+
+def ask_action(actor: Actor) -> Action:
+    """The button that leads to the form of a new request."""
+    allowed = may_somewhere(actor, "promotion.request")
+    return Action(
+        label=gettext("Ask for a promotion"),
+        url=reverse("ui:promotion_request"),
+        allowed=allowed,
+        reason="" if allowed else refusal(actor, "promotion.request"),
+        tone="primary",
+        icon="git-pull-request-arrow",
+    )
+
+
+def _page_of_requests(actor: Actor, chosen: dict[str, str], before: int | None) -> list[RequestInfo]:
+    """One request more than a page, which tells whether there is a next page."""
+    state = chosen["state"] if chosen["state"] in (*STATES, "open") else ""
+    me = actor.user_id or 0
+    return selectors.list_requests(
+        state=state,
+        target=chosen["target"].replace("\0", ""),
+        subject=_subject(chosen["q"]),
+        requested_by=me if chosen["who"] == "mine" else None,
+        waiting_for=me if chosen["who"] == "waiting" else None,
+        label=_label(chosen["label"]),
+        by=actor,
+        after=before,
+        limit=PAGE_ROWS + 1,
+    )
+
+
+def _subject(text: str) -> SubjectName | None:
+    if not text:
+        return None
+    try:
+        return parse_subject(text)
+    except InvalidInput:
+        return SubjectName(".", "\ufffd")  # no subject has such a name, so nothing is found
+
+
+def _label(text: str) -> str:
+    """The label as it is stored; an invalid one is searched for unchanged, and matches nothing."""
+    try:
+        return clean_label(text) if text else ""
+    except InvalidInput:
+        return text.replace("\0", "\ufffd")
+
+
+def _filled_in(chosen: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in chosen.items() if value}
+
+
+def _search(base: str, chosen: dict[str, str], order: list[str]) -> SearchBox:
+    def choices(name: str, any_word: str, values: dict[str, str]) -> tuple[Choice, ...]:
+        return (
+            Choice(value="", label=any_word, selected=not chosen[name]),
+            *(Choice(value=value, label=label, selected=value == chosen[name]) for value, label in values.items()),
+        )
+
+    states = {"open": gettext("Open"), **{state: RequestState.of(state).look.word for state in STATES}}
+    whose = {value: gettext(word) for value, word in WHOSE.items()}
+    labels_of_values: dict[str, dict[str, str]] = {"state": states, "who": whose}
+    labels = {
+        "q": gettext("subject"),
+        "state": gettext("state"),
+        "target": gettext("target"),
+        "who": gettext("whose"),
+        "label": gettext("label"),
+    }
+    return SearchBox(
+        url=base,
+        query=chosen["q"],
+        label=gettext("Search by subject"),
+        placeholder="orders-value",
+        filters=(
+            Filter(name="state", label=gettext("State"), choices=choices("state", gettext("Any state"), states)),
+            Filter(
+                name="target",
+                label=gettext("Target"),
+                choices=choices(
+                    "target", gettext("Any target"), {name: gettext("to %(name)s") % {"name": name} for name in order}
+                ),
+            ),
+            Filter(name="who", label=gettext("Whose"), choices=choices("who", gettext("Anybody’s"), whose)),
+        ),
+        fields=(Field(name="label", label=gettext("Label"), value=chosen["label"]),),
+        active=tuple(
+            ActiveFilter(
+                label=f"{labels[name]}: {labels_of_values.get(name, {}).get(value, value)}",
+                url=f"{base}?{urlencode(_filled_in({**chosen, name: ''}))}",
+            )
+            for name, value in _filled_in(chosen).items()
+        ),
+    )
+
+
+#: between a request's number and the hash of its plan, in a form
+_MARK = ":"
+
+
+def bulk_approval_page(request: HttpRequest) -> BulkApprovalPage:
+    """The bulk approval of the requests in the address, with those that are left out and why."""
+    actor, order = page_actor(request), selectors.list_environments()
+    numbers = _numbers(request.GET.getlist("request"))
+    there = {info.id: info for info in selectors.requests_numbered(numbers[:MOST_TOGETHER]) if may_see(actor, info)}
+    against = {number: _against(info, actor) for number, info in there.items()}
+    rows = tuple(_chosen(there[n], order) for n in numbers if n in there and not against[n])
+    left = [
+        ExcludedRow(number=n, reason=against[n], request=request_row(there[n], order))
+        if n in there
+        else ExcludedRow(number=n, reason=_not_read(n, numbers))
+        for n in numbers
+        if n not in there or against[n]
+    ]
+    waiting = f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}"
+    return BulkApprovalPage(
+        frame=make_frame(
+            request,
+            title=gettext("Approve several requests"),
+            section=Section.PROMOTIONS,
+            crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
+            order=order,
+        ),
+        rows=rows,
+        left=tuple(left),
+        submit=Action(
+            label=counted(len(rows), "Approve %(n)s request", "Approve %(n)s requests"),
+            url=reverse("ui:promotions_approve"),
+            method="post",
+            tone="primary",
+            icon="check",
+        ),
+        back_url=waiting,
+    )
+
+
+def _numbers(texts: Iterable[str]) -> list[int]:
+    parsed = (whole_number(text) for text in texts)
+    return list(dict.fromkeys(number for number in parsed if number is not None))
+
+
+def _not_read(number: int, numbers: Sequence[int]) -> str:
+    """Why a request isn't shown; the same for a missing one and one that the reader may not read."""
+    if number in numbers[MOST_TOGETHER:]:
+        return gettext("Up to %(most)s are approved at once: choose it in the next round.") % {"most": MOST_TOGETHER}
+    return gettext("There is no such request.")
+
+
+def _against(info: RequestInfo, actor: Actor) -> str:
+    """Why this reader can't approve it with others; "" if they can."""
+    conditions = approving(info, actor)
+    stopping = next((item.sentence for item in conditions if not item.passable), "")
+    return stopping or why_alone(info.plan)
+
+
+def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
+    """A row with the verdict for the approval; what only prevents applying is in the note."""
+    counting = [check for check in info.checks if check.get("code") not in AS_USUAL]
+    later_on = [str(check["sentence"]) for check in info.failing if check.get("code") in AT_APPLYING]
+    return ApprovalRow(
+        request=replace(request_row(info, order), verdict=worst(counting)),
+        note=" ".join(later_on),
+        plan=f"{info.id}{_MARK}{info.plan_hash}",
+        plan_hash=info.plan_hash,
+        reason=info.reason,
+    )
+
+
+def plans_of(texts: Iterable[str]) -> list[tuple[int, str]]:
+    """The numbers with their plans' hashes, as the form sends them; invalid values are skipped."""
+    plans = []
+    for text in texts:
+        number, _, plan_hash = text.partition(_MARK)
+        request_id = whole_number(number)
+        if request_id is not None:
+            plans.append((request_id, plan_hash[:64]))
+    return plans

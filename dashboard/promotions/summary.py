@@ -1,0 +1,292 @@
+"""The summary of a request: title, decision, the environment's rules, linked requests, and affected clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import RequestState, Verdict
+from dashboard.components.translation import counted, joined, later, listing
+from dashboard.components.widgets import Fact
+from dashboard.promotions.plan import steps_of_plan, worst
+from dashboard.promotions.presenters import LinkedRow
+from dashboard.promotions.request_list import at_utc
+from registry.access.roles import Actor
+from registry.promotions.checks.consumers import CLIENTS
+from registry.promotions.models import PromotionRequest
+from registry.promotions.plan.types import ADOPT, CONFIG
+from registry.promotions.selectors import EnvironmentInfo, LinkedRequest, RequestInfo, linked_requests
+
+_TITLES: Final = {
+    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s to %(target)s"),
+    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s in %(target)s"),
+    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s in %(target)s"),
+    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s of %(target)s"),
+}
+_TITLES_OF_SEVERAL: Final = {
+    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s and %(more)s to %(target)s"),
+    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s and %(more)s in %(target)s"),
+    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s and %(more)s in %(target)s"),
+    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s and %(more)s of %(target)s"),
+}
+
+
+def title_of(info: RequestInfo) -> str:
+    """What the request is for, as a title."""
+    others = len(info.items) - 1
+    title = _TITLES[info.kind] if not others else _TITLES_OF_SEVERAL[info.kind]
+    more = counted(others, "%(n)s other", "%(n)s others")
+    return title % {"subject": info.subject.qualified, "version": info.version, "target": info.target, "more": more}
+
+
+def items_title(info: RequestInfo, shown: int) -> str:
+    """How many schemas the request writes, wrote or would have written."""
+    if info.is_open:
+        return counted(shown, "%(n)s schema would be written", "%(n)s schemas would be written")
+    if info.state == PromotionRequest.APPLIED:
+        return counted(shown, "%(n)s schema was written", "%(n)s schemas were written")
+    return counted(shown, "%(n)s schema would have been written", "%(n)s schemas would have been written")
+
+
+def verdict_of(info: RequestInfo) -> Verdict:
+    """The verdict of a request; unknown for a closed one that wasn't applied, and for one with a damaged plan."""
+    if not info.is_open and not info.releases:
+        return Verdict.UNKNOWN
+    if info.is_unreadable and not info.releases:
+        return Verdict.UNKNOWN
+    if info.state == PromotionRequest.FAILED:
+        return Verdict.BREAKS
+    if info.releases or not info.failing:
+        return Verdict.CARE if info.is_breaking or worst(info.checks) is not Verdict.OK else Verdict.OK
+    return Verdict.BREAKS
+
+
+def headline_of(info: RequestInfo, verdict: Verdict) -> str:
+    """The decision in a few words."""
+    if info.state == PromotionRequest.APPLIED:
+        return gettext("Live in %(target)s") % {"target": info.target}
+    if not info.is_open:
+        return gettext("Closed: %(state)s") % {"state": info.state}
+    if info.state == PromotionRequest.FAILED:
+        return gettext("Applied in part")
+    if verdict is Verdict.BREAKS:
+        overridable = all(check.get("overridable") for check in info.failing)
+        if not info.is_breaking:
+            return gettext("Checks fail, and could be overridden") if overridable else gettext("Checks fail")
+        sentence = (
+            gettext("It would break what %(target)s has, and could be overridden")
+            if overridable
+            else gettext("It would break what %(target)s has")
+        )
+        return sentence % {"target": info.target}
+    if info.is_breaking:
+        return gettext("It breaks what %(target)s has, and was overridden") % {"target": info.target}
+    if info.is_unreadable:
+        return gettext("Not known: its plan is damaged")
+    return gettext("Can be done, with care") if verdict is Verdict.CARE else gettext("Can be done")
+
+
+def sentence_of(info: RequestInfo) -> str:
+    """The decision in a sentence: what is written, or what fails first."""
+    if info.release:
+        there = gettext("%(target)s has it as version %(version)s with schema id %(schema_id)s.") % {
+            "target": info.target,
+            "version": info.release.version,
+            "schema_id": info.release.schema_id,
+        }
+        more = len(info.releases) - 1
+        came = counted(more, "%(n)s other version came with it.", "%(n)s other versions came with it.")
+        return f"{there} {came}" if more else there
+    if info.failing:
+        first, more = str(info.failing[0]["sentence"]), len(info.failing) - 1
+        too = counted(more, "%(n)s other check fails too.", "%(n)s other checks fail too.")
+        return f"{first} {too}" if more else first
+    if info.is_unreadable:
+        return gettext("What would be written to %(target)s can’t be told.") % {"target": info.target}
+    steps = steps_of_plan(info.plan)
+    adding, settings = sum(step.adds for step in steps), sum(step.kind == CONFIG for step in steps)
+    parts = [_written_to(adding, info.target)] if adding else []
+    parts += [_settings_of(settings)] if settings else []
+    parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
+    sentence = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
+    sentence = f"{sentence[:1].upper()}{sentence[1:]}"
+    return f"{sentence}." if info.is_breaking else gettext("%(said)s; nothing there breaks.") % {"said": sentence}
+
+
+def _written_to(versions: int, target: str) -> str:
+    return counted(
+        versions,
+        "%(n)s version would be written to %(target)s",
+        "%(n)s versions would be written to %(target)s",
+        target=target,
+    )
+
+
+def _settings_of(subjects: int) -> str:
+    return counted(
+        subjects,
+        "the settings of %(n)s subject would be changed",
+        "the settings of %(n)s subjects would be changed",
+    )
+
+
+def _reviews_by(environment: EnvironmentInfo) -> str:
+    needed = environment.reviews_needed
+    if environment.own_approval_allowed:
+        return counted(
+            needed,
+            "%(n)s approval by anybody with the right to review.",
+            "%(n)s approvals by anybody with the right to review.",
+        )
+    return counted(
+        needed,
+        "%(n)s approval by somebody else than the requester.",
+        "%(n)s approvals by somebody else than the requester.",
+    )
+
+
+def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
+    hours, lines = environment.max_evidence_hours, []
+    if environment.evidence_required:
+        lines.append(gettext("A release needs evidence from data."))
+    if hours and hours % 24 == 0:
+        lines.append(
+            counted(
+                hours // 24,
+                "Evidence from data may be %(n)s day old at most.",
+                "Evidence from data may be %(n)s days old at most.",
+            )
+        )
+    elif hours:
+        lines.append(
+            counted(
+                hours,
+                "Evidence from data may be %(n)s hour old at most.",
+                "Evidence from data may be %(n)s hours old at most.",
+            )
+        )
+    return lines
+
+
+def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
+    """The rules of an environment, in sentences."""
+    lines = [
+        gettext("Closed: it changes by releases alone.")
+        if environment.is_closed
+        else gettext("Open: it can be changed directly, too."),
+        _reviews_by(environment),
+        *(f"{rule.sentence}." for rule in environment.rules),
+    ]
+    if environment.owners_only:
+        lines.append(gettext("Only owners of a subject ask for it here."))
+    lines.append(
+        gettext("Open drift at a subject fails its requests.")
+        if environment.drift_blocks
+        else gettext("Open drift at a subject is a warning alone.")
+    )
+    if environment.threads_block:
+        lines.append(gettext("A discussion that isn’t resolved stops the release."))
+    if environment.clients_block:
+        lines.append(gettext("A declared client that doesn’t go on stops the release until it is acknowledged."))
+    lines += _evidence_rules(environment)
+    lines += [
+        gettext("Frozen from %(start)s to %(end)s: %(reason)s")
+        % {"start": at_utc(freeze.starts_at), "end": at_utc(freeze.ends_at), "reason": freeze.reason}
+        for freeze in environment.freezes
+    ]
+    lines += [
+        (
+            gettext("Frozen: %(rule)s; now until %(at)s: %(reason)s")
+            if rule.is_now
+            else gettext("Frozen: %(rule)s; next from %(at)s: %(reason)s")
+        )
+        % {
+            "rule": rule.sentence,
+            "at": at_utc(rule.ends_at if rule.is_now else rule.starts_at),
+            "reason": rule.reason,
+        }
+        for rule in environment.recurring
+    ]
+    return tuple(lines)
+
+
+def linked_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
+    """The linked requests: those that go first, those that bring the same references, and those that refer to this one."""
+    return tuple(_row(request, info.target) for request in linked_requests(info, actor))
+
+
+def _row(request: LinkedRequest, target: str) -> LinkedRow:
+    return LinkedRow(
+        number=request.id,
+        url=reverse("ui:promotion", args=[request.id]),
+        subject=request.subject.qualified,
+        state=RequestState.of(request.state),
+        sentence=_sentence(request, target),
+        goes_first=request.goes_first,
+    )
+
+
+def _sentence(request: LinkedRequest, target: str) -> str:
+    if not request.brings:
+        return gettext("It refers to what this request brings: this one goes first.")
+    more = len(request.brings) - 1
+    what = {"name": request.brings[0], "target": target}
+    if request.along:
+        sentence = gettext(
+            "It brings %(name)s, which this request refers to and takes along: the one applied first writes it."
+        )
+        return f"{sentence % what} {_and_more(more)}".strip()
+    sentence = gettext("It brings %(name)s, which %(target)s lacks and this request refers to: it goes first.")
+    return f"{sentence % what} {_and_more(more)}".strip()
+
+
+def _and_more(more: int) -> str:
+    return counted(more, "So it is with %(n)s other subject.", "So it is with %(n)s other subjects.") if more else ""
+
+
+#: clients that one line names
+_NAMED: Final = 3
+Checks = Iterable[Mapping[str, Any]]
+
+
+def clients_fact(checks: Checks) -> Fact | None:
+    """How many declared clients are affected, and which, with a link to the checks; None if there are none."""
+    names, total = _affected(checks)
+    if not total:
+        return None
+    value = (
+        gettext("%(n)s of %(asked)s: %(names)s") % {"n": len(names), "asked": total, "names": _listed(names)}
+        if names
+        else gettext("none of %(asked)s") % {"asked": total}
+    )
+    return Fact(label=gettext("Declared clients that don’t go on"), value=value, url="#impact")
+
+
+def clients_sentence(checks: Checks) -> str:
+    """The same as a part of a sentence; "" if no client is affected."""
+    names, _ = _affected(checks)
+    if not names:
+        return ""
+    return counted(
+        len(names),
+        "%(n)s declared client doesn’t go on (%(names)s)",
+        "%(n)s declared clients don’t go on (%(names)s)",
+        names=_listed(names),
+    )
+
+
+def _affected(checks: Checks) -> tuple[list[str], int]:
+    """The affected clients, each once, and how many clients were checked; a client counts once per subject."""
+    own_checks = [check for check in checks if check.get("code") == CLIENTS]
+    names = dict.fromkeys(str(name) for check in own_checks for name in check.get("concerned") or ())
+    return list(names), sum(int(check.get("asked") or 0) for check in own_checks)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    if more <= 0:
+        return joined(names)
+    return gettext("%(names)s and %(n)s more") % {"names": listing(names[:_NAMED]), "n": more}

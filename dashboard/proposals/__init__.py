@@ -1,0 +1,1 @@
+"""Proposed schemas: drafts, and the editor that checks and submits one."""

@@ -1,0 +1,1 @@
+"""Registries and their connections, archives of their contents, and their policy."""

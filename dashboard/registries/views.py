@@ -1,0 +1,308 @@
+"""Pages of registries: connections, archives of their contents, and policy.
+
+Every button works without JavaScript.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any, Final
+
+from django.contrib import messages
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.components.frame import page_actor, render_page
+from dashboard.components.links import subject_url, subjects_url
+from dashboard.components.time_travel import travels
+from dashboard.components.translation import counted
+from dashboard.registries import archive
+from dashboard.registries import page as pages
+from dashboard.registries.policy import asked_scope, place_words, policy_page
+from dashboard.registries.policy_forms import scoped_url
+from dashboard.registries.policy_simulation import what_if_page
+from dashboard.sources.labels import given_text
+from registry.access.permission_filters import require_extent
+from registry.access.roles import may_somewhere, require
+from registry.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    SchemadeskError,
+    SubjectConfigNotFound,
+    SubjectModeNotFound,
+)
+from registry.subjects.archive.archive import RIGHTS, forget
+from registry.subjects.archive.restore import bring_copy, send_file, write_copy
+from registry.subjects.import_export.export_file import MEDIA_TYPE
+from registry.subjects.import_export.registry_import import spooled_export
+from registry.subjects.models import KeptCopy
+from registry.subjects.remote.mirrors import (
+    add_remote_registry,
+    remove_remote_registry,
+    request_sync,
+    try_registry,
+    update_remote_registry,
+)
+from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
+from registry.subjects.tasks import sync_remote
+from registry.subjects.versions.qualified_names import SubjectName
+
+
+@require_safe
+def registry_list(request: HttpRequest) -> HttpResponse:
+    """All registries, with how fresh their mirrors are."""
+    if not may_somewhere(page_actor(request), "schema.read"):
+        require(page_actor(request), "schema.read")
+    return render(request, "registries/list.html", {"page": pages.registries_page(request)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def connect(request: HttpRequest) -> HttpResponse:
+    """The form of a new registry; sent, it is tested, or connected."""
+    return _form(request, "")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def connection(request: HttpRequest, registry: str) -> HttpResponse:
+    """The form of a mirror; sent, it is tested, or changed."""
+    return _form(request, registry)
+
+
+def _form(request: HttpRequest, registry: str) -> HttpResponse:
+    actor = page_actor(request)
+    require(actor, "registry.manage", registry=registry)
+    problem, probe = None, None
+    if request.method == "POST":
+        try:
+            if request.POST.get("do") == "test":
+                probe = try_registry(by=actor, **pages.sent_address(request.POST))
+            else:
+                return _keep(request, registry)
+        except Forbidden:
+            raise
+        except SchemadeskError as error:
+            problem = error
+    page = pages.registry_form(request, registry, problem=problem, probe=probe)
+    return render(request, "registries/form.html", {"page": page}, status=422 if problem else 200)
+
+
+def _keep(request: HttpRequest, registry: str) -> HttpResponse:
+    actor, fields = page_actor(request), pages.sent_fields(request.POST)
+    if registry:
+        update_remote_registry(name=registry, by=actor, **fields)
+        number = request_sync(name=registry, by=actor)
+        messages.success(request, gettext("Saved. It is read anew now."))
+    else:
+        name = request.POST.get("name", "").strip()
+        number = add_remote_registry(name=name, by=actor, **fields)
+        messages.success(request, gettext("%(name)s is connected and read for the first time.") % {"name": name})
+    if number is not None:
+        sync_remote.delay_on_commit(number)
+    return redirect("ui:registries")
+
+
+@require_POST
+def test(request: HttpRequest, registry: str) -> HttpResponse:
+    """Test the connection of a mirror as it is."""
+    probe = try_registry(by=page_actor(request), **pages.stored_address(request, registry))
+    page = pages.registry_form(request, registry, probe=probe)
+    return render(request, "registries/form.html", {"page": page})
+
+
+@require_POST
+def refresh(request: HttpRequest, registry: str) -> HttpResponse:
+    """Have a mirror read now; once, however often it is asked for."""
+    number = request_sync(name=registry, by=page_actor(request))
+    if number is None:
+        messages.info(request, gettext("A sync of %(name)s is under way already.") % {"name": registry})
+    else:
+        sync_remote.delay_on_commit(number)
+        messages.success(request, gettext("%(name)s is read anew now.") % {"name": registry})
+    back = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
+    return redirect(back if is_ours else "ui:registries")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def disconnect(request: HttpRequest, registry: str) -> HttpResponse:
+    """What ending a mirror loses; sent, it is ended."""
+    problem = None
+    require(page_actor(request), "registry.manage", registry=registry)
+    if request.method == "POST":
+        try:
+            remove_remote_registry(name=registry, by=page_actor(request))
+        except Conflict as error:
+            problem = error
+        else:
+            messages.success(request, gettext("%(name)s is disconnected.") % {"name": registry})
+            return redirect("ui:registries")
+    page = pages.disconnect_page(request, registry, problem)
+    return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
+
+
+@require_safe
+def moving(request: HttpRequest, registry: str) -> HttpResponse:
+    """The ways out of a registry and into it."""
+    require(page_actor(request), "schema.read", registry=registry)
+    return render(request, "registries/moving.html", {"page": archive.moving_page(request, registry)})
+
+
+@require_POST
+def export(request: HttpRequest, registry: str) -> FileResponse:
+    """All that the registry holds, to be saved."""
+    require(page_actor(request), "schema.read", registry=registry)
+    file = spooled_export(registry=registry, by=page_actor(request))
+    return FileResponse(file, as_attachment=True, filename=f"{registry}.jsonl", content_type=MEDIA_TYPE)
+
+
+@require_POST
+def send(request: HttpRequest, registry: str) -> HttpResponse:
+    """Take a file and lead to its plan; nothing is brought in yet."""
+    actor, file = page_actor(request), request.FILES.get("file")
+    require(actor, RIGHTS[KeptCopy.SENT], registry=registry)
+    try:
+        if file is None:
+            raise InvalidInput(gettext("Choose a file first."), field="file")
+        number = send_file(registry=registry, data=file.read(), size=file.size or 0, name=file.name or "", by=actor)
+    except (Conflict, InvalidInput) as error:
+        page = archive.moving_page(request, registry, error=error.placed)
+        return render(request, "registries/moving.html", {"page": page}, status=422)
+    return redirect(archive.copy_url(registry, number))
+
+
+@require_safe
+def deleted(request: HttpRequest, registry: str) -> HttpResponse:
+    """What was deleted for good and is kept still."""
+    require_extent(page_actor(request), RIGHTS[KeptCopy.DELETED], registry=registry)
+    return render(request, "registries/deleted.html", {"page": archive.deleted_page(request, registry)})
+
+
+@require_safe
+def copy(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
+    """A copy, and what bringing it in would do."""
+    return render(request, "registries/copy.html", {"page": archive.copy_page(request, registry, copy_id)})
+
+
+@require_safe
+def copy_file(request: HttpRequest, registry: str, copy_id: int) -> FileResponse:
+    """A copy as an export file, to be saved."""
+    file = io.BytesIO()
+    name = write_copy(registry=registry, number=copy_id, file=file, by=page_actor(request))
+    file.seek(0)
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:80].strip("._").removesuffix(".jsonl") or "copy"
+    return FileResponse(file, as_attachment=True, filename=f"{plain}.jsonl", content_type=MEDIA_TYPE)
+
+
+@require_POST
+def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
+    """Do what the plan said that was confirmed."""
+    ways = archive.asked_ways(request)
+    try:
+        done = bring_copy(
+            registry=registry,
+            number=copy_id,
+            ways=ways,
+            digest=given_text(request.POST, "plan"),
+            by=page_actor(request),
+        )
+    except (Conflict, InvalidInput) as error:
+        messages.error(request, error.placed)
+        query = {"only": "missing"} if ways.only_missing else {"as": "deleted"} if not ways.live else {}
+        return redirect(archive.copy_url(registry, copy_id, **query))
+    sentence = counted(done.count("created"), "%(n)s version came", "%(n)s versions came")
+    messages.success(request, gettext("Done: %(said)s. The copy is kept no longer.") % {"said": sentence})
+    names = {line.subject.qualified for line in done.lines}
+    return redirect(subject_url(registry, names.pop()) if len(names) == 1 else subjects_url(registry))
+
+
+@require_POST
+def copy_forget(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
+    """Remove a copy now."""
+    name = forget(registry=registry, number=copy_id, by=page_actor(request))
+    messages.success(request, gettext("The copy of %(name)s is gone.") % {"name": name[:200]})
+    return redirect("ui:moving", registry)
+
+
+MODE: Final = "mode"
+#: what a form of settings may carry
+_SETTINGS: Final = ("level", "normalize", "profile", "policy", "alias")
+_SWITCH: Final = {"true": True, "false": False}
+
+
+@require_safe
+@travels
+def policy(request: HttpRequest, registry: str) -> HttpResponse:
+    """The tree of settings, and with `change` the forms of one place."""
+    require(page_actor(request), "schema.read", registry=registry)
+    return render(request, "policy/policy.html", {"page": policy_page(request, registry)})
+
+
+@require_safe
+def what_if(request: HttpRequest, registry: str) -> HttpResponse:
+    """A level tried on the past; htmx gets the outcome alone."""
+    scope = asked_scope(request.GET)
+    name = scope.qualified if scope and scope.subject else ""
+    require(page_actor(request), "schema.read", registry=registry, subject=name)
+    page = what_if_page(request, registry, scope)
+    response = render_page(request, "policy/what_if.html", page, {"what-if": "outcome"})
+    response.status_code = 422 if page.error else 200
+    return response
+
+
+@require_POST
+def change(request: HttpRequest, registry: str) -> HttpResponse:
+    """Set what the form names: settings, where an empty one is inherited again, or the mode."""
+    scope, part = _asked(request, registry)
+    values: dict[str, Any] = {name: given_text(request.POST, name) for name in _SETTINGS if name in request.POST}
+    where: dict[str, Any] = {"registry": registry, "subject": scope, "by": page_actor(request)}
+    mode = given_text(request.POST, "mode")
+    try:
+        if part == MODE and mode:
+            set_mode(**where, mode=mode)
+        elif part == MODE:
+            delete_mode(**where)
+        else:
+            if values.get("normalize"):
+                values["normalize"] = _SWITCH.get(values["normalize"], values["normalize"])
+            unset = [name for name, value in values.items() if value == ""]
+            set_config(**where, unset=unset, **{name: value for name, value in values.items() if value != ""})
+        messages.success(
+            request,
+            gettext("Done: this counts for %(place_words)s now.") % {"place_words": place_words(registry, scope)},
+        )
+    except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
+        messages.error(request, error.message)
+    return redirect(_back(registry, scope))
+
+
+@require_POST
+def reset(request: HttpRequest, registry: str) -> HttpResponse:
+    """Take back all that a place sets itself: its settings, or its mode."""
+    scope, part = _asked(request, registry)
+    try:
+        undo = delete_mode if part == MODE else delete_config
+        undo(registry=registry, subject=scope, by=page_actor(request))
+        messages.success(
+            request,
+            gettext("Taken back: %(place_words)s inherits again.") % {"place_words": place_words(registry, scope)},
+        )
+    except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
+        messages.error(request, error.message)
+    return redirect(_back(registry, scope))
+
+
+def _asked(request: HttpRequest, registry: str) -> tuple[SubjectName | None, str]:
+    """The place and the part that a form names. Raises NotSignedIn, NotAllowed, InvalidName."""
+    scope, part = asked_scope(request.POST), given_text(request.POST, "part")
+    action = "mode.change" if part == MODE else "config.change"
+    require(page_actor(request), action, registry=registry, subject=scope.qualified if scope else "")
+    return scope, part
+
+
+def _back(registry: str, scope: SubjectName | None) -> str:
+    return f"{scoped_url('ui:policy', registry, scope, change='1')}#change"

@@ -1,0 +1,223 @@
+"""The generation across hosts, over Valkey: a write is answered when no other host gives an answer of before any more.
+
+A host is whoever shares one file of dashboard/response_cache/epoch.py. Its web processes hold a lease together, and its cache
+answers only while that lasts. An agent thread renews it after a round trip on the connection by which it hears of
+changes: the server sends what was published before it sends its PONG, so a lease says that all changes until shortly
+before it were heard. A host that joins waits before its cache answers, so that the others know it by then.
+
+A writer publishes after its commit and waits until each other host has acknowledged, or can't have a lease any more.
+The agents keep in the file until when no other host can be there: so long a write costs no network.
+
+Where Valkey is away, leases end, caches are off, and writers wait one lease. A host that Valkey can be reached by, and
+the writer can't, is told by PostgreSQL's NOTIFY alone, some milliseconds later (dashboard/response_cache/listener.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from contextlib import closing
+from functools import lru_cache
+from typing import Any, Final
+
+from django.conf import settings
+from redis import Redis
+from redis.client import PubSub
+from redis.exceptions import RedisError
+
+from dashboard.response_cache.epoch import HOSTS, Generation, now
+
+LEASE: Final = 2.0
+MARGIN: Final = 0.2  # clocks of two hosts don't run alike
+WAIT: Final = LEASE + MARGIN  # after which nobody has a lease of before
+JOIN: Final = WAIT + MARGIN  # before a host's cache answers
+KNOWN: Final = 2 * LEASE  # how long Valkey keeps who is there, longer than any lease
+BEAT: Final = 0.5
+#: places of `Generation.times`
+LEASE_ENDS, SERVES_FROM, ALONE_UNTIL, AWAY_SINCE, AWAY_SEEN = range(5)
+
+CHANNEL: Final = "schemadesk:generation"
+MEMBERS: Final = "{schemadesk:generation}:hosts"
+EPOCH: Final = "{schemadesk:generation}:epoch"
+ACKNOWLEDGED: Final = "schemadesk:generation:ack:"
+ACK_SECONDS: Final = 10
+#: who is there, and for how many milliseconds Valkey has remembered; with a host as the argument that one is, too
+WHO_IS_THERE: Final = """
+local at = redis.call('TIME')
+local now = at[1] * 1000 + math.floor(at[2] / 1000)
+if ARGV[1] ~= '' then redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[1]) end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('SET', KEYS[2], now, 'NX')
+return {redis.call('ZRANGE', KEYS[1], 0, -1), now - redis.call('GET', KEYS[2])}
+"""
+AWAY = (RedisError, OSError)
+
+logger = logging.getLogger(__name__)
+
+
+class Hosts:
+    """What this process says to Valkey, and hears from it. Safe for threads."""
+
+    def __init__(self, generation: Generation, url: str) -> None:
+        self._generation = generation
+        # Protocol 2: there a PONG comes as a message among the others.
+        options: dict[str, Any] = {"protocol": 2, "retry": None, "decode_responses": True}
+        self._client = Redis.from_url(url, socket_timeout=1, socket_connect_timeout=1, **options)
+
+    # -- a writer ------------------------------------------------------------------------------------------------------
+
+    def tell(self) -> None:
+        """Return when no other host gives an answer of before this call."""
+        if now() < self._generation.times[ALONE_UNTIL]:
+            return
+        began = now()
+        try:
+            others, remembered = self.others()
+            until = began + WAIT - remembered
+            if others:
+                until = max(until, self._publish(others))
+        except AWAY as error:
+            logger.warning("other hosts weren't told of a change: %s", error)
+            until = began if self._away() else began + WAIT
+        time.sleep(max(0.0, until - now()))
+
+    def others(self, renewed: str = "") -> tuple[set[str], float]:
+        """The other hosts that may have a lease, and for how many seconds Valkey has remembered who is there."""
+        reply: Any = self._client.eval(WHO_IS_THERE, 2, MEMBERS, EPOCH, renewed, int(KNOWN * 1000))
+        return set(reply[0]) - {self._generation.host}, reply[1] / 1000
+
+    def _publish(self, others: set[str]) -> float:
+        """Tell them, and wait for them; gives until when those that didn't answer may have a lease."""
+        name = secrets.token_hex(8)
+        self._client.publish(CHANNEL, f"{self._generation.host} {name}")
+        until, left = now() + WAIT, set(others)
+        while left and (patience := until - now()) > 0:
+            reply: Any = self._client.blpop([ACKNOWLEDGED + name], timeout=min(patience, BEAT))
+            if reply is not None:
+                left.discard(reply[1])
+        return until if left else 0.0
+
+    def _away(self) -> bool:
+        """Note that Valkey doesn't answer; whether it hasn't for so long that no host has a lease."""
+        times, moment = self._generation.times, now()
+        with self._generation.held(HOSTS):
+            is_known = times[AWAY_SINCE] and moment - times[AWAY_SEEN] < 3 * BEAT
+            if not is_known:
+                times[AWAY_SINCE] = moment
+            times[AWAY_SEEN] = moment
+            return bool(moment - times[AWAY_SINCE] > WAIT)
+
+    # -- a host with a cache -------------------------------------------------------------------------------------------
+
+    def attend(self, over: threading.Event) -> None:
+        """Hear of changes and keep the lease, until that is set. Raises RedisError, OSError."""
+        with closing(self._client.pubsub()) as heard:  # type: ignore[no-untyped-call]
+            heard.subscribe(CHANNEL)
+            self._until_answered(heard, "subscribe", CHANNEL)
+            self._generation.bump()  # for what wasn't heard until now
+            while not over.is_set():
+                asked_at = now()
+                others, remembered = self.others(self._generation.host)
+                known_at = now()
+                token = secrets.token_hex(8)
+                heard.ping(token)
+                self._until_answered(heard, "pong", token)
+                self._renew(asked_at, known_at, is_alone=not others and remembered > WAIT)
+                self._hear(heard, known_at + BEAT)
+
+    def _renew(self, asked_at: float, known_at: float, *, is_alone: bool) -> None:
+        times = self._generation.times
+        with self._generation.held(HOSTS):
+            if now() >= times[LEASE_ENDS]:
+                # Nobody waited for this host meanwhile.
+                self._generation.bump()
+                times[SERVES_FROM] = known_at + JOIN
+            times[LEASE_ENDS] = max(times[LEASE_ENDS], asked_at + LEASE)
+            if is_alone:
+                times[ALONE_UNTIL] = max(times[ALONE_UNTIL], asked_at + LEASE)
+            times[AWAY_SINCE] = 0.0
+
+    def _until_answered(self, heard: PubSub, kind: str, text: str) -> None:
+        end = now() + LEASE
+        while (moment := now()) < end:
+            message = heard.get_message(timeout=end - moment)
+            if message is None:
+                continue
+            if message["type"] == kind and text in (message["data"], message["channel"]):
+                return
+            self._take(message)
+        raise TimeoutError(f"Valkey sent no {kind} in {LEASE:.0f} s")
+
+    def _hear(self, heard: PubSub, end: float) -> None:
+        while (moment := now()) < end:
+            message = heard.get_message(timeout=end - moment)
+            if message is not None:
+                self._take(message)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] != "message":
+            return
+        host, _, name = str(message["data"]).partition(" ")
+        if host == self._generation.host:
+            return  # the writer itself has said so in the file
+        self._generation.bump()
+        key = ACKNOWLEDGED + name
+        with self._client.pipeline() as pipeline:
+            pipeline.rpush(key, self._generation.host)
+            pipeline.expire(key, ACK_SECONDS)
+            pipeline.execute()
+
+    def note_away(self) -> None:
+        """Valkey doesn't answer."""
+        self._away()
+
+
+class Agent:
+    """The thread of a web process that keeps its host's lease."""
+
+    def __init__(self, generation: Generation, url: str) -> None:
+        self._times = generation.times
+        self._hosts = Hosts(generation, url)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="generation-hosts", daemon=True)
+
+    @property
+    def until(self) -> float:
+        """When the cache is to be off."""
+        times = self._times
+        return times[LEASE_ENDS] if times[SERVES_FROM] <= now() else 0.0
+
+    def start(self) -> None:
+        """Begin to hold a lease."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; the lease ends by itself."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        is_told = False
+        while not self._over.is_set():
+            try:
+                self._hosts.attend(self._over)
+                is_told = False
+            except AWAY as error:
+                if not is_told:
+                    logger.warning("Valkey can't be reached; without a lease the cache is off: %s", error)
+                is_told = True
+                self._hosts.note_away()
+                self._over.wait(BEAT)
+
+
+@lru_cache(maxsize=4)
+def _hosts(generation: Generation, url: str) -> Hosts:
+    return Hosts(generation, url)
+
+
+def tell_hosts(generation: Generation) -> None:
+    """After a commit and before it is answered for: return when no other host gives an answer of before."""
+    if settings.HOT_PATH_HOSTS:
+        _hosts(generation, settings.REDIS_URL).tell()

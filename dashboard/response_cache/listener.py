@@ -1,0 +1,85 @@
+"""Hears of changes that don't come by our programs: triggers NOTIFY them, whoever made them (psql, another program).
+
+One thread a web process, on a connection of its own. While it can't hear, what the cache holds may go on for a while;
+then the cache is off until it hears again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import psycopg
+
+from dashboard.response_cache.epoch import Generation, now
+
+CHANNEL: Final = "schemadesk_changed"
+#: how long the cache goes on after the last sign of life
+GRACE: Final = 30.0
+BETWEEN: Final = 1.0  # two signs of life
+AGAIN: Final = 0.5  # after a lost connection
+
+logger = logging.getLogger(__name__)
+_IS_THERE: Final = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+
+
+class Listener:
+    """The thread; `until` is when the cache is to be off, of the clock of `generation.now`."""
+
+    def __init__(
+        self, generation: Generation, parameters: Callable[[], dict[str, Any]], *, grace: float = GRACE
+    ) -> None:
+        """`parameters` are those of the connection."""
+        self._generation = generation
+        self._parameters = parameters
+        self._grace = grace
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="generation-listener", daemon=True)
+        self.until = 0.0
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; the cache is off."""
+        self._over.set()
+        self._thread.join()
+        self.until = 0.0
+
+    def _run(self) -> None:
+        is_told = False
+        while not self._over.is_set():
+            try:
+                self._listen()
+                is_told = False
+            except Exception as error:  # noqa: BLE001 - whatever it is, the cache must not go on without it
+                if not is_told:
+                    logger.warning("changes from elsewhere aren't heard: %s", error)
+                is_told = True
+                self._over.wait(AGAIN)
+
+    def _listen(self) -> None:
+        parameters = {"connect_timeout": 5, "tcp_user_timeout": 5_000, **self._parameters()}
+        with psycopg.connect(**parameters, autocommit=True) as connection:
+            connection.execute(f"LISTEN {CHANNEL}")
+            self._generation.bump()  # for what was missed
+            while not self._over.is_set():
+                asked_at = now()
+                connection.execute("SELECT 1")
+                self.until = asked_at + self._grace if self._generation.is_in_place() else 0.0
+                for _ in connection.notifies(timeout=BETWEEN):
+                    self._generation.bump()
+                self._sweep(connection)
+
+    def _sweep(self, connection: psycopg.Connection[Any]) -> None:
+        """What killed processes left, once the server has no connection of theirs any more: until then it may commit."""
+
+        def is_over(slot: int) -> bool:
+            row = connection.execute(_IS_THERE, [self._generation.name_of(slot)]).fetchone()
+            return row == (0,)
+
+        if swept := self._generation.sweep(is_over):
+            logger.warning("%d processes were killed in the middle of a commit; the cache goes on", swept)

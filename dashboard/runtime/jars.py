@@ -1,0 +1,294 @@
+"""The jars that Kafka and Spark need besides what PySpark ships: locked by SHA-256, fetched once, kept in a cache.
+
+`jars.lock` in the project's root names each jar; `manage.py lock_jars` writes it from SETS. Jars are fetched with Ivy,
+which PySpark carries and which knows the central repository; ADDRESSES_FROM names an environment variable with the
+path of an Ivy settings file for those who have a mirror.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+from xml.sax.saxutils import quoteattr
+
+from dashboard.runtime.errors import JarMismatch, PartFailed, PartMissing
+from dashboard.runtime.java import find_java, trust_options
+from dashboard.runtime.layout import PROJECT, Layout, cache_folder
+from dashboard.runtime.process import Command, run
+
+LOCK_FILE = PROJECT / "jars.lock"
+ADDRESSES_FROM = "SCHEMADESK_IVY_SETTINGS"
+
+
+@dataclass(frozen=True, order=True)
+class Jar:
+    """A jar by its coordinates; `sha256` in hexadecimal, `size` in bytes, `sets` names those that use it."""
+
+    org: str
+    name: str
+    revision: str
+    sha256: str = ""
+    size: int = 0
+    sets: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Path:
+        """Where it is below the cache folder."""
+        return Path(self.org) / self.name / self.revision / f"{self.name}-{self.revision}.jar"
+
+    def __str__(self) -> str:
+        return f"{self.org}:{self.name}:{self.revision}"
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """Jars that are used together: what is asked for, and whether that is taken with all it depends on at run time."""
+
+    roots: tuple[tuple[str, str, str], ...]
+    transitive: bool
+
+
+SETS = {
+    "kafka": JarSet(
+        (("org.apache.kafka", "kafka_2.13", "4.1.2"), ("org.slf4j", "slf4j-simple", "1.7.36")),
+        transitive=True,
+    ),
+    # PySpark ships the rest. Spark's own kafka-clients would do; these are the versions that are known to work together.
+    "spark": JarSet(
+        (
+            ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
+            ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+            ("org.apache.spark", "spark-avro_2.13", "4.1.1"),
+            ("org.apache.kafka", "kafka-clients", "3.9.1"),
+            ("org.apache.commons", "commons-pool2", "2.12.0"),
+        ),
+        transitive=False,
+    ),
+    # Kafka Connect, of the broker's version; with the extension that asks callers of its REST API for a password.
+    "connect": JarSet(
+        (
+            ("org.apache.kafka", "connect-runtime", "4.1.2"),
+            ("org.apache.kafka", "connect-basic-auth-extension", "4.1.2"),
+            ("org.slf4j", "slf4j-simple", "1.7.36"),
+        ),
+        transitive=True,
+    ),
+    # Plugins come without what Connect itself has (its API, Kafka's client, Jackson, slf4j): a second copy of those
+    # in a plugin's class loader would not be the same classes.
+    "debezium": JarSet(
+        (
+            ("io.debezium", "debezium-api", "3.7.0.Final"),
+            ("io.debezium", "debezium-config", "3.7.0.Final"),
+            ("io.debezium", "debezium-connect-plugins", "3.7.0.Final"),
+            ("io.debezium", "debezium-connector-common", "3.7.0.Final"),
+            ("io.debezium", "debezium-connector-postgres", "3.7.0.Final"),
+            ("io.debezium", "debezium-openlineage-api", "3.7.0.Final"),
+            ("io.debezium", "debezium-util", "3.7.0.Final"),
+            ("com.datadoghq", "sketches-java", "0.8.2"),
+            ("com.fasterxml.jackson.datatype", "jackson-datatype-jsr310", "2.21.2"),
+            ("com.google.protobuf", "protobuf-java", "3.25.5"),
+            ("org.checkerframework", "checker-qual", "3.55.1"),
+            ("org.postgresql", "postgresql", "42.7.13"),
+        ),
+        transitive=False,
+    ),
+    # Apicurio's converter, the one that writes registry-framed Avro and is on Maven Central.
+    "apicurio": JarSet(
+        (
+            ("io.apicurio", "apicurio-registry-utils-converter", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-registry-serdes-avro-serde", "2.6.2.Final"),
+            ("io.apicurio", "apicurio-registry-serde-common", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-registry-schema-resolver", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-registry-client", "2.6.2.Final"),
+            ("io.apicurio", "apicurio-registry-common", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-common-rest-client-common", "0.1.18.Final"),
+            ("io.apicurio", "apicurio-common-rest-client-jdk", "0.1.18.Final"),
+            ("org.apache.avro", "avro", "1.12.0"),
+        ),
+        transitive=False,
+    ),
+}
+
+
+def locked_jars(set_name: str, lock_file: Path = LOCK_FILE) -> list[Jar]:
+    """The jars of a set, as the lock file names them. Raises PartFailed when there are none."""
+    try:
+        rows = tomllib.loads(lock_file.read_text(encoding="utf-8"))["jar"]
+        jars = [Jar(**{**row, "sets": tuple(row["sets"])}) for row in rows]
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise PartFailed(f"{lock_file} can't be read: {error!r}. Take it from version control again.") from error
+    chosen = [jar for jar in jars if set_name in jar.sets]
+    if not chosen:
+        raise PartFailed(f"{lock_file} has no jars for {set_name!r}; write it again with manage.py lock_jars.")
+    return chosen
+
+
+def jar_files(set_name: str, cache: Path | None = None) -> list[Path]:
+    """Where the jars of a set are once they were provided."""
+    return [(cache or cache_folder() / "jars") / jar.place for jar in locked_jars(set_name)]
+
+
+def provide(set_name: str, layout: Layout, part: str) -> None:
+    """Sees to it that the jars of a set are in the cache, each with the content that the lock file names.
+
+    Raises JarMismatch when one has another content, PartFailed when they can't be fetched. Nothing but verified
+    jars gets into the cache.
+    """
+    cache = cache_folder() / "jars"
+    missing = []
+    for jar in locked_jars(set_name):
+        if (cache / jar.place).exists():
+            verify(jar, cache / jar.place)
+        else:
+            missing.append(jar)
+    if not missing:
+        return
+    megabytes = sum(jar.size for jar in missing) / 1e6
+    layout.say(part, f"fetching {len(missing)} jars ({megabytes:.0f} MB) into {cache}")
+    with _fetched(missing, layout, part) as folder:
+        install(missing, folder, cache)
+    layout.say(part, f"{len(missing)} jars fetched and verified")
+
+
+def verify(jar: Jar, path: Path) -> None:
+    """Raises JarMismatch when the file isn't the jar that the lock file names."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != jar.sha256:
+        raise JarMismatch(
+            f"The jar {jar} ({path}) is not the one that jars.lock names: expected SHA-256 {jar.sha256}, got {digest}. "
+            "If the file is in the cache, delete it and start again; if it was just fetched, its source can't be trusted."
+        )
+
+
+def install(jars: Sequence[Jar], folder: Path, cache: Path) -> None:
+    """Moves jars from `folder` to their places in the cache, once all of them are verified. Raises JarMismatch."""
+    for jar in jars:
+        if not (folder / jar.place).exists():
+            raise PartFailed(f"The jar {jar} was not found where jars are fetched from.")
+        verify(jar, folder / jar.place)
+    for jar in jars:
+        (cache / jar.place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / jar.place).replace(cache / jar.place)
+
+
+@contextmanager
+def _fetched(jars: Sequence[Jar], layout: Layout, part: str) -> Iterator[Path]:
+    """A folder with the jars as they came, on the file system of the cache; removed afterwards."""
+    cache = cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="fetch-", dir=cache))
+    try:
+        ask_ivy(jars, folder, layout, part, transitive=False)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def ask_ivy(
+    jars: Sequence[Jar], folder: Path, layout: Layout, part: str, *, transitive: bool, cache: Path | None = None
+) -> None:
+    """Has Ivy put the jars (with what they depend on, if `transitive`) into `folder`, by `Jar.place`; one JVM for all.
+
+    What is in `cache` already isn't fetched again. Raises PartFailed with the end of Ivy's log, PartMissing when PySpark carries no Ivy.
+    """
+    (folder / "ivy.xml").write_text(_module(jars, transitive), encoding="utf-8")
+    cache = cache or folder / "ivy-cache"
+    settings_path = os.environ.get(ADDRESSES_FROM)
+    settings = Path(settings_path) if settings_path else folder / "settings.xml"
+    if not settings_path:
+        settings.write_text(_settings(cache, poms=transitive), encoding="utf-8")
+    pattern = f"{folder}/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
+    options = ["-settings", str(settings), "-ivy", str(folder / "ivy.xml"), "-cache", str(cache)]
+    java = [find_java().program, *_proxy(), *trust_options(folder)]
+    argv = [*java, "-jar", str(_ivy()), *options, "-confs", "default", "-retrieve", pattern]
+    environment = {**layout.plain_environment(), **_java_options()}
+    command = Command([*argv, "-types", "jar", "bundle"], environment, folder)
+    try:
+        run(command, layout.log(f"{part}-jars"), layout.watchdog, seconds=900)
+    except PartFailed as error:
+        left_out = "connect" if part == "connect" else "kafka,spark"
+        raise PartFailed(
+            f"The jars of {part} can't be fetched. The first start needs the network; {ADDRESSES_FROM} can name an Ivy "
+            f"settings file with a mirror, and `up --without {left_out}` does without. {error.message}"
+        ) from error
+
+
+def _ivy() -> Path:
+    import pyspark
+
+    jars = sorted((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    if not jars:
+        raise PartMissing("PySpark's folder `jars` has no ivy-*.jar, with which jars are fetched; install it again.")
+    return jars[-1]
+
+
+def _proxy() -> list[str]:
+    """The proxy that the environment names, in Java's words: a JVM doesn't look there."""
+    proxy = urlsplit(os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy") or "")
+    if not proxy.hostname:
+        return []
+    return [f"-Dhttps.proxyHost={proxy.hostname}", f"-Dhttps.proxyPort={proxy.port or 80}"]
+
+
+def _java_options() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS") if name in os.environ}
+
+
+def _module(jars: Iterable[Jar], transitive: bool) -> str:
+    # Of a module with a description, `master` is its jar and `runtime` what that needs; without one all is `default`.
+    configuration = "default->master,runtime" if transitive else "default->default"
+    rows = "".join(
+        f"<dependency org={quoteattr(jar.org)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)} "
+        f'transitive="{str(transitive).lower()}" conf="{configuration}"/>'
+        for jar in jars
+    )
+    head = '<info organisation="schemadesk" module="jars"/><configurations><conf name="default"/></configurations>'
+    return f'<ivy-module version="2.0">{head}<dependencies>{rows}</dependencies></ivy-module>'
+
+
+def _settings(cache: Path, *, poms: bool) -> str:
+    """Ivy's settings. Without descriptions of modules each jar is one request; its SHA-256 is verified here."""
+    resolver = f'name="central" m2compatible="true" usepoms="{str(poms).lower()}" useMavenMetadata="false"'
+    return (
+        '<ivysettings><property name="ivy.checksums" value=""/><settings defaultResolver="central"/>'
+        f"<caches defaultCacheDir={quoteattr(str(cache))}/>"
+        f"<resolvers><ibiblio {resolver}/></resolvers></ivysettings>"
+    )
+
+
+def write_lock(layout: Layout, lock_file: Path = LOCK_FILE) -> list[Jar]:
+    """Resolves SETS anew, fetches every jar and writes the lock file from what came. Raises PartFailed."""
+    locked: dict[tuple[str, str, str], Jar] = {}
+    for set_name, jar_set in SETS.items():
+        folder = Path(tempfile.mkdtemp(prefix="lock-", dir=layout.data))
+        roots = [Jar(*root) for root in jar_set.roots]
+        layout.say(set_name, f"resolving {', '.join(map(str, roots))}")
+        # Sets share jars: what one fetched isn't fetched for the next. With descriptions and without are two caches.
+        cache = layout.data / f"ivy-cache-{'with' if jar_set.transitive else 'without'}-descriptions"
+        ask_ivy(roots, folder, layout, set_name, transitive=jar_set.transitive, cache=cache)
+        for path in sorted(folder.glob("*/*/*/*.jar")):
+            org, name, revision, _ = path.relative_to(folder).parts
+            sets = (*(locked[org, name, revision].sets if (org, name, revision) in locked else ()), set_name)
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            locked[org, name, revision] = Jar(org, name, revision, digest, path.stat().st_size, sets)
+        shutil.rmtree(folder)
+    jars = sorted(locked.values())
+    head = "# Written by `manage.py lock_jars` from the table SETS in dashboard/runtime/jars.py.\n"
+    lock_file.write_text(head + "".join(map(_row, jars)), encoding="utf-8")
+    return jars
+
+
+def _row(jar: Jar) -> str:
+    fields = {"org": jar.org, "name": jar.name, "revision": jar.revision, "sha256": jar.sha256, "size": jar.size}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in {**fields, "sets": list(jar.sets)}.items()]
+    return "\n[[jar]]\n" + "\n".join(lines) + "\n"

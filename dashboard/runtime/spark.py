@@ -1,0 +1,109 @@
+"""The embedded Spark Connect server, on loopback and behind a token: whoever reaches it may run code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from dashboard.runtime import jars
+from dashboard.runtime.java import find_java, home_for_spark
+from dashboard.runtime.layout import LOOPBACK, PROJECT, Layout, answers, write_private
+from dashboard.runtime.process import Command
+
+PORTS = ("spark",)
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+# Without these a small message that declares a string of 1.5 GB takes the server's memory, and with it the server.
+AVRO_LIMITS = (
+    "-Dorg.apache.avro.limits.string.maxLength=16777216",
+    "-Dorg.apache.avro.limits.bytes.maxLength=16777216",
+    "-Dorg.apache.avro.limits.collectionItems.maxLength=1000000",
+)
+# The second compiler begins later than by default: a fifth less CPU for the start; the loops of a scan still get it.
+LATER_COMPILER = (
+    "-XX:Tier4InvocationThreshold=30000",
+    "-XX:Tier4MinInvocationThreshold=10000",
+    "-XX:Tier4CompileThreshold=60000",
+    "-XX:Tier4BackEdgeThreshold=120000",
+)
+
+
+def remote(layout: Layout) -> str:
+    """The address for clients, with the token. The name localhost matters: elsewhere the client insists on TLS."""
+    return f"sc://localhost:{layout.ports['spark']}/;token={layout.secret('spark-token')}"
+
+
+def prepare(layout: Layout) -> None:
+    """Fetches the jars that PySpark doesn't ship. Raises PartFailed, PartMissing, JarMismatch."""
+    find_java()
+    jars.provide("spark", layout, "spark")
+
+
+def command(layout: Layout) -> Command:
+    """The server as a foreground process; SPARK_MASTER names the cluster that it drives, else it is one of its own."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    folder = layout.folder("spark")
+    # What a server that was killed kept for its own use.
+    shutil.rmtree(folder / "local", ignore_errors=True)
+    arguments = ["--class", SERVER, "--name", "schemadesk", "--properties-file", str(_write_properties(layout, folder))]
+    environment = {
+        **layout.plain_environment(),
+        "JAVA_HOME": str(home_for_spark(find_java(), folder / "java")),
+        "SPARK_HOME": str(home),
+        # Else Python workers take another python3, without our packages, and only the JVM's log shows it.
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": str(PROJECT),
+    }
+    if _on_this_machine():
+        environment["SPARK_LOCAL_IP"] = LOOPBACK
+    return Command([str(home / "bin" / "spark-submit"), *arguments, "spark-internal"], environment, folder)
+
+
+def _master() -> str:
+    return os.environ.get("SPARK_MASTER", "local[*]")
+
+
+def _on_this_machine() -> bool:
+    return _master().startswith("local")
+
+
+def _write_properties(layout: Layout, folder: Path) -> Path:
+    """All settings in a file that only this user can read: the token among them must not be seen in `ps`."""
+    values = {
+        "spark.master": _master(),
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(layout.ports["spark"]),
+        "spark.connect.authenticate.token": layout.secret("spark-token"),
+        "spark.jars": ",".join(path.as_uri() for path in jars.jar_files("spark")),
+        "spark.driver.memory": "2g",
+        # What consumers fetched is kept for other queries to go on with; a few messages of 50 MB would fill the memory.
+        "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
+        "spark.driver.extraJavaOptions": " ".join((*AVRO_LIMITS, *LATER_COMPILER)),
+        "spark.executor.extraJavaOptions": " ".join(AVRO_LIMITS),
+        "spark.local.dir": str(layout.folder("spark/local")),
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.session.timeZone": "UTC",
+        # A few cores: the default of 200 partitions for each shuffle would be spent on starting tasks.
+        "spark.sql.shuffle.partitions": "8",
+        "spark.ui.enabled": "false",
+    }
+    if _on_this_machine():
+        values |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+    path = folder / "server.properties"
+    write_private(path, "".join(f"{name} {_escaped(value)}\n" for name, value in values.items()))
+    return path
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\")
+
+
+def probe(layout: Layout) -> str | None:
+    """The address, once the server listens there: it does so when its Spark session is up."""
+    return f"sc://localhost:{layout.ports['spark']}" if answers(layout.ports["spark"]) else None

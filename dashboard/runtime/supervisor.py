@@ -1,0 +1,365 @@
+"""Runs the parts: starts them in order, restarts one that died, ends them in order, and reports on the terminal."""
+
+from __future__ import annotations
+
+import enum
+import os
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from dashboard.runtime.errors import PartFailed
+from dashboard.runtime.layout import Layout
+from dashboard.runtime.parts import Part, StartupStep, how_it_ended
+from dashboard.runtime.process import Child, end_children, start, tail
+from dashboard.runtime.watchdog import end_sessions
+
+# A part that ran this long had started well; its end is bad luck, not a bad set-up.
+GOOD_RUN = 10.0
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+BAD_STARTS = 3
+PROBE_PACE = 0.1
+
+
+class State(enum.Enum):
+    """Where a part is on its way."""
+
+    WAITING = "waiting for others"
+    PREPARING = "preparing"
+    STARTING = "starting"
+    READY = "ready"
+    PAUSED = "waiting before the next start"
+
+
+class Keeper:
+    """Starts a part when it may, finds out when it is ready, and starts it again when it ends."""
+
+    def __init__(self, part: Part, layout: Layout, executor: Executor) -> None:
+        self.part = part
+        self.state = State.WAITING
+        self.child: Child | None = None
+        self._layout = layout
+        self._executor = executor
+        self._future: Future[str | None] | None = None
+        self._began = time.monotonic()
+        self._due = 0.0
+        self._bad_starts = 0
+        self._pause = FIRST_PAUSE
+
+    @property
+    def name(self) -> str:
+        """The part's name."""
+        return self.part.name
+
+    @property
+    def done(self) -> bool:
+        """Whether those who wait for this part may start."""
+        return self.state is State.READY
+
+    def advance(self, ready: set[str], now: float) -> None:
+        """Does what is due, without waiting. Raises PartFailed when the part can't be kept running."""
+        match self.state:
+            case State.WAITING:
+                if ready.issuperset(self.part.after):
+                    self._prepare(now)
+            case State.PREPARING:
+                if self._future and self._future.done():
+                    self._future.result()
+                    self._future = None
+                    self._start(now)
+            case State.PAUSED:
+                if now >= self._due:
+                    self._start(now)
+            case State.STARTING | State.READY:
+                self._look(now)
+
+    def _prepare(self, now: float) -> None:
+        self._began = now
+        prepare = self.part.prepare
+        if prepare is None:
+            self._start(now)
+            return
+        self.state = State.PREPARING
+        self._future = self._executor.submit(lambda: prepare(self._layout))
+
+    def _start(self, now: float) -> None:
+        if self.state is State.PAUSED:
+            self._began = now
+        self._started = now
+        self._log_begin = _size(self._layout.log(self.name))
+        self.child = start(self.part.command(self._layout), self._layout.log(self.name), self._layout.watchdog)
+        self.state = State.STARTING
+
+    def _look(self, now: float) -> None:
+        if self.child is None:
+            raise RuntimeError(f"{self.name} is {self.state.value} without a process")
+        if (status := self.child.ended()) is not None:
+            self._ended(how_it_ended(status), now)
+        elif self.state is State.STARTING:
+            self._ask(now)
+        elif now - self._started > GOOD_RUN:
+            self._bad_starts, self._pause = 0, FIRST_PAUSE
+
+    def _ask(self, now: float) -> None:
+        """Probes in the background: a probe may wait for an answer, the supervisor may not."""
+        if self._future is None:
+            if now >= self._due:
+                self._future = self._executor.submit(lambda: self.part.probe(self._layout))
+        elif self._future.done():
+            line, self._future, self._due = self._future.result(), None, now + PROBE_PACE
+            if line:
+                self.state = State.READY
+                self._layout.say(self.name, f"ready in {now - self._began:.1f} s   {line}")
+        if self.state is State.STARTING and now - self._started > self.part.seconds:
+            self._end_child()
+            self._ended(f"was not ready after {self.part.seconds:.0f} s", now)
+
+    def _ended(self, how: str, now: float) -> None:
+        self._future = None
+        self._end_child()
+        lived = now - self._started
+        self._bad_starts = self._bad_starts + 1 if lived < GOOD_RUN or self.state is State.STARTING else 1
+        log = tail(self._layout.log(self.name), self._log_begin)
+        if self._bad_starts >= BAD_STARTS:
+            raise PartFailed(f"{self.name} {how}, {self._bad_starts} times in a row.\n{log}")
+        self._layout.say(self.name, f"{how} after {lived:.1f} s; started again in {self._pause:.1f} s")
+        self.state, self._due = State.PAUSED, now + self._pause
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    def _end_child(self) -> None:
+        if self.child:
+            self.child.end()
+            self.child = None
+
+
+class StepKeeper:
+    """Runs a step once, when those it waits for are ready."""
+
+    def __init__(self, step: StartupStep, layout: Layout) -> None:
+        self.part = step
+        self.state = State.WAITING
+        self.child: Child | None = None
+        self._layout = layout
+        self._relay: threading.Thread | None = None
+
+    @property
+    def name(self) -> str:
+        """The step's name."""
+        return self.part.name
+
+    @property
+    def done(self) -> bool:
+        """Whether those who wait for this step may start."""
+        return self.state is State.READY
+
+    def advance(self, ready: set[str], now: float) -> None:
+        """Does what is due, without waiting. Raises PartFailed when a vital step fails."""
+        if self.state is State.WAITING and ready.issuperset(self.part.after):
+            self._began = now
+            self._start()
+        elif self.state is State.STARTING and self.child:
+            status = self.child.ended()
+            if status is not None:
+                self._finish(f"{how_it_ended(status)}" if status else "", now)
+            elif now - self._began > self.part.seconds:
+                self._finish(f"was not done after {self.part.seconds:.0f} s", now)
+
+    def _start(self) -> None:
+        command, log = self.part.command(self._layout), self._layout.log(self.name)
+        self.state = State.STARTING
+        if not self.part.relay:
+            self.child = start(command, log, self._layout.watchdog)
+            return
+        reading, writing = os.pipe()
+        try:
+            self.child = start(command, writing, self._layout.watchdog)
+        finally:
+            os.close(writing)
+        self._relay = threading.Thread(target=self._show, args=(reading,), daemon=True)
+        self._relay.start()
+
+    def _show(self, descriptor: int) -> None:
+        with open(descriptor, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                self._layout.say(self.name, line.rstrip())
+
+    def _finish(self, failure: str, now: float) -> None:
+        if self.child:
+            self.child.end()
+            self.child = None
+        if self._relay:
+            self._relay.join(2)
+        self.state = State.READY
+        if not failure:
+            self._layout.say(self.name, f"done in {now - self._began:.1f} s")
+        elif self.part.vital:
+            raise PartFailed(f"{self.name} {failure}.\n{tail(self._layout.log(self.name))}")
+        else:
+            self._layout.say(self.name, failure)
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+AnyKeeper = Keeper | StepKeeper
+
+
+WIDTH = 15  # the longest name of a part and a space
+
+
+class Console:
+    """Lines from several threads; a terminal that went away is no reason to fail."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._terminal = self._stream.isatty()
+        self._lock = threading.Lock()
+        self._status = ""
+        self._next_word = time.monotonic() + 2
+
+    def say(self, part: str, text: str) -> None:
+        """A line about `part`; an empty name is for all of it."""
+        line = f"{part:<{WIDTH}}{text}" if part else text
+        with self._lock:
+            self._write(f"\r\033[K{line}\n{self._status}" if self._status else f"{line}\n")
+
+    def wait(self, text: str) -> None:
+        """What is being waited for: the terminal's last line, or a line every ten seconds where there is none."""
+        with self._lock:
+            if self._terminal:
+                # A line that wraps could not be taken back.
+                text = text[: shutil.get_terminal_size().columns - 1]
+                if text != self._status:
+                    self._status = text
+                    self._write(f"\r\033[K{text}")
+            elif text and time.monotonic() >= self._next_word:
+                self._next_word = time.monotonic() + 10
+                self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            # The terminal was closed; SIGHUP is on its way, and stopping in order needs no terminal.
+            self._status = ""
+
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+QUICK, SLOW = 0.05, 1.0  # seconds between two looks while something is starting, and later
+LOG_PACE = 60.0
+
+
+class Supervisor:
+    """`ready` is said once, when every part and step is."""
+
+    def __init__(self, layout: Layout, items: Sequence[Part | StartupStep], console: Console, ready: str) -> None:
+        self._layout = layout
+        self._console = console
+        self._ready = ready
+        self._executor = ThreadPoolExecutor(max_workers=8, thread_name_prefix="part")
+        self._stop_signal = 0
+        self._wake = -1
+        names = {item.name for item in items}
+        self._keepers: list[AnyKeeper] = []
+        for item in items:
+            if unknown := set(item.after) - names:
+                raise ValueError(f"{item.name} waits for {unknown}, which isn't among the parts")
+            keeper = Keeper(item, layout, self._executor) if isinstance(item, Part) else StepKeeper(item, layout)
+            self._keepers.append(keeper)
+
+    def run(self) -> int:
+        """Runs until a signal says stop; 0 then. Raises PartFailed, everything being ended, when a part can't run."""
+        for keeper in self._keepers:
+            self._layout.turn_log(keeper.name)
+        self._console.say("", f"starting {', '.join(keeper.name for keeper in self._keepers if not keeper.part.late)}")
+        with self._signals():
+            try:
+                self._loop()
+            finally:
+                self._console.wait("")
+                self._end()
+        return 0
+
+    def _loop(self) -> None:
+        began = time.monotonic()
+        announced, logs_due = False, began + LOG_PACE
+        while not self._stop_signal:
+            now = time.monotonic()
+            done = {keeper.name for keeper in self._keepers if keeper.done}
+            for keeper in self._keepers:
+                keeper.advance(done, now)
+            if self._layout.watchdog.revive():
+                self._console.say("watchdog", "ended; started again")
+            if now >= logs_due:
+                logs_due = now + LOG_PACE
+                for keeper in self._keepers:
+                    self._layout.trim_log(keeper.name)
+            pending = [keeper for keeper in self._keepers if not keeper.done]
+            names = [keeper.name for keeper in pending if not keeper.part.late]
+            self._console.wait(f"waiting for {', '.join(names)} … {now - began:.0f} s" if names else "")
+            if not names and not announced:
+                announced = True
+                self._console.say("", self._ready)
+            self._sleep(QUICK if pending else SLOW)
+
+    def _sleep(self, seconds: float) -> None:
+        """Until something happens: a signal, the end of a child, or the time is over."""
+        if select.select([self._wake], [], [], seconds)[0]:
+            os.read(self._wake, 4096)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Signals wake the loop through a pipe: a handler that takes locks could meet the code that holds them."""
+        self._wake, wakes = os.pipe()
+        os.set_blocking(wakes, False)
+        earlier_wake = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        earlier = {number: signal.signal(number, self._on_stop) for number in STOP_SIGNALS}
+        earlier[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        try:
+            yield
+        finally:
+            for number, handler in earlier.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(earlier_wake)
+            os.close(self._wake)
+            os.close(wakes)
+
+    def _on_stop(self, number: int, _frame: object) -> None:
+        if self._stop_signal and number == signal.SIGINT:
+            # Asked again: no more waiting for anybody. PostgreSQL and Kafka repair themselves at the next start.
+            for keeper in self._keepers:
+                if child := keeper.child:
+                    with suppress(ProcessLookupError):
+                        os.killpg(child.pid, signal.SIGKILL)
+        self._stop_signal = self._stop_signal or number
+
+    def _end(self) -> None:
+        """Ends what nobody depends on, then what only those depended on, and so on."""
+        self._stop_signal = self._stop_signal or signal.SIGTERM
+        began = time.monotonic()
+        self._console.say("", "stopping")
+        left = list(self._keepers)
+        while left:
+            needed = {name for keeper in left for name in keeper.part.after}
+            wave = [keeper for keeper in left if keeper.name not in needed]
+            end_children([keeper.child for keeper in wave if keeper.child])
+            left = [keeper for keeper in left if keeper not in wave]
+        # What a part was doing before its start (initdb, fetching) has no keeper's child.
+        watchdog = self._layout.watchdog
+        while remaining := watchdog.watched():
+            end_sessions(remaining)
+            for leader in remaining:
+                watchdog.forget(leader)
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._console.say("", f"stopped in {time.monotonic() - began:.1f} s")

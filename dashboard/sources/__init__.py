@@ -1,0 +1,1 @@
+"""Sources, clusters and scans: their pages, their forms, and how much was scanned lately."""

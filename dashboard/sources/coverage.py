@@ -1,0 +1,168 @@
+"""How much of the sources was scanned lately, and what "no drift" is based on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from dashboard.components.translation import counted, joined
+from dashboard.sources.labels import listed
+from dashboard.sources.presenters import Unreadable
+from registry.drift.selectors import LATELY, ScanInfo, SourceInfo, TopicCoverage
+
+#: of what couldn't be read, what is told one by one
+MOST: Final = 20
+
+
+def _sources(sources: Sequence[SourceInfo], *, are_all: bool) -> str:
+    fresh = sum(1 for source in sources if is_fresh(source))
+    if are_all:
+        return counted(
+            len(sources),
+            "%(fresh)s of %(n)s source scanned in the last 24 h",
+            "%(fresh)s of %(n)s sources scanned in the last 24 h",
+            fresh=fresh,
+        )
+    return counted(
+        len(sources),
+        "%(fresh)s of %(n)s other source scanned in the last 24 h",
+        "%(fresh)s of %(n)s other sources scanned in the last 24 h",
+        fresh=fresh,
+    )
+
+
+def coverage_of(sources: Sequence[SourceInfo], topics: TopicCoverage | None = None) -> str:
+    """How much was really looked at, in one sentence; with `topics` those are counted instead of their sources."""
+    if not sources:
+        return ""
+    parts = []
+    others = list(sources)
+    if topics is not None and topics.topics:
+        parts.append(
+            counted(
+                topics.topics,
+                "%(fresh)s of %(n)s topic scanned in the last 24 h",
+                "%(fresh)s of %(n)s topics scanned in the last 24 h",
+                fresh=f"{topics.fresh:,}",
+            )
+        )
+        if topics.unreadable:
+            parts.append(
+                gettext("%(count)s unreadable: %(listed)s")
+                % {
+                    "count": f"{topics.unreadable_count:,}",
+                    "listed": listed([topic.name for topic in topics.unreadable]),
+                }
+            )
+        others = [source for source in sources if not source.cluster]
+    if others:
+        parts.append(_sources(others, are_all=others == list(sources)))
+    failed = [source.name for source in sources if source.last_scan and source.last_scan.state == "failed"]
+    if failed:
+        parts.append(gettext("%(count)s can’t be read: %(listed)s") % {"count": len(failed), "listed": listed(failed)})
+    return f"{'; '.join(parts)}."
+
+
+def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple[Unreadable, ...]:
+    """What couldn't be read with its reason: topics with the right that is missing, and sources whose scan failed."""
+    rows = [
+        Unreadable(
+            name=topic.name,
+            reason=topic.reason,
+            right=topic.right,
+            anchor=f"right-{number}",
+            url=reverse("ui:source", args=[topic.source_id]),
+        )
+        for number, topic in enumerate(topics.unreadable)
+    ]
+    rows += [
+        Unreadable(name=source.name, reason=source.last_scan.error, url=reverse("ui:source", args=[source.id]))
+        for source in sources
+        if source.last_scan and source.last_scan.state == "failed"
+    ]
+    rows += [
+        Unreadable(
+            name=source.name,
+            reason=gettext("Its last scan read nothing: that is not scanned, not clean."),
+            url=reverse("ui:source", args=[source.id]),
+        )
+        for source in sources
+        if source.last_scan and source.last_scan.verdict == "not scanned"
+    ]
+    return tuple(rows[:MOST])
+
+
+def is_fresh(source: SourceInfo) -> bool:
+    """Whether its last scan read something, and lately."""
+    scan = source.last_scan
+    since = timezone.now() - LATELY
+    return bool(scan and scan.verdict == "scanned" and scan.finished_at and scan.finished_at > since)
+
+
+def clean_of(scanned: Sequence[ScanInfo]) -> str:
+    """That nothing was found, in how much, and between which moments; "" where nothing was really scanned."""
+    if not scanned:
+        return ""
+    what = {"what": _looked_at(scanned), "when": _between(scanned)}
+    if not what["when"]:
+        return gettext("No drift in %(what)s.") % what
+    return gettext("No drift in %(what)s, %(when)s.") % what
+
+
+def _looked_at(scanned: Sequence[ScanInfo]) -> str:
+    """Messages with their partitions, state variables with their rows; else the sources that were read."""
+    messages, partitions, rows, variables = 0, 0, 0, 0
+    for scan in scanned:
+        read = scan.read or {}
+        messages += _number(read.get("messages"))
+        partitions += _rows_of(read, "partitions")
+        rows += _number(read.get("rows"))
+        variables += _rows_of(read, "variables")
+    parts = []
+    if messages:
+        parts.append(_messages(messages, partitions))
+    if variables:
+        parts.append(_variables(rows, variables))
+    return joined(parts) or counted(len(scanned), "what %(n)s source holds", "what %(n)s sources hold")
+
+
+def _messages(messages: int, partitions: int) -> str:
+    text = counted(messages, "%(n)s message", "%(n)s messages")
+    return counted(partitions, "%(messages)s over %(n)s partition", "%(messages)s over %(n)s partitions", messages=text)
+
+
+def _variables(rows: int, variables: int) -> str:
+    text = counted(rows, "%(n)s row", "%(n)s rows")
+    return counted(variables, "%(rows)s of %(n)s state variable", "%(rows)s of %(n)s state variables", rows=text)
+
+
+def _rows_of(read: dict[str, object], name: str) -> int:
+    """How many there were: those that are listed, and those that were left out of the list."""
+    listed, left_out = read.get(name), read.get("left_out")
+    more = left_out.get(name) if isinstance(left_out, dict) else 0
+    return (len(listed) if isinstance(listed, list | tuple) else 0) + _number(more)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _between(scanned: Sequence[ScanInfo]) -> str:
+    """From the first begin to the last end, the day said once."""
+    begun = [scan.started_at or scan.finished_at for scan in scanned]
+    first = min((at for at in begun if at), default=None)
+    last = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
+    if first is None or last is None:
+        return ""
+    return gettext("%(first)s–%(last)s UTC") % {"first": _at(first), "last": _at(last, since=first)}
+
+
+def _at(moment: datetime, since: datetime | None = None) -> str:
+    here = moment.astimezone(UTC)
+    same = since is not None and since.astimezone(UTC).date() == here.date()
+    return f"{here:%H:%M}" if same else f"{here:%Y-%m-%d %H:%M}"

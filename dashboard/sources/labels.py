@@ -1,0 +1,242 @@
+"""Labels of sources and scans: what was read and what wasn't, how far, and how a source is scanned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.utils.translation import gettext
+
+from dashboard.components.translation import counted, later, listing
+from registry.drift.selectors import ScanInfo, SourceInfo
+
+MODES: Final = {
+    "since_last": later("since the last scan"),
+    "tail": later("the newest messages"),
+    "window": later("a window of time"),
+    "full": later("everything"),
+}
+BOUNDS: Final = {
+    "messages": later("messages"),
+    "bytes": later("bytes"),
+    "seconds": later("time"),
+    "deadline": later("time"),
+}
+SHOWN: Final = 5
+_UNITS: Final[tuple[tuple[int, Callable[[int], str]], ...]] = (
+    (86_400, lambda number: counted(number, "%(n)s day", "%(n)s days")),
+    (3600, lambda number: counted(number, "%(n)s hour", "%(n)s hours")),
+    (60, lambda number: counted(number, "%(n)s minute", "%(n)s minutes")),
+    (1, lambda number: counted(number, "%(n)s second", "%(n)s seconds")),
+)
+
+
+def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
+    """A text of an address or a form, without the NUL that PostgreSQL refuses and without space at its ends."""
+    return form.get(name, usual).replace("\0", "").strip()
+
+
+def read_by(sources: int) -> str:
+    """Why a cluster that sources read can't be removed."""
+    return counted(sources, "%(n)s source read it; remove them first.", "%(n)s sources read it; remove them first.")
+
+
+def listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = listing(names[:SHOWN])
+    if len(names) <= SHOWN:
+        return shown
+    return gettext("%(shown)s and %(n)s more") % {"shown": shown, "n": len(names) - SHOWN}
+
+
+def lasting(seconds: int) -> str:
+    """A time in its largest whole unit: "5 minutes", "90 seconds", "1 day"."""
+    size, text_of = next((size, text_of) for size, text_of in _UNITS if seconds % size == 0)
+    return text_of(seconds // size)
+
+
+def sized(number: int) -> str:
+    """Bytes as people read them."""
+    value, unit = float(number), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:,.0f} {unit}" if value == int(value) else f"{value:,.1f} {unit}"
+
+
+def schedule_of(source: SourceInfo) -> str:
+    """When it is scanned."""
+    if not source.every_seconds:
+        return gettext("on demand")
+    return gettext("every %(time)s") % {"time": lasting(source.every_seconds)}
+
+
+def mode_of(source: SourceInfo) -> str:
+    """What of the topics a scan reads; empty for sources without topics."""
+    if not source.cluster:
+        return ""
+    if source.mode == "tail":
+        return gettext("the newest %(tail_messages)s messages of each partition") % {
+            "tail_messages": f"{source.tail_messages:,}"
+        }
+    if source.mode == "window":
+        return gettext("the last %(lasting)s") % {"lasting": lasting(source.window_seconds)}
+    return MODES[source.mode]
+
+
+def patterns_of(source: SourceInfo) -> str:
+    """Which topics, by the patterns that were given."""
+    text = listed(list(source.include)) if source.include else gettext("all topics")
+    return (
+        gettext("%(text)s, without %(listed)s") % {"text": text, "listed": listed(list(source.exclude))}
+        if source.exclude
+        else text
+    )
+
+
+def what_was_read(scan: ScanInfo) -> str:
+    """What a finished scan read, in words; empty before."""
+    read = scan.read
+    if read is None:
+        return ""
+    if read.get("nothing"):
+        return _nothing(read)
+    sentence = gettext("%(amount)s in %(seconds)s s") % {"amount": _amount(read), "seconds": read.get("seconds", 0)}
+    if not (reached := read.get("bound_reached")):
+        return sentence
+    return gettext("%(said)s; stopped by its bound of %(bound)s") % {
+        "said": sentence,
+        "bound": BOUNDS.get(reached, reached),
+    }
+
+
+def _nothing(read: dict[str, Any]) -> str:
+    """Why nothing was read: of topics that couldn't be read nobody knows whether there was something."""
+    if names := _names(read.get("unreadable"), "topic"):
+        return counted(
+            len(names),
+            "nothing read: %(n)s topic couldn’t be read",
+            "nothing read: %(n)s topics couldn’t be read",
+        )
+    return gettext("nothing to read")
+
+
+def _amount(read: dict[str, Any]) -> str:
+    if "advice" in read:
+        broken = sum(1 for line in read["advice"] if line.get("followed") == "no")
+        return counted(
+            len(read["advice"]),
+            "%(n)s piece of advice held against the registry, %(broken)s not followed",
+            "%(n)s pieces of advice held against the registry, %(broken)s not followed",
+            broken=broken,
+        )
+    if "topics_asked" in read:
+        topics = counted(read["topics_asked"], "%(n)s topic", "%(n)s topics")
+        if not read["messages"]:
+            return gettext("no new message in %(topics)s") % {"topics": topics}
+        return counted(
+            read["messages"],
+            "%(n)s new message in %(read)s of %(topics)s",
+            "%(n)s new messages in %(read)s of %(topics)s",
+            read=f"{read['topics_read']:,}",
+            topics=topics,
+        )
+    if "messages" in read:
+        return counted(
+            len(read.get("partitions", ())),
+            "%(messages)s messages of %(n)s partition",
+            "%(messages)s messages of %(n)s partitions",
+            messages=f"{read['messages']:,}",
+        )
+    return counted(
+        len(read.get("variables", ())),
+        "%(n)s state variable, %(rows)s rows",
+        "%(n)s state variables, %(rows)s rows",
+        rows=f"{read.get('rows', 0):,}",
+    )
+
+
+def _behind(behind: dict[str, Any]) -> str:
+    """How far the scans are behind, and when they will have caught up, as far as that can be told."""
+    sentence = counted(
+        behind["offsets"],
+        "The source is behind by %(n)s message.",
+        "The source is behind by %(n)s messages.",
+    )
+    if behind.get("falls_back"):
+        return gettext(
+            "%(said)s It won’t catch up at this pace: more arrive than a scan reads. Scan more often, or raise its bounds."
+        ) % {"said": sentence}
+    if behind.get("caught_up_at"):
+        return gettext("%(said)s At this pace it has caught up at about %(time)s, after %(scans)s more scans.") % {
+            "said": sentence,
+            "time": f"{datetime.fromisoformat(behind['caught_up_at']).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+            "scans": f"{behind['scans']:,}",
+        }
+    return gettext("%(said)s When it will have caught up can’t be told yet.") % {"said": sentence}
+
+
+def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
+    """What a scan left out or couldn't read, one sentence each."""
+    notes = []
+    if reached := read.get("bound_reached"):
+        notes.append(
+            gettext("The scan reached its bound of %(reached)s: the next one goes on from there.")
+            % {"reached": BOUNDS.get(reached, reached)}
+        )
+    if behind := read.get("behind"):
+        notes.append(_behind(behind))
+    if problem := read.get("rows_problem"):
+        notes.append(f"{problem[:1].upper()}{problem[1:].rstrip('.')}.")
+    if names := _names(read.get("unreadable"), "topic"):
+        notes.append(
+            counted(
+                len(names),
+                "%(n)s topic couldn’t be read: %(names)s. The reasons are below.",
+                "%(n)s topics couldn’t be read: %(names)s. The reasons are below.",
+                names=listed(names),
+            )
+        )
+    if gone := [str(name) for name in read.get("gone", ())]:
+        notes.append(gettext("The cluster no longer has %(listed)s; their findings stay.") % {"listed": listed(gone)})
+    if restarted := [str(name) for name in read.get("restarted", ())]:
+        notes.append(
+            counted(
+                len(restarted),
+                "%(n)s topic was deleted and made again, so it was read from its start: %(names)s.",
+                "%(n)s topics were deleted and made again, so they were read from their start: %(names)s.",
+                names=listed(restarted),
+            )
+        )
+    if expired := read.get("expired"):
+        lost = sum(row["end"] - row["start"] for row in expired)
+        notes.append(
+            counted(
+                lost,
+                "%(n)s message had expired before a scan could read them: nothing is known of them.",
+                "%(n)s messages had expired before a scan could read them: nothing is known of them.",
+            )
+        )
+    if unused := read.get("schemas_not_used"):
+        notes.append(
+            counted(
+                len(unused),
+                "%(n)s schema couldn’t be used for decoding: see below.",
+                "%(n)s schemas couldn’t be used for decoding: see below.",
+            )
+        )
+    if unread := [str(name) for name in read.get("looked_at", {}).get("connectors_not_read", ())]:
+        notes.append(gettext("The configuration of %(listed)s couldn’t be read.") % {"listed": listed(unread)})
+    notes += [
+        counted(
+            number, "%(n)s more row of %(name)s were not kept.", "%(n)s more rows of %(name)s were not kept.", name=name
+        )
+        for name, number in read.get("left_out", {}).items()
+    ]
+    return tuple(notes)
+
+
+def _names(rows: Any, key: str) -> list[str]:
+    return [str(row[key]) for row in rows or () if key in row]

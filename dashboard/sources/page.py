@@ -1,0 +1,322 @@
+"""Clusters and their sources, a source, a scan in progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import ScanState, SourceKind
+from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import whole_number
+from dashboard.components.translation import counted, later, listing
+from dashboard.components.widgets import Action, Crumb, Fact, Problem, Section
+from dashboard.findings.evidence_tables import read_tables
+from dashboard.findings.finding_list import finding_row
+from dashboard.findings.presenters import ScanProgress, ScanRow, SourceGroup, SourceList, SourcePage, SourceRow
+from dashboard.sources.coverage import coverage_of
+from dashboard.sources.inventory import advice_of, connector_of, topic_table
+from dashboard.sources.labels import (
+    given_text,
+    mode_of,
+    notes_on,
+    patterns_of,
+    read_by,
+    schedule_of,
+    sized,
+    what_was_read,
+)
+from dashboard.sources.presenters import ClusterHead
+from registry.access.permission_filters import Extent, refusal_in_any, require_extent
+from registry.access.roles import refusal
+from registry.drift import selectors
+from registry.drift.selectors import ClusterInfo, ScanInfo, SourceInfo
+from registry.errors import SourceNotFound
+from registry.promotions.selectors import list_environments
+from registry.streams.selectors import query_of_source
+
+__all__ = ["coverage_of", "progress_of", "source_list", "source_page", "what_was_read"]
+
+SHOWN_SCANS = 15
+SHOWN_FINDINGS = 8
+#: sources without a cluster stand under these titles
+TITLES = {"state_store": later("State of Spark queries"), "registry": later("Registries")}
+
+
+def source_list(request: HttpRequest) -> SourceList:
+    """The sources by cluster, of registries that the reader may read; `registry` in the query names whose."""
+    registry = given_text(request.GET, "registry")
+    actor = page_actor(request)
+    extent = require_extent(actor, "schema.read", registry=registry)
+    sources = selectors.list_sources(registry=registry, by=actor)
+    clusters = selectors.list_clusters(actor)
+    order = list_environments()
+    manage, connect = refusal_in_any(actor, "source.manage", registry=registry), refusal(actor, "cluster.manage")
+    groups = [
+        SourceGroup(
+            title=cluster.name,
+            cluster=cluster_head(cluster, manage=manage, connect=connect),
+            rows=_rows(request, (item for item in sources if item.cluster == cluster.name), order),
+        )
+        for cluster in clusters
+    ]
+    for kind, title in TITLES.items():
+        rows = _rows(request, (item for item in sources if item.kind == kind), order)
+        groups += [SourceGroup(title=title, rows=rows)] if rows else []
+    topics = selectors.topic_coverage([source.id for source in sources])
+    return SourceList(
+        frame=make_frame(request, title=gettext("Sources"), section=Section.SOURCES),
+        groups=tuple(groups),
+        add=_action(gettext("Add a source"), reverse("ui:source_add"), manage, icon="plus", tone="primary"),
+        connect=_action(gettext("Connect a cluster"), reverse("ui:cluster_add"), connect, icon="database"),
+        coverage=coverage_of(sources, topics),
+        narrow="" if extent.is_whole else _narrow(extent),
+    )
+
+
+def _narrow(extent: Extent) -> str:
+    """What whoever may not read every registry sees here, and whom to ask for more."""
+    if extent.has_registries:
+        return gettext("Only sources of registries that you may read are shown.")
+    return gettext(
+        "A source belongs to a registry as a whole, and your role is for some subjects alone. An admin can give you the"
+        " role of a reader in a registry."
+    )
+
+
+def _rows(request: HttpRequest, sources: Iterable[SourceInfo], order: list[str]) -> tuple[SourceRow, ...]:
+    return tuple(_source_row(request, source, order) for source in sources)
+
+
+def _action(label: str, url: str, reason: str, **more: str) -> Action:
+    return Action(label=label, url=url, allowed=not reason, reason=reason, **more)
+
+
+def cluster_head(cluster: ClusterInfo, *, manage: str, connect: str) -> ClusterHead:
+    """A cluster above its sources; `manage` and `connect` say why its buttons are off."""
+    security = cluster.security_protocol
+    if cluster.sasl_mechanism:
+        signed_in = {"mechanism": cluster.sasl_mechanism, "user": cluster.username}
+        security = f"{security}, {gettext('%(mechanism)s as %(user)s') % signed_in}"
+    if cluster.ca_pem:
+        security = f"{security}, {gettext('its own authority')}"
+    in_use = read_by(cluster.sources) if cluster.sources else ""
+    return ClusterHead(
+        name=cluster.name,
+        bootstrap=cluster.bootstrap,
+        security=security,
+        edit=_action(gettext("Change"), reverse("ui:cluster_edit", args=[cluster.id]), connect),
+        remove=_action(gettext("Remove"), reverse("ui:cluster_remove", args=[cluster.id]), connect or in_use),
+        add=_action(
+            gettext("Add a source"), f"{reverse('ui:source_add')}?{urlencode({'cluster': cluster.name})}", manage
+        ),
+    )
+
+
+def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> SourceRow:
+    scan = source.last_scan
+    topics = counted(source.topics, "%(n)s topic found", "%(n)s topics found")
+    scope = f"{patterns_of(source)} · {topics}" if source.cluster else ""
+    return SourceRow(
+        url=reverse("ui:source", args=[source.id]),
+        kind=SourceKind.of(source.kind),
+        name=source.name,
+        environment=environment_of(source.registry, order),
+        state=scan_state(scan),
+        scanned_at=scan.finished_at if scan else None,
+        read=what_was_read(scan) if scan else "",
+        open_findings=source.open_findings,
+        findings_url=f"{reverse('ui:findings')}?{urlencode({'source': source.id})}",
+        next_scan_at=source.next_scan_at,
+        error=scan.error if scan else "",
+        scan=scan_action(request, source),
+        context=source.context,
+        scope=scope,
+        how=listing(filter(None, (mode_of(source), schedule_of(source)))),
+    )
+
+
+def scan_state(scan: ScanInfo | None) -> ScanState:
+    """How a scan is drawn; a scan that read nothing is "not scanned"."""
+    return ScanState.of(scan.verdict) if scan else ScanState.NEVER
+
+
+def scan_action(request: HttpRequest, source: SourceInfo, label: str = later("Scan now")) -> Action:
+    """The button that scans a source; off while a scan runs."""
+    reason = refusal(page_actor(request), "source.scan", registry=source.registry)
+    if not reason and source.last_scan and source.last_scan.unfinished:
+        reason = gettext("Scan %(id)s of it is %(state)s.") % {
+            "id": source.last_scan.id,
+            "state": source.last_scan.state,
+        }
+    return Action(
+        label=label,
+        url=reverse("ui:source_scan", args=[source.id]),
+        method="post",
+        allowed=not reason,
+        reason=reason,
+        tone="primary",
+        icon="scan-search",
+    )
+
+
+def source_page(request: HttpRequest, source_id: int) -> SourcePage:
+    """One source; `scan` in the query shows an older scan. Raises SourceNotFound, NotAllowed."""
+    source = selectors.get_source(source_id, by=page_actor(request))
+    scans = selectors.list_scans(source_id, limit=SHOWN_SCANS)
+    order = list_environments()
+    shown = _asked_scan(request, source, scans)
+    finished = next((scan for scan in scans if scan.read), None)
+    title = f"{source.name} · {source.registry}" if source.kind == "registry" else source.name
+    older = bool(shown and source.last_scan and shown.id != source.last_scan.id)
+    return SourcePage(
+        frame=make_frame(
+            request,
+            title=title,
+            section=Section.SOURCES,
+            code=source.kind != "registry",
+            crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
+        ),
+        kind=SourceKind.of(source.kind),
+        name=source.name,
+        environment=environment_of(source.registry, order),
+        state=scan_state(source.last_scan),
+        facts=_facts(source),
+        scan=scan_action(request, source),
+        scan_id=shown.id if shown else None,
+        progress=progress_of(request, shown, source) if shown else None,
+        scans=tuple(_scan_row(scan, shown) for scan in scans),
+        findings=tuple(
+            finding_row(info, order)
+            for info in selectors.list_findings(source_id=source_id, limit=SHOWN_FINDINGS, by=page_actor(request))
+        ),
+        findings_url=f"{reverse('ui:findings')}?{urlencode({'source': source.id})}",
+        next_scan_at=source.next_scan_at,
+        actions=_actions(request, source),
+        topics=topic_table(request, source, selectors.list_topics(source_id)) if source.cluster else None,
+        connector=connector_of(finished) if finished else None,
+        advice=advice_of(finished) if finished else (),
+        older=older,
+        newest_url=reverse("ui:source", args=[source.id]) if older else "",
+    )
+
+
+def _asked_scan(request: HttpRequest, source: SourceInfo, scans: list[ScanInfo]) -> ScanInfo | None:
+    """The scan that the address asks for, else the newest. Raises SourceNotFound for one of another source."""
+    number = whole_number(request.GET.get("scan", ""))
+    if number is None:
+        return source.last_scan
+    scan = next((item for item in scans if item.id == number), None) or selectors.get_scan(number)
+    if scan.source_id != source.id:
+        raise SourceNotFound(
+            gettext("Scan %(number)s isn't one of %(source)s.") % {"number": number, "source": source.name}, scan=number
+        )
+    return scan
+
+
+def _facts(source: SourceInfo) -> tuple[Fact, ...]:
+    facts = [Fact(label=gettext("Held against"), value=source.registry)]
+    if source.context:
+        facts.append(Fact(label=gettext("Context"), value=source.context, code=True))
+    if source.cluster:
+        facts += [
+            Fact(label=gettext("Cluster"), value=source.cluster),
+            Fact(label=gettext("Servers"), value=source.bootstrap, code=True),
+            Fact(label=gettext("Topics"), value=patterns_of(source), code=bool(source.include)),
+            Fact(label=gettext("Reads"), value=mode_of(source)),
+            Fact(
+                label=gettext("At most"),
+                value=gettext("%(max_messages)s messages, %(sized)s, %(max_seconds)s s a scan")
+                % {
+                    "max_messages": f"{source.max_messages:,}",
+                    "sized": sized(source.max_bytes),
+                    "max_seconds": source.max_seconds,
+                },
+            ),
+            Fact(
+                label=gettext("Samples"), value=gettext("kept, masked") if source.keep_samples else gettext("not kept")
+            ),
+        ]
+    if source.store:
+        who = (
+            gettext("as %(access_key_id)s, secret %(secret)s")
+            % {"access_key_id": source.store.access_key_id, "secret": source.store.secret}
+            if source.store.secret
+            else gettext("as anybody")
+        )
+        facts += [
+            Fact(label=gettext("Object store"), value=f"{source.store.endpoint}, {source.store.region}", code=True),
+            Fact(label=gettext("Asked"), value=who),
+        ]
+    facts += [
+        Fact(label=gettext("Schedule"), value=schedule_of(source)),
+        Fact(
+            label=gettext("Resolves after"), value=counted(source.clean_scans, "%(n)s clean scan", "%(n)s clean scans")
+        ),
+    ]
+    return tuple(facts)
+
+
+def _actions(request: HttpRequest, source: SourceInfo) -> tuple[Action, ...]:
+    reason = refusal(page_actor(request), "source.manage", registry=source.registry)
+    query = query_of_source(source.id) if source.kind == "state_store" else None
+    return (
+        *((_action(gettext("The query and its state"), reverse("ui:query", args=[query]), ""),) if query else ()),
+        _action(
+            gettext("Change how it is scanned"), reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"
+        ),
+        _action(gettext("Remove"), reverse("ui:source_remove", args=[source.id]), reason, icon="x", tone="danger"),
+    )
+
+
+def progress_of(request: HttpRequest, scan: ScanInfo, source: SourceInfo) -> ScanProgress:
+    """A scan as it stands; while it runs with the button that ends it."""
+    reason = refusal(page_actor(request), "source.scan", registry=source.registry)
+    return ScanProgress(
+        scan_id=scan.id,
+        state=scan_state(scan),
+        url=reverse("ui:scan_progress", args=[scan.id]),
+        running=scan.unfinished,
+        phase=scan.phase,
+        done=scan.progress_done,
+        total=scan.progress_total,
+        queued_at=scan.queued_at,
+        started_at=scan.started_at,
+        finished_at=scan.finished_at,
+        queued_by=scan.queued_by,
+        detector=scan.detector,
+        summary=what_was_read(scan),
+        read=read_tables(scan.read) if scan.read else (),
+        notes=notes_on(scan.read) if scan.read else (),
+        problem=Problem(what=scan.error, cure=gettext("Findings of earlier scans stay as they are."))
+        if scan.error
+        else None,
+        cancel=Action(
+            label=gettext("Cancel the scan"),
+            url=reverse("ui:scan_cancel", args=[scan.id]),
+            method="post",
+            allowed=not reason,
+            reason=reason,
+            icon="ban",
+        )
+        if scan.unfinished
+        else None,
+    )
+
+
+def _scan_row(scan: ScanInfo, shown: ScanInfo | None) -> ScanRow:
+    took = (scan.finished_at - scan.started_at).total_seconds() if scan.finished_at and scan.started_at else None
+    return ScanRow(
+        scan_id=scan.id,
+        state=scan_state(scan),
+        started_at=scan.started_at,
+        queued_by=scan.queued_by,
+        took=f"{took:.1f} s" if took is not None else "",
+        read=what_was_read(scan),
+        error=scan.error,
+        url=f"{reverse('ui:source', args=[scan.source_id])}?{urlencode({'scan': scan.id})}",
+        shown=bool(shown and scan.id == shown.id),
+    )

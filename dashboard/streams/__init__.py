@@ -1,0 +1,1 @@
+"""Streaming queries and their state: lists, variables, and the check before a restart."""

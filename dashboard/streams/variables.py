@@ -1,0 +1,409 @@
+"""One state variable: its timeline, the schemas of a version, what its rows hold, and two versions compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.compare.change_cards import MAX_CARDS, present_comparison
+from dashboard.compare.comparison import VersionComparison
+from dashboard.components.badges import Look
+from dashboard.components.diff import text_diff
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import subject_url, whole_number
+from dashboard.components.translation import later
+from dashboard.components.widgets import Choice, Crumb, Fact, Link, Problem, Section
+from dashboard.sources.labels import sized
+from dashboard.streams.queries import (
+    EVOLVES,
+    FIXED,
+    REMOVED,
+    FieldRow,
+    SchemaRow,
+    StateComparePage,
+    VariablePage,
+    check_action,
+    crumbs,
+    kind_words,
+    meter,
+)
+from dashboard.streams.restart_check import EFFECT_LOOKS, present_change
+from registry.checkpoints.plans.rendering import to_ddl
+from registry.errors import InvalidSchema, NotFound, SchemadeskError
+from registry.formats.policies.spark_state import StateChange, schema_changes
+from registry.formats.policies.spark_state.rules import EFFECTS
+from registry.streams.selectors import FieldInfo, QueryInfo, SchemaInfo, VariableInfo, get_query, get_variable
+from registry.subjects import selectors
+from registry.subjects.engine import schema_engine
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import SchemaInfo as DefinitionInfo
+from registry.subjects.versions.versions import VersionInfo
+
+SAFE: Final = Look("ok", "circle-check", later("Safe"))
+DRAWN_VERSIONS: Final = 200
+NAMED_CHANGES: Final = 3
+#: said wherever a variable has evolved
+NOT_KNOWABLE: Final = later(
+    "not knowable: Spark’s reader gives every row in the newest form, whichever version it is stored in"
+)
+
+
+def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> VariablePage:
+    """A variable; `version` in the query selects one of its versions. Raises NotFound, NotAllowed."""
+    actor = page_actor(request)
+    query = get_query(query_id, by=actor)
+    variable = get_variable(query_id, variable_id)
+    selected = _selected(variable, request.GET.get("version", ""))
+    newest = variable.schemas[-1] if variable.schemas else None
+    before = variable.schemas[-2] if len(variable.schemas) > 1 else newest
+    return VariablePage(
+        frame=make_frame(
+            request,
+            title=variable.label,
+            section=Section.QUERIES,
+            code=True,
+            crumbs=(*crumbs(), query_crumb(query)),
+        ),
+        name=variable.label,
+        kind=kind_words(variable),
+        state=REMOVED if variable.removed_at is not None else FIXED if variable.why_fixed else EVOLVES,
+        why_fixed=variable.why_fixed,
+        versions=tuple(_rows(query, variable, selected)),
+        selected=selected.version if selected else 0,
+        schemas=tuple(_schemas(selected)) if selected else (),
+        no_avro=selected.why_no_avro if selected else "",
+        facts=tuple(_facts(query, variable)),
+        budget=meter(variable.budget),
+        rows_facts=tuple(_rows_facts(variable)),
+        rows_at=variable.rows_at,
+        rows_problem=variable.rows_problem,
+        fields=tuple(_field(field) for field in variable.fields),
+        compare_url=reverse("ui:state_variable_compare", args=[query.id, variable.id]),
+        compare_from=choices(variable, before),
+        compare_to=choices(variable, newest),
+        check=check_action(actor, query.path),
+    )
+
+
+def query_crumb(query: QueryInfo) -> Crumb:
+    """The step to a variable's query."""
+    return Crumb(label=query.name, url=reverse("ui:query", args=[query.id]), code=True)
+
+
+def choices(variable: VariableInfo, chosen: SchemaInfo | None) -> tuple[Choice, ...]:
+    """The versions of a select, newest first."""
+    return tuple(
+        Choice(
+            value=str(schema.version),
+            label=gettext("version %(version)s") % {"version": schema.version},
+            selected=schema is chosen,
+        )
+        for schema in reversed(variable.schemas)
+    )
+
+
+def version_of(variable: VariableInfo, number: int | None) -> SchemaInfo:
+    """One version. Raises NotFound."""
+    schema = next((candidate for candidate in variable.schemas if candidate.version == number), None)
+    if schema is None:
+        raise NotFound(
+            gettext("State variable %(label)s has no such version.") % {"label": variable.label[:200]}, version=number
+        )
+    return schema
+
+
+def _selected(variable: VariableInfo, number: str) -> SchemaInfo | None:
+    if number:
+        return version_of(variable, whole_number(number))
+    return variable.schemas[-1] if variable.schemas else None
+
+
+def changes_between(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo) -> tuple[StateChange, ...]:
+    """What Spark makes of the change of the value, worst first; nothing for what it has no name for."""
+    try:
+        changes = schema_changes(old.value_schema, new.value_schema, has_evolution=variable.encoding == "avro")
+    except InvalidSchema:
+        return ()
+    return tuple(sorted(changes, key=lambda change: -EFFECTS.index(change.effect)))
+
+
+def look_of(changes: Sequence[StateChange]) -> Look:
+    """The worst of the changes."""
+    worst = max((EFFECTS.index(change.effect) for change in changes), default=0)
+    return EFFECT_LOOKS[EFFECTS[worst]] if worst else SAFE
+
+
+def _rows(query: QueryInfo, variable: VariableInfo, selected: SchemaInfo | None) -> list[SchemaRow]:
+    here = reverse("ui:state_variable", args=[query.id, variable.id])
+    compare = reverse("ui:state_variable_compare", args=[query.id, variable.id])
+    rows = []
+    before: SchemaInfo | None = None
+    for schema in variable.schemas[-DRAWN_VERSIONS:]:
+        changes = changes_between(variable, before, schema) if before else ()
+        rows.append(
+            SchemaRow(
+                version=schema.version,
+                url=f"{here}?version={schema.version}#schemas",
+                selected=schema is selected,
+                summary=_summary(before, schema, changes),
+                look=look_of(changes) if before else None,
+                compare_url=f"{compare}?from={before.version}&to={schema.version}" if before else "",
+                schema_id=schema.schema_id,
+                batch="–" if schema.batch is None else f"{schema.batch:,}",
+                start="–" if schema.start is None else gettext("start %(start)s") % {"start": schema.start},
+                written_at=schema.written_at,
+                carries=tuple(
+                    Link(
+                        label=f"{carried.subject.qualified} v{carried.version}",
+                        url=subject_url(query.registry, carried.subject.qualified, version=carried.version),
+                    )
+                    for carried in schema.carried
+                ),
+            )
+        )
+        before = schema
+    return rows[::-1]
+
+
+def _summary(before: SchemaInfo | None, new: SchemaInfo, changes: Sequence[StateChange]) -> str:
+    if before is None:
+        return gettext("first version")
+    messages = [change.message for change in changes[:NAMED_CHANGES]]
+    if len(changes) > NAMED_CHANGES:
+        messages.append(gettext("and %(n)s more") % {"n": len(changes) - NAMED_CHANGES})
+    if not messages:
+        is_key = (before.key_schema, before.map_key_schema) != (new.key_schema, new.map_key_schema)
+        messages = [gettext("its key changed") if is_key else gettext("no field changed")]
+    return "; ".join(messages)
+
+
+def _schemas(version: SchemaInfo) -> list[tuple[str, str]]:
+    shown = [(gettext("Value"), ddl(version.value_schema)), (gettext("Key"), ddl(version.key_schema))]
+    if version.map_key_schema:
+        shown.append((gettext("Map key"), ddl(version.map_key_schema)))
+    if version.avro_schema:
+        text = json.dumps(json.loads(version.avro_schema), indent=2, ensure_ascii=False)
+        shown.append((gettext("The Avro schema that Spark derives"), text))
+    return shown
+
+
+def ddl(schema: str) -> str:
+    """A schema as DDL, a field a line; as it is where it isn't one."""
+    try:
+        value: Any = json.loads(schema)
+        return to_ddl(value) or gettext("(no fields)")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidSchema):
+        return schema
+
+
+def _facts(query: QueryInfo, variable: VariableInfo) -> list[Fact]:
+    facts = [
+        Fact(label=gettext("Query"), value=query.name, code=True),
+        Fact(label=gettext("Operator"), value=str(variable.operator)),
+        Fact(label=gettext("Kind"), value=kind_words(variable)),
+        Fact(label=gettext("Encoding"), value=variable.encoding, code=True),
+    ]
+    if variable.removed_at is not None:
+        facts.append(
+            Fact(
+                label=gettext("Removed"),
+                value=gettext("with batch %(removed_at)s") % {"removed_at": f"{variable.removed_at:,}"},
+            )
+        )
+    return facts
+
+
+def _rows_facts(variable: VariableInfo) -> list[Fact]:
+    if variable.rows is None:
+        return []
+    facts = [Fact(label=gettext("Rows"), value=f"{variable.rows:,}")]
+    if variable.keys is not None:
+        keys = f"{variable.keys:,}"
+        is_rough = variable.kind in ("list", "map")
+        facts.append(Fact(label=gettext("Keys"), value=gettext("about %(n)s") % {"n": keys} if is_rough else keys))
+    if variable.bytes is not None:
+        facts.append(
+            Fact(
+                label=gettext("Size"),
+                value=gettext("%(sized)s as read, before compression") % {"sized": sized(variable.bytes)},
+            )
+        )
+    if variable.rows_batch is not None and variable.rows_batch >= 0:
+        facts.append(Fact(label=gettext("As of"), value=gettext("batch %(n)s") % {"n": f"{variable.rows_batch:,}"}))
+    if variable.expiry:
+        ends = [_time(variable.expiry.get(end)) for end in ("earliest", "latest")]
+        facts.append(
+            Fact(label=gettext("Expires"), value=gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]})
+        )
+        facts.append(Fact(label=gettext("Without expiry"), value=f"{variable.expiry.get('without') or 0:,}"))
+    if len(variable.schemas) > 1:
+        facts.append(Fact(label=gettext("Rows stored in an earlier version"), value=NOT_KNOWABLE))
+    return facts
+
+
+def _time(milliseconds: Any) -> str:
+    if not isinstance(milliseconds, int) or not 0 <= milliseconds < 253_402_300_800_000:
+        return gettext("never")
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _range(ends: Sequence[str]) -> str:
+    if len(ends) == 2 and ends[0] != ends[1]:
+        return gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]}
+    return ends[0] if ends else ""
+
+
+def _field(field: FieldInfo) -> FieldRow:
+    percent = int(100 * field.filled)
+    ends = [limit for limit in (field.minimum, field.maximum) if limit is not None]
+    return FieldRow(
+        path=field.path,
+        type=field.type,
+        filled=gettext("%(number)s of %(rows)s")
+        % {"number": f"{field.rows - field.nulls:,}", "rows": f"{field.rows:,}"},
+        percent=percent,
+        range=_range(ends),
+        size="" if field.bytes is None else sized(field.bytes),
+    )
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> StateComparePage:
+    """The page of `?from=1&to=2`; without them the newest version and the one before. Raises NotFound, NotAllowed."""
+    query = get_query(query_id, by=page_actor(request))
+    variable = get_variable(query_id, variable_id)
+    numbers = [schema.version for schema in variable.schemas]
+    numbers_asked = {side: whole_number(request.GET.get(side, "")) for side in ("from", "to")}
+    new = version_of(variable, numbers_asked["to"] if request.GET.get("to") else max(numbers, default=None))
+    earlier = [number for number in numbers if number < new.version]
+    old = version_of(variable, numbers_asked["from"] if request.GET.get("from") else (earlier or [new.version])[-1])
+    changes = changes_between(variable, old, new)
+    is_whole, view = request.GET.get("all") == "1", request.GET.get("view") or ""
+    comparison, problem = _avro(query, variable, old, new, is_whole=is_whole)
+    here = reverse("ui:state_variable_compare", args=[query.id, variable.id])
+    variable_url = reverse("ui:state_variable", args=[query.id, variable.id])
+
+    def url(**more: str) -> str:
+        return f"{here}?{urlencode({'from': old.version, 'to': new.version, **more})}"
+
+    whole = {"all": "1"} if is_whole else {}
+    return StateComparePage(
+        frame=make_frame(
+            request,
+            title=gettext("Compare version %(old)s and version %(new)s") % {"old": old.version, "new": new.version},
+            section=Section.QUERIES,
+            crumbs=(*crumbs(), query_crumb(query), Crumb(label=variable.label, url=variable_url, code=True)),
+        ),
+        look=look_of(changes),
+        sentence=_sentence(variable, old, new, len(changes)),
+        changes=tuple(present_change(change.to_dict()) for change in changes),
+        compare_url=here,
+        compare_from=choices(variable, old),
+        compare_to=choices(variable, new),
+        comparison=comparison,
+        text=text_diff(ddl_lines(old), ddl_lines(new)),
+        view="split" if view == "split" else "unified",
+        unified_url=url(**whole),
+        split_url=url(view="split", **whole),
+        problem=problem,
+        all_url="" if is_whole else url(**({"view": "split"} if view == "split" else {}), all="1"),
+    )
+
+
+def ddl_lines(version: SchemaInfo) -> str:
+    """Value and keys of a version as DDL, a column a line."""
+    value = fields_as_ddl(version.value_schema)
+    keys = [gettext("key: %(ddl)s") % {"ddl": ddl(version.key_schema)}]
+    if version.map_key_schema:
+        keys.append(gettext("map key: %(ddl)s") % {"ddl": ddl(version.map_key_schema)})
+    return "\n".join([*keys, *value])
+
+
+def fields_as_ddl(schema: str) -> list[str]:
+    """Each field of a struct as DDL; the text itself where it isn't a struct."""
+    try:
+        return [ddl(json.dumps({"type": "struct", "fields": [field]})) for field in json.loads(schema)["fields"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return [schema]
+
+
+def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes: int) -> str:
+    if not changes:
+        return gettext("Rows written with the older version read as they were written.")
+    by = (
+        gettext("by name, as Avro does")
+        if variable.encoding == "avro"
+        else gettext("by position, as values don't evolve here")
+    )
+    values = {"old": old.version, "new": new.version, "by": by}
+    if new.batch is None:
+        return gettext("Spark reads rows of version %(old)s with version %(new)s, field %(by)s.") % values
+    return gettext(
+        "Spark reads rows of version %(old)s with version %(new)s from batch %(batch)s on, field %(by)s."
+    ) % {
+        **values,
+        "batch": f"{new.batch:,}",
+    }
+
+
+def _avro(
+    query: QueryInfo, variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, *, is_whole: bool
+) -> tuple[VersionComparison | None, Problem | None]:
+    """The comparison of the derived Avro schemas, as for a subject's versions; a problem where there is none."""
+    for side in (old, new):
+        if not side.avro_schema:
+            return None, Problem(
+                what=gettext("Version %(version)s has no Avro form: %(why_no_avro)s")
+                % {"version": side.version, "why_no_avro": side.why_no_avro}
+            )
+    infos = [_as_version(query, variable, side) for side in (old, new)]
+    try:
+        before, after = (schema_engine.parse("AVRO", side.avro_schema, is_new=False) for side in (old, new))
+        backward, forward = schema_engine.check_both(after, (old.version, before), profile="confluent")
+        comparison = selectors.Comparison(
+            infos[0],
+            infos[1],
+            differences=schema_engine.diff(before, after),
+            same_meaning=before.fingerprint == after.fingerprint,
+            backward=backward,
+            forward=forward,
+        )
+    except SchemadeskError as error:
+        return None, Problem(
+            what=gettext("The derived Avro schemas can't be compared: %(message)s") % {"message": error.message}
+        )
+    limit = None if is_whole else MAX_CARDS
+    shown = present_comparison(comparison, query.registry, query.registry, level="BACKWARD", limit=limit)
+    # The two sides are no versions of a subject: their addresses are the variable's own.
+    url = reverse("ui:state_variable", args=[query.id, variable.id])
+    sides = [
+        replace(side, url=f"{url}?version={side.version}", schema_id=None, registered_at=None)
+        for side in (shown.old, shown.new)
+    ]
+    return replace(shown, old=sides[0], new=sides[1]), None
+
+
+def _as_version(query: QueryInfo, variable: VariableInfo, version: SchemaInfo) -> VersionInfo:
+    """A derived schema in the form that comparisons take; it has no number in any registry."""
+    definition = DefinitionInfo(version.schema_id, ".", "AVRO", version.avro_schema, "", "", (), None, None)
+    return VersionInfo(
+        id=0,
+        subject=SubjectName(".", variable.label),
+        version=version.version,
+        schema=definition,
+        submitted=version.avro_schema,
+        created_at=version.written_at or _EPOCH,
+        created_by=query.name,
+        door="state",
+        deleted=False,
+    )

@@ -1,0 +1,131 @@
+"""The fields of a structure to draw: those that the address names, a search matches, or the tree has open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+from dashboard.components.links import whole_number
+from dashboard.sources.labels import given_text
+from registry.formats.base import OutlineField
+from registry.formats.personal_data import FieldTags
+
+#: fields that a page draws: more would be too heavy for it
+FIELD_ROWS: Final = 100
+#: fields below this depth are drawn once what they are in is opened
+OPEN_DEPTH: Final = 2
+MAX_FILTER: Final = 200
+
+
+def parents_of(outline: Sequence[OutlineField]) -> list[int | None]:
+    """For each field, where the one stands that it is in."""
+    parents: list[int | None] = []
+    above: list[int] = []
+    for number, item in enumerate(outline):
+        del above[item.depth :]
+        parents.append(above[-1] if above else None)
+        above.append(number)
+    return parents
+
+
+@dataclass(frozen=True)
+class TreeQuery:
+    """What the address asks for: `opened` are positions from 0, None for all."""
+
+    filter: str
+    opened: frozenset[int] | None
+    begin: int | None
+    words: str | None
+    example: bool
+
+    def query(self, **other: object) -> dict[str, Any]:
+        """The address's query with something else in it."""
+        opened = "all" if self.opened is None else [number + 1 for number in sorted(self.opened)]
+        parameters: dict[str, Any] = {
+            "filter": self.filter or None,
+            "open": opened or None,
+            "words": self.words,
+            "example": "shown" if self.example else None,
+        }
+        return parameters | other
+
+
+def asked_of(request: HttpRequest) -> TreeQuery:
+    """What a request's address asks for; what makes no sense there is left out."""
+    numbers = [whole_number(text) for text in request.GET.getlist("open")[:FIELD_ROWS]]
+    return TreeQuery(
+        filter=given_text(request.GET, "filter").strip()[:MAX_FILTER],
+        opened=None if "all" in request.GET.getlist("open") else frozenset(number - 1 for number in numbers if number),
+        begin=whole_number(request.GET.get("fields", "")),
+        words="business" if request.GET.get("words") == "business" else None,
+        example=request.GET.get("example") == "shown",
+    )
+
+
+@dataclass(frozen=True)
+class DrawnFields:
+    """Positions of the fields that are drawn on some page, and of those that the filter found (None: no filter).
+
+    `inside` counts the fields in each field that is at the depth where trees are closed; `opened` are those shown open.
+    """
+
+    visible: tuple[int, ...]
+    matches: frozenset[int] | None = None
+    inside: Mapping[int, int] = field(default_factory=dict)
+    opened: frozenset[int] = frozenset()
+    hidden: int = 0
+
+
+def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], options: TreeQuery) -> DrawnFields:
+    """The fields to draw: those with the words and what they are in, else the tree as far as it is open."""
+    parents = parents_of(outline)
+    if options.filter:
+        matches = frozenset(
+            number for number, item in enumerate(outline) if _matches(item, tags[number].tags, options.filter)
+        )
+        return DrawnFields(tuple(sorted(_with_parents(matches, parents))), matches)
+    inside: dict[int, int] = {}
+    for number, item in enumerate(outline):
+        above = parents[number]
+        if above is not None and item.depth > OPEN_DEPTH:
+            inside[above] = inside.get(above, 0) + 1
+    opened_numbers = frozenset(inside) if options.opened is None else options.opened
+    opened = frozenset(_with_parents({number for number in opened_numbers if number < len(outline)}, parents))
+    shown: set[int] = set()
+    for number, item in enumerate(outline):
+        above = parents[number]
+        if item.depth <= OPEN_DEPTH or (above in shown and above in opened):
+            shown.add(number)
+    return DrawnFields(tuple(sorted(shown)), None, inside, opened & frozenset(inside), len(outline) - len(shown))
+
+
+def _with_parents(numbers: Collection[int], parents: Sequence[int | None]) -> set[int]:
+    """The fields with all that they are in."""
+    positions: set[int] = set()
+    for number in numbers:
+        above: int | None = number
+        while above is not None and above not in positions:
+            positions.add(above)
+            above = parents[above]
+    return positions
+
+
+def _matches(item: OutlineField, tags: Sequence[str], text: str) -> bool:
+    """Whether the words are in what a row says; with a dot the path is looked at, else the name alone."""
+    text_of_row = "\n".join(
+        (item.path if "." in text else item.name, item.type, item.doc, *item.aliases, *tags)
+    ).casefold()
+    return all(word in text_of_row for word in text.casefold().split())
+
+
+def begin_of(visible: Sequence[int], options: TreeQuery) -> int:
+    """Where the page begins: as asked, else at the page of the first field that is asked to be open."""
+    begin = options.begin
+    if begin is None and options.opened and not options.filter:
+        first = min(options.opened)
+        begin = visible.index(first) if first in visible else 0
+    begin = (begin or 0) // FIELD_ROWS * FIELD_ROWS
+    return begin if begin < len(visible) else 0

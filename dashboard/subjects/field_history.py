@@ -1,0 +1,374 @@
+"""The history of a field over all versions of a subject.
+
+What each version did to it, what data say, and fields of the same name elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import subject_crumbs, subject_url
+from dashboard.components.translation import counted
+from dashboard.components.widgets import Fact, Frame, Link, Section
+from dashboard.sources.labels import listed
+from dashboard.subjects.page import DOORS
+from dashboard.subjects.structure import is_of
+from registry.drift.replay.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
+from registry.search.selectors.similar_names import Namesake, OtherType, namesakes_of_other_types
+from registry.subjects.history.field_history import (
+    CHANGED,
+    INTRODUCED,
+    REMOVED,
+    RETURNED,
+    THERE,
+    Chapter,
+    FieldHistory,
+    field_history,
+)
+from registry.subjects.policy.registries import mirror_of
+from registry.subjects.usage.clients import ClientInfo, clients_of
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeLine:
+    """One thing that happened; `url` leads to the biography of the name that the field had before."""
+
+    icon: str
+    sentence: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChapterRow:
+    """A version that did something to the field."""
+
+    version: int
+    url: str
+    at: datetime
+    by: str
+    via: str
+    changes: tuple[ChangeLine, ...]
+    compare_url: str = ""
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayRow:
+    """A day's messages, and the share of those in which the field had no value, in words."""
+
+    day: date
+    messages: int
+    missing: str
+    nulls: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sparkline:
+    """A share over days as a line: `points` in a box of 100 by 24, oldest first; `said` is the same in words."""
+
+    points: tuple[tuple[float, float], ...]
+    said: str
+
+    @property
+    def drawn(self) -> str:
+        """The points as SVG takes them, whatever the reader's language writes numbers like."""
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in self.points)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherTypeRow:
+    """A type that fields of the name have elsewhere, and where; `more` counts those that aren't listed."""
+
+    type: str
+    fields: tuple[Link, ...]
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldPage:
+    """The page; `now` are facts of the field in the newest version, none where it is gone.
+
+    `needed` says which declared clients need it; their page is at `usage_url`.
+    `problem` says that no version has it, with `nearest` to try instead. `bounds` say what wasn't looked at.
+    """
+
+    frame: Frame
+    path: str
+    subject: str
+    subject_url: str
+    summary: str
+    now: tuple[Fact, ...]
+    tags: tuple[str, ...]
+    chapters: tuple[ChapterRow, ...]
+    seen: str
+    days: tuple[DayRow, ...]
+    others: tuple[OtherTypeRow, ...]
+    others_said: str
+    needed: str
+    usage_url: str
+    bounds: tuple[str, ...] = ()
+    sparkline: Sparkline | None = None
+    problem: str = ""
+    nearest: tuple[Link, ...] = ()
+
+
+ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RETURNED: "undo-2", CHANGED: "pencil"}
+
+
+def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> FieldPage:
+    """The page of a field. Raises RegistryNotFound, SubjectNotFound, InvalidName."""
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    history = field_history(registry_row, name, path)
+    actor = page_actor(request)
+    days = field_on_days(registry_row, name, path) if history.chapters else ()
+    others = namesakes_of_other_types(history.field.name, history.field.type, by=actor) if history.field else ()
+    url = subject_url(registry, name.qualified)
+    return FieldPage(
+        frame=make_frame(
+            request,
+            title=path,
+            section=Section.SUBJECTS,
+            registry=registry,
+            code=True,
+            crumbs=subject_crumbs(registry, name),
+            url_in=lambda other: field_url(other, name, path),
+            mirror=mirror_of(registry_row),
+        ),
+        path=path,
+        subject=name.qualified,
+        subject_url=url,
+        summary=_summary(history),
+        now=_now(history),
+        tags=history.field.tags if history.field else (),
+        chapters=_chapters(registry, name, history),
+        # neither what data showed nor an index of fields is kept over time
+        seen="" if actor.past else _seen(days),
+        days=tuple(_day(item) for item in days),
+        sparkline=_sparkline(days),
+        others=tuple(_other(item) for item in others),
+        needed=_needed(clients_of(registry_row, name), path) if history.chapters and not actor.past else "",
+        usage_url=subject_url(registry, name.qualified, "usage"),
+        others_said="" if actor.past else _others_said(history, others),
+        bounds=_bounds(history),
+        problem=""
+        if history.chapters
+        else gettext("No version of %(qualified)s that was looked at has a field %(path)s.")
+        % {"qualified": name.qualified, "path": path},
+        nearest=tuple(Link(label=other, url=field_url(registry, name, other)) for other in history.nearest),
+    )
+
+
+def field_url(registry: str, subject: SubjectName, path: str) -> str:
+    """The address of a field's biography."""
+    query = urlencode({"registry": registry, "subject": subject.qualified, "path": path})
+    return f"{reverse('ui:field')}?{query}"
+
+
+def _summary(history: FieldHistory) -> str:
+    if not history.chapters:
+        return ""
+    first, changes = history.chapters[0], sum(len(item.changes) for item in history.chapters) - 1
+    kind = first.changes[0].kind
+    began = (
+        gettext("In version %(version)s it was there already") % {"version": first.version}
+        if kind == THERE
+        else gettext("Version %(version)s brought it") % {"version": first.version}
+    )
+    sentence = (
+        counted(changes, "%(began)s; %(n)s change since.", "%(began)s; %(n)s changes since.", began=began)
+        if changes
+        else gettext("%(began)s; unchanged since.") % {"began": began}
+    )
+    if history.field:
+        return sentence
+    return f"{sentence} {gettext('Version %(version)s, the newest, doesn’t have it.') % {'version': history.newest}}"
+
+
+def _now(history: FieldHistory) -> tuple[Fact, ...]:
+    if history.field is None:
+        return ()
+    item = history.field
+    default = (
+        item.default
+        if item.default is not None
+        else (gettext("none: it is required") if item.required else gettext("none"))
+    )
+    facts = [
+        Fact(label=gettext("Type"), value=item.type, code=True),
+        Fact(label=gettext("Default"), value=default, code=item.default is not None),
+    ]
+    if item.doc:
+        facts.append(Fact(label=gettext("Meaning"), value=item.doc))
+    if item.aliases:
+        facts.append(Fact(label=gettext("Also known as"), value=", ".join(item.aliases), code=True))
+    return tuple(facts)
+
+
+def _needed(clients: Sequence[ClientInfo], path: str) -> str:
+    """Which declared clients need the field, or a part of it, or what it is a part of."""
+    if not clients:
+        return gettext("No client is declared, so nothing is known of who needs it.")
+    need = [client.name for client in clients if any(is_of(path, field) for field in client.fields)]
+    silent = sum(not client.fields for client in clients)
+    sentence = (
+        gettext("%(clients)s said to need it.") % {"clients": listed(need)}
+        if need
+        else gettext("No client said to need it.")
+    )
+    if not silent:
+        return sentence
+    rest = counted(silent, "%(n)s said nothing of fields.", "%(n)s said nothing of fields.")
+    return f"{sentence} {rest}"
+
+
+def _chapters(registry: str, name: SubjectName, history: FieldHistory) -> tuple[ChapterRow, ...]:
+    numbers = [item.version for item in history.chapters]
+    return tuple(_chapter(registry, name, item, is_first=item.version == numbers[0]) for item in history.chapters)
+
+
+def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bool) -> ChapterRow:
+    return ChapterRow(
+        version=chapter.version,
+        url=subject_url(registry, name.qualified, version=chapter.version),
+        at=chapter.at,
+        by=chapter.by,
+        via=DOORS.get(chapter.door, chapter.door),
+        changes=tuple(
+            ChangeLine(
+                icon=ICONS[change.kind],
+                sentence=change.sentence,
+                url=field_url(registry, name, change.renamed_from) if change.renamed_from else "",
+            )
+            for change in chapter.changes
+        ),
+        compare_url="" if is_first else subject_url(registry, name.qualified, "compare", to=chapter.version),
+        deleted=chapter.deleted,
+    )
+
+
+def _seen(days: Sequence[FieldOnDay]) -> str:
+    messages = sum(item.messages for item in days)
+    if not messages:
+        return gettext("No scan of the last %(max_days)s days has seen messages with this field.") % {
+            "max_days": MAX_DAYS
+        }
+    missing, nulls = sum(item.messages - item.present for item in days), sum(item.nulls for item in days)
+    return gettext(
+        "Of %(messages)s messages that scans of the last %(max_days)s days looked at, it is null in "
+        "%(null)s and missing in %(missing)s."
+    ) % {
+        "messages": f"{messages:,}",
+        "max_days": MAX_DAYS,
+        "null": _share(nulls, messages),
+        "missing": _share(missing, messages),
+    }
+
+
+def _day(item: FieldOnDay) -> DayRow:
+    return DayRow(
+        day=item.day,
+        messages=item.messages,
+        missing=_share(item.messages - item.present, item.messages),
+        nulls=_share(item.nulls, item.messages),
+    )
+
+
+def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
+    """In how much of the messages it was null or missing, by day; no line through fewer than two days."""
+    read = sorted((item for item in days if item.messages), key=lambda item: item.day)
+    if len(read) < 2:
+        return None
+    begin, whole = read[0].day, (read[-1].day - read[0].day).days
+    shares = [min(1.0, (item.messages - item.present + item.nulls) / item.messages) for item in read]
+    at = tuple(
+        (98 * (item.day - begin).days / whole + 1, 22 - 20 * share) for item, share in zip(read, shares, strict=True)
+    )
+    text = gettext(
+        "Without a value, by day from %(first)s to %(last)s: %(begin)s at first, %(end)s at last, "
+        "%(least)s at least and %(most)s at most."
+    ) % {
+        "first": read[0].day.isoformat(),
+        "last": read[-1].day.isoformat(),
+        "begin": _percent(shares[0]),
+        "end": _percent(shares[-1]),
+        "least": _percent(min(shares)),
+        "most": _percent(max(shares)),
+    }
+    return Sparkline(points=at, said=text)
+
+
+def _percent(share: float) -> str:
+    """A share; neither all nor none by rounding alone."""
+    return f"{100 * share:.0f} %" if share in (0, 1) else f"{min(max(100 * share, 0.1), 99.9):.1f} %"
+
+
+def _share(part: int, whole: int) -> str:
+    if not part or not whole:
+        return gettext("none")
+    if part == whole:
+        return gettext("all")
+    share = 100 * part / whole
+    return f"{share:.1f} %" if share >= 0.1 else gettext("less than 0.1 %")
+
+
+def _place(item: Namesake) -> str:
+    values = {"subject": item.subject, "registry": item.registry, "parent": item.parent}
+    return (
+        gettext("%(subject)s (%(registry)s), in %(parent)s") if item.parent else "%(subject)s (%(registry)s)"
+    ) % values
+
+
+def _other(other: OtherType) -> OtherTypeRow:
+    more = other.many - len(other.fields)
+    return OtherTypeRow(
+        type=other.type,
+        fields=tuple(
+            Link(
+                label=_place(item),
+                url=subject_url(item.registry, item.subject, version=item.version),
+            )
+            for item in other.fields
+        ),
+        more=gettext("and %(n)s more") % {"n": f"{more:,}"} if more else "",
+    )
+
+
+def _others_said(history: FieldHistory, others: Sequence[OtherType]) -> str:
+    if history.field is None:
+        return ""
+    if not others:
+        return gettext("Wherever you may read, fields called %(field)s have this type, %(type)s.") % {
+            "field": history.field.name,
+            "type": history.field.type,
+        }
+    count = sum(item.many for item in others)
+    return counted(
+        count,
+        "Here it is %(type)s; %(n)s field of the same name elsewhere has another type.",
+        "Here it is %(type)s; %(n)s fields of the same name elsewhere have another type.",
+        type=history.field.type,
+    )
+
+
+def _bounds(history: FieldHistory) -> tuple[str, ...]:
+    sentences = [
+        gettext("Version %(version)s can’t be read: %(sentence)s") % {"version": version, "sentence": sentence}
+        for version, sentence in history.unread
+    ]
+    left_out = history.versions - history.looked_at - len({version for version, _ in history.unread})
+    if left_out > 0:
+        sentences.append(
+            counted(left_out, "%(n)s older version wasn’t looked at.", "%(n)s older versions weren’t looked at.")
+        )
+    return tuple(sentences)

@@ -1,0 +1,365 @@
+"""The head and the settings of a subject's page, and the labels that pages about subjects share.
+
+What may be done, what the level requires of a new version, its state and its topics; each setting with its origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.diff import laid_out
+from dashboard.components.frame import page_actor
+from dashboard.components.links import subject_url
+from dashboard.components.translation import counted, later, listing
+from dashboard.components.widgets import Action
+from dashboard.registries.policy_forms import WhyNot, scoped_url
+from dashboard.subjects.lifecycle import LifeMark, LifeState, marks_of
+from dashboard.subjects.presenters import Setting, TopicLink, TopicLinks
+from registry.access.permission_filters import pattern_of
+from registry.access.roles import Actor, may, refusal
+from registry.drift.usage.subject_topics import CarryingTopic, carrying_topics
+from registry.formats.compatibility import LEVELS
+from registry.formats.protobuf.file_descriptors import is_encoded
+from registry.promotions.board.readiness import Reason
+from registry.promotions.environments.change_guard import closed_refusal
+from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions
+from registry.promotions.selectors import VersionTimeline
+from registry.subjects import selectors
+from registry.subjects.lifecycle.retirement import RESTORE, RIGHTS
+from registry.subjects.models import Registry
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.effective_policy import NO_POLICY, ORIGINS, EffectiveConfig, OwnConfig, Spoken
+from registry.subjects.versions.qualified_names import SubjectName
+
+ORDER_WORDS: Final = {
+    "consumers first": later("Deploy consumers first"),
+    "producers first": later("Deploy producers first"),
+    "any order": later("Deploy in any order"),
+}
+DOORS: Final = {
+    "confluent": later("REST API"),
+    "product": later("product API"),
+    "ui": later("this site"),
+    "task": later("a task"),
+    "command": "command",
+}
+MODE_SENTENCES: Final = {
+    "READWRITE": later("Versions can be registered."),
+    "READONLY": later("Nothing can be registered here but by a release."),
+    "READONLY_OVERRIDE": later("Nothing can be registered here, releases included."),
+    "IMPORT": later("Only versions with given ids can be registered."),
+    "FORWARD": later("Another registry writes here: only versions with given ids can be registered."),
+}
+
+
+def level_order(level: str) -> str:
+    """The headline that a level implies."""
+    return ORDER_WORDS.get(LEVELS[level].upgrade_order, gettext("No order is safe"))
+
+
+def origin_words(origin: str) -> str:
+    """Where a setting comes from."""
+    return {
+        "subject": gettext("set for this subject"),
+        "context": gettext("inherited from the context"),
+        "registry": gettext("inherited from the registry"),
+    }.get(origin, gettext("nothing is set, this is the default"))
+
+
+def for_people(info: selectors.VersionInfo) -> str:
+    """The text that people read and change: of Protobuf the one that was sent, as what is stored has no comments."""
+    if info.schema.schema_type == "PROTOBUF" and not is_encoded(info.submitted):
+        return info.submitted
+    return pretty(info)
+
+
+def pretty(info: selectors.VersionInfo) -> str:
+    """The canonical text, laid out where it is JSON; as it is where it isn't what its format says."""
+    if info.schema.schema_type == "PROTOBUF":
+        return info.schema.text
+    try:
+        return laid_out(info.schema.text)
+    except (ValueError, RecursionError):
+        return info.schema.text
+
+
+#: topics that the head names; the page of the use has all
+SHOWN_TOPICS: Final = 3
+_ASK: Final = "promotion.request"
+_BOTH: Final = ("FORWARD", "BACKWARD")
+_SIDES: Final = {"key": later("keys"), "value": later("values")}
+_BY: Final = {
+    "association": later("an association"),
+    "content type": later("the content type of its messages"),
+}
+
+
+def propose_action(
+    request: HttpRequest, registry: str, name: SubjectName, *, order: list[str], live: bool
+) -> Action | None:
+    """The editor with the newest version; absent where the registry is no environment, so that nothing is proposed."""
+    if registry not in order:
+        return None
+    reason = refusal(page_actor(request), _ASK, registry=registry, subject=name.qualified)
+    parameters = {"registry": registry, "subject": name.qualified} | ({"from": f"{registry}:latest"} if live else {})
+    url = f"{reverse('ui:propose')}?{urlencode(parameters)}"
+    return Action(label=gettext("Propose a version"), url=url, allowed=not reason, reason=reason, icon="pencil")
+
+
+def subject_actions(
+    request: HttpRequest, registry_row: Registry, name: SubjectName, *, order: list[str], live: bool, selected: int
+) -> tuple[Action, ...]:
+    """What is done with the subject most."""
+    registry, own = registry_row.name, name.qualified
+    actions = [
+        _promote(request, registry, name, selected, order) if live else None,
+        propose_action(request, registry, name, order=order, live=live),
+        Action(label=gettext("Check a new version"), url=subject_url(registry, own, "report"), icon="shield-check"),
+    ]
+    return tuple(action for action in actions if action is not None)
+
+
+def more_actions(
+    request: HttpRequest, registry: str, name: SubjectName, *, live: bool, selected: int
+) -> tuple[Action, ...]:
+    """What is done with the subject seldom; reasons against it stand where each leads."""
+    own = name.qualified
+    actions = [
+        Action(label=gettext("Simulate on data"), url=subject_url(registry, own, "simulate"), icon="play")
+        if live
+        else None,
+        Action(
+            label=gettext("Describe"), url=f"{subject_url(registry, own, version=selected)}#note", icon="message-square"
+        ),
+        Action(label=gettext("Subscribe"), url=subscribe_url(registry, name), icon="inbox")
+        if page_actor(request).user_id is not None
+        else None,
+        Action(label=gettext("Policy"), url=policy_url(registry, name), icon="lock"),
+        Action(label=gettext("Retire …"), url=subject_url(registry, own, "retire"), icon="x"),
+    ]
+    return tuple(action for action in actions if action is not None)
+
+
+def subscribe_url(registry: str, name: SubjectName) -> str:
+    """The form of a new subscription to this subject; its name is taken as it is, not as a pattern."""
+    parameters = {"registry_pattern": pattern_of(registry), "subject_pattern": pattern_of(name.qualified)}
+    return f"{reverse('ui:subscriptions')}?{urlencode(parameters)}#subscribe"
+
+
+def policy_url(registry: str, name: SubjectName) -> str:
+    """Where the subject's settings are changed."""
+    return f"{scoped_url('ui:policy', registry, name, change='1')}#change"
+
+
+def _promote(request: HttpRequest, registry: str, name: SubjectName, version: int, order: list[str]) -> Action | None:
+    """The form of a request, to the first environment after this one in which the reader may ask for it."""
+    if registry not in order[:-1]:
+        return None
+    later_ones, actor = order[order.index(registry) + 1 :], page_actor(request)
+    target = next(
+        (environment for environment in later_ones if may(actor, _ASK, registry=environment, subject=name.qualified)),
+        later_ones[0],
+    )
+    reason = refusal(actor, _ASK, registry=target, subject=name.qualified)
+    query = urlencode({"source": registry, "target": target, "subject": name.qualified, "version": version})
+    return Action(
+        label=gettext("Promote…"),
+        url=f"{reverse('ui:promotion_request')}?{query}",
+        allowed=not reason,
+        reason=reason,
+        tone="primary",
+        icon="git-pull-request-arrow",
+    )
+
+
+def restore_action(
+    actor: Actor, name: SubjectName, preconditions: SettingsPreconditions, mode: str, *, version: int | None = None
+) -> Action:
+    """The way to take back what is soft-deleted: one version, or (None) all of the subject."""
+    registry, right = preconditions.registry, RIGHTS[RESTORE]
+    reason = refusal(actor, right, registry=registry.name, subject=name.qualified)
+    if not reason and preconditions.is_closed:
+        reason = closed_refusal(right, registry, name.qualified)
+    if not reason and change_guard.stops(mode, passes=preconditions.passes):
+        reason = gettext("The mode here is %(mode)s, in which nothing about it changes.") % {"mode": mode}
+    path, _, query = subject_url(registry.name, name.qualified, "retire", version=version, do=RESTORE).partition("?")
+    return Action(
+        label=gettext("Restore …")
+        if version is None
+        else gettext("Restore version %(version)s …") % {"version": version},
+        url=f"{path}/confirm?{query}",
+        allowed=not reason,
+        reason=reason,
+        tone="primary",
+        icon="undo-2",
+    )
+
+
+# -- the level ------------------------------------------------------------------------------------------------------------
+
+
+def level_origin(spoken: Spoken) -> str:
+    """Where the level is set, and what would count without the subject's own."""
+    config = spoken.config()
+    if config.origin != ORIGINS[0]:
+        return origin_words(config.origin)
+    wider = spoken.inherited().config()
+    texts = {
+        "context": gettext("set here; the context’s is %(level)s"),
+        "registry": gettext("set here; the registry’s is %(level)s"),
+    }.get(wider.origin, gettext("set here; the default is %(level)s"))
+    return texts % {"level": wider.level}
+
+
+def level_asks(config: EffectiveConfig, settings: OwnConfig, versions: int) -> str:
+    """What the level asks of a new schema, over how many versions, and what counts beside it."""
+    sentences = [_asked(config.level, versions)]
+    if settings.compatibility_group and LEVELS[config.level].directions:
+        group = {"group": settings.compatibility_group}
+        sentences.append(gettext("Only versions with the same %(group)s in their metadata are compared.") % group)
+    if config.policy != NO_POLICY:
+        sentences.append(gettext("Beside it the rules of %(policy)s count.") % {"policy": config.policy})
+    return " ".join(sentences)
+
+
+def _asked(level: str, versions: int) -> str:
+    level_rules = LEVELS[level]
+    if not level_rules.directions:
+        return gettext("Nothing is checked: any schema is taken.")
+    if not versions:
+        return gettext("There is no version that a new schema would be held against.")
+    if level_rules.scope == "all":
+        return _asked_of_all(level_rules.directions, versions)
+    sentence = {
+        _BOTH: gettext("A new schema and the newest version must read each other’s data."),
+        ("FORWARD",): gettext("The newest version must read the data of a new schema."),
+    }.get(level_rules.directions, gettext("A new schema must read the data of the newest version."))
+    if versions == 1:
+        return sentence
+    older = counted(
+        versions - 1, "The %(n)s version before it isn’t asked.", "The %(n)s versions before it aren’t asked."
+    )
+    return f"{sentence} {older}"
+
+
+def _asked_of_all(directions: Sequence[str], versions: int) -> str:
+    if tuple(directions) == _BOTH:
+        return counted(
+            versions,
+            "A new schema and the one version must read each other’s data.",
+            "A new schema and all %(n)s versions must read each other’s data.",
+        )
+    if tuple(directions) == ("FORWARD",):
+        return counted(
+            versions,
+            "The one version must read the data of a new schema.",
+            "All %(n)s versions must read the data of a new schema.",
+        )
+    return counted(
+        versions,
+        "A new schema must read the data of the one version.",
+        "A new schema must read the data of all %(n)s versions.",
+    )
+
+
+# -- its state and its topics -----------------------------------------------------------------------------------------------
+
+
+def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> LifeMark:
+    """The state of the subject, which is that of its newest live version."""
+    if newest is None or newest not in lives:
+        return LifeMark(
+            state=LifeState.DELETED,
+            word=LifeState.DELETED.look.word,
+            sentence=gettext("All its versions are soft-deleted."),
+        )
+    life = lives[newest]
+    version = {"version": newest}
+    marks = marks_of(life)
+    if marks:
+        return marks[-1] if life.standing is not None else marks[0]
+    if life.releases:
+        where = listing(dict.fromkeys(release.environment for release in life.releases))
+        return LifeMark(
+            state=LifeState.RELEASED,
+            word=gettext("Released to %(where)s") % {"where": where},
+            sentence=gettext("Version %(version)s, the newest one, came there by a request.") % version,
+        )
+    return LifeMark(
+        state=LifeState.REGISTERED,
+        word=LifeState.REGISTERED.look.word,
+        sentence=gettext("Version %(version)s, the newest one, is in good standing.") % version,
+    )
+
+
+def topic_links(actor: Actor, registry: Registry, name: SubjectName) -> TopicLinks:
+    """The topics that carry the subject; one query."""
+    topics = carrying_topics(registry, name)
+    may_look = may(actor, "schema.read", registry=registry.name)
+    shown = tuple(_topic(topic, may_look=may_look) for topic in topics[:SHOWN_TOPICS])
+    return TopicLinks(
+        topics=shown, more=len(topics) - len(shown), more_url=subject_url(registry.name, name.qualified, "usage")
+    )
+
+
+def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
+    strategies = listing(_BY.get(strategy, strategy) for strategy in topic.strategies)
+    if not topic.is_found:
+        by = gettext("by its name alone")
+    elif strategies:
+        by = gettext("by %(strategies)s") % {"strategies": strategies}
+    else:
+        by = gettext("as its data say")
+    url = reverse("ui:source", args=[topic.source]) + f"?{urlencode({'q': topic.name})}"
+    return TopicLink(name=topic.name, side=_SIDES.get(topic.side, topic.side), by=by, url=url if may_look else "")
+
+
+def subject_settings(name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions) -> tuple[Setting, ...]:
+    """The level and the mode. Where a mirror's mode comes from is its own affair: it isn't changed here."""
+    registry, wider = preconditions.registry, spoken.inherited()
+    config, mode = spoken.config(), spoken.mode(registry)
+    url = policy_url(registry.name, name)
+    own_level = next((own.level for origin, own in spoken.configs if origin == ORIGINS[0]), None)
+    own_mode = next((own for origin, own in spoken.modes if origin == ORIGINS[0]), None)
+    modes = () if registry.kind == Registry.REMOTE else preconditions.reasons(MODE, name, mode.mode)
+    return (
+        _setting(
+            gettext("Compatibility"), config.level, config.origin, url, preconditions.reasons(CONFIG, name, mode.mode),
+            sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
+            change=gettext("Change the level …"), own=own_level is not None, inherited=wider.config().level,
+        ),
+        _setting(
+            gettext("Mode"), mode.mode, mode.origin, "" if registry.kind == Registry.REMOTE else url, modes,
+            sentence=MODE_SENTENCES[mode.mode],
+            change=gettext("Change the mode …"), own=own_mode is not None, inherited=wider.mode(registry).mode,
+        ),
+    )  # fmt: skip
+
+
+def _setting(
+    label: str, value: str, origin: str, url: str, reasons: Sequence[Reason], *,
+    sentence: str, change: str, own: bool, inherited: str,
+) -> Setting:  # fmt: skip
+    why = tuple(WhyNot(code=item.code, sentence=item.sentence, cure=item.cure) for item in reasons)
+    reason = why[0].sentence if why else ""
+
+    def action(text: str, icon: str) -> Action:
+        return Action(label=text, url=url, allowed=not why, reason=reason, icon=icon)
+
+    return Setting(
+        label=label,
+        value=value,
+        origin=origin_words(origin),
+        sentence=sentence,
+        own=origin == ORIGINS[0],
+        inherited=inherited if own else "",
+        change=action(change, "pencil") if url else None,
+        reset=action(gettext("Reset to inherited …"), "undo-2") if url and own else None,
+        why=why,
+    )

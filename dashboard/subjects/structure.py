@@ -1,0 +1,332 @@
+"""The structure of a version: the fields that a page draws, what is known of each, and an example message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.compare.business_terms import fact_name
+from dashboard.components.badges import Severity
+from dashboard.components.links import subject_url
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Paging
+from dashboard.subjects.descriptions import tag_chips
+from dashboard.subjects.field_filter import FIELD_ROWS, DrawnFields, TreeQuery, asked_of, begin_of, chosen_of
+from dashboard.subjects.presenters import ExamplePanel, FieldMarkLink, FieldRow, InData, SeenField, Tree
+from registry.drift.replay.evidence import FieldTotals
+from registry.drift.replay.field_evidence import MAX_DAYS, FieldMark, ObservedFields, fields_in_data
+from registry.errors import SchemadeskError
+from registry.formats.base import OutlineField
+from registry.formats.personal_data import FieldTags, SchemaTags
+from registry.subjects import selectors
+from registry.subjects.comparison.parsed_versions import UNREADABLE, example_of, tags_of_outline
+from registry.subjects.engine import schema_engine
+from registry.subjects.lifecycle.notes import Note
+from registry.subjects.models import Registry
+from registry.subjects.references.reference_graph import count_referrers
+from registry.subjects.usage.clients import ClientInfo, clients_of
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: rule of an open finding → what it says beside the field
+WORDS: Final[Mapping[str, str]] = {
+    "FIELD_UNDECLARED": later("not declared"),
+    "FIELD_MISSING": later("missing, though required"),
+    "FIELD_KIND_WRONG": later("another kind than declared"),
+    "ENUM_VALUE_UNDECLARED": later("a value that isn’t listed"),
+    "FIELD_KIND_NEW": later("a new kind of value"),
+    "NULL_SHARE_ROSE": later("emptier than before"),
+    "ENUM_SHARE_SHIFTED": later("values have shifted"),
+    "FIELD_NEVER_FILLED": later("not filled any more"),
+}
+#: findings about fields that the version doesn't declare, that are listed below the table
+MAX_ELSEWHERE: Final = 20
+
+
+def seen_in_data(
+    registry: Registry, subject: SubjectName, drawn: Iterable[str], declared: Iterable[str]
+) -> tuple[InData, dict[str, SeenField]]:
+    """What is known of the version, and of the fields that are `drawn`; `declared` are the paths of all its fields.
+
+    A finding about a field of another part of the table is told there.
+    """
+    listed = list(drawn)
+    data_fields = fields_in_data(registry, subject, listed)
+    others = {path.partition(".")[2].replace("{}", "[]") for path in declared}
+    elsewhere = [mark for mark in data_fields.elsewhere if mark.path.replace("{}", "[]") not in others]
+    in_data = InData(
+        is_scanned=data_fields.is_scanned,
+        days=MAX_DAYS,
+        undeclared=tuple(_link(mark, named=True) for mark in elsewhere[:MAX_ELSEWHERE]),
+        more_undeclared=max(0, len(elsewhere) - MAX_ELSEWHERE),
+    )
+    return in_data, {
+        path: _field(path, data_fields) for path in listed if path in data_fields.fields or path in data_fields.marks
+    }
+
+
+def _field(path: str, data_fields: ObservedFields) -> SeenField:
+    field_counts = data_fields.fields.get(path)
+    marks = tuple(_link(mark) for mark in data_fields.marks.get(path, ()))
+    if field_counts is None or not field_counts.messages:
+        return SeenField(marks=marks)
+    is_always = field_counts.filled >= field_counts.messages  # which says how often it was present and null
+    return SeenField(
+        filled=_share(field_counts),
+        never=not field_counts.filled,
+        messages=field_counts.messages,
+        present="" if is_always else _percent(field_counts.present, field_counts.messages),
+        nulls="" if is_always else _percent(field_counts.nulls, field_counts.messages),
+        last_day=field_counts.last_day if field_counts.present else None,
+        marks=marks,
+    )
+
+
+def _share(counts: FieldTotals) -> str:
+    """In how many of the messages the field had a value."""
+    if not counts.filled:
+        return gettext("never")
+    if counts.filled >= counts.messages:
+        return gettext("always")
+    return _percent(counts.filled, counts.messages)
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share; neither all nor none by rounding alone."""
+    if not 0 < part < whole:
+        return "0 %" if part <= 0 else "100 %"
+    return f"{min(max(100 * part / whole, 0.1), 99.9):.1f} %"
+
+
+def _link(mark: FieldMark, *, named: bool = False) -> FieldMarkLink:
+    word = WORDS.get(mark.rule, gettext("a finding"))
+    return FieldMarkLink(
+        word=word,
+        path=mark.path if named else "",
+        sentence=mark.sentence,
+        severity=Severity.of(mark.severity),
+        url=reverse("ui:finding", args=[mark.finding]),
+    )
+
+
+#: lines and characters of an example that are drawn
+EXAMPLE_LINES, EXAMPLE_CHARACTERS = 400, 40_000
+#: clients that are named beside a field
+NAMED: Final = 2
+#: the page's own address with something else in its query
+_Url = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The fields that the address asks for, what data say of them, and how to see others.
+
+    `error` is what reading the version met; it has no fields then. `tags` are those of all fields, where they were read.
+    """
+
+    tags: SchemaTags | None = None
+    fields: tuple[FieldRow, ...] = ()
+    paging: Paging | None = None
+    tree: Tree | None = None
+    in_data: InData | None = None
+    words_url: str = ""
+    error: SchemadeskError | None = None
+
+
+def field_url(registry: str, subject: str, version: int, position: int) -> str:
+    """Where the field at a position (from 1) of a version is drawn: what it is in is open there."""
+    return subject_url(registry, subject, version=version, open=position) + f"#field-{position}"
+
+
+def is_of(path: str, other: str) -> bool:
+    """Whether a client's field is this one, a part of it or what it is a part of; the record's own name may be left out."""
+    return any(
+        mine == other or mine.startswith(f"{other}.") or other.startswith(f"{mine}.")
+        for mine in (path, path.partition(".")[2])
+        if mine
+    )
+
+
+def read_structure(
+    request: HttpRequest,
+    registry: Registry,
+    name: SubjectName,
+    info: selectors.VersionInfo,
+    readings: Sequence[selectors.Reading],
+    origins: Mapping[str, int],
+    note: Note,
+) -> Structure:
+    """The fields of the page that the address asks for; two queries besides what data say of them."""
+    try:
+        outline = schema_engine.outline(selectors.parsed_of(registry, info, readings))
+    except UNREADABLE as error:
+        return Structure(error=error)
+    outline_tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note)
+    tags, options = outline_tags.fields, asked_of(request)
+
+    def url(**other: object) -> str:
+        return subject_url(registry.name, name.qualified, version=info.version, **options.query(**other))
+
+    chosen = chosen_of(outline, tags, options)
+    begin = begin_of(chosen.visible, options)
+    drawn = chosen.visible[begin : begin + FIELD_ROWS]
+    clients = clients_of(registry, name)
+    in_data, fields_in_data = seen_in_data(
+        registry, name, drawn=[outline[number].path for number in drawn], declared=(item.path for item in outline)
+    )
+    about = {"registry": registry.name, "subject": name.qualified}
+    rows = _Rows(origins, fields_in_data, clients, about)
+    return Structure(
+        tags=outline_tags,
+        fields=tuple(rows.row(number, outline[number], tags[number], chosen, url) for number in drawn),
+        paging=_paging(begin, len(drawn), len(chosen.visible), url),
+        tree=_tree(registry, name, info, options, chosen, clients, len(outline), url),
+        in_data=in_data,
+        words_url=url(words=None if options.words else "business", fields=begin or None) if outline else "",
+    )
+
+
+def _paging(begin: int, drawn: int, total: int, url: _Url) -> Paging | None:
+    if total <= FIELD_ROWS:
+        return None
+    return Paging(
+        first=begin + 1,
+        last=begin + drawn,
+        total=total,
+        previous_url=url(fields=begin - FIELD_ROWS) if begin else "",
+        next_url=url(fields=begin + FIELD_ROWS) if begin + drawn < total else "",
+    )
+
+
+# -- what is drawn --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Makes the rows, of what is known of all fields."""
+
+    origins: Mapping[str, int]
+    data_by_path: Mapping[str, SeenField]
+    clients: Sequence[ClientInfo]
+    history: Mapping[str, str]
+
+    def row(self, number: int, item: OutlineField, field_tags: FieldTags, chosen: DrawnFields, url: _Url) -> FieldRow:
+        inside = chosen.inside.get(number, 0)
+        is_open = number in chosen.opened
+        others = sorted(chosen.opened - {number} if is_open else chosen.opened | {number})
+        used_by = [client.name for client in self.clients if any(is_of(item.path, path) for path in client.fields)]
+        return FieldRow(
+            name=item.name,
+            path=item.path,
+            anchor=f"field-{number + 1}",
+            type=item.type,
+            depth=item.depth,
+            required=item.required,
+            default=item.default,
+            doc=item.doc,
+            aliases=item.aliases,
+            since=self.origins.get(item.path),
+            history_url=f"{reverse('ui:field')}?{urlencode({**self.history, 'path': item.path})}",
+            tags=tag_chips("", field_tags.tags),
+            personal=field_tags.is_personal,
+            fact=fact_name(item.path),
+            seen=self.data_by_path.get(item.path),
+            inside=inside,
+            is_open=is_open,
+            toggle_url=url(open=[other + 1 for other in others] or None) + f"#field-{number + 1}" if inside else "",
+            used_by=tuple(used_by[:NAMED]),
+            used_by_more=max(0, len(used_by) - NAMED),
+            is_around=chosen.matches is not None and number not in chosen.matches,
+        )
+
+
+def _tree(
+    registry: Registry,
+    name: SubjectName,
+    info: selectors.VersionInfo,
+    options: TreeQuery,
+    chosen: DrawnFields,
+    clients: Sequence[ClientInfo],
+    total: int,
+    url: _Url,
+) -> Tree | None:
+    if not total:
+        return None
+    return Tree(
+        url=subject_url(registry.name, name.qualified),
+        version=info.version,
+        filter=options.filter,
+        kept=tuple((key, str(value)) for key, value in (("words", options.words),) if value),
+        said=_found_said(len(chosen.matches), total) if chosen.matches is not None else "",
+        clear_url=url(filter=None) if options.filter else "",
+        open_all_url=url(open="all") if chosen.hidden else "",
+        hidden=chosen.hidden,
+        close_url=url(open=None) if chosen.opened and not chosen.hidden else "",
+        shows_users=any(client.fields for client in clients),
+        users=_users_said(clients, count_referrers(registry, name, info.version)),
+        usage_url=subject_url(registry.name, name.qualified, "usage") + "#clients-title",
+        example_url=url(example=None if options.example else "shown"),
+        example=_example(registry, name, info.version) if options.example else None,
+    )
+
+
+def _found_said(matches: int, total: int) -> str:
+    return counted(
+        matches, "%(n)s of %(total)s fields matches.", "%(n)s of %(total)s fields match.", total=f"{total:,}"
+    )
+
+
+def _users_said(clients: Sequence[ClientInfo], referrers: int) -> tuple[str, ...]:
+    """Who uses all of the fields, as far as that can be told."""
+    silent = sum(not client.fields for client in clients)
+    sentences = [
+        counted(
+            referrers,
+            "%(n)s subject refers to this version, and with it to all of its fields.",
+            "%(n)s subjects refer to this version, and with it to all of its fields.",
+        )
+        if referrers
+        else "",
+        counted(
+            silent,
+            "%(n)s declared client says nothing of fields: it may use any.",
+            "%(n)s declared clients say nothing of fields: they may use any.",
+        )
+        if silent
+        else "",
+    ]
+    return tuple(filter(None, sentences))
+
+
+def _example(registry: Registry, name: SubjectName, version: int) -> ExamplePanel:
+    try:
+        example = example_of(registry, name, version)
+    except SchemadeskError as error:
+        return ExamplePanel(problem=error.message)
+    text = json.dumps(example.value, indent=2, ensure_ascii=False)
+    lines = text[:EXAMPLE_CHARACTERS].split("\n")
+    shown = "\n".join(lines[:EXAMPLE_LINES])
+    note = (
+        counted(
+            example.placeholders,
+            "%(n)s value is a placeholder: its field is tagged as personal data.",
+            "%(n)s values are placeholders: their fields are tagged as personal data.",
+        )
+        if example.placeholders
+        else ""
+    )
+    return ExamplePanel(
+        text=shown,
+        is_cut=len(shown) < len(text),
+        note=note,
+        refused=gettext("With its placeholders it doesn’t pass the schema; put in values of your own: %(why)s")
+        % {"why": example.refused}
+        if example.refused and example.placeholders
+        else example.refused,
+    )

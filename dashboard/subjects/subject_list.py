@@ -1,0 +1,380 @@
+"""The list of subjects, and the deprecation of several of them or of unused ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.components.badges import SubjectHealth, format_name
+from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import subject_url, subjects_crumb, subjects_url
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Action, Field, Frame, Link, Paging, Problem, Section
+from dashboard.sources.labels import given_text
+from dashboard.subjects.annotations import SeveralPage, SeveralRow
+from dashboard.subjects.descriptions import bulk_form, chosen_subjects, owner_chips, tag_chips
+from dashboard.subjects.filters import (
+    Counted,
+    SubjectFilters,
+    counted_in_time,
+    counted_with_page,
+    numbers_part,
+    search_of,
+    with_query,
+)
+from dashboard.subjects.presenters import ColumnOrder, SubjectList, SubjectNumbers, SubjectRow, VersionChip
+from registry.access.permission_filters import extent_of
+from registry.access.roles import Actor, may, may_somewhere, refusal, require
+from registry.access.selectors import owners_of_many
+from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers, carriers_of
+from registry.errors import InvalidInput
+from registry.promotions.selectors import list_environments, open_requests_of
+from registry.search.facets import Facets
+from registry.search.list_query import Asked, asked_of, has_operators
+from registry.search.subject_list import (
+    BY_CHANGE,
+    BY_NAME,
+    DELETED,
+    DRIFT,
+    REQUEST,
+    UNCHECKED,
+    UNOWNED,
+    Page,
+    Signs,
+    SubjectFilter,
+    find_subjects,
+    signs_of,
+)
+from registry.subjects import selectors
+from registry.subjects.lifecycle.bulk import Outcome
+from registry.subjects.lifecycle.notes import MOST, notes_of
+from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS
+from registry.subjects.models import SubjectActivity
+from registry.subjects.policy.registries import mirror_of
+from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.lookup import Registry, get_registry
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+
+PAGE_ROWS = 50
+NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
+READ: Final = "schema.read"
+#: column → its order
+_COLUMNS: Final = {"health": "", "name": BY_NAME, "changed": BY_CHANGE}
+#: what is wrong → the sentence that says so
+_WHY: Final = {
+    DRIFT: later("What was seen of it isn’t what is approved: findings are open."),
+    REQUEST: later("An open request for it breaks something, or a check of it fails."),
+    UNCHECKED: later("It is in production with compatibility NONE: nothing is checked."),
+    UNOWNED: later("Nobody answers for it."),
+}
+
+
+def subject_list(request: HttpRequest, registry: str) -> SubjectList:
+    """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
+    registry_row = get_registry(registry)
+    chosen, signs = SubjectFilters.of(request), signs_of(registry_row)
+    try:
+        list_query = asked_of(registry_row, chosen.values["q"])
+        numbers = counted_with_page(registry_row, chosen, len(signs.owned), list_query)
+        page_rows, unanswered = (
+            _found(request, registry_row, chosen.wanted, signs, numbers.facets.total, list_query),
+            "",
+        )
+    except InvalidInput as problem:
+        if not has_operators(chosen.values["q"]):
+            raise
+        numbers, page_rows, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
+    is_part = bool(getattr(request, "htmx", None))
+    return SubjectList(
+        frame=make_frame(
+            request,
+            title=gettext("Subjects"),
+            section=Section.SUBJECTS,
+            registry=registry,
+            mirror=mirror_of(registry_row),
+        ),
+        registry=registry,
+        search=search_of(registry_row, chosen.values, numbers),
+        rows=_rows(registry_row, page_rows.rows, signs, page_actor(request)),
+        paging=_paging(subjects_url(registry), chosen.values, page_rows),
+        add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
+        + ("" if registry == "dev" else f"/registries/{quote(registry)}")
+        + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
+        bulk=bulk_form(page_actor(request), registry) if page_rows.rows and chosen.values["state"] != DELETED else None,
+        links=_links(registry, chosen.values["q"]),
+        numbers=numbers_part(registry_row, chosen, numbers, with_words=is_part),
+        unowned=_unowned(subjects_url(registry), chosen.values, page_rows),
+        unanswered=unanswered,
+        orders=_orders(subjects_url(registry), chosen.values),
+    )
+
+
+def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
+    """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
+    registry_row, chosen = get_registry(registry), SubjectFilters.of(request)
+    return numbers_part(registry_row, chosen, counted_in_time(registry_row, chosen), with_words=True)
+
+
+def _found(
+    request: HttpRequest, registry: Registry, filters: SubjectFilter, signs: Signs, total: int | None, list_query: Asked
+) -> selectors.SubjectRows:
+    """The page that the address names; the first one where all that came after the place it names is gone."""
+    after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
+    arguments: dict[str, Any] = {"signs": signs, "total": total, "asked": list_query}
+    page_rows = find_subjects(registry, filters, Page(after, before, PAGE_ROWS), **arguments)
+    if (after or before) and not page_rows.rows:
+        return find_subjects(registry, filters, Page(limit=PAGE_ROWS), **arguments)
+    return page_rows
+
+
+def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRows) -> Link | None:
+    """What is told, with the way to all of them, where not all without an owner come first."""
+    if page_rows.looked is None:
+        return None
+    text = gettext("Of those without an owner, the ones among the last %(looked)s that changed come first: see all")
+    label = text % {"looked": f"{page_rows.looked:,}"}
+    return Link(label=label, url=with_query(base, {**chosen, "attention": UNOWNED}))
+
+
+def _links(registry: str, query: str) -> tuple[Link, ...]:
+    """Where the same words are looked for in everything, and lists that are made of subjects' lives."""
+    base = subjects_url(registry)
+    links = [
+        Link(label=gettext("Subjects that nothing needs"), url=reverse("ui:orphans", args=[registry])),
+        Link(label=gettext("Deprecated"), url=with_query(base, {"state": "deprecated"})),
+        Link(label=gettext("Soft-deleted"), url=with_query(base, {"state": DELETED})),
+    ]
+    if query:
+        text = gettext("Search everything for “%(query)s”") % {"query": query[:100]}
+        links.insert(0, Link(label=text, url=f"{reverse('ui:search')}?{urlencode({'q': query})}"))
+    return tuple(links)
+
+
+def _orders(base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
+    """The columns that an index has in order; soft-deleted subjects are by name always."""
+    if chosen["state"] == DELETED:
+        return {"name": ColumnOrder(url=with_query(base, chosen), is_on=True, is_up=True)}
+    return {
+        column: ColumnOrder(
+            url=with_query(base, {**chosen, "sort": sort}), is_on=chosen["sort"] == sort, is_up=sort == BY_NAME
+        )
+        for column, sort in _COLUMNS.items()
+    }
+
+
+def _paging(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRows) -> Paging:
+    """The pages before and after, with the same filters."""
+    shown = len(page_rows.rows)
+    return Paging(
+        first=page_rows.skipped + 1 if shown else 0,
+        last=page_rows.skipped + shown,
+        total=page_rows.total,
+        previous_url=with_query(base, {**chosen, "before": page_rows.before}) if page_rows.before else "",
+        next_url=with_query(base, {**chosen, "after": page_rows.after}) if page_rows.after else "",
+    )
+
+
+def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor) -> tuple[SubjectRow, ...]:
+    order, readable = list_environments(), extent_of(actor, READ)
+    columns = (
+        [environment for environment in order if readable.has(environment)]
+        if registry.name in order
+        else [registry.name]
+    )
+    rows = [_as_read(row, actor) for row in rows]
+    pending = open_requests_of([row.subject for row in rows], actor)
+    notes = notes_of(registry, [row.subject for row in rows])
+    owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
+    carried = carriers_of(registry, [row.subject for row in rows])
+    return tuple(
+        replace(
+            _row(registry.name, row, columns, order, signs, pending),
+            tags=tag_chips(registry.name, notes[row.subject].tags) if row.subject in notes else (),
+            owners=owner_chips(registry.name, owners[row.subject.qualified]),
+            carriers=_carriers(carried.get(row.subject.qualified, NOTHING)),
+            carriers_url=subject_url(registry.name, row.subject.qualified, "usage"),
+            last_seen=carried.get(row.subject.qualified, NOTHING).last_seen,
+        )
+        for row in rows
+    )
+
+
+def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
+    """The row with the versions of those registries alone in which the reader may read the subject."""
+    name = row.subject.qualified
+    readable_versions = {
+        registry: version
+        for registry, version in row.versions.items()
+        if may(actor, READ, registry=registry, subject=name)
+    }
+    return replace(row, versions=readable_versions)
+
+
+def _pending(request: int | None) -> str:
+    """An open request in words: by its number for whoever may read it."""
+    return gettext("request %(request)s") % {"request": request} if request else gettext("an open request")
+
+
+def _carriers(carried: SubjectCarriers) -> str:
+    topics = counted(carried.topics, "%(n)s topic", "%(n)s topics") if carried.topics else ""
+    queries = counted(carried.queries, "%(n)s query", "%(n)s queries") if carried.queries else ""
+    return ", ".join(filter(None, (topics, queries)))
+
+
+def _findings_url(registry: str, name: str) -> str:
+    return f"{reverse('ui:findings')}?{urlencode({'subject': name, 'registry': registry})}"
+
+
+def _row(
+    registry: str,
+    row: selectors.SubjectRow,
+    columns: list[str],
+    order: list[str],
+    signs: Signs,
+    pending: dict[SubjectName, int | None],
+) -> SubjectRow:
+    name = row.subject.qualified
+    newest = max(row.versions.values(), default=0)
+    request, is_asked = pending.get(row.subject), row.subject in pending
+    row_signs = () if row.deleted else signs.of(row)
+    return SubjectRow(
+        name=row.subject.subject,
+        qualified=name,
+        context="" if row.subject.context == DEFAULT_CONTEXT else row.subject.context,
+        url=subject_url(registry, name),
+        format=format_name(row.schema_type),
+        level=row.level,
+        level_inherited=not row.level_is_own,
+        versions=tuple(
+            VersionChip(
+                environment=environment_of(column, order),
+                version=row.versions.get(column),
+                behind=newest - row.versions[column] if column in row.versions else 0,
+                url=subject_url(column, name) if column in row.versions else "",
+            )
+            for column in columns
+        ),
+        version_count=row.live_versions,
+        open_findings=signs.findings.get(name, 0),
+        findings_url=_findings_url(registry, name) if name in signs.findings else "",
+        pending=_pending(request) if is_asked else "",
+        pending_url=reverse("ui:promotion", args=[request]) if request else "",
+        changed_at=row.changed_at,
+        changed_by=row.changed_by,
+        deleted=row.deleted,
+        health=None if row.deleted else SubjectHealth.of(row_signs[0]) if row_signs else SubjectHealth.GOOD,
+        reasons=tuple(_WHY[sign] for sign in row_signs) or (gettext("Nothing of it needs attention."),),
+    )
+
+
+def deprecate_page(request: HttpRequest, registry: str, *, error: str = "") -> SeveralPage:
+    """The chosen subjects with what would become of each. Raises NotAllowed, RegistryNotFound, InvalidName."""
+    actor, post = page_actor(request), request.POST
+    require(actor, "schema.read", registry=registry)
+    if not may_somewhere(actor, RIGHTS[DEPRECATE]):
+        require(actor, RIGHTS[DEPRECATE], registry=registry)
+    registry_row, names = get_registry(registry), chosen_subjects(post.getlist("subject"))
+    if not 1 <= len(names) <= MOST:
+        message = gettext("Choose 1 to %(most)s subjects in the list, not %(count)s.")
+        return SeveralPage(
+            frame=_frame(request, registry),
+            rows=(),
+            back_url=subjects_url(registry),
+            problem=Problem(
+                what=message % {"most": MOST, "count": len(names)},
+                cure=gettext("Go back to the list and choose again."),
+            ),
+        )
+    live = _live(registry_row, names)
+    rows = tuple(
+        SeveralRow(
+            name=name.qualified,
+            url=subject_url(registry, name.qualified),
+            what=counted(live.get(name, 0), "%(n)s version", "%(n)s versions"),
+            why_not=refusal(actor, RIGHTS[DEPRECATE], registry=registry, subject=name.qualified)
+            or ("" if name in live else gettext("It has no live version.")),
+        )
+        for name in names
+    )
+    can = sum(not row.why_not for row in rows)
+    return SeveralPage(
+        frame=_frame(request, registry),
+        rows=rows,
+        hidden=(("confirmed", "yes"), *(("subject", name.qualified) for name in names)),
+        fields=_fields(request, error),
+        submit=Action(
+            label=counted(can, "Deprecate %(n)s subject", "Deprecate %(n)s subjects"),
+            url=reverse("ui:subjects_deprecate", args=[registry]),
+            method="post",
+            allowed=can > 0,
+            reason="" if can else gettext("None of these can be deprecated by you."),
+            tone="primary",
+        ),
+        sentence=gettext("Look-ups go on; readers get the reason in a header, people on pages."),
+        back_url=subjects_url(registry),
+    )
+
+
+def done_page(request: HttpRequest, registry: str, done: Sequence[Outcome]) -> SeveralPage:
+    """What became of each."""
+    rows = tuple(
+        SeveralRow(
+            name=outcome.subject.qualified,
+            url=subject_url(registry, outcome.subject.qualified),
+            what=counted(len(outcome.versions), "%(n)s version", "%(n)s versions"),
+            why_not=outcome.refusal,
+        )
+        for outcome in done
+    )
+    good = sum(not row.why_not for row in rows)
+    return SeveralPage(
+        frame=_frame(request, registry),
+        rows=rows,
+        done=True,
+        sentence=gettext("%(good)s of %(all)s are deprecated now.") % {"good": good, "all": len(rows)},
+        back_url=subjects_url(registry),
+    )
+
+
+def _fields(request: HttpRequest, error: str) -> tuple[Field, ...]:
+    return (
+        Field(
+            name="message",
+            label=gettext("Why, and what to use instead"),
+            kind="textarea",
+            rows=2,
+            value=given_text(request.POST, "message"),
+            required=True,
+            errors=(error,) if error else (),
+        ),
+        Field(
+            name="ends_at",
+            label=gettext("To be used until"),
+            kind="date",
+            value=given_text(request.POST, "ends_at"),
+            help=gettext("At most; empty for no end."),
+        ),
+    )
+
+
+def _live(registry: Registry, names: Sequence[SubjectName]) -> dict[SubjectName, int]:
+    """How many live versions each has, of those that have any; one query."""
+    rows = SubjectActivity.objects.filter(among(names, "subject__"), registry_id=registry.pk)
+    counts = rows.values_list("subject__context__name", "subject__name", "live_versions")
+    return {SubjectName(context, name): number for context, name, number in counts}
+
+
+def _frame(request: HttpRequest, registry: str) -> Frame:
+    return make_frame(
+        request,
+        title=gettext("Deprecate several subjects"),
+        section=Section.SUBJECTS,
+        registry=registry,
+        crumbs=(subjects_crumb(registry),),
+    )

@@ -1,0 +1,394 @@
+"""The wizard that retires a version or a subject: the evidence, the choice, and the typed confirmation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import (
+    subject_crumbs,
+    subject_export,
+    subject_parts,
+    subject_url,
+    switch_url,
+    whole_number,
+)
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Action, Field, Frame, Link, Problem, Section
+from dashboard.sources.labels import given_text
+from dashboard.usage.page import usage_url, verdict_of_retirement
+from dashboard.usage.presenters import (
+    ConfirmForm,
+    EvidenceLine,
+    InUse,
+    RetireChoice,
+    RetireEvidence,
+    RetirePage,
+    RetirePlace,
+    RetireStep,
+)
+from registry.access.roles import Actor, refusal
+from registry.drift.usage.retirement import SubjectRetirement, data_evidence, retirement_of
+from registry.drift.usage.version_usage import VersionUse
+from registry.errors import InvalidInput, SchemadeskError
+from registry.promotions.environments.change_guard import closed_refusal, guard_result
+from registry.promotions.selectors import list_environments
+from registry.subjects.lifecycle.retirement import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT
+from registry.subjects.models import Registry
+from registry.subjects.selectors import presence_of
+from registry.subjects.usage.evidence import Evidence
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+STEPS: Final = {"": later("What is known"), "choose": later("What to do"), "confirm": later("Confirm")}
+LABELS: Final = {
+    DEPRECATE: later("Deprecate"),
+    SOFT: later("Delete softly"),
+    HARD: later("Delete for good"),
+    RESTORE: later("Restore"),
+}
+ICONS: Final = {DEPRECATE: "clock", SOFT: "ban", HARD: "x", RESTORE: "undo-2"}
+SHOWN: Final = 20
+
+
+@dataclass(frozen=True)
+class RetirementTarget:
+    """What is to be retired, as it is now: `use` has the one version, or all of them."""
+
+    registry: Registry
+    name: SubjectName
+    version: int | None
+    retirement: SubjectRetirement
+    use: tuple[VersionUse, ...]
+
+    @property
+    def what(self) -> str:
+        """The thing, in words."""
+        return (
+            gettext("the whole subject")
+            if self.version is None
+            else gettext("version %(version)s") % {"version": self.version}
+        )
+
+    @property
+    def live(self) -> list[VersionUse]:
+        """What isn't deleted."""
+        return [use for use in self.use if not use.deleted]
+
+    @property
+    def referrers(self) -> list[str]:
+        """Live versions that refer to it, those that would go along left out."""
+        named = {name: None for use in self.use for name in use.referrers}
+        return [
+            name for name in named if self.version is not None or name.rpartition(" version ")[0] != self.name.qualified
+        ]
+
+    @property
+    def referrers_hidden(self) -> int:
+        """How many live versions refer to it that the reader may not read."""
+        return sum(use.referrers_hidden for use in self.use)
+
+    @property
+    def unshared(self) -> list[VersionUse]:
+        """The versions whose schema id nothing else of the registry has."""
+        return [use for use in self.use if not use.is_shared]
+
+    def evidence(self) -> list[Evidence]:
+        """All of it: of messages, of state, of clients."""
+        numbers = [use.version for use in self.use]
+        data = data_evidence(self.registry, self.name, numbers)
+        return [
+            item for number in numbers for item in (*data.get(number, ()), *self.retirement.evidence.get(number, ()))
+        ]
+
+    def url(self, step: str = "", **query: object) -> str:
+        """The address of a step."""
+        base = subject_url(self.registry.name, self.name.qualified, "retire", version=self.version, **query)
+        path, _, parameters = base.partition("?")
+        return f"{path}{f'/{step}' if step else ''}{f'?{parameters}' if parameters else ''}"
+
+
+def retirement_target(request: HttpRequest, registry: str, subject: str) -> RetirementTarget:
+    """What the address names. Raises SubjectNotFound, VersionNotFound, RegistryNotFound, InvalidInput."""
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    version_text = given_text(request.GET, "version")
+    version = whole_number(version_text, digits=10) if version_text else None
+    if version_text and version is None:
+        raise InvalidInput(
+            gettext("%(given)s is no version: it is a number.") % {"given": repr(version_text[:20])}, field="version"
+        )
+    retirement = retirement_of(registry_row, name, by=page_actor(request), ask=False)
+    use = retirement.use.versions if version is None else (retirement.use.version(version),)
+    return RetirementTarget(registry_row, name, version, retirement, tuple(use))
+
+
+def evidence_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
+    """Step 1: what is known of the use."""
+    return _page(
+        request,
+        what,
+        "",
+        evidence=_evidence(what, page_actor(request)),
+        next_url=what.url("choose"),
+        scopes=_scopes(what),
+    )
+
+
+def choose_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
+    """Step 2: what can be done, with what each brings about."""
+    actor = page_actor(request)
+    return _page(request, what, "choose", choices=tuple(_choice(what, name, actor) for name in _possible(what)))
+
+
+def confirm_page(
+    request: HttpRequest, what: RetirementTarget, choice: str, problem: SchemadeskError | None = None
+) -> RetirePage:
+    """Step 3: the form of one choice, with what was wrong with what it had. Raises InvalidInput for another choice."""
+    if choice not in CHOICES:
+        raise InvalidInput(
+            gettext("%(choice)s is nothing to choose: it is one of %(choices)s.")
+            % {"choice": repr(choice[:40]), "choices": ", ".join(CHOICES)},
+            field="do",
+        )
+    reason = _refused(what, choice, page_actor(request))
+    tone = "danger" if choice in (SOFT, HARD) else "primary"
+    return _page(
+        request,
+        what,
+        "confirm",
+        form=ConfirmForm(
+            sentence=_consequence(what, choice),
+            fields=_fields(request, what, choice),
+            confirm=Action(
+                label=f"{LABELS[choice]}: {what.what}",
+                url=what.url("confirm", do=choice),
+                method="post",
+                allowed=not reason,
+                reason=reason,
+                tone=tone,
+                icon=ICONS[choice],
+            ),
+        ),
+        problem=Problem(what=problem.placed) if problem else None,
+        export=subject_export(what.registry.name, what.name) if choice in (SOFT, HARD) else None,
+    )
+
+
+# -- parts --------------------------------------------------------------------------------------------------------------
+
+
+def _page(request: HttpRequest, what: RetirementTarget, step: str, **parts: object) -> RetirePage:
+    reached = list(STEPS).index(step)
+    return RetirePage(
+        frame=retire_frame(request, what.registry, what.name),
+        subject=what.name.qualified,
+        what=what.what,
+        steps=tuple(
+            RetireStep(label=label, url=what.url(name) if number < reached else "", current=name == step)
+            for number, (name, label) in enumerate(STEPS.items())
+        ),
+        back_url=subject_url(what.registry.name, what.name.qualified, version=what.version),
+        **parts,  # type: ignore[arg-type]
+    )
+
+
+def retire_frame(request: HttpRequest, registry: Registry, name: SubjectName) -> Frame:
+    """The frame of every page of the wizard."""
+    return make_frame(
+        request,
+        title=gettext("Retire %(qualified)s") % {"qualified": name.qualified},
+        section=Section.SUBJECTS,
+        registry=registry.name,
+        crumbs=subject_crumbs(registry.name, name),
+        parts=subject_parts(registry.name, name, "retire"),
+        url_in=lambda other: switch_url(other, name.qualified, "retire"),
+    )
+
+
+def _scopes(what: RetirementTarget) -> tuple[Link, ...]:
+    """The other things that could be meant."""
+    base = what.retirement.use
+    whole = (Link(label=gettext("the whole subject"), url=subject_url(base.registry, base.subject, "retire")),)
+    links = tuple(
+        Link(
+            label=gettext("version %(version)s") % {"version": use.version},
+            url=subject_url(base.registry, base.subject, "retire", version=use.version),
+        )
+        for use in reversed(base.versions)
+        if use.version != what.version
+    )
+    return (*(whole if what.version is not None else ()), *links[:SHOWN])
+
+
+def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
+    retirements = what.retirement
+    retirement = retirements.subject if what.version is None else retirements.versions[what.version]
+    order = list_environments()
+    versions_by_registry = presence_of(what.registry, what.name).seen_by(actor, what.name).held
+    own = versions_by_registry.get(what.registry.name, {})
+    prints = set(own.values()) if what.version is None else {own[what.version]} if what.version in own else set()
+    retire_places = [
+        RetirePlace(
+            environment=environment_of(name, order, url=subject_url(name, what.name.qualified)),
+            sentence=gettext("has it as version %(listed)s")
+            % {"listed": _listed(sorted(n for n, print_ in versions.items() if print_ in prints))},
+        )
+        for name, versions in sorted(
+            versions_by_registry.items(), key=lambda item: order.index(item[0]) if item[0] in order else 99
+        )
+        if prints & set(versions.values())
+    ]
+    referrers = what.referrers
+    return RetireEvidence(
+        verdict=verdict_of_retirement(retirement),
+        lines=tuple(
+            EvidenceLine(in_use=InUse.of(item.in_use), sentence=item.sentence, until=item.until, as_of=item.as_of)
+            for item in dict.fromkeys(what.evidence())
+        )[:SHOWN],
+        messages=sum(use.messages for use in what.use),
+        last_time=max((use.last_time for use in what.use if use.last_time), default=None),
+        referrers=tuple(referrers[:SHOWN]),
+        hidden_referrers=max(0, len(referrers) - SHOWN) + what.referrers_hidden,
+        places=tuple(retire_places),
+        coverage=tuple(topic.sentence for topic in retirements.use.coverage if topic.is_own)[:SHOWN],
+        usage_url=usage_url(what.registry.name, what.name.qualified),
+    )
+
+
+def _possible(what: RetirementTarget) -> list[str]:
+    """What makes sense here: restoring for what is deleted, the rest in its order."""
+    restorable = [RESTORE] if len(what.live) < len(what.use) else []
+    return [*restorable, *([DEPRECATE, SOFT] if what.live else []), HARD]
+
+
+def _choice(what: RetirementTarget, choice: str, actor: Actor) -> RetireChoice:
+    reason = _refused(what, choice, actor)
+    return RetireChoice(
+        label=LABELS[choice],
+        icon=ICONS[choice],
+        consequence=_consequence(what, choice),
+        action=Action(
+            label=f"{LABELS[choice]} …", url=what.url("confirm", do=choice), allowed=not reason, reason=reason
+        ),
+    )
+
+
+def _refused(what: RetirementTarget, choice: str, actor: Actor) -> str:
+    """Why it can't be done, as the services would say; "" if it can."""
+    action, subject = RIGHTS[choice], what.name.qualified
+    lacking = refusal(actor, action, registry=what.registry.name, subject=subject)
+    if lacking:
+        return lacking
+    if guard_result(what.registry, actor)[0]:
+        return closed_refusal(action, what.registry, subject)
+    if choice == HARD and what.live:
+        return gettext("Delete %(what)s softly first.") % {"what": what.what}
+    if choice in (DEPRECATE, SOFT) and not what.live:
+        return gettext("It is soft-deleted already.")
+    if choice in (SOFT, HARD) and what.referrers:
+        return gettext("%(referrers)s refers to it: delete or change that first.") % {"referrers": what.referrers[0]}
+    if choice in (SOFT, HARD) and what.referrers_hidden:
+        return gettext("A subject that you may not read refers to it, and has to be deleted or changed first.")
+    return ""
+
+
+def _consequence(what: RetirementTarget, choice: str) -> str:
+    """What a choice brings about, in a sentence or two."""
+    ids = _ids(what.unshared)
+    if choice == DEPRECATE:
+        return gettext(
+            "Nothing stops working. Readers get the message and the date in a header, people on pages; owners are told."
+        )
+    if choice == RESTORE:
+        return gettext(
+            "What is soft-deleted lives again with its numbers and ids, if the level holds with what came since."
+        )
+    all_its_own = len(what.unshared) == len(what.use)
+    if choice == SOFT:
+        readable = (
+            gettext("Messages with %(ids)s stay readable") % {"ids": ids}
+            if ids
+            else gettext("All messages stay readable")
+        )
+        return gettext("Nothing new can be written with it by name. %(readable)s by id, and it can be restored.") % {
+            "readable": readable
+        }
+    back = _coming_back()
+    if not ids:
+        return f"{back} {gettext('Its schema ids belong to other subjects too, so messages stay readable.')}"
+    unreadable = gettext("Messages with %(ids)s become unreadable for good: %(how_many)s.")
+    if settings.DELETED_COPY_DAYS:
+        unreadable = gettext("Messages with %(ids)s become unreadable, unless it is restored: %(how_many)s.")
+    sentence = f"{back} {unreadable % {'ids': ids, 'how_many': _how_many(what)}}"
+    return sentence if all_its_own else f"{sentence} {gettext('What other subjects have as well stays readable.')}"
+
+
+def _coming_back() -> str:
+    days = settings.DELETED_COPY_DAYS
+    if not days:
+        return gettext("It can’t be restored.")
+    return counted(
+        days,
+        "A copy is kept for %(n)s day: until then it can be restored where its numbers and ids are free.",
+        "A copy is kept for %(n)s days: until then it can be restored where its numbers and ids are free.",
+    )
+
+
+def _how_many(what: RetirementTarget) -> str:
+    messages = sum(use.messages for use in what.unshared)
+    retirement = what.retirement.subject if what.version is None else what.retirement.versions[what.version]
+    if messages:
+        if not retirement.date:
+            return gettext("%(seen)s were seen by the scans") % {"seen": f"{messages:,}"}
+        return gettext("%(seen)s were seen by the scans, some until %(date)s at least") % {
+            "seen": f"{messages:,}",
+            "date": f"{retirement.date:%Y-%m-%d}",
+        }
+    if not any(topic.is_own for topic in what.retirement.use.coverage):
+        return gettext("how many there are isn’t known, as none of its topics is scanned")
+    return gettext("none was seen by the scans")
+
+
+def _ids(use: Sequence[VersionUse]) -> str:
+    numbers = sorted({item.schema_id for item in use})
+    return gettext("schema id %(listed)s") % {"listed": _listed(numbers)} if numbers else ""
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5]))
+    return (
+        gettext("%(shown)s and %(number)s more") % {"shown": shown, "number": len(numbers) - 5}
+        if len(numbers) > 5
+        else shown
+    )
+
+
+def _fields(request: HttpRequest, what: RetirementTarget, choice: str) -> tuple[Field, ...]:
+    def given(name: str) -> str:
+        return given_text(request.POST, name)
+
+    if choice == DEPRECATE:
+        return (
+            Field(
+                name="message", label=gettext("Why, and what to use instead"), kind="textarea", rows=3, required=True,
+                value=given("message"), help=gettext("Readers get it in a header, people on pages, owners in their inbox."),
+            ),
+            Field(name="ends_at", label=gettext("To be used until"), kind="date", value=given("ends_at")),
+        )  # fmt: skip
+    typed = Field(
+        name="confirmed", label=gettext("Type %(qualified)s to confirm") % {"qualified": what.name.qualified}, required=True, code=True,
+        value=given("confirmed"),
+    )  # fmt: skip
+    reason = Field(
+        name="force", label=gettext("Reason to do it all the same"), value=given("force"),
+        help=gettext("Where it is or may be in use; it takes the right to force versions, and stands in the audit.")
+        if choice == HARD
+        else gettext("Where the level wouldn’t hold; it takes the right to force versions, and stands in the audit."),
+    )  # fmt: skip
+    return {SOFT: (typed,), HARD: (typed, reason), RESTORE: (reason,)}[choice]

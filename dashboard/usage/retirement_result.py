@@ -1,0 +1,192 @@
+"""What the registry has after a step of the retirement wizard, and the list of unused subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import subject_url, subjects_crumb, subjects_url, whole_number
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Action, Paging, Section
+from dashboard.registries.archive import copy_url, newest_copy, restore_label
+from dashboard.sources.labels import given_text
+from dashboard.usage.presenters import OrphanRow, OrphansPage, ReadBack, RetirePage
+from dashboard.usage.retirement import ICONS, LABELS, SHOWN, retire_frame
+from registry.access.roles import may_somewhere, refusal
+from registry.drift.usage.unused_subjects import Orphans, orphans_of
+from registry.errors import InvalidInput, NotFound
+from registry.subjects.lifecycle.retirement import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT, Retired
+from registry.subjects.models import Registry
+from registry.subjects.selectors import get_schema
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: choice → what was done, and how a version is then
+DONE: Final = {
+    DEPRECATE: ("deprecated", later("is deprecated")),
+    SOFT: (later("deleted softly"), later("is soft-deleted")),
+    HARD: (later("deleted for good"), later("isn’t there")),
+    RESTORE: ("restored", later("is there")),
+}
+ORPHANS: Final = 50
+
+
+def done_url(registry: Registry, name: SubjectName, done: Retired) -> str:
+    """Where it is read back; of many the first are."""
+    versions, ids = (",".join(map(str, numbers[:SHOWN])) for numbers in (done.versions, done.schema_ids))
+    base = subject_url(registry.name, name.qualified, "retire", did=done.choice, versions=versions, ids=ids)
+    return base.replace("/retire?", "/retire/done?", 1)
+
+
+def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
+    """What there is now of the versions and ids that the address names. Raises InvalidInput, RegistryNotFound."""
+    registry_row, name = get_registry(registry), parse_subject(subject)
+    choice = given_text(request.GET, "did")
+    numbers, ids = (_numbers(given_text(request.GET, field)) for field in ("versions", "ids"))
+    if choice not in CHOICES or not numbers:
+        raise InvalidInput(gettext("The address names nothing that was done."), field="did")
+    states = _states(registry_row, name)
+    states_by_number = {number: states.get(number, gettext("isn’t there")) for number in numbers}
+    word, expected = DONE[choice]
+    good = all(state == expected for state in states_by_number.values())
+    lines = [
+        gettext("Version %(number)s %(state)s.") % {"number": number, "state": state}
+        for number, state in states_by_number.items()
+    ]
+    lines += [_of_id(registry_row, name, number) for number in ids] if choice == HARD else []
+    return RetirePage(
+        frame=retire_frame(request, registry_row, name),
+        subject=name.qualified,
+        what=counted(len(numbers), "%(n)s version of it", "%(n)s versions of it"),
+        steps=(),
+        back_url=subject_url(registry_row.name, name.qualified) if states else subjects_url(registry_row.name),
+        read_back=ReadBack(
+            headline=gettext("Read back: %(word)s") % {"word": word}
+            if good
+            else gettext("Read back: not all of it is %(word)s") % {"word": word},
+            good=good,
+            lines=tuple(lines),
+            at=timezone.now(),
+            restore=_restore(request, registry_row, name, numbers)
+            if choice == SOFT and good
+            else _restore_copy(request, registry_row, name)
+            if choice == HARD
+            else None,
+        ),
+    )
+
+
+def _numbers(text: str) -> list[int]:
+    parsed = [whole_number(part, digits=10) for part in text.split(",")[:SHOWN]]
+    return [number for number in parsed if number is not None]
+
+
+def _states(registry: Registry, name: SubjectName) -> dict[int, str]:
+    """The subject's versions as they are in the registry now."""
+    try:
+        rows = get_subject(registry, name, deleted=True).versions.values_list(
+            "version", "deleted_at", "standing__standing"
+        )
+    except NotFound:
+        return {}
+    return {
+        number: gettext("is soft-deleted")
+        if deleted
+        else gettext("is %(standing)s") % {"standing": standing}
+        if standing
+        else gettext("is there")
+        for number, deleted, standing in rows
+    }
+
+
+def _of_id(registry: Registry, name: SubjectName, number: int) -> str:
+    try:
+        get_schema(registry, number, context=name.context)
+    except NotFound:
+        return gettext("Schema id %(number)s isn’t there: messages with it can’t be read.") % {"number": number}
+    return gettext(
+        "Schema id %(number)s is there still, since something else has it: messages with it can be read."
+    ) % {"number": number}
+
+
+def _restore(request: HttpRequest, registry: Registry, name: SubjectName, numbers: Sequence[int]) -> Action:
+    reason = refusal(page_actor(request), RIGHTS[RESTORE], registry=registry.name, subject=name.qualified)
+    version = numbers[0] if len(numbers) == 1 else None
+    url = subject_url(registry.name, name.qualified, "retire", version=version, do=RESTORE)
+    return Action(
+        label=f"{LABELS[RESTORE]} …",
+        url=url.replace("/retire?", "/retire/confirm?", 1),
+        allowed=not reason,
+        reason=reason,
+        icon=ICONS[RESTORE],
+    )
+
+
+def _restore_copy(request: HttpRequest, registry: Registry, name: SubjectName) -> Action | None:
+    """The way to the newest copy that is kept of the subject, for whoever may go there."""
+    copy = newest_copy(registry, name, page_actor(request))
+    if copy is None:
+        return None
+    return Action(label=restore_label(copy), url=copy_url(registry.name, copy.number), icon=ICONS[RESTORE])
+
+
+def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
+    """A page of them; filtered by nothing but the rights of the reader. Raises RegistryNotFound, NotAllowed."""
+    registry_row = get_registry(registry)
+    after = given_text(request.GET, "after")
+    orphans = orphans_of(registry_row, by=page_actor(request), after=after, limit=ORPHANS)
+    base = reverse("ui:orphans", args=[registry_row.name])
+    return OrphansPage(
+        frame=make_frame(
+            request,
+            title=gettext("Subjects that nothing needs"),
+            section=Section.SUBJECTS,
+            registry=registry_row.name,
+            crumbs=(subjects_crumb(registry_row.name),),
+            url_in=lambda other: reverse("ui:orphans", args=[other]),
+        ),
+        sentence=_rests_on(orphans),
+        known=orphans.read > 0,
+        rows=tuple(
+            OrphanRow(
+                subject=row.subject.qualified,
+                url=subject_url(registry_row.name, row.subject.qualified),
+                versions=row.versions,
+                newest=row.newest,
+                since=row.since,
+                retire=Action(
+                    label=gettext("Retire …"), url=subject_url(registry_row.name, row.subject.qualified, "retire")
+                ),
+            )
+            for row in orphans.rows
+        ),
+        paging=Paging(
+            first=1 if orphans.rows else 0,
+            last=len(orphans.rows),
+            total=orphans.total if not after else None,
+            previous_url=base if after else "",
+            next_url=f"{base}?{urlencode({'after': orphans.after})}" if orphans.after else "",
+        ),
+        sources_url=reverse("ui:sources"),
+        deprecate_url=reverse("ui:subjects_deprecate", args=[registry_row.name])
+        if may_somewhere(page_actor(request), RIGHTS[DEPRECATE])
+        else "",
+    )
+
+
+def _rests_on(orphans: Orphans) -> str:
+    if not orphans.topics:
+        return gettext("No topic of this registry’s sources was ever looked at, so nothing is known of what is needed.")
+    return counted(
+        orphans.topics,
+        "This rests on %(n)s topic, of which messages of %(read)s were read. What other topics carry isn’t known.",
+        "This rests on %(n)s topics, of which messages of %(read)s were read. What other topics carry isn’t known.",
+        read=f"{orphans.read:,}",
+    )

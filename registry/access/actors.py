@@ -1,0 +1,146 @@
+"""Actors from accounts and tokens, with their grants."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import DatabaseError, connection
+from django.utils import timezone
+
+from registry.access.models import GroupGrant, RoleGrant, User
+from registry.access.roles import ADMIN, Actor, Grant, TokenLimit
+
+logger = logging.getLogger(__name__)
+LAST_USE_SECONDS = 60
+
+#: a person's own roles and those of their groups, distinct and sorted, as JSON
+_GRANTS: Final = """(
+    SELECT jsonb_agg(jsonb_build_array(role, registry, subject_pattern) ORDER BY role, registry, subject_pattern) FROM (
+        SELECT role, registry, subject_pattern FROM access_rolegrant WHERE user_id = {user}
+        UNION
+        SELECT g.role, g.registry, g.subject_pattern FROM access_groupgrant g
+        JOIN access_user_groups m ON m.group_id = g.group_id WHERE m.user_id = {user}
+    ) AS held)"""
+#: a valid token with its maker
+_TOKEN: Final = f"""
+SELECT t.id, t.name, t.scope, t.registry, t.subject_pattern, t.expires_at, t.signed_in_by,
+       coalesce(t.last_used_at > %(now)s::timestamptz - make_interval(secs => %(seconds)s), false),
+       u.id, u.username, {_GRANTS.format(user="u.id")}
+FROM access_apitoken t JOIN access_user u ON u.id = t.user_id
+WHERE t.digest = %(digest)s AND t.revoked_at IS NULL AND t.expires_at > %(now)s::timestamptz AND u.is_active
+"""  # noqa: S608
+
+# SKIP LOCKED: a reader never waits for a change of the token.
+_NOTE_USE = """
+UPDATE access_apitoken SET last_used_at = %(now)s, last_used_from = %(origin)s
+WHERE id = (SELECT id FROM access_apitoken WHERE id = %(id)s
+            AND (last_used_at IS NULL OR last_used_at < %(now)s - make_interval(secs => %(seconds)s))
+            FOR NO KEY UPDATE SKIP LOCKED)
+"""
+
+
+def actor_of_user(
+    user: User, *, door: str, origin: str = "", signed_in_by: str = "", limit: TokenLimit | None = None
+) -> Actor:
+    """The actor for a signed-in user, with the roles of their groups; an inactive user has no grants."""
+    return Actor(
+        name=user.get_username(),
+        door=door,
+        user_id=user.pk,
+        grants=grants_of(user.pk) if user.is_active else (),
+        origin=origin,
+        signed_in_by=signed_in_by,
+        limit=limit,
+    )
+
+
+def grants_of(user_id: int) -> tuple[Grant, ...]:
+    """A person's own roles and those of their groups, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {_GRANTS.format(user='%(user)s::bigint')}", {"user": user_id})
+        (grants,) = cursor.fetchone()
+    return _grants(grants)
+
+
+def _grants(text: str | None) -> tuple[Grant, ...]:
+    return tuple(Grant(*scope) for scope in json.loads(text or "[]"))
+
+
+def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
+    """The actor of a token, in one query; None if it is unknown, revoked, expired or of an inactive user."""
+    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(_TOKEN, {"digest": digest(token), "now": now, "seconds": LAST_USE_SECONDS})
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    token_id, name, *limit, signed_in_by, was_used, user_id, username, grants = row
+    if not was_used:
+        note_use(token_id, now, origin=origin)
+    return Actor(
+        name=username,
+        door=door,
+        user_id=user_id,
+        grants=_grants(grants),
+        origin=f"{origin} token {name}".strip(),
+        signed_in_by=signed_in_by,
+        limit=TokenLimit(*limit),
+    )
+
+
+def note_use(token_id: int, now: datetime, *, origin: str) -> None:
+    """Store when and from where a token was used, at most once a minute; a failure never fails the call."""
+    values: dict[str, Any] = {"now": now, "origin": origin[:64], "id": token_id, "seconds": LAST_USE_SECONDS}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_NOTE_USE, values)
+    except DatabaseError:
+        if connection.in_atomic_block:
+            raise  # the transaction is lost, and its owner must know
+        logger.warning("the last use of token %s was not written", token_id, exc_info=True)
+
+
+def approval_refusal(actor: Actor) -> str:
+    """Why the actor's sign-in is not enough to approve, as a sentence; empty if it is.
+
+    If people sign in through an issuer, one person may also have a password account, with which they could approve their
+    own request. A token counts as its maker's sign-in.
+    """
+    if not settings.OIDC_ISSUER or actor.signed_in_by == "oidc":
+        return ""
+    return f"Approvals take a sign-in through {settings.OIDC_NAME} here: a password doesn't say who a person is."
+
+
+def anonymous_actor(*, door: str, is_local: bool, origin: str = "") -> Actor:
+    """The actor without credentials: it has no right at all.
+
+    Under `up` it has the role of the settings where the call `is_local`, straight from this machine.
+    """
+    role = settings.ANONYMOUS_ROLE if is_local else ""
+    return Actor(name="anonymous", door=door, grants=(Grant(role),) if role else (), origin=origin)
+
+
+def digest(token: str) -> str:
+    """The digest by which a token is stored. 256 random bits need no salt and no slow hash."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def admin_names(limit: int) -> list[str]:
+    """The names of the first `limit` full admins, for people who need a role."""
+    names = User.objects.filter(pk__in=full_admins()).order_by("username").values_list("username", flat=True)
+    return list(names[:limit])
+
+
+def full_admins() -> set[int]:
+    """The active people who are admins of everything, by their own role or a group's."""
+    full = {"role": ADMIN, "registry": "", "subject_pattern": "*"}
+    own = RoleGrant.objects.filter(**full, user__is_active=True).order_by().values_list("user_id", flat=True)
+    groups = Group.objects.filter(role_grants__in=GroupGrant.objects.filter(**full))
+    members = User.objects.filter(groups__in=groups, is_active=True).order_by().values_list("pk", flat=True)
+    return set(own.union(members))

@@ -1,0 +1,385 @@
+"""Changes of people, groups, owners and their roles; the audit has each of them with who made it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import connection, transaction
+
+from registry.access import hooks
+from registry.access.hooks import RightsChange
+from registry.access.models import GroupGrant, Ownership, RoleGrant, User
+from registry.access.permission_filters import checked_place, checked_role, place_words
+from registry.access.roles import Actor, Grant, require
+from registry.access.selectors import full_admins, grants_of
+from registry.access.tokens import IssuedToken, issue_token, make_token, revoke_token
+from registry.audit.context import record
+from registry.errors import Conflict, InvalidInput, NotFound
+
+__all__ = [
+    "IssuedToken",
+    "add_member",
+    "add_owner",
+    "add_person",
+    "ensure_person",
+    "grant",
+    "grant_to_group",
+    "issue_token",
+    "make_group",
+    "make_token",
+    "remove_group",
+    "remove_group_grant",
+    "remove_member",
+    "remove_owner",
+    "revoke_grant",
+    "revoke_token",
+    "set_active",
+    "set_email",
+]
+
+
+# One at a time changes who is an admin: two admins who remove each other at once would leave none.
+_ADMINS_LOCK = 7_311_001
+
+
+@transaction.atomic
+def ensure_person(*, username: str, role: str, by: Actor) -> str | None:
+    """Make a user with a role in all registries; gives the new password, or None where the user is there already.
+
+    For the first start and for tests: it asks for no right. Raises InvalidInput for a role that doesn't exist.
+    """
+    checked_role(role)
+    record(by=by, why=f"give {username} the role {role}")
+    user, created = User.objects.get_or_create(username=username)
+    RoleGrant.objects.get_or_create(user=user, role=role, registry="", subject_pattern="*")
+    return _new_password(user) if created else None
+
+
+@transaction.atomic
+def add_person(*, username: str, by: Actor) -> str:
+    """Make an account without any role, and give its password, this one time.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput for a name that can't be, Conflict for one that is taken.
+    """
+    require(by, "people.manage")
+    username = username.strip()
+    try:
+        UnicodeUsernameValidator()(username)
+    except ValidationError as error:
+        raise InvalidInput("A user name has letters, digits and @ . + - _ only.") from error
+    if len(username) > 150:
+        raise InvalidInput("A user name has at most 150 characters.")
+    record(by=by, why=f"add {username}")
+    user, created = User.objects.get_or_create(username=username)
+    if not created:
+        raise Conflict(f"There is somebody named {username} already.")
+    return _new_password(user)
+
+
+@transaction.atomic
+def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pattern: str = "*") -> int:
+    """Give a person a role somewhere, and give the grant's number; one that they have stays.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput, NotFound.
+    """
+    require(by, "people.manage")
+    role = checked_role(role)
+    registry, subject_pattern = checked_place(registry, subject_pattern)
+    user = person_named(username)
+    sentence = f"give {username} the role {role} for {place_words(registry, subject_pattern)}"
+    record(by=by, why=sentence)
+    values = {"username": username, "role": role, "registry": registry, "subject_pattern": subject_pattern}
+    grants = (Grant(role, registry, subject_pattern),)
+    if not RoleGrant.objects.filter(user=user, role=role, registry=registry, subject_pattern=subject_pattern).exists():
+        hooks.ask(RightsChange("grant", values, sentence, users=(user.pk,), grants=grants), by)
+    row, _ = RoleGrant.objects.get_or_create(user=user, role=role, registry=registry, subject_pattern=subject_pattern)
+    return row.pk
+
+
+@transaction.atomic
+def revoke_grant(*, grant_id: int, by: Actor) -> None:
+    """Take a role away.
+
+    Raises NotSignedIn, NotAllowed, NotFound, SecondPersonRequired, and Conflict where keep_an_admin does.
+    """
+    require(by, "people.manage")
+    lock_admins()
+    row = RoleGrant.objects.select_related("user").filter(pk=grant_id).first()
+    if row is None:
+        raise NotFound(f"There is no grant {grant_id}.")
+    before = full_admins()
+    scope = place_words(row.registry, row.subject_pattern)
+    sentence = f"take the role {row.role} for {scope} from {row.user.get_username()}"
+    record(by=by, why=sentence)
+    taken = (Grant(row.role, row.registry, row.subject_pattern),)
+    change = RightsChange(
+        "revoke_grant", {"grant_id": grant_id}, sentence, users=(row.user_id,), grants=taken, removes=True
+    )
+    hooks.ask(change, by)
+    row.delete()
+    keep_an_admin(by, before)
+
+
+@transaction.atomic
+def set_active(*, username: str, active: bool, by: Actor) -> None:
+    """Shut an account, or open it again. A shut one can't sign in; its sessions and tokens end with the next call.
+
+    Raises NotSignedIn, NotAllowed, NotFound, and Conflict where keep_an_admin does or for one's own account.
+    """
+    require(by, "people.manage")
+    lock_admins()
+    user = person_named(username)
+    if user.pk == by.user_id and not active:
+        raise Conflict("Nobody shuts their own account; another admin can.")
+    if user.is_active == active:
+        return
+    before = full_admins()
+    sentence = f"{'open' if active else 'shut'} the account {username}"
+    record(by=by, why=sentence)
+    hooks.ask(
+        RightsChange(
+            "set_active",
+            {"username": username, "active": active},
+            sentence,
+            # a shut account counts as nobody's until it is open
+            users=() if active else (user.pk,),
+            grants=tuple(grants_of(user.pk)),
+            groups=tuple(user.groups.values_list("name", flat=True)) if active else (),
+            owner=active and user.ownerships.exists(),
+            removes=not active,
+        ),
+        by,
+    )
+    user.is_active = active
+    user.save(update_fields=["is_active"])
+    keep_an_admin(by, before)
+
+
+@transaction.atomic
+def set_email(*, username: str, email: str, by: Actor) -> None:
+    """Where a person's mail goes; "" for nowhere. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput."""
+    require(by, "people.manage")
+    user, email = person_named(username), email.strip()
+    if email:
+        try:
+            validate_email(email)
+        except ValidationError as error:
+            raise InvalidInput("That is no address of mail.", field="email") from error
+    if len(email) > 254:
+        raise InvalidInput("An address of mail has at most 254 characters.", field="email")
+    sentence = f"{'change' if email else 'remove'} the address of mail of {username}"
+    record(by=by, why=sentence)
+    values = {"username": username, "email": email}
+    if user.email.strip().casefold() != email.casefold():
+        apart, joined = _others_with(user.email, user), _others_with(email, user)
+        if apart:
+            hooks.ask(RightsChange("set_email", values, sentence, accounts=(user.pk, *apart)), by)
+        if joined:
+            hooks.ask(RightsChange("set_email", values, sentence, joined=(user.pk, *joined)), by)
+    user.email = email
+    user.save(update_fields=["email"])
+
+
+def _others_with(email: str, user: User) -> tuple[int, ...]:
+    """The other accounts with this address; two accounts with one address are one person's."""
+    if not email.strip():
+        return ()
+    return tuple(User.objects.filter(email__iexact=email.strip()).exclude(pk=user.pk).values_list("pk", flat=True))
+
+
+def person_named(username: str) -> User:
+    """The person of that name, active or not. Raises NotFound."""
+    user = User.objects.filter(username=username).first() if username.isprintable() else None
+    if user is None:
+        raise NotFound(f"There is nobody named {username[:150]!r}.")
+    return user
+
+
+def lock_admins() -> None:
+    """Let nobody else change who is an admin until this transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADMINS_LOCK])
+
+
+def keep_an_admin(by: Actor, before: set[int]) -> None:
+    """Raise Conflict if the change leaves no active admin of everything, or took that right from who made it."""
+    after = full_admins()
+    if before and not after:
+        raise Conflict("That would leave no admin. Make somebody else an admin of all registries first.")
+    if by.user_id in before and by.user_id not in after:
+        raise Conflict("That would take your own admin right away; another admin can.")
+
+
+def _new_password(user: User) -> str:
+    password = secrets.token_urlsafe(12)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return password
+
+
+@transaction.atomic
+def make_group(*, name: str, by: Actor) -> None:
+    """Make a group. Raises NotSignedIn, NotAllowed, InvalidInput, and Conflict for a name that is taken."""
+    require(by, "people.manage")
+    name = name.strip()
+    if not 1 <= len(name) <= 150 or not name.isprintable() or "/" in name:
+        raise InvalidInput("A group has a name of 1 to 150 characters that show, none of them a slash.")
+    record(by=by, why=f"make the group {name}")
+    _, created = Group.objects.get_or_create(name=name)
+    if not created:
+        raise Conflict(f"There is a group {name} already.")
+
+
+@transaction.atomic
+def remove_group(*, name: str, by: Actor) -> None:
+    """Remove a group with its roles and what it owns. Raises NotSignedIn, NotAllowed, NotFound, Conflict."""
+    require(by, "people.manage")
+    lock_admins()
+    group, before = group_named(name), full_admins()
+    record(by=by, why=f"remove the group {name}")
+    hooks.ask(_leaving("remove_group", {"name": name}, f"remove the group {name}", group, _members(group)), by)
+    group.delete()
+    keep_an_admin(by, before)
+
+
+@transaction.atomic
+def add_member(*, group: str, username: str, by: Actor) -> None:
+    """Put a person into a group. Raises NotSignedIn, NotAllowed, NotFound."""
+    require(by, "people.manage")
+    row, user = group_named(group), person_named(username)
+    sentence = f"put {username} into the group {group}"
+    record(by=by, why=sentence)
+    if not user.groups.filter(pk=row.pk).exists():
+        values = {"group": group, "username": username}
+        hooks.ask(RightsChange("add_member", values, sentence, users=(user.pk,), groups=(group,)), by)
+    user.groups.add(row)
+
+
+@transaction.atomic
+def remove_member(*, group: str, username: str, by: Actor) -> None:
+    """Take a person out of a group. Raises NotSignedIn, NotAllowed, NotFound, and Conflict for the last admin."""
+    require(by, "people.manage")
+    lock_admins()
+    row, user, before = group_named(group), person_named(username), full_admins()
+    sentence = f"take {username} out of the group {group}"
+    record(by=by, why=sentence)
+    values = {"group": group, "username": username}
+    hooks.ask(_leaving("remove_member", values, sentence, row, (user.pk,)), by)
+    user.groups.remove(row)
+    keep_an_admin(by, before)
+
+
+@transaction.atomic
+def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subject_pattern: str = "*") -> int:
+    """Give everybody in a group a role somewhere, and give the grant's number; one that it has stays.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput, NotFound.
+    """
+    require(by, "people.manage")
+    role = checked_role(role)
+    registry, subject_pattern = checked_place(registry, subject_pattern)
+    row_of_group = group_named(group)
+    sentence = f"give the group {group} the role {role} for {place_words(registry, subject_pattern)}"
+    record(by=by, why=sentence)
+    values = {"group": group, "role": role, "registry": registry, "subject_pattern": subject_pattern}
+    role_grant = Grant(role, registry, subject_pattern)
+    if not row_of_group.role_grants.filter(role=role, registry=registry, subject_pattern=subject_pattern).exists():
+        hooks.ask(
+            RightsChange("grant_to_group", values, sentence, users=_members(row_of_group), grants=(role_grant,)), by
+        )
+    row, _ = GroupGrant.objects.get_or_create(
+        group=row_of_group, role=role, registry=registry, subject_pattern=subject_pattern
+    )
+    return row.pk
+
+
+@transaction.atomic
+def remove_group_grant(*, grant_id: int, by: Actor) -> None:
+    """Take a role from a group. Raises NotSignedIn, NotAllowed, NotFound, and Conflict for the last admin."""
+    require(by, "people.manage")
+    lock_admins()
+    row = GroupGrant.objects.select_related("group").filter(pk=grant_id).first()
+    if row is None:
+        raise NotFound(f"There is no grant {grant_id} of a group.")
+    before = full_admins()
+    sentence = f"take the role {row.role} from the group {row.group.name}"
+    record(by=by, why=sentence)
+    taken = (Grant(row.role, row.registry, row.subject_pattern),)
+    change = RightsChange(
+        "remove_group_grant", {"grant_id": grant_id}, sentence, users=_members(row.group), grants=taken, removes=True
+    )
+    hooks.ask(change, by)
+    row.delete()
+    keep_an_admin(by, before)
+
+
+@transaction.atomic
+def add_owner(*, subject_pattern: str, by: Actor, registry: str = "", username: str = "", group: str = "") -> int:
+    """Name a person or a group as owner of the subjects of a pattern, and give the number of that.
+
+    Raises NotSignedIn, NotAllowed, NotFound, and InvalidInput unless exactly one of the two is named.
+    """
+    require(by, "people.manage")
+    if bool(username) == bool(group):
+        raise InvalidInput("An owner is a person or a group: name one of the two.")
+    registry, subject_pattern = checked_place(registry, subject_pattern)
+    owner = {"user": person_named(username), "group": None} if username else {"user": None, "group": group_named(group)}
+    sentence = f"make {username or f'the group {group}'} owner of {place_words(registry, subject_pattern)}"
+    record(by=by, why=sentence)
+    if not Ownership.objects.filter(registry=registry, subject_pattern=subject_pattern, **owner).exists():
+        values = {"subject_pattern": subject_pattern, "registry": registry, "username": username, "group": group}
+        hooks.ask(RightsChange("add_owner", values, sentence, owner=True), by)
+    row, _ = Ownership.objects.get_or_create(registry=registry, subject_pattern=subject_pattern, **owner)
+    return row.pk
+
+
+@transaction.atomic
+def remove_owner(*, ownership_id: int, by: Actor) -> None:
+    """End an ownership. Raises NotSignedIn, NotAllowed, NotFound."""
+    require(by, "people.manage")
+    row = Ownership.objects.select_related("user", "group").filter(pk=ownership_id).first()
+    if row is None:
+        raise NotFound(f"There is no ownership {ownership_id}.")
+    record(by=by, why=f"end the ownership of {row.user or row.group} of {row.subject_pattern}")
+    row.delete()
+
+
+@transaction.atomic
+def set_mapped_groups(*, user: User, claimed: set[str], mapped: set[str], by: Actor) -> None:
+    """Put a person into the wanted groups and out of the other mapped ones; groups that aren't mapped stay.
+
+    For who was just identified by an issuer whose claims say so: it asks for no right. Groups are made where missing.
+    """
+    has = set(user.groups.filter(name__in=mapped).values_list("name", flat=True))
+    if has == claimed:
+        return
+    record(by=by, why="groups as the issuer has them")
+    user.groups.remove(*Group.objects.filter(name__in=has - claimed))
+    user.groups.add(*(Group.objects.get_or_create(name=name)[0] for name in claimed - has))
+
+
+def _members(group: Group) -> tuple[int, ...]:
+    return tuple(User.objects.filter(groups=group).values_list("pk", flat=True))
+
+
+def _leaving(
+    action: str, values: Mapping[str, Any], sentence: str, group: Group, users: tuple[int, ...]
+) -> RightsChange:
+    """That people lose what a group gives them."""
+    rows = GroupGrant.objects.filter(group=group).values_list("role", "registry", "subject_pattern")
+    grants = tuple(Grant(*row) for row in rows)
+    return RightsChange(action, values, sentence, users=users, grants=grants, removes=True)
+
+
+def group_named(name: str) -> Group:
+    """The group of that name. Raises NotFound."""
+    group = Group.objects.filter(name=name).first() if name.isprintable() else None
+    if group is None:
+        raise NotFound(f"There is no group {name[:150]!r}.")
+    return group

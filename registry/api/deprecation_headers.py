@@ -1,0 +1,65 @@
+"""The headers of versions that should not be used any more, in every dialect; the answers stay as they are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+from django.http import HttpResponseBase
+from django.utils.http import http_date
+
+from registry.subjects.versions.version_status import Standing
+
+DEPRECATION: Final = "Deprecation"
+SUNSET: Final = "Sunset"
+HEADER: Final = "X-Schemadesk-Standing"
+HEADERS: Final = (DEPRECATION, SUNSET, HEADER)
+MAX_MESSAGE: Final = 300  # characters of the message in the header; clients bound how long headers may be
+#: what a Display String has as it stands: printable ASCII without `"` and `%`
+_PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"%')
+_Response = TypeVar("_Response", bound=HttpResponseBase)
+
+
+def standing_headers(standing: Standing | None) -> dict[str, str]:
+    """The headers of an answer with a version of that standing; none for good standing."""
+    if standing is None:
+        return {}
+    headers = {DEPRECATION: _date(standing.decided_at)}
+    until = ""
+    if standing.ends_at is not None:
+        headers[SUNSET] = http_date(standing.ends_at.timestamp())
+        until = f";until={_date(standing.ends_at)}"
+    headers[HEADER] = f"{standing.standing}{until};message={_text(standing.message)}"
+    return headers
+
+
+def marked(response: _Response, standing: Standing | None) -> _Response:
+    """The response with those headers."""
+    for name, value in standing_headers(standing).items():
+        response[name] = value
+    return response
+
+
+def standing_in(response: HttpResponseBase) -> str:
+    """What the response says of it, in one text: part of its ETag, so that a kept answer doesn't go without."""
+    return "\n".join(f"{name}: {response.headers[name]}" for name in HEADERS if name in response.headers)
+
+
+def _date(at: datetime) -> str:
+    return f"@{int(at.timestamp())}"
+
+
+def _text(message: str) -> str:
+    short = message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
+    if all(" " <= char <= "~" for char in short):
+        escaped = short.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    encoded = quote(short, safe=_PLAIN)
+    return '%"' + _lower_escapes(encoded) + '"'
+
+
+def _lower_escapes(text: str) -> str:
+    """RFC 9651 writes the digits of escapes in lower case."""
+    first, *rest = text.split("%")
+    return first + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)

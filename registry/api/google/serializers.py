@@ -1,0 +1,366 @@
+"""Requests, answers and names of this dialect: how its values cross the wire."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import IO, Any
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.api.json_bodies import length_of, refuse_many_values, room_for
+from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, InvalidName, InvalidSchema
+from registry.formats.base import Reference
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo
+
+#: what this dialect calls the context `.`, whose own name can't stand alone in an address
+DEFAULT = "default"
+_NAME = re.compile(r"[A-Za-z0-9.\-_+%~]{1,255}")
+
+
+def parse_context(name: str) -> str:
+    """The registry's name of a context (`lab` → `.lab`). Raises InvalidName."""
+    bare = name.removeprefix(".")
+    if name in (DEFAULT, DEFAULT_CONTEXT):
+        return DEFAULT_CONTEXT
+    if not _NAME.fullmatch(bare):
+        raise InvalidName(_refusal("context", name), name=name[:80], field="context")
+    return check_context(f".{bare}")
+
+
+def context_name(context: str) -> str:
+    """The name in an address (`.lab` → `lab`), the reverse of `parse_context`."""
+    if context == DEFAULT_CONTEXT:
+        return DEFAULT
+    bare = context.removeprefix(".")
+    return context if bare == DEFAULT else bare
+
+
+def subject_label(subject: SubjectName, context: str) -> str:
+    """The subject's name in answers below a context's address: bare there, qualified when it lies elsewhere."""
+    return subject.subject if subject.context == context else subject.qualified
+
+
+def check_subject(subject: SubjectName) -> SubjectName:
+    """The subject, if this dialect may make one of that name. Raises InvalidName.
+
+    Other dialects allow more; what they made is read and deleted here under its name.
+    """
+    if not _NAME.fullmatch(subject.subject):
+        raise InvalidName(_refusal("subject", subject.subject), name=subject.subject[:80], field="subject")
+    return subject
+
+
+def _refusal(kind: str, name: str) -> str:
+    return (
+        f"{name[:80]!r} is not a {kind} name: it takes 1 to 255 characters, letters, digits and . - _ + % ~"
+        f" ({len(name)} were given)."
+    )
+
+
+MAX_BODY = 8 * 1024 * 1024
+JSON = "application/json"
+#: enum → its names in the order of their numbers
+SCHEMA_TYPES = ("SCHEMA_TYPE_UNSPECIFIED", "AVRO", "JSON", "PROTOBUF")
+COMPATIBILITY_TYPES = (
+    "NONE",
+    "BACKWARD",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD",
+    "FORWARD_TRANSITIVE",
+    "FULL",
+    "FULL_TRANSITIVE",
+)
+MODE_TYPES = ("NONE", "READONLY", "READWRITE", "IMPORT")
+
+
+class BodyTooLong(APIException):
+    """A body above the limit."""
+
+    status_code = 413
+    default_detail = f"A request's body may have up to {MAX_BODY} bytes."
+
+
+class AlwaysJson(BaseContentNegotiation):
+    """The service answers JSON whatever `Accept` says."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        """The parser of the body's media type; a body without one is taken for JSON."""
+        media_type = (request.content_type or JSON).partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == media_type), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        """The one renderer."""
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type or JSON
+
+
+class JsonParser(BaseParser):
+    """JSON, refused with the place where it breaks."""
+
+    media_type = JSON
+
+    def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
+        """The parsed body, None for one of white space.
+
+        Raises ParseError with line and column, BodyTooLong, InvalidInput.
+        """
+        with room_for(length_of(parser_context)):
+            return self._read(stream)
+
+    def _read(self, stream: IO[bytes]) -> Any:
+        body = stream.read(MAX_BODY + 1)
+        if len(body) > MAX_BODY:
+            raise BodyTooLong
+        refuse_many_values(body)
+        if not body.strip():
+            return None
+        try:
+            return json.loads(body.decode())
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise ParseError(f"Invalid JSON payload received at {where}: {error.msg}.") from error
+        except UnicodeDecodeError as error:
+            raise ParseError(f"Invalid JSON payload received: not UTF-8 at byte {error.start}.") from error
+        except RecursionError as error:
+            raise ParseError("Invalid JSON payload received: it is nested too deeply.") from error
+        except ValueError as error:  # a number of thousands of digits
+            raise ParseError(f"Invalid JSON payload received: {error}.") from error
+
+
+class VendorParser(JsonParser):
+    """What Confluent's clients call it, whose serializers are pointed at this service too."""
+
+    media_type = "application/vnd.schemaregistry.v1+json"
+
+
+class PlainVendorParser(JsonParser):
+    """The same without a version."""
+
+    media_type = "application/vnd.schemaregistry+json"
+
+
+PARSERS = (JsonParser, VendorParser, PlainVendorParser)
+RENDERERS = (JSONRenderer,)
+
+
+def enum(request: Request, name: str, names: Sequence[str]) -> str | int:
+    """An enum's value: its name, or its number for a caller that asks so by `$alt=json;enum-encoding=int`."""
+    system = request.query_params.get("$alt") or request.query_params.get("alt") or ""
+    return names.index(name) if "enum-encoding=int" in system else name
+
+
+def http_body(request: Request, value: Any, *, content_type: str = "") -> HttpResponseBase:
+    """An answer of the type google.api.HttpBody: JSON of `value`, or a text as it stands where a type is given.
+
+    Over REST the content is the body itself. The service's Python client can't read that: it parses the body as the
+    message HttpBody, so it gets that message, with the content in base64 as proto3's JSON has it.
+    """
+    content = (value if content_type else json.dumps(value)).encode()
+    if "gl-python/" not in request.META.get("HTTP_X_GOOG_API_CLIENT", ""):
+        return HttpResponse(content, content_type=content_type or JSON)
+    return Response({"contentType": content_type or JSON, "data": base64.b64encode(content).decode()})
+
+
+#: name in the documents → name in the Python client
+BOTH_NAMES = {"version": "versionId", "id": "schemaId", "schema": "schemaPayload"}
+
+
+def version_answer(request: Request, info: VersionInfo, context: str) -> dict[str, Any]:
+    """A version as `SchemaVersion`, for an address in a context."""
+    values = {
+        "subject": subject_label(info.subject, context),
+        "version": info.version,
+        "id": info.schema.schema_id,
+        **_definition(request, info.schema),
+    }
+    return _under_both_names(values)
+
+
+def schema_answer(request: Request, info: SchemaInfo) -> dict[str, Any]:
+    """A definition as `Schema`."""
+    return _under_both_names(_definition(request, info))
+
+
+def _definition(request: Request, info: SchemaInfo) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "schemaType": enum(request, info.schema_type, SCHEMA_TYPES),
+        "schema": info.text,
+    }
+    if info.references:
+        values["references"] = [{"name": r.name, "subject": r.subject, "version": r.version} for r in info.references]
+    return values
+
+
+def _under_both_names(values: dict[str, Any]) -> dict[str, Any]:
+    return values | {other: values[name] for name, other in BOTH_NAMES.items() if name in values}
+
+
+MAX_INT32 = 2**31 - 1
+#: gives a field's value from the JSON value at a place; raises InvalidInput
+Reader = Callable[[Any, str], Any]
+
+
+def text(value: Any, place: str) -> str:
+    """A string that PostgreSQL can hold."""
+    if not isinstance(value, str):
+        raise wrong(place, value, "a string")
+    for position, char in enumerate(value):
+        if char == "\0" or "\ud800" <= char <= "\udfff":
+            raise InvalidInput(
+                f"{place} has the character U+{ord(char):04X} at position {position + 1}, which no text may have.",
+                field=place,
+            )
+    return value
+
+
+def boolean(value: Any, place: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise wrong(place, value, "true or false")
+    return value
+
+
+def number(value: Any, place: str) -> int:
+    """An int32; proto3's JSON allows it as a string too."""
+    if isinstance(value, str) and value.removeprefix("-").isascii() and value.removeprefix("-").isdigit():
+        value = int(value[:12])
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MAX_INT32:
+        raise wrong(place, value, "a whole number of 32 bits")
+    return value
+
+
+def message(value: Any, place: str) -> dict[str, Any]:
+    """An object, which is not looked into."""
+    if not isinstance(value, dict):
+        raise wrong(place, value, "an object")
+    return value
+
+
+def references(value: Any, place: str) -> tuple[Reference, ...]:
+    """SchemaReferences."""
+    if not isinstance(value, list):
+        raise wrong(place, value, "an array")
+    return tuple(_reference(item, f"{place}[{position}]") for position, item in enumerate(value))
+
+
+def _reference(value: Any, place: str) -> Reference:
+    found = _read(message(value, place), REFERENCE, f"{place}.")
+    missing = next((name for name in REFERENCE if name not in found), None)
+    if missing:
+        raise InvalidInput(f"{place}.{missing} is missing.", field=f"{place}.{missing}")
+    return Reference(**found)
+
+
+def _enum(names: tuple[str, ...], error: type[InvalidInput]) -> Reader:
+    def read(value: Any, place: str) -> str:
+        if isinstance(value, str) and value.upper() in names:
+            return value.upper()
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
+            return names[value]
+        shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+        raise error(f"{place} is {shown}; it takes one of {', '.join(names)}.", field=place)
+
+    return read
+
+
+REFERENCE: Mapping[str, Reader] = {"name": text, "subject": text, "version": number}
+_SCHEMA: Mapping[str, Reader] = {
+    "schemaType": _enum(SCHEMA_TYPES, InvalidInput),
+    "schema": text,
+    "references": references,
+}
+#: request → its fields
+VERSION = {**_SCHEMA, "version": number, "id": number, "normalize": boolean}
+LOOK_UP = {**_SCHEMA, "normalize": boolean, "deleted": boolean}
+CHECK = {**_SCHEMA, "verbose": boolean}
+CONFIG: Mapping[str, Reader] = {
+    "compatibility": _enum(COMPATIBILITY_TYPES, InvalidCompatibility),
+    "normalize": boolean,
+}
+MODE: Mapping[str, Reader] = {"mode": _enum(MODE_TYPES, InvalidMode)}
+REGISTRY: Mapping[str, Reader] = {"schemaRegistryId": text, "schemaRegistry": message}
+
+
+def read(request: Request, fields: Mapping[str, Reader]) -> dict[str, Any]:
+    """The body's fields; one that is null or absent is left out, as proto3's JSON has it. Raises InvalidInput."""
+    body = request.data
+    if body is None or (not body and not int(request.META.get("CONTENT_LENGTH") or 0)):
+        raise InvalidInput("The request has no body; send a JSON object.")
+    if not isinstance(body, dict):
+        raise InvalidInput(f"The body is {_kind(body)}; send a JSON object.")
+    return _read(body, fields, "")
+
+
+def read_schema(request: Request, fields: Mapping[str, Reader]) -> dict[str, Any]:
+    """The same for a body with a schema: `text`, `schema_type` and `references` are always there, under these names.
+
+    Raises InvalidInput, InvalidSchema.
+    """
+    found = read(request, fields)
+    schema = found.pop("schema", "")
+    if not schema.strip():
+        raise InvalidSchema("schema is missing or empty.", field="schema")
+    kind = found.pop("schemaType", SCHEMA_TYPES[0])
+    schema_type = "AVRO" if kind == SCHEMA_TYPES[0] else kind
+    return {"references": (), **found, "text": schema, "schema_type": schema_type}
+
+
+def _read(body: dict[str, Any], fields: Mapping[str, Reader], prefix: str) -> dict[str, Any]:
+    by_name = {_snake(name): name for name in fields}
+    found = {}
+    for given, value in body.items():
+        name = given if given in fields else by_name.get(given)
+        if name is None:
+            known = ", ".join(fields)
+            place = prefix + given[:80]
+            raise InvalidInput(f"Unknown name {place!r}: cannot find field. Known here: {known}.", field=place)
+        if value is not None:
+            found[name] = fields[name](value, prefix + name)
+    return found
+
+
+def _snake(name: str) -> str:
+    """proto3's JSON also takes a field's original name."""
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
+
+
+def wrong(place: str, value: Any, wanted: str) -> InvalidInput:
+    """The error for a value of a wrong type."""
+    return InvalidInput(f"{place} is {_kind(value)}; it takes {wanted}.", field=place)
+
+
+_KINDS = {str: "a string", int: "a number", float: "a number", list: "an array", dict: "an object"}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _KINDS.get(type(value), "null")
+
+
+def flag(request: Request, name: str) -> bool:
+    """A boolean query parameter, false unless it says `true`. Raises InvalidInput for anything but true and false."""
+    given = request.query_params.get(name, "").lower()
+    if given not in ("", "true", "false"):
+        raise InvalidInput(f"The parameter {name} is {given[:40]!r}; it takes true or false.", field=name)
+    return given == "true"
+
+
+def schema_id(value: str) -> int:
+    """The id in an address. Raises InvalidInput."""
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value[:12]) <= MAX_INT32:
+        raise InvalidInput(f"{value[:40]!r} is not a schema id: it takes a number from 1 to {MAX_INT32}.", field="name")
+    return int(value)

@@ -1,0 +1,265 @@
+"""Google's API: subjects, versions, schemas, compatibility. Each call is one service or selector."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.api.deprecation_headers import marked
+from registry.api.google.base import RegistryView
+from registry.api.google.serializers import (
+    CHECK,
+    JSON,
+    LOOK_UP,
+    VERSION,
+    check_subject,
+    flag,
+    http_body,
+    parse_context,
+    read_schema,
+    schema_answer,
+    schema_id,
+    subject_label,
+    version_answer,
+)
+from registry.errors import InvalidName, SchemaNotFound
+from registry.formats import FORMATS
+from registry.subjects import selectors
+from registry.subjects.permissions import require_references, visible_schema, visible_versions_of_schema
+from registry.subjects.policy.registries import create_version
+from registry.subjects.registration.registration import submission_identity
+from registry.subjects.services import delete_subject, delete_version
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.versions.version_status import Standing
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo
+
+TEXT = "text/plain; charset=utf-8"
+
+
+class Subjects(RegistryView):
+    """`…/subjects`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Any:
+        """Names, sorted: of the context of the address, or (`subjectPrefix`) of one; otherwise of all contexts."""
+        context: str | None = self.context if "context" in address else None
+        prefix = request.query_params.get("subjectPrefix")
+        if prefix is not None and prefix.startswith(":."):
+            name, _, prefix = prefix[1:].partition(":")
+            context = parse_context(name)
+        elif prefix is not None:
+            context = self.context
+        parse_subject(prefix or "")  # a prefix is a name, or its beginning
+        names = selectors.list_subjects(
+            self.registry, context=context, prefix=prefix or "", deleted=flag(request, "deleted"), visible=self.visible
+        )
+        return http_body(request, [subject_label(parse_subject(text), self.context) for text in names])
+
+
+class SubjectByName(RegistryView):
+    """`…/subjects/{subject}`."""
+
+    def post(self, request: Request, **address: Any) -> Response:
+        """Look up a schema; not found without such a subject, and where it has no such schema."""
+        body = read_schema(request, LOOK_UP)
+        deleted = body.pop("deleted", False)
+        selectors.list_versions(self.registry, self.named_subject, deleted=deleted)
+        normalize = _normalize(request, body)
+        require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
+        for way in (normalize, False):
+            identities = submission_identity(self.registry, self.named_subject, **{**body, "normalize": way})
+            found = selectors.find_version(self.registry, self.named_subject, identities, deleted=deleted)
+            if found is not None:
+                return marked(Response(version_answer(request, found, self.context)), found.standing)
+        raise SchemaNotFound(f"Subject '{self.named_subject.qualified}' has no such schema.")
+
+    def delete(self, request: Request, **address: Any) -> Any:
+        """Soft-delete, or remove with `permanent`; answers the version numbers."""
+        numbers = delete_subject(
+            registry=self.resource.key,
+            subject=self.named_subject,
+            by=self.actor,
+            permanent=flag(request, "permanent"),
+        )
+        return http_body(request, numbers)
+
+
+def _normalize(request: Request, body: dict[str, Any]) -> bool | None:
+    """Confluent's clients say it in the query. False is what inherits: `normalize` can't be switched off by a call."""
+    return body.pop("normalize", False) or flag(request, "normalize") or None
+
+
+class Versions(RegistryView):
+    """`…/subjects/{subject}/versions`."""
+
+    def get(self, request: Request, **address: Any) -> Any:
+        """Version numbers, ascending."""
+        deleted = flag(request, "deleted")
+        return http_body(request, selectors.list_versions(self.registry, self.named_subject, deleted=deleted))
+
+    def post(self, request: Request, **address: Any) -> Response:
+        """Register a schema; one that the subject has already keeps its version, one that is known its id."""
+        body = read_schema(request, VERSION)
+        done = create_version(
+            registry=self.resource.key,
+            subject=check_subject(self.named_subject),
+            text=body["text"],
+            by=self.actor,
+            schema_type=body["schema_type"],
+            references=body["references"],
+            normalize=_normalize(request, body),
+            version=body.get("version", 0),
+            schema_id=body.get("id") or None,
+        )
+        return marked(Response({"id": done.schema_id}), done.standing)
+
+
+class VersionView(RegistryView):
+    """A version of a subject; one that a readable one refers to is read as well, by its number."""
+
+    reads_parts = True
+
+    def authorize(self) -> None:
+        """Refuse who may read the version neither by its subject nor by a reference."""
+        number = str(self.kwargs["version"])
+        is_read = self.request.method in ("GET", "HEAD") and number.isascii() and number.isdigit() and len(number) < 10
+        if not is_read or not self.visible.has_version(self.named_subject, int(number)):
+            super().authorize()
+
+
+class Version(VersionView):
+    """`…/subjects/{subject}/versions/{version}`."""
+
+    def get(self, request: Request, version: str, **address: Any) -> Response:
+        """The version, its schema included."""
+        info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
+        return marked(Response(version_answer(request, info, self.context)), info.standing)
+
+    def delete(self, request: Request, version: str, **address: Any) -> Any:
+        """Soft-delete, or remove with `permanent`; answers the version number."""
+        number = delete_version(
+            registry=self.resource.key,
+            subject=self.named_subject,
+            version=version,
+            by=self.actor,
+            permanent=flag(request, "permanent"),
+        )
+        return http_body(request, number)
+
+
+class VersionText(VersionView):
+    """`…/subjects/{subject}/versions/{version}/schema`."""
+
+    def get(self, request: Request, version: str, **address: Any) -> Any:
+        """The schema's text alone."""
+        info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
+        return _text(request, info.schema, info.standing)
+
+
+class ReferencedBy(RegistryView):
+    """`…/subjects/{subject}/versions/{version}/referencedby`."""
+
+    def get(self, request: Request, version: str, **address: Any) -> Any:
+        """Ids of the schemas that refer to it."""
+        ids = selectors.referenced_by(self.registry, self.named_subject, version, visible=self.visible)
+        return http_body(request, ids)
+
+
+class SchemaTypes(RegistryView):
+    """`…/schemas/types`."""
+
+    reads_parts = True
+
+    def get(self, request: Request, **address: Any) -> Any:
+        """The formats that can be registered."""
+        return http_body(request, sorted(FORMATS))
+
+
+class SchemaView(RegistryView):
+    """A call about a schema's id, which belongs to the context of the address or of the parameter `subject`."""
+
+    reads_parts = True
+    wanted: SubjectName
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Read the parameter too."""
+        super().initial(request, *args, **kwargs)
+        self.wanted = parse_subject(request.query_params.get("subject", ""), context=self.context)
+
+    def found(self, schema: str, *, deleted: bool) -> list[VersionInfo]:
+        """The versions that have the schema, of the wanted subject. Raises SchemaNotFound, InvalidInput."""
+        infos = visible_versions_of_schema(
+            self.visible, schema_id(schema), context=self.wanted.context, deleted=deleted
+        )
+        return [info for info in infos if self.wanted.subject in ("", info.subject.subject)]
+
+    def info(self, schema: str) -> SchemaInfo:
+        """The definition. Raises SchemaNotFound, InvalidInput."""
+        if not self.wanted.subject:
+            return visible_schema(self.visible, schema_id(schema), context=self.wanted.context)
+        found = self.found(schema, deleted=True)
+        if not found:
+            raise SchemaNotFound(f"Subject '{self.wanted.qualified}' has no schema {schema}.", schema_id=schema)
+        version = next((info for info in found if not info.deleted), found[0])
+        return replace(version.schema, standing=version.standing)
+
+
+class SchemaById(SchemaView):
+    """`…/schemas/ids/{id}`."""
+
+    def get(self, request: Request, schema: str, **address: Any) -> Response:
+        """The definition."""
+        info = self.info(schema)
+        return marked(Response(schema_answer(request, info)), info.standing)
+
+
+class SchemaText(SchemaView):
+    """`…/schemas/ids/{id}/schema`."""
+
+    def get(self, request: Request, schema: str, **address: Any) -> Any:
+        """The schema's text alone."""
+        info = self.info(schema)
+        return _text(request, info, info.standing)
+
+
+class SubjectsOfSchema(SchemaView):
+    """`…/schemas/ids/{id}/subjects`."""
+
+    def get(self, request: Request, schema: str, **address: Any) -> Any:
+        """Names of the subjects that have it."""
+        infos = self.found(schema, deleted=flag(request, "deleted"))
+        return http_body(request, sorted({subject_label(info.subject, self.context) for info in infos}))
+
+
+class VersionsOfSchema(SchemaView):
+    """`…/schemas/ids/{id}/versions`."""
+
+    def get(self, request: Request, schema: str, **address: Any) -> Any:
+        """Subjects and versions that have it."""
+        infos = self.found(schema, deleted=flag(request, "deleted"))
+        pairs = [{"subject": subject_label(info.subject, self.context), "version": info.version} for info in infos]
+        return http_body(request, pairs)
+
+
+def _text(request: Request, info: SchemaInfo, standing: Standing | None) -> Any:
+    answer = http_body(request, info.text, content_type=TEXT if info.schema_type == "PROTOBUF" else JSON)
+    return marked(answer, standing)
+
+
+class Compatibility(RegistryView):
+    """`…/compatibility/subjects/{subject}/versions[/{version}]`."""
+
+    def post(self, request: Request, version: str | None = None, **address: Any) -> Response:
+        """Whether the schema could be registered: against one version, or those that the level names."""
+        body = read_schema(request, CHECK)
+        if not self.named_subject.subject:
+            raise InvalidName("The address names no subject.", field="name")
+        verbose = body.pop("verbose", False) or flag(request, "verbose")
+        require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
+        verdict = selectors.check_proposal(self.registry, self.named_subject, version=version, **body)
+        answer: dict[str, Any] = {"is_compatible": verdict.is_compatible}
+        return Response({**answer, "messages": verdict.messages} if verbose else answer)

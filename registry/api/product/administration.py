@@ -1,0 +1,334 @@
+"""The product's own API: people, groups, owners, linked accounts, API tokens and the audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db import transaction
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.access import selectors, services
+from registry.access.permission_filters import require_extent
+from registry.access.roles import ALL, ROLES, SCOPES, require
+from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS, refuse_stranger
+from registry.api.product.base import AT, ProductView, as_it_was
+from registry.audit.selectors import FORMS, AuditFilter, export_events
+from registry.errors import InvalidInput, InvalidName
+from registry.promotions.reviews.linked_accounts import same_person_statements, state_same_person, withdraw_same_person
+from registry.search.audit_filter import events_shown
+
+
+class PersonSerializer(serializers.Serializer[Any]):
+    """A person to add."""
+
+    username = serializers.CharField(max_length=150)
+
+
+class ChangedPersonSerializer(serializers.Serializer[Any]):
+    """Whether an account is open, and where its mail goes; what is left out stays."""
+
+    active = serializers.BooleanField(required=False)
+    email = serializers.CharField(required=False, allow_blank=True, max_length=254)
+
+
+class NameSerializer(serializers.Serializer[Any]):
+    """A group's name."""
+
+    name = serializers.CharField(max_length=150)
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """Where something counts."""
+
+    registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
+    subject_pattern = serializers.CharField(required=False, default="*", max_length=255)
+
+
+class GrantSerializer(PlaceSerializer):
+    """A role to give."""
+
+    role = serializers.ChoiceField(choices=list(ROLES))
+
+
+class OwnerSerializer(PlaceSerializer):
+    """An owner to name: a person or a group."""
+
+    username = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+    group = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+
+
+class AdminView(ProductView):
+    """Refuses everybody but admins, before anything is looked up."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the right first."""
+        super().initial(request, *args, **kwargs)
+        require(self.actor, "people.manage")
+
+
+class People(AdminView):
+    """`/api/v1/people`."""
+
+    @extend_schema(parameters=[OpenApiParameter("q", str)], responses=None)
+    def get(self, request: Request) -> Response:
+        """People with their roles, groups and last sign-in; `q` is a part of a name or an address."""
+        return Response([asdict(info) for info in selectors.list_people(text=request.query_params.get("q", ""))])
+
+    @extend_schema(request=PersonSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Make an account without any role. The answer has its password, this one time."""
+        values = self.valid(PersonSerializer)
+        password = services.add_person(username=values["username"], by=self.actor)
+        body = {"username": values["username"].strip(), "password": password}
+        return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+
+class PersonOne(AdminView):
+    """`/api/v1/people/{username}`."""
+
+    @extend_schema(request=ChangedPersonSerializer, responses=None)
+    def patch(self, request: Request, username: str) -> Response:
+        """Shut or open the account, or say where its mail goes."""
+        values = self.valid(ChangedPersonSerializer)
+        if not values:
+            raise InvalidInput("Give active or email.")
+        with transaction.atomic():
+            if "active" in values:
+                services.set_active(username=username, active=values["active"], by=self.actor)
+            if "email" in values:
+                services.set_email(username=username, email=values["email"], by=self.actor)
+        return Response(status=204)
+
+
+class PersonGrants(AdminView):
+    """`/api/v1/people/{username}/grants`."""
+
+    @extend_schema(request=GrantSerializer, responses=None)
+    def post(self, request: Request, username: str) -> Response:
+        """Give a role."""
+        number = services.grant(username=username, by=self.actor, **self.valid(GrantSerializer))
+        return Response({"grant_id": number}, status=201)
+
+
+class GrantOne(AdminView):
+    """`/api/v1/grants/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, grant_id: int) -> Response:
+        """Take a role away."""
+        services.revoke_grant(grant_id=grant_id, by=self.actor)
+        return Response(status=204)
+
+
+class Groups(AdminView):
+    """`/api/v1/groups`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """All groups with members and roles."""
+        return Response([asdict(info) for info in selectors.list_groups()])
+
+    @extend_schema(request=NameSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Make a group."""
+        name = self.valid(NameSerializer)["name"]
+        services.make_group(name=name, by=self.actor)
+        return Response({"name": name}, status=201)
+
+
+class GroupOne(AdminView):
+    """`/api/v1/groups/{name}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, name: str) -> Response:
+        """Remove a group with its roles and what it owns."""
+        services.remove_group(name=name, by=self.actor)
+        return Response(status=204)
+
+
+class GroupMember(AdminView):
+    """`/api/v1/groups/{name}/members/{username}`."""
+
+    @extend_schema(request=None, responses=None)
+    def put(self, request: Request, name: str, username: str) -> Response:
+        """Put a person into the group."""
+        services.add_member(group=name, username=username, by=self.actor)
+        return Response(status=204)
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, name: str, username: str) -> Response:
+        """Take a person out of the group."""
+        services.remove_member(group=name, username=username, by=self.actor)
+        return Response(status=204)
+
+
+class GroupGrants(AdminView):
+    """`/api/v1/groups/{name}/grants`."""
+
+    @extend_schema(request=GrantSerializer, responses=None)
+    def post(self, request: Request, name: str) -> Response:
+        """Give everybody in the group a role."""
+        number = services.grant_to_group(group=name, by=self.actor, **self.valid(GrantSerializer))
+        return Response({"grant_id": number}, status=201)
+
+
+class GroupGrantOne(AdminView):
+    """`/api/v1/group-grants/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, grant_id: int) -> Response:
+        """Take a role from a group."""
+        services.remove_group_grant(grant_id=grant_id, by=self.actor)
+        return Response(status=204)
+
+
+class Owners(ProductView):
+    """`/api/v1/owners`."""
+
+    @extend_schema(parameters=[OpenApiParameter("registry", str), OpenApiParameter("subject", str), AT], responses=None)
+    @as_it_was
+    def get(self, request: Request) -> Response:
+        """Who owns a `subject` of a `registry`, for whoever may read it; without a subject all rules, for admins."""
+        registry, subject = request.query_params.get("registry", ""), request.query_params.get("subject", "")
+        if not subject:
+            require(self.actor, "people.manage")
+            return Response([asdict(info) for info in selectors.list_ownerships()])
+        require(self.actor, "schema.read", registry=registry, subject=subject)
+        if not registry.isprintable():
+            raise InvalidName("A registry's name has no character that doesn't show.")
+        return Response(asdict(selectors.owners_of(registry, subject)))
+
+    @extend_schema(request=OwnerSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Name a person or a group as owner of the subjects of a pattern."""
+        require(self.actor, "people.manage")
+        number = services.add_owner(by=self.actor, **self.valid(OwnerSerializer))
+        return Response({"ownership_id": number}, status=201)
+
+
+class OwnerOne(AdminView):
+    """`/api/v1/owners/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, ownership_id: int) -> Response:
+        """End an ownership."""
+        services.remove_owner(ownership_id=ownership_id, by=self.actor)
+        return Response(status=204)
+
+
+class SamePersonSerializer(serializers.Serializer[Any]):
+    """Two accounts by their names, and how it is known."""
+
+    one = serializers.CharField(max_length=150)
+    other = serializers.CharField(max_length=150)
+    reason = serializers.CharField(max_length=2000)
+
+
+class SamePersons(AdminView):
+    """`/api/v1/same-person`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """All that is stated."""
+        return Response([asdict(info) for info in same_person_statements()])
+
+    @extend_schema(request=SamePersonSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Count two accounts as one person where a second one is needed."""
+        return Response(
+            {"statement_id": state_same_person(by=self.actor, **self.valid(SamePersonSerializer))}, status=201
+        )
+
+
+class SamePersonOne(AdminView):
+    """`/api/v1/same-person/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, statement_id: int) -> Response:
+        """Count them as two again."""
+        withdraw_same_person(statement_id=statement_id, by=self.actor)
+        return Response(status=204)
+
+
+class TokenSerializer(serializers.Serializer[Any]):
+    """A token to make."""
+
+    name = serializers.CharField(max_length=100)
+    scope = serializers.ChoiceField(choices=list(SCOPES), required=False, default=ALL)
+    registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
+    subject_pattern = serializers.CharField(required=False, default="*", max_length=255)
+    days = serializers.IntegerField(required=False, default=DEFAULT_DAYS, min_value=1, max_value=MAX_DAYS)
+
+
+class Tokens(ProductView):
+    """`/api/v1/tokens`."""
+
+    @extend_schema(parameters=[OpenApiParameter("of", enum=["me", "everybody"], default="me")], responses=None)
+    def get(self, request: Request) -> Response:
+        """One's own tokens; `of=everybody` all, for admins. None says what a token is."""
+        refuse_stranger(self.actor)
+        user_id = self.actor.user_id
+        if request.query_params.get("of") == "everybody":
+            require(self.actor, "token.manage")
+            user_id = None
+        return Response([asdict(info) for info in selectors.list_tokens(user_id=user_id)])
+
+    @extend_schema(request=TokenSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Make a token for oneself. The answer has it as `token`, this one time."""
+        refuse_stranger(self.actor)
+        values = self.valid(TokenSerializer)
+        made = services.make_token(username=self.actor.name, by=self.actor, **values)
+        body = {"token_id": made.token_id, "token": made.secret, "expires_at": made.expires_at}
+        return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+
+class TokenOne(ProductView):
+    """`/api/v1/tokens/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, token_id: int) -> Response:
+        """End a token at once."""
+        services.revoke_token(token_id=token_id, by=self.actor)
+        return Response(status=204)
+
+
+class FilterSerializer(serializers.Serializer[Any]):
+    """Which events. `subject` is a qualified name, `registry` alone means all that is in it."""
+
+    text = serializers.CharField(required=False, default="", max_length=200)
+    actor = serializers.CharField(required=False, default="", max_length=200)
+    door = serializers.CharField(required=False, default="", max_length=20)
+    table = serializers.CharField(required=False, default="", max_length=100)
+    row_id = serializers.CharField(required=False, default="", max_length=100)
+    registry = serializers.CharField(required=False, default="", max_length=255)
+    subject = serializers.CharField(required=False, default="", max_length=1300, trim_whitespace=False)
+    since = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    until = serializers.DateTimeField(required=False, default=None, allow_null=True)
+
+
+class Audit(ProductView):
+    """`/api/v1/audit`."""
+
+    @extend_schema(
+        parameters=[FilterSerializer, OpenApiParameter("as", enum=[*FORMS], default="jsonl")], responses=None
+    )
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """The events that the filter names and the caller may read, oldest first, as JSON lines or CSV.
+
+        Those of people, roles, tokens and clusters are of no registry: they are for whoever may read the whole audit.
+        """
+        require_extent(self.actor, "audit.read")
+        given = request.query_params.dict()
+        form = given.pop("as", "jsonl")
+        values = self.filters_of(FilterSerializer, given)
+        about = events_shown(self.actor, registry=values.pop("registry"), subject=values.pop("subject"))
+        export = export_events(AuditFilter(**values, about=about), form)
+        response = StreamingHttpResponse(export.text, content_type=export.media)
+        response["Content-Disposition"] = f'attachment; filename="{export.name}"'
+        return response

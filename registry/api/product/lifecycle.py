@@ -1,0 +1,270 @@
+"""The product's own API: the status of versions, retirement, and several subjects at once."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.access.permission_filters import require_extent
+from registry.access.roles import may, may_somewhere, require
+from registry.api.deprecation_headers import marked
+from registry.api.product.base import AT, ProductView, as_it_was
+from registry.drift.usage.subject_topics import last_seen
+from registry.drift.usage.unused_subjects import MAX_ROWS, orphans_of
+from registry.promotions import selectors as promotions
+from registry.promotions import services as promotion_services
+from registry.promotions.requests.timeline import STATES, unapproved_version_page
+from registry.subjects.lifecycle.bulk import deprecate_several, export_subjects
+from registry.subjects.lifecycle.notes import MOST
+from registry.subjects.lifecycle.retirement import CHOICES, MAX_MESSAGE, RIGHTS, clear_standing, retire, set_standing
+from registry.subjects.models import Registry, VersionStanding
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.versions.version_status import StandingOfVersion, list_standings
+from registry.subjects.versions.versions import get_version
+
+MAX_VERSIONS_PER_PAGE = 500
+
+
+class StandingSerializer(serializers.Serializer[Any]):
+    """What a version's standing should be; `ends_at` of a deprecated one alone."""
+
+    standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS)
+    message = serializers.CharField(max_length=MAX_MESSAGE)
+    ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+
+
+class PageSerializer(serializers.Serializer[Any]):
+    """Which standings: `after` is the id of the last one that was seen."""
+
+    subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
+    standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS, required=False, default="", allow_blank=True)
+    after = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**62)
+    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
+
+
+class GhostsSerializer(serializers.Serializer[Any]):
+    """Which ghosts: `before` is the id of the last one that was seen."""
+
+    environment = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
+    subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
+    text = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
+    state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
+    before = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**62)
+    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
+
+
+class AdoptionSerializer(serializers.Serializer[Any]):
+    """A ghost that should be reviewed after the fact."""
+
+    environment = serializers.CharField(max_length=255)
+    subject = serializers.CharField(max_length=1280)
+    version = serializers.CharField(max_length=12)
+    reason = serializers.CharField(max_length=4000)
+
+
+class SubjectView(ProductView):
+    """A call about the versions of one subject."""
+
+    def place(self, registry: str, subject: str) -> tuple[Registry, SubjectName]:
+        """Where. Raises NotAllowed, RegistryNotFound, InvalidName."""
+        name = parse_subject(subject)
+        require(self.actor, "schema.read", registry=registry, subject=name.qualified)
+        return get_registry(registry), name
+
+
+class VersionStandingOne(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/versions/{version}/standing`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, registry: str, subject: str, version: str) -> Response:
+        """The standing of a version; `{"standing": "good"}` for most."""
+        place, name = self.place(registry, subject)
+        info = get_version(place, name, version, deleted=True)
+        told = asdict(info.standing) if info.standing else {"standing": "good"}
+        return marked(Response({"version": info.version, **told}), info.standing)
+
+    @extend_schema(request=StandingSerializer, responses=None)
+    def put(self, request: Request, registry: str, subject: str, version: str) -> Response:
+        """Deprecate, retire or quarantine a version: readers are told in headers; nothing stops working."""
+        _, name = self.place(registry, subject)
+        require(self.actor, "version.standing", registry=registry, subject=name.qualified)
+        values = self.valid(StandingSerializer)
+        done = set_standing(registry=registry, subject=name, version=version, by=self.actor, **values)
+        return Response(asdict(done))
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, registry: str, subject: str, version: str) -> Response:
+        """Bring it back into good standing."""
+        _, name = self.place(registry, subject)
+        clear_standing(registry=registry, subject=name, version=version, by=self.actor)
+        return Response(status=204)
+
+
+class Standings(ProductView):
+    """`/api/v1/registries/{registry}/standings`."""
+
+    @extend_schema(parameters=[PageSerializer], responses=None)
+    def get(self, request: Request, registry: str) -> Response:
+        """The versions that aren't in good standing, in the order of their ids."""
+        chosen = self.filters_of(PageSerializer, request.query_params.dict())
+        subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
+        require(self.actor, "schema.read", registry=registry, subject=subject.qualified if subject else "")
+        found = list_standings(get_registry(registry), **{**chosen, "subject": subject})
+        return Response([_row(item) for item in found if self._may_read(registry, item)])
+
+    def _may_read(self, registry: str, item: StandingOfVersion) -> bool:
+        return may(self.actor, "schema.read", registry=registry, subject=item.subject.qualified)
+
+
+def _row(item: StandingOfVersion) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "subject": item.subject.qualified,
+        "version": item.version,
+        "deleted": item.deleted,
+        **asdict(item.standing),
+    }
+
+
+class Life(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/life`."""
+
+    @extend_schema(parameters=[AT], responses=None)
+    @as_it_was
+    def get(self, request: Request, registry: str, subject: str) -> Response:
+        """What became of each version: requests, releases, standing, deletion, and whether it is a ghost."""
+        place, name = self.place(registry, subject)
+        found = promotions.timelines_of(place, name, by=self.actor)
+        return Response([{**asdict(life), "states": life.states} for life in found])
+
+
+class Ghosts(ProductView):
+    """`/api/v1/ghosts`."""
+
+    @extend_schema(parameters=[GhostsSerializer, AT], responses=None)
+    @as_it_was
+    def get(self, request: Request) -> Response:
+        """Versions that came into an environment without a request, newest first, and when messages carried them last.
+
+        `state` is `undecided`, `asked` (an open request would adopt it) or `quarantined`.
+        """
+        chosen = self.filters_of(GhostsSerializer, request.query_params.dict())
+        require_extent(self.actor, "schema.read", registry=chosen["environment"])
+        if chosen["environment"]:
+            promotions.get_environment(chosen["environment"])
+        subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
+        found = unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
+        seen = last_seen([ghost.id for ghost in found])
+        return Response(
+            [{**asdict(ghost), "subject": ghost.subject.qualified, "seen_at": seen.get(ghost.id)} for ghost in found]
+        )
+
+
+class Adoptions(ProductView):
+    """`/api/v1/ghosts/adoptions`."""
+
+    @extend_schema(request=AdoptionSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Ask for the review of a ghost; answers the number of the request."""
+        values = self.valid(AdoptionSerializer)
+        values["subject"] = parse_subject(values["subject"])
+        number = promotion_services.request_adoption(by=self.actor, **values)
+        return Response({"request": number}, status=201)
+
+
+class RetireSerializer(serializers.Serializer[Any]):
+    """What to do, to a version or (without one) to the whole subject.
+
+    `confirmed` is the subject's name, for what deletes; `message` and `ends_at` are of a deprecation; `force` is the reason
+    to delete for good what is or may be in use, and to restore what breaks the level.
+    """
+
+    choice = serializers.ChoiceField(choices=list(CHOICES))
+    version = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**31 - 1)
+    confirmed = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
+    message = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_MESSAGE)
+    ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    force = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
+
+
+class OrphansSerializer(serializers.Serializer[Any]):
+    """Which page: `after` is what the one before gave."""
+
+    after = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
+    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_ROWS)
+
+
+class Retirement(ProductView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/retire`."""
+
+    @extend_schema(request=RetireSerializer, responses=None)
+    def post(self, request: Request, registry: str, subject: str) -> Response:
+        """Do one step; answers the versions that it changed and their schema ids."""
+        name = parse_subject(subject)
+        chosen = str(request.data.get("choice", "")) if isinstance(request.data, dict) else ""
+        require(self.actor, RIGHTS.get(chosen, "version.standing"), registry=registry, subject=name.qualified)
+        return Response(asdict(retire(registry=registry, subject=name, by=self.actor, **self.valid(RetireSerializer))))
+
+
+class OrphanSubjects(ProductView):
+    """`/api/v1/registries/{registry}/orphans`."""
+
+    @extend_schema(parameters=[OrphansSerializer], responses=None)
+    def get(self, request: Request, registry: str) -> Response:
+        """By name; the next page begins `after` what this one gives. Without topics nothing is known: no rows."""
+        if not may_somewhere(self.actor, "schema.read"):
+            require(self.actor, "schema.read", registry=registry)
+        chosen = self.valid_of(OrphansSerializer, request.query_params.dict())
+        found = orphans_of(get_registry(registry), by=self.actor, **chosen)
+        rows = [
+            {"subject": row.subject.qualified, "versions": row.versions, "newest": row.newest, "since": row.since}
+            for row in found.rows
+        ]
+        known = {"total": found.total, "topics": found.topics, "read": found.read, "after": found.after}
+        return Response({"orphans": rows, **known})
+
+
+class ExportSerializer(serializers.Serializer[Any]):
+    """The subjects that the file should have."""
+
+    subjects = serializers.ListField(child=serializers.CharField(max_length=1280), min_length=1, max_length=MOST)
+
+
+class DeprecationsSerializer(ExportSerializer):
+    """Why, what to use instead, and until when at most."""
+
+    message = serializers.CharField(max_length=MAX_MESSAGE)
+    ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+
+
+class SubjectsExport(ProductView):
+    """`/api/v1/registries/{registry}/exports`."""
+
+    @extend_schema(request=ExportSerializer, responses=None)
+    def post(self, request: Request, registry: str) -> HttpResponse:
+        """A zip with a file that `import_registry --from` takes: versions, configs, modes and notes of these subjects."""
+        names = [parse_subject(text) for text in self.valid(ExportSerializer)["subjects"]]
+        file = io.BytesIO()
+        export_subjects(registry=registry, subjects=names, file=file, by=self.actor)
+        headers = {"Content-Disposition": 'attachment; filename="subjects.zip"'}
+        return HttpResponse(file.getvalue(), content_type="application/zip", headers=headers)
+
+
+class SubjectsDeprecation(ProductView):
+    """`/api/v1/registries/{registry}/deprecations`."""
+
+    @extend_schema(request=DeprecationsSerializer, responses=None)
+    def post(self, request: Request, registry: str) -> Response:
+        """Deprecate what is live of each; answers the versions of each subject, or why there are none."""
+        values = self.valid(DeprecationsSerializer)
+        names = [parse_subject(text) for text in values.pop("subjects")]
+        done = deprecate_several(registry=registry, subjects=names, by=self.actor, **values)
+        return Response([asdict(each) | {"subject": each.subject.qualified} for each in done])

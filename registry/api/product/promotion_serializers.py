@@ -1,0 +1,230 @@
+"""The product's own API: promotion requests as JSON, and the bodies that callers send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from rest_framework import serializers
+
+from registry.access.roles import Actor, may, may_somewhere, require
+from registry.api.product.compatibility import ReferenceSerializer
+from registry.errors import RequestNotFound
+from registry.formats.base import Reference
+from registry.promotions import selectors
+from registry.promotions.models import PromotionRequest
+from registry.promotions.models.decisions import MAX_CLIENT
+from registry.promotions.models.requests import MAX_LABEL
+from registry.promotions.requests.discussions import MAX_NOTE
+from registry.promotions.requests.finding_links import origin_of, readable_findings, source_findings
+from registry.promotions.requests.preconditions import reasons_of
+from registry.promotions.requests.resubmit import Resubmissions as AskedAgain
+from registry.promotions.requests.resubmit import resubmissions_of
+from registry.promotions.requests.state_machine import MAX_TEXT
+from registry.promotions.requests.submission import MAX_ITEMS, MAX_REFERENCES
+from registry.promotions.selectors import RequestInfo
+
+
+def readable(request_id: int, by: Actor) -> RequestInfo:
+    """The request for somebody who may read it; others can't tell it from one that isn't there.
+
+    Raises NotSignedIn, NotAllowed, RequestNotFound.
+    """
+    if not may_somewhere(by, "schema.read"):
+        require(by, "schema.read")
+    info = selectors.get_request(request_id)
+    subjects = [item.subject.qualified for item in info.items] or [info.subject.qualified]
+    is_anothers_draft = info.state == PromotionRequest.DRAFT and info.requested_by_id != by.user_id
+    if is_anothers_draft or not all(
+        may(by, "schema.read", registry=info.target, subject=subject) for subject in subjects
+    ):
+        raise RequestNotFound(f"There is no promotion request {request_id}.", request=request_id)
+    return info
+
+
+def answer_of(info: RequestInfo, by: Actor) -> dict[str, Any]:
+    """A request as JSON values; its `origin` is for those who may read the finding that it answers."""
+    return answers_of([info], by)[0]
+
+
+def answers_of(infos: Sequence[RequestInfo], by: Actor) -> list[dict[str, Any]]:
+    """Requests as JSON values, their findings with one query, and those that ask for the same with another."""
+    findings, again = readable_findings([info.finding for info in infos], by), resubmissions_of(infos, by)
+    return [_answer(info, origin_of(findings.get(info.finding or 0)), again[info.id], by) for info in infos]
+
+
+def _answer(info: RequestInfo, origin: dict[str, Any] | None, asked: AskedAgain, by: Actor) -> dict[str, Any]:
+    """One of them; `reasons` say for each thing that may be done why the caller couldn't now."""
+    found = asdict(info)
+    del found["finding"]  # its number is in the origin, for those who may read it
+    found["needed"].pop("named_ids")
+    found["needed"] |= {"is_met": info.needed.is_met, "missing": info.needed.missing}
+    return {
+        **found,
+        "origin": origin,
+        "source_findings": [asdict(finding) for finding in source_findings(info, by)],
+        "again_of": asked.earlier.id if asked.earlier else None,
+        "asked_again_by": [each.id for each in asked.later],
+        "release": asdict(info.release) if info.release else None,
+        "is_breaking": info.is_breaking,
+        "can_run": info.can_run,
+        "reasons": {name: [asdict(item) for item in against] for name, against in reasons_of(info, by).items()},
+    }
+
+
+STATES: Final = (*PromotionRequest.STATES, "open")
+MAX_NUMBER: Final = 2**63 - 1
+
+
+def text_field(**more: Any) -> serializers.CharField:
+    """A text that may be left out."""
+    return serializers.CharField(required=False, allow_blank=True, max_length=MAX_TEXT, **{"default": "", **more})
+
+
+def number_field(**more: Any) -> serializers.IntegerField:
+    """The number of something that may be left out."""
+    return serializers.IntegerField(
+        required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER, **more
+    )
+
+
+def again_field() -> serializers.IntegerField:
+    """The number of the request that is asked for again."""
+    return number_field(help_text="the request, rejected or withdrawn, that this one asks for again")
+
+
+def labels_field(**more: Any) -> serializers.ListField:
+    """Labels of a request; what they may be the service says."""
+    return serializers.ListField(child=serializers.CharField(max_length=MAX_TEXT), max_length=MAX_ITEMS, **more)
+
+
+class PageSerializer(serializers.Serializer[Any]):
+    """Which requests: an empty filter means all. `after` is the number of the last one of the page before."""
+
+    state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
+    target = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
+    subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
+    finding = number_field(help_text="the drift finding that they answer")
+    label = serializers.CharField(  # type: ignore[assignment]  # a filter, not DRF's
+        max_length=MAX_LABEL, required=False, default="", allow_blank=True
+    )
+    mine = serializers.BooleanField(required=False, default=False)
+    waiting = serializers.BooleanField(required=False, default=False, help_text="for one's own review")
+    after = number_field()
+    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=200)
+
+
+class ItemSerializer(serializers.Serializer[Any]):
+    """A version to promote."""
+
+    subject = serializers.CharField(max_length=1280)
+    version = serializers.CharField(max_length=12, required=False, default="latest")
+
+
+class PromotionSerializer(serializers.Serializer[Any]):
+    """What to ask for: `subject` with `version`, or `items`, which become one plan. A draft is submitted later.
+
+    A version that came to `source` for a drift finding takes it along as the request's `origin`.
+    """
+
+    source = serializers.CharField(max_length=255)  # type: ignore[assignment]  # a field of the body, not DRF's
+    target = serializers.CharField(max_length=255)
+    subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
+    version = serializers.CharField(max_length=12, required=False, default="latest")
+    items = serializers.ListField(child=ItemSerializer(), required=False, max_length=MAX_ITEMS)
+    with_config = serializers.BooleanField(required=False, default=False)
+    reason = text_field()
+    draft = serializers.BooleanField(required=False, default=False)
+    again_of = again_field()
+    labels = labels_field(required=False)
+
+
+class ProposalSerializer(serializers.Serializer[Any]):
+    """A schema that is to be the next version of a subject of the target. `draft_id` is the draft that ends with it.
+
+    `finding` is the number of the drift finding that it answers. Both it and `reason` are the draft's where they are
+    left out.
+    """
+
+    target = serializers.CharField(max_length=255)
+    subject = serializers.CharField(max_length=1280)
+    schema = serializers.CharField(trim_whitespace=False)
+    schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
+    references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
+    reason = text_field(default=None, allow_null=True)
+    draft_id = number_field()
+    finding = number_field()
+    again_of = again_field()
+    labels = labels_field(required=False)
+
+
+class RollBackSerializer(serializers.Serializer[Any]):
+    """An earlier version of an environment."""
+
+    environment = serializers.CharField(max_length=255)
+    subject = serializers.CharField(max_length=1280)
+    version = serializers.CharField(max_length=12)
+    reason = serializers.CharField(max_length=MAX_TEXT)
+    again_of = again_field()
+
+
+class AgainSerializer(serializers.Serializer[Any]):
+    """Why it is asked for again; empty: the reason of before."""
+
+    reason = text_field()
+
+
+class DecisionSerializer(serializers.Serializer[Any]):
+    """A decision: `override` is the reason to approve in spite of failing checks, `at` the time of a schedule.
+
+    An approval takes `plan_hash`, the plan that was read; without it the answer is 428, and 409 if the plan has changed.
+    `move_on` takes the first open time after it where the target is frozen then. `typed` is the subject's name, for the
+    approval of what breaks a closed environment.
+    """
+
+    comment = text_field()
+    plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
+    override = text_field()
+    typed = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
+    at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    move_on = serializers.BooleanField(required=False, default=False)
+
+
+class LabelsSerializer(serializers.Serializer[Any]):
+    """The labels that a request is to have; small letters and capitals are one."""
+
+    labels = labels_field()
+
+
+class HurtSerializer(serializers.Serializer[Any]):
+    """The client of a subject that doesn't go on."""
+
+    subject = serializers.CharField(max_length=1280)
+    client = serializers.CharField(max_length=MAX_CLIENT)
+
+
+class AcknowledgementSerializer(HurtSerializer):
+    """The client of a subject that doesn't go on; `plan_hash` is the plan that was read, and without it the answer is 428."""
+
+    note = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_NOTE)
+    plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
+
+
+class ThreadSerializer(serializers.Serializer[Any]):
+    """A discussion to begin: of a field, a subject, or the request as a whole."""
+
+    text = serializers.CharField(max_length=MAX_TEXT)
+    subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
+    path = serializers.CharField(max_length=1024, required=False, default="", allow_blank=True)
+
+
+class CommentSerializer(serializers.Serializer[Any]):
+    """What to add to a discussion."""
+
+    text = serializers.CharField(max_length=MAX_TEXT)
+
+
+def references_of(values: Mapping[str, Any]) -> list[Reference]:
+    """The references of a body."""
+    return [Reference(**reference) for reference in values.get("references", ())]

@@ -1,0 +1,56 @@
+"""The context of a change, which the audit triggers read: who acts, through which channel, from where and why."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from django.db import connection, transaction
+
+
+class AuditActor(Protocol):
+    """An actor as the audit sees it: a name, a channel (`door`) and an origin."""
+
+    @property
+    def name(self) -> str:
+        """The actor's name."""
+
+    @property
+    def door(self) -> str:
+        """The channel."""
+
+    @property
+    def origin(self) -> str:
+        """The origin: an address, a token's name; may be empty."""
+
+
+#: the SQL of `record`, for statements that include it, with the parameters of `recording`
+RECORDING: Final = (
+    "set_config('schemadesk.actor', %(actor)s, true), set_config('schemadesk.door', %(door)s, true),"
+    " set_config('schemadesk.origin', %(origin)s, true), set_config('schemadesk.why', %(why)s, true)"
+)
+
+
+def recording(by: AuditActor, why: str) -> dict[str, str]:
+    """The parameters of `RECORDING`. Raises TransactionManagementError outside a transaction, where they would be lost."""
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("record(…) works only inside a transaction")
+    return {"actor": by.name, "door": by.door, "origin": by.origin, "why": why}
+
+
+def record(*, by: AuditActor, why: str) -> None:
+    """Set actor, channel, origin and reason for every governed row that this transaction changes from here on.
+
+    Call it inside a transaction, before the first write. Raises TransactionManagementError outside a transaction, where
+    the settings would be lost.
+    """
+    values = recording(by, why)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {RECORDING}", values)
+
+
+def recorded() -> str:
+    """The last recorded reason of this transaction; empty if there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(current_setting('schemadesk.why', true), '')")
+        (why,) = cursor.fetchone()
+    return str(why)

@@ -1,0 +1,283 @@
+"""File systems that checkpoints lie on: parsed locations, folder entries with their limits, and the local disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+from registry.errors import InvalidCheckpoint
+
+LOCAL: Final = "file"
+MAX_TEXT: Final = 4096
+# protocol as written → the file system that it means; others are never read, whatever a setting says: they run
+# programs (ssh, git), reach any address (http, ftp), or are this process's own memory
+FILE_SYSTEMS: Final = {"file": LOCAL, "local": LOCAL, "s3": "s3", "s3a": "s3", "s3n": "s3"}
+_SCHEME = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>/.*)", re.DOTALL)
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")  # S3's own rule for names of buckets
+_NOT_IN_KEYS = re.compile(r"[\x00-\x1f\x7f?#\\]")
+
+
+@dataclass(frozen=True)
+class Location:
+    """A folder: its file system (`file` or `s3`) and its path there, for an object store `bucket/key` without slashes
+    at its ends.
+    """
+
+    protocol: str
+    path: str
+
+    @property
+    def text(self) -> str:
+        """The address as people write it."""
+        return self.path if self.protocol == LOCAL else f"{self.protocol}://{self.path}"
+
+    def is_below(self, root: Location) -> bool:
+        """Whether this is `root` or lies in it, by the words alone: links of a local folder aren't followed."""
+        if self.protocol != root.protocol:
+            return False
+        return self.path == root.path or self.path.startswith(root.path.rstrip("/") + "/")
+
+
+def parse_location(text: str, protocols: Iterable[str] = (LOCAL,)) -> Location:
+    """The location that a path or address means, if its file system is among the allowed `protocols`.
+
+    A local folder is an absolute path or a `file:` address. Raises InvalidCheckpoint for anything else: a protocol
+    that isn't allowed, chained addresses (`::`), `..`, and what is no name of a bucket or of an object.
+    """
+    text = text.strip()
+    if not text or "\0" in text or len(text) > MAX_TEXT:
+        raise InvalidCheckpoint(f"a checkpoint's path has 1 to {MAX_TEXT} characters, none of them a null")
+    if "::" in text:
+        raise InvalidCheckpoint("chained addresses (with ::) aren't read; name the folder of the checkpoint itself")
+    match = _SCHEME.fullmatch(text)
+    if match is None and not text.startswith("/"):
+        raise InvalidCheckpoint("a checkpoint's path begins with / or with the protocol of an object store")
+    written, rest = (match["protocol"].lower(), match["rest"]) if match else (LOCAL, text)
+    protocol = FILE_SYSTEMS.get(written)
+    allowed = sorted({FILE_SYSTEMS[protocol_name] for protocol_name in protocols if protocol_name in FILE_SYSTEMS})
+    if protocol is None or protocol not in allowed:
+        raise InvalidCheckpoint(_refusal(written, protocol is not None, allowed))
+    return _local("/" + rest.lstrip("/")) if protocol == LOCAL else _object(protocol, rest)
+
+
+def _refusal(written: str, is_supported: bool, allowed: list[str]) -> str:
+    listed = ", ".join(allowed) or "none"
+    if is_supported:
+        cure = "who runs this service can allow it with SCHEMADESK_CHECKPOINT_PROTOCOLS"
+    else:
+        cure = "copy the checkpoint's metadata, offsets, commits and state folders to one that is"
+    return f"checkpoints aren't read from {written[:20]}: addresses here (allowed: {listed}); {cure}"
+
+
+def _local(text: str) -> Location:
+    if ".." in text.split("/"):
+        raise InvalidCheckpoint(
+            "the path goes up with '..', which could lead outside the folders that may be read; write it without"
+        )
+    return Location(LOCAL, text.rstrip("/") or "/")
+
+
+def _object(protocol: str, rest: str) -> Location:
+    if not rest.startswith("//"):
+        raise InvalidCheckpoint(f"write the address as {protocol}://BUCKET/FOLDER")
+    parts = rest.removeprefix("//").rstrip("/").split("/")
+    if not _BUCKET.fullmatch(parts[0]):
+        raise InvalidCheckpoint(
+            "the address names no bucket: it is 3 to 63 small letters, digits, '.' and '-', with no user and no port"
+        )
+    if any(part in ("", ".", "..") for part in parts):
+        raise InvalidCheckpoint("the address has an empty part, '.' or '..' in it; write it without")
+    if _NOT_IN_KEYS.search(rest):
+        raise InvalidCheckpoint("the address has a '?', '#', '\\' or control character in it, which no folder has")
+    return Location(protocol, "/".join(parts))
+
+
+def location_of_root(root: str | os.PathLike[str]) -> Location:
+    """An allowed root as a location: an address as it is written, a local folder with its links followed."""
+    text = os.fspath(root)
+    match = _SCHEME.fullmatch(text)
+    if match is not None and FILE_SYSTEMS.get(match["protocol"].lower(), LOCAL) != LOCAL:
+        return parse_location(text, FILE_SYSTEMS)
+    return Location(LOCAL, str(Path(text).resolve()))
+
+
+def why_rows_are_not_readable(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> str | None:
+    """Why the Spark server can't open a checkpoint, so that no rows can be read; None where it can.
+
+    `spark_roots` are the folders and addresses that the Spark server opens itself: its disk and its credentials are
+    not this service's. Decided by the words alone, nothing is looked up. Raises InvalidCheckpoint for a bad address.
+    """
+    location = parse_location(path, FILE_SYSTEMS)
+    roots = [location_of_root(root) for root in spark_roots]
+    if any(location.is_below(root) for root in roots):
+        return None
+    if any(root.protocol == location.protocol for root in roots):
+        return "rows not readable here: the Spark server doesn't open this folder; schemas and history are"
+    kind = "local folders of this machine" if location.protocol == LOCAL else f"{location.protocol}: addresses"
+    return f"rows not readable here: the Spark server doesn't open {kind}; schemas and history are"
+
+
+def as_spark_opens(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> str:
+    """The path with the protocol as the fitting root of the Spark server spells it: Hadoop's own client knows `s3a:`
+    alone, others `s3:`. A local folder stays as it is. Raises InvalidCheckpoint for a bad address.
+    """
+    location = parse_location(path, FILE_SYSTEMS)
+    if location.protocol == LOCAL:
+        return path
+    for root in spark_roots:
+        match = _SCHEME.fullmatch(os.fspath(root))
+        if match is not None and location.is_below(location_of_root(root)):
+            return f"{match['protocol'].lower()}://{location.path}"
+    return location.text
+
+
+MAX_ENTRIES: Final = 100_000  # of one folder
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder; `written_at` is in milliseconds since 1970, `size` in bytes.
+
+    `stamp` differs when the file was written again: the time in nanoseconds, or the object's tag.
+    """
+
+    name: str
+    is_folder: bool
+    written_at: int
+    size: int = 0
+    stamp: str = ""
+
+
+class Missing(InvalidCheckpoint):
+    """A file that isn't there: never was, or the query that owns the checkpoint has removed it meanwhile."""
+
+    def __init__(self, shown: str) -> None:
+        super().__init__(f"{shown} can't be read: there is no such file", file=shown)
+
+
+class Folder(Protocol):
+    """A folder of some file system, opened for reading; `shown` is its name in messages, `limit` is in bytes."""
+
+    path: str
+
+    def is_folder(self, parts: tuple[str, ...]) -> bool:
+        """Whether there is a folder of that name."""
+        ...
+
+    def is_file(self, parts: tuple[str, ...]) -> bool:
+        """Whether there is a file of that name."""
+        ...
+
+    def identity(self, parts: tuple[str, ...]) -> str:
+        """Where a folder is, its links followed."""
+        ...
+
+    def entries(self, parts: tuple[str, ...], shown: str) -> tuple[Entry, ...]:
+        """What a folder holds, by name; nothing when it isn't there."""
+        ...
+
+    def read(self, parts: tuple[str, ...], shown: str, limit: int) -> bytes:
+        """A file's bytes; raises Missing and InvalidCheckpoint."""
+        ...
+
+    def fetch(self, parts: tuple[str, ...], names: Iterable[str], limit: int) -> None:
+        """Get files of a folder together where each request takes long; `read` gives them then."""
+        ...
+
+
+def listed(listing: Iterable[Entry], shown: str) -> tuple[Entry, ...]:
+    """Entries by name, without hidden files and checksums; raises InvalidCheckpoint above MAX_ENTRIES."""
+    entries = list(islice(listing, MAX_ENTRIES + 1))
+    if len(entries) > MAX_ENTRIES:
+        raise InvalidCheckpoint(f"{shown} holds more than {MAX_ENTRIES} files; no checkpoint does")
+    visible = (entry for entry in entries if not entry.name.startswith(".") and not entry.name.endswith(".crc"))
+    return tuple(sorted(visible, key=lambda entry: entry.name))
+
+
+def too_large(shown: str, size: int, limit: int) -> InvalidCheckpoint:
+    """The refusal of a file by its size alone."""
+    return InvalidCheckpoint(f"{shown} has {size} bytes; such a file has at most {limit}", file=shown)
+
+
+OUTSIDE = "the path lies outside the folders that may be read; ask who runs this service to allow its folder"
+
+
+class LocalFolder:
+    """Every path, with its symbolic links followed, stays inside the roots, which are given with links followed."""
+
+    def __init__(self, path: str, roots: Sequence[str]) -> None:
+        self._roots = tuple(Path(root) for root in roots)
+        self._base = self._resolve(Path(path))
+        self.path = str(self._base)
+
+    def is_folder(self, parts: tuple[str, ...]) -> bool:
+        """Whether there is a folder of that name."""
+        return self._resolve(self._base.joinpath(*parts)).is_dir()
+
+    def is_file(self, parts: tuple[str, ...]) -> bool:
+        """Whether there is a file of that name."""
+        return self._resolve(self._base.joinpath(*parts)).is_file()
+
+    def identity(self, parts: tuple[str, ...]) -> str:
+        """The folder that a name leads to, its links followed: two names of one folder have the same."""
+        return str(self._resolve(self._base.joinpath(*parts)))
+
+    def entries(self, parts: tuple[str, ...], shown: str) -> tuple[Entry, ...]:
+        """What a folder holds; nothing when it isn't there."""
+        folder = self._resolve(self._base.joinpath(*parts))
+        if not folder.is_dir():
+            return ()
+        return listed(self._scan(folder, shown), shown)
+
+    def _scan(self, folder: Path, shown: str) -> Iterator[Entry]:
+        try:
+            with os.scandir(folder) as listing:
+                for item in listing:
+                    try:
+                        status = item.stat()
+                        is_folder = item.is_dir()
+                    except FileNotFoundError:
+                        continue  # the query that owns the checkpoint removed it meanwhile, or it is a dangling link
+                    stamp = f"{status.st_mtime_ns}-{status.st_ino}"
+                    yield Entry(item.name, is_folder, status.st_mtime_ns // 1_000_000, status.st_size, stamp)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InvalidCheckpoint(f"{shown} can't be listed: {error.strerror}") from error
+
+    def read(self, parts: tuple[str, ...], shown: str, limit: int) -> bytes:
+        """A regular file's bytes; raises Missing, and InvalidCheckpoint when it is no file or larger than `limit`."""
+        path = self._resolve(self._base.joinpath(*parts))
+        try:
+            # Without O_NONBLOCK, opening a pipe that somebody left there would wait for ever.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise Missing(shown) from error
+        except OSError as error:
+            raise InvalidCheckpoint(f"{shown} can't be read: {error.strerror}", file=shown) from error
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidCheckpoint(f"{shown} is no regular file", file=shown)
+            if status.st_size > limit:
+                raise too_large(shown, status.st_size, limit)
+            return file.read(limit + 1)
+
+    def fetch(self, parts: tuple[str, ...], names: Iterable[str], limit: int) -> None:
+        """Nothing to do: a disk answers each read at once."""
+
+    def _resolve(self, path: Path) -> Path:
+        try:
+            resolved = path.resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InvalidCheckpoint("the path can't be followed: too long, or its links go in a circle") from error
+        if not any(resolved.is_relative_to(root) for root in self._roots):
+            # The same words whether it exists or not: what lies outside isn't this product's to tell.
+            raise InvalidCheckpoint(OUTSIDE)
+        return resolved

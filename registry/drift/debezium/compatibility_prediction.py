@@ -1,0 +1,156 @@
+"""Whether the schema that comes with a table's next row will be refused by its subject's compatibility level.
+
+The next schema is the newest version with its row's fields as the catalog has them now, checked by the same engine
+that a registration goes through. What can't be foretold (a default that is an expression, a type that isn't known)
+gives no prediction.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from registry.drift.debezium.columns import (
+    UNKNOWN_DEFAULT,
+    FieldShape,
+    RowShape,
+    Unset,
+    same_default,
+    same_parameters,
+    same_type,
+)
+from registry.drift.debezium.facts import Guard
+from registry.drift.debezium.row_schemas import AvroReader, SchemaText
+from registry.errors import SchemadeskError
+from registry.formats import FORMATS
+from registry.formats.avro.json_reader import read_json
+from registry.formats.base import ParsedSchema
+from registry.formats.compatibility import check
+from registry.observations import Side
+
+MAX_TEXT: Final = 200_000
+MAX_VERSIONS: Final = 50
+MAX_REASONS: Final = 20
+
+_TYPES: Final = {
+    "int8": "int",
+    "int16": "int",
+    "int32": "int",
+    "int64": "long",
+    "float32": "float",
+    "float64": "double",
+    "boolean": "boolean",
+    "string": "string",
+    "bytes": "bytes",
+}
+
+
+@dataclass(frozen=True)
+class PredictedRefusal:
+    """Why the level will refuse the next schema: the first reason as a sentence, all of them, and the first cure."""
+
+    reason: str
+    reasons: tuple[str, ...]
+    cure: str
+    schema: str
+
+
+class _Unforeseen(Exception):
+    """Something of the next schema can't be foretold."""
+
+
+def predict_refusal(
+    registered: SchemaText, row: RowShape, guard: Guard, *, side: Side = "value", ignore: frozenset[str] = frozenset()
+) -> PredictedRefusal | None:
+    """The refusal to expect of the schema of the next row, or of its key; None where it passes or can't be foretold.
+
+    `ignore` are fields that may be there or not: they stay as they are.
+    """
+    texts = guard.history[-MAX_VERSIONS:]
+    if registered.language != "AVRO" or not texts or any(len(text) > MAX_TEXT for text in (registered.text, *texts)):
+        return None
+    engine = FORMATS["AVRO"]
+    try:
+        text = next_schema(registered.text, row, ignore, side=side)
+        new: ParsedSchema = engine.parse(text)
+        history = [(number, engine.parse(old_text)) for number, old_text in enumerate(texts, start=1)]
+        report = check(engine, new, history, guard.level)
+    except (_Unforeseen, SchemadeskError, KeyError, TypeError):
+        return None
+    if report.is_compatible:
+        return None
+    breaks = [item for item in report.items if item.severity == "break"]
+    reasons = tuple(dict.fromkeys(item.message for item in breaks))[:MAX_REASONS]
+    reason = reasons[0].rstrip(".") if reasons else "the level's check fails"
+    cure = next((item.remedy.rstrip(".") for item in breaks if item.remedy), "a nullable column, or one with a default")
+    return PredictedRefusal(f"{reason[:1].upper()}{reason[1:]}.", reasons, f"{cure[:1].lower()}{cure[1:]}", text)
+
+
+def next_schema(text: str, row: RowShape, ignore: frozenset[str], *, side: Side = "value") -> str:
+    """The Avro text of the next version: the registered one with the fields of its row, or key, as they are now."""
+    document = copy.deepcopy(read_json(text))
+    reader = AvroReader(document)
+    record = reader.record(document)
+    if record is None:
+        raise _Unforeseen
+    target = record if side == "key" else reader.envelope_row(record)
+    # A value without an envelope was unwrapped by a transform, which may have added fields of its own.
+    if target is None:
+        raise _Unforeseen
+    old = {field["name"]: (field, shape) for field, shape in zip(target["fields"], reader.fields(target), strict=True)}
+    fields = []
+    for name, shape in row.fields.items():
+        registered = old.get(name)
+        fields.append(registered[0] if registered and _same(shape, registered[1]) else _field(shape))
+    target["fields"] = fields + [field for name, (field, _) in old.items() if name in ignore]
+    return json.dumps(document)
+
+
+def _same(one: FieldShape, other: FieldShape) -> bool:
+    return (
+        same_type(one, other)
+        and same_parameters(one, other)
+        and same_default(one, other)
+        and one.optional == other.optional
+    )
+
+
+def _field(shape: FieldShape) -> dict[str, Any]:
+    """A field as Connect's Avro converter writes it."""
+    has_default = not isinstance(shape.default, Unset)
+    kind = _type(shape, {"connect.default": _plain(shape)} if has_default else {})
+    if not shape.optional:
+        if shape.default is UNKNOWN_DEFAULT:
+            raise _Unforeseen
+        return {"name": shape.name, "type": kind, **({"default": _plain(shape)} if has_default else {})}
+    if has_default:
+        return {"name": shape.name, "type": [kind, "null"], "default": _plain(shape)}
+    return {"name": shape.name, "type": ["null", kind], "default": None}
+
+
+def _plain(shape: FieldShape) -> Any:
+    """The default as JSON: whole numbers without a point where the type has none."""
+    value = shape.default
+    return int(value) if isinstance(value, float) and shape.kind.startswith("int") else value
+
+
+def _type(shape: FieldShape, more: Mapping[str, Any]) -> Any:
+    if shape.kind == "array" and shape.items is not None:
+        inner = _type(shape.items, {})
+        return {"type": "array", "items": ["null", inner] if shape.items.optional else inner}
+    if shape.kind not in _TYPES:
+        raise _Unforeseen
+    avro_type: dict[str, Any] = {"type": _TYPES[shape.kind], **more}
+    if shape.kind in ("int8", "int16"):
+        avro_type["connect.type"] = shape.kind
+    if shape.parameters:
+        avro_type["connect.parameters"] = dict(shape.parameters)
+    if shape.logical:
+        avro_type["connect.name"] = shape.logical
+    if shape.logical == "org.apache.kafka.connect.data.Decimal":
+        precision = int(shape.parameters.get("connect.decimal.precision", "64"))
+        avro_type |= {"logicalType": "decimal", "scale": int(shape.parameters["scale"]), "precision": precision}
+    return avro_type if len(avro_type) > 1 else avro_type["type"]

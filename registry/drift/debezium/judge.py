@@ -1,0 +1,310 @@
+"""The findings of a connector, from its facts: about itself, its tasks, its slot and publication, and all the rest.
+
+The summary of a scan shows the connector, its slot, and each table with its topic. Pure: no network, no database,
+no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from registry.drift.debezium.columns import SIDES
+from registry.drift.debezium.facts import TopicFacts, World, finding, listed, sized
+from registry.drift.debezium.judge_columns import TableState, check_tables, judge_columns
+from registry.drift.debezium.judge_tables import identity_in, judge_events, judge_names, judge_tables
+from registry.drift.debezium.rules import RULES
+from registry.drift.debezium.tables import Catalog, Slot, Table
+from registry.drift.judge.model import JudgedFinding
+from registry.drift.rules.rule import Severity
+
+LAG_BYTES: Final[tuple[tuple[int, Severity], ...]] = ((10 * 1024**3, "break"), (1024**3, "risk"))
+MAX_REASON: Final = 300
+#: states in which the connector does what it should, or is about to
+_FINE: Final = frozenset({"RUNNING", "RESTARTING", ""})
+
+
+def judge_connector(world: World) -> Iterator[JudgedFinding]:
+    """The findings of the connector itself and of what it reads through."""
+    yield from _states(world)
+    if world.config.not_understood:
+        doubts = world.config.not_understood
+        yield finding(
+            "CONNECTOR_NOT_UNDERSTOOD",
+            {"connector": world.config.name, "doubts": "; ".join(doubts[:5])},
+            (world.config.name,),
+            location=world.config.name,
+            count=len(doubts),
+            evidence={"connector": world.config.name, "not_understood": list(doubts[:100])},
+        )
+    if world.catalog is not None:
+        yield from _slot(world, world.catalog)
+        yield from _publication(world, world.catalog)
+
+
+def _states(world: World) -> Iterator[JudgedFinding]:
+    name, status = world.config.name, world.status
+    names = {"connector": name, "state": status.state, "slot": world.config.slot}
+    for task in status.failed_tasks:
+        yield finding(
+            "CONNECTOR_TASK_FAILED",
+            {**names, "task": task.number, "reason": reason_of(task.trace)},
+            (name, str(task.number)),
+            location=f"{name} task {task.number}",
+            evidence={"connector": name, "task": task.number, "state": status.state, "trace": task.trace},
+        )
+    if status.state not in _FINE:
+        trace = {"trace": status.trace} if status.trace else {}
+        yield finding(
+            "CONNECTOR_NOT_RUNNING",
+            names,
+            (name,),
+            location=name,
+            severity="break" if status.state == "FAILED" else None,
+            evidence={"connector": name, "state": status.state, **trace},
+        )
+
+
+def reason_of(trace: str) -> str:
+    """The last cause of a Java trace, which says more than its first line."""
+    lines = [line.strip() for line in trace.splitlines()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    cause = (causes or [line for line in lines if line] or [""])[-1 if causes else 0]
+    return f"{cause[:MAX_REASON].rstrip('.')}." if cause else ""
+
+
+def _slot(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
+    config = world.config
+    slot = catalog.slots.get(config.slot)
+    names = {
+        "connector": config.name,
+        "slot": config.slot,
+        "database": catalog.database,
+        "state": world.status.state,
+        "lag": "of unknown size",
+    }
+    if slot is None:
+        rule, severity = "SLOT_MISSING", None
+    else:
+        if slot.lag_bytes is not None:
+            names["lag"] = sized(slot.lag_bytes)
+        rule, severity = _slot_rule(world, slot)
+    if rule:
+        yield finding(
+            rule,
+            names,
+            (config.name, config.slot),
+            location=f"slot {config.slot}",
+            severity=severity,
+            evidence={"connector": config.name, "slot": config.slot, **_slot_evidence(slot)},
+        )
+
+
+def _slot_rule(world: World, slot: Slot) -> tuple[str, Severity | None]:
+    if slot.wal_status == "lost":
+        return "SLOT_LOST", None
+    if slot.wal_status == "unreserved":
+        return "SLOT_AT_RISK", None
+    running = world.status.state == "RUNNING" and not world.status.failed_tasks
+    if running and not slot.active:
+        return "SLOT_UNUSED", None
+    for most, severity in LAG_BYTES:
+        if slot.lag_bytes is not None and slot.lag_bytes >= most:
+            return "SLOT_LAGS", severity
+    return "", None
+
+
+def _slot_evidence(slot: Slot | None) -> dict[str, object]:
+    if slot is None:
+        return {}
+    return {
+        "active": slot.active,
+        "wal_status": slot.wal_status,
+        "lag_bytes": slot.lag_bytes,
+        "safe_bytes": slot.safe_bytes,
+        "plugin": slot.plugin,
+    }
+
+
+def _publication(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
+    config = world.config
+    if config.plugin != "pgoutput":  # the other plugins know no publications
+        return
+    publication = catalog.publications.get(config.publication)
+    names = {"connector": config.name, "publication": config.publication, "database": catalog.database}
+    evidence = {"connector": config.name, "publication": config.publication}
+    if publication is None:
+        yield finding(
+            "PUBLICATION_MISSING",
+            names,
+            (config.name,),
+            location=f"publication {config.publication}",
+            evidence=evidence,
+        )
+        return
+    published = (
+        ("c", "inserts", publication.inserts),
+        ("u", "updates", publication.updates),
+        ("d", "deletes", publication.deletes),
+        ("t", "truncates", publication.truncates),
+    )
+    missing = [word for op, word, yes in published if not yes and op not in config.skipped]
+    if missing:
+        yield finding(
+            "OPERATIONS_NOT_PUBLISHED",
+            {**names, "operations": listed(missing, "or")},
+            (config.name,),
+            location=f"publication {config.publication}",
+            evidence={**evidence, "operations": missing},
+        )
+    for table in world.captured:
+        if config.publication not in table.publications and not table.partitioned:
+            yield finding(
+                "TABLE_NOT_PUBLISHED",
+                {**names, "table": table.full_name},
+                (config.name, table.full_name),
+                location=table.full_name,
+                evidence={**evidence, "table": table.full_name},
+            )
+
+
+_RANK = {"break": 0, "risk": 1, "notice": 2}
+
+
+def judge_debezium(world: World) -> list[JudgedFinding]:
+    """The findings, the gravest first."""
+    order = {rule: number for number, rule in enumerate(RULES)}
+    return sorted(
+        _all(world), key=lambda item: (_RANK[item.severity], order[item.rule], item.location, item.fingerprint)
+    )
+
+
+def _all(world: World) -> Iterator[JudgedFinding]:
+    for judge in (judge_connector, judge_names, judge_tables, judge_events, judge_columns):
+        yield from judge(world)
+
+
+OPERATIONS: Final = "cudrt"
+MAX_TABLES: Final = 1000
+
+
+def summary_of(world: World) -> dict[str, Any]:
+    """The connector, its tasks, the database and its slot, the tables, and the message events; as JSON.
+
+    Without a catalog the tables are those of the events, and nothing is known of their replica identity. Tables are cut
+    at 1,000, `tables_left_out` says how many aren't shown.
+    """
+    states = {state.table.full_name: state for state in check_tables(world)}
+    tables = world.captured if world.catalog else [state.table for state in states.values()]
+    return {
+        "connector": _connector(world),
+        "database": _database(world),
+        "slot": _slot_summary(world),
+        "tables": [_table(world, table, states.get(table.full_name)) for table in tables[:MAX_TABLES]],
+        "tables_left_out": max(0, len(tables) - MAX_TABLES),
+        "message_events": _messages(world.topics.values()),
+    }
+
+
+def _connector(world: World) -> dict[str, Any]:
+    config, status = world.config, world.status
+    return {
+        "name": config.name,
+        "state": status.state,
+        "worker": status.worker,
+        "tasks": [
+            {"number": task.number, "state": task.state, "worker": task.worker, "reason": reason_of(task.trace)}
+            for task in status.tasks
+        ],
+        "prefix": config.prefix,
+        "converters": {"key": config.key_converter, "value": config.value_converter},
+        "transforms": [
+            {"name": transform.alias, "type": transform.kind, "understood": transform.understood}
+            for transform in config.transforms
+        ],
+        "skipped_operations": sorted(config.skipped),
+        "tombstones": config.tombstones,
+        "snapshot_mode": config.snapshot_mode,
+        "schema_names": config.schema_names,
+        "field_names": config.field_names,
+        "not_understood": list(config.not_understood[:100]),
+    }
+
+
+def _database(world: World) -> dict[str, Any] | None:
+    if world.catalog is None:
+        return None
+    return {
+        "name": world.catalog.database,
+        "version": world.catalog.server_version,
+        "wal_level": world.catalog.wal_level,
+        "cut": world.catalog.cut,
+    }
+
+
+def _slot_summary(world: World) -> dict[str, Any] | None:
+    slot = world.catalog.slots.get(world.config.slot) if world.catalog else None
+    if slot is None:
+        return None
+    return {
+        "name": slot.name,
+        "active": slot.active,
+        "wal_status": slot.wal_status,
+        "lag_bytes": slot.lag_bytes,
+        "safe_bytes": slot.safe_bytes,
+    }
+
+
+def _table(world: World, table: Table, state: TableState | None) -> dict[str, Any]:
+    topic = state.topic if state else world.topic_of(table.schema, table.name)
+    facts = world.topics.get(topic or "", TopicFacts(topic or ""))
+    identity = identity_in(world, table) if world.catalog else None
+    return {
+        "table": table.full_name,
+        "topic": topic,
+        "partitions": facts.partitions,
+        "identity": table.identity if identity else "",
+        "identity_case": identity.case if identity else "",
+        "identity_sentence": identity.sentence if identity else "",
+        "refused": list(identity.refuses) if identity else [],
+        "published": world.config.publication in table.publications,
+        "row_filter": table.row_filters.get(world.config.publication, ""),
+        "events": {op: facts.count(op) for op in OPERATIONS},
+        "tombstones": facts.tombstones,
+        "key_changes": facts.key_changes,
+        **_three_way(state),
+    }
+
+
+def _three_way(state: TableState | None) -> dict[str, Any]:
+    """The result of the three-way check: `state` is in_step, drift, unknown (only one side is known) or shared."""
+    if state is None:
+        return {"state": "shared", "known": [], "behind": [], "changes": [], "key": None, "left_out": []}
+    compared = state.compared
+    drifted = bool(compared.columns or compared.key)
+    key = state.expected.key
+    return {
+        "state": "drift" if drifted else ("in_step" if compared.in_step else "unknown"),
+        "known": [side for side in SIDES if side in compared.sides],
+        "behind": [side for side in SIDES if side in compared.behind],
+        "changes": [_change(item.change, item.column, item.becomes) for item in compared.columns],
+        "key": None if key is None else list(key.fields),
+        "left_out": [{"column": item.column, "why": item.why} for item in state.expected.left_out],
+    }
+
+
+def _change(change: str, column: str, becomes: str) -> Mapping[str, str]:
+    return {"change": change, "column": column, "becomes": becomes}
+
+
+def _messages(topics: Iterable[TopicFacts]) -> list[dict[str, Any]]:
+    """Logical messages, which are no rows: by topic, and how many of them came in a transaction."""
+    return [
+        {
+            "topic": topic.topic,
+            "messages": topic.count("m"),
+            "in_transaction": sum(events.in_transaction for events in topic.changes if events.op == "m"),
+        }
+        for topic in topics
+        if topic.count("m")
+    ]

@@ -1,0 +1,148 @@
+"""Telling of findings of severity `break`, in the transaction that keeps them, and of scans that fail.
+
+The owners of a subject are told of a `risk` too, by an event of their own. Muted findings are not told of. A source is
+named to those who may read it: all of its registry, as on the pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from django.db.models import OuterRef, Subquery
+
+from registry.access.selectors import owners_of_many
+from registry.drift.findings.redaction import redacted_text
+from registry.drift.models import Finding, Scan, Source
+from registry.drift.selectors.deployments import OUT_OF_SIGHT
+from registry.notifications.events import OWNED
+from registry.notifications.recipients import Event, RestrictedText
+from registry.notifications.services import notify_many
+
+MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence
+OPENED, REOPENED, RESOLVED = "finding.opened", "finding.reopened", "finding.resolved"
+FAILED: Final = "scan.failed"
+_FOR_OWNERS: Final = ("break", "risk")
+_WORDS: Final = {OPENED: "were found", REOPENED: "came back", RESOLVED: "are resolved"}
+
+
+def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequence[Finding]) -> None:
+    """Tell of findings that a scan of a source opened, and opened again."""
+    mattering = [row for row in (*opened, *reopened) if row.severity in _FOR_OWNERS and not row.muted]
+    owners = _owners(source, mattering)
+    notify_many(
+        [
+            *_for_owners(source, mattering, owners),
+            *_events_of(source, OPENED, opened, owners),
+            *_events_of(source, REOPENED, reopened, owners),
+        ]
+    )
+
+
+def tell_of_resolved(source: Source, numbers: Collection[int]) -> None:
+    """Tell of findings that scans of a source no longer see."""
+    rows = Finding.objects.filter(pk__in=numbers, severity="break", muted=False).order_by("id")
+    notify_many(_events_of(source, RESOLVED, list(rows)))
+
+
+def tell_of_failed(scan_ids: Collection[int]) -> None:
+    """Tell of scans that failed, where the scan of the source before them didn't: not again at every turn of a schedule."""
+    if not scan_ids:
+        return
+    before = Scan.objects.filter(source=OuterRef("source"), pk__lt=OuterRef("pk"), state__in=("done", "failed"))
+    scans = Scan.objects.filter(pk__in=scan_ids).annotate(before=Subquery(before.order_by("-pk").values("state")[:1]))
+    notify_many(
+        [
+            Event(
+                FAILED,
+                scan.source.registry.name,
+                text=f"The scan of {scan.source.name} failed: {scan.error}",
+                url=f"/ui/sources/{scan.source_id}",
+                data={"scan": scan.pk, "source": scan.source.name, "error": scan.error},
+            )
+            for scan in scans.select_related("source__registry").order_by("pk")
+            if scan.before != "failed"  # type: ignore[attr-defined]  # annotated
+        ]
+    )
+
+
+def _owners(source: Source, rows: Sequence[Finding]) -> dict[str, frozenset[int]]:
+    """Who owns the subjects of findings; two queries, none where there is no finding."""
+    subjects = {row.subject_name for row in rows} - {""}
+    owners_by_subject = owners_of_many(source.registry.name, subjects) if subjects else {}
+    return {subject: owners.user_ids for subject, owners in owners_by_subject.items()}
+
+
+def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]]) -> list[Event]:
+    owned = [row for row in rows if owners.get(row.subject_name)]
+    registry = source.registry.name
+    events = [
+        Event(
+            OWNED,
+            registry,
+            row.subject_name,
+            text=row.sentence,
+            url=f"/ui/findings/{row.pk}",
+            data={**_data_of(row), "source": source.name},
+            owners=owners[row.subject_name],
+            narrow=RestrictedText(_redacted(row), _data_of(row)),
+        )
+        for row in owned[:MOST]
+    ]
+    rest: dict[str, int] = {}
+    for row in owned[MOST:]:
+        rest[row.subject_name] = rest.get(row.subject_name, 0) + 1
+    return events + [
+        Event(
+            OWNED,
+            registry,
+            subject,
+            text=f"{count} more findings of {source.name} on {subject}.",
+            url="/ui/findings",
+            data={"source": source.name},
+            owners=owners[subject],
+            narrow=RestrictedText(f"{count} more findings of {OUT_OF_SIGHT} on {subject}."),
+        )
+        for subject, count in list(rest.items())[:MOST]
+    ]
+
+
+def _text(sentence: str, event: str) -> str:
+    return f"Resolved: {sentence}" if event == RESOLVED else sentence
+
+
+def _redacted(row: Finding, event: str = "") -> str:
+    """What readers of the finding's subject alone get."""
+    return _text(redacted_text(row.sentence, row.evidence, row.subject_name), event)
+
+
+def _data_of(row: Finding) -> dict[str, object]:
+    """What programs are told of a finding."""
+    return {"finding": row.pk, "rule": row.rule, "severity": row.severity}
+
+
+def _events_of(
+    source: Source, event: str, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]] = MappingProxyType({})
+) -> list[Event]:
+    breaking = [row for row in rows if row.severity == "break" and not row.muted]
+    registry = source.registry.name
+    texts = {row.pk: _text(row.sentence, event) for row in breaking[:MOST]}
+    events = [
+        Event(
+            event,
+            registry,
+            row.subject_name,
+            text=texts[row.pk],
+            url=f"/ui/findings/{row.pk}",
+            data={**_data_of(row), "source": source.name},
+            elsewhere=owners.get(row.subject_name, ()),
+            narrow=RestrictedText(_redacted(row, event), _data_of(row)),
+        )
+        for row in breaking[:MOST]
+    ]
+    rest = len(breaking) - MOST
+    if rest > 0:
+        text = f"{rest} more breaking findings of {source.name} {_WORDS[event]}."
+        events.append(Event(event, registry, text=text, url="/ui/findings", data={"source": source.name}))
+    return events

@@ -1,0 +1,1 @@
+"""What follows from findings: suspected causes, and checks of promotions."""

@@ -1,0 +1,215 @@
+"""What open drift means for promotions: checks of a plan, findings that a release resolves, findings behind a request.
+
+A subject whose data or state don't match it isn't a ground to build on.
+
+A request that answers an undeclared field brings a schema that declares it. Validating consumers can't read the same
+messages, which is a finding of its own and a break: were it to hold up the request, nothing could ever resolve it. So it
+doesn't, where all of this is so:
+
+- the request answers an undeclared field of these messages: of one topic, side and mark;
+- nothing else is wrong with them: what can't be read is refused for fields beside the declared ones alone;
+- all that the scans saw of them in the last weeks is declared by the new schema, of kinds that it takes, and every
+  field that it requires was in each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from registry.access.roles import Actor
+from registry.drift.evidence import read_evidence
+from registry.drift.findings.redaction import redacted_text
+from registry.drift.judge.declared_fields import DeclaredFields, declared_fields
+from registry.drift.judge.fields import parent_of
+from registry.drift.models import Finding
+from registry.drift.proposals.observed_schema import UNDECLARED, seen_fields
+from registry.drift.selectors import FindingInfo, get_finding, may_see_finding
+from registry.drift.selectors.findings import finding_infos
+from registry.errors import NotFound, SchemadeskError
+from registry.observations import FieldProfile
+from registry.promotions.plan.types import FAIL, PASS, WARN, Check, PlanStep, Verdict
+from registry.promotions.requests.finding_links import OriginFinding
+from registry.subjects.models import Registry
+from registry.subjects.versions.parsed_schemas import parse_schema
+
+#: a value that its schema forbids; findings of before that rule call it a body that doesn't decode
+_OF_BODIES: Final = frozenset({"SCHEMA_VIOLATED", "UNDECODABLE"})
+#: what is wrong with values of fields, which a schema that declares more fields doesn't mend
+_OF_VALUES: Final = frozenset({"FIELD_MISSING", "FIELD_KIND_WRONG", "ENUM_VALUE_UNDECLARED"})
+#: how the pipeline says that a value has a field which its schema doesn't allow
+_REFUSED: Final = "the value isn't valid by its schema, at "
+_BESIDE: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
+
+
+def cured(answers: int | None, target: Registry, steps: Sequence[PlanStep], rows: Iterable[Finding]) -> frozenset[int]:
+    """Of open findings at the target, those that the steps of a request which answers a finding would cure.
+
+    No query for a request that answers none, two for one that does.
+    """
+    if answers is None:
+        return frozenset()
+    try:
+        origin = get_finding(answers)
+    except NotFound:
+        return frozenset()
+    step = next((step for step in steps if step.adds and step.subject == origin.subject), None)
+    if step is None or origin.registry != target.name or origin.rule != UNDECLARED:
+        return frozenset()
+    same = [
+        row
+        for row in rows
+        if row.source_id == origin.source_id and _messages(read_evidence(row.rule, row.evidence)) is not None
+    ]
+    same = [row for row in same if _place(row) == (origin.topic, _messages(origin.evidence))]
+    if any(row.rule in _OF_VALUES for row in same):
+        return frozenset()
+    declared = _declared(step)
+    if declared is None or not _is_valid_by(declared, seen_fields(origin)):
+        return frozenset()
+    return frozenset(row.pk for row in same if row.rule == UNDECLARED or _is_of_more_fields(row))
+
+
+def _messages(evidence: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """The side, framing and mark of a finding's messages; None for one that isn't of messages with one mark."""
+    parts = (evidence.get("side"), evidence.get("framing"), evidence.get("mark"))
+    return (str(parts[0]), str(parts[1]), str(parts[2])) if all(part is not None for part in parts) else None
+
+
+def _place(row: Finding) -> tuple[str, tuple[str, str, str] | None]:
+    return (row.topic.name if row.topic else "", _messages(read_evidence(row.rule, row.evidence)))
+
+
+def _is_of_more_fields(row: Finding) -> bool:
+    """Whether the messages can't be read for fields beside the declared ones, and for nothing else that is known."""
+    if row.rule not in _OF_BODIES:
+        return False
+    reasons = [entry["reason"] for entry in read_evidence(row.rule, row.evidence).get("offsets", ())]
+    return bool(reasons) and all(
+        reason.startswith(_REFUSED) and reason.rpartition(" ")[2].rpartition("/")[2] in _BESIDE for reason in reasons
+    )
+
+
+def _declared(step: PlanStep) -> DeclaredFields | None:
+    """What a JSON Schema without references declares; others hold their messages to more than fields."""
+    if step.schema_type != "JSON" or step.references:
+        return None
+    try:
+        return declared_fields(parse_schema("JSON", step.text, (), is_new=False))
+    except SchemadeskError:
+        return None
+
+
+def _is_valid_by(declared: DeclaredFields, observed: Sequence[FieldProfile]) -> bool:
+    """Whether all that was seen is valid by what is declared, as far as its fields say."""
+    profiles = {profile.path: profile for profile in observed if profile.present}
+    if not profiles or not all(_fits(declared, path, profile) for path, profile in profiles.items()):
+        return False
+    whole = max(profile.messages for profile in profiles.values())
+    return all(_is_filled(path, profiles, whole) for path, field in declared.fields.items() if field.required)
+
+
+def _fits(declared: DeclaredFields, path: str, profile: FieldProfile) -> bool:
+    field = declared.fields.get(path)
+    if field is None:
+        return not path or declared.others.get(parent_of(path)) in ("open", "silent")
+    return field.kinds is None or all(kind in field.kinds for kind, count in profile.kinds.items() if count)
+
+
+def _is_filled(path: str, profiles: Mapping[str, FieldProfile], whole: int) -> bool:
+    """Whether a required field was in all the objects that could have it."""
+    around = profiles.get(parent_of(path))
+    possible = around.kinds.get("object", 0) if around is not None else 0 if parent_of(path) else whole
+    profile = profiles.get(path)
+    return (profile.present if profile is not None else 0) >= possible
+
+
+NAME: Final = "drift"
+MAX_NAMED: Final = 3
+_CURE: Final = "Resolve or acknowledge what is open, or have a reviewer override it with a reason."
+
+
+def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
+    """A check for every subject that the plan changes and that has open breaks or risks at the target; one query.
+
+    A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already.
+    What a request that answers a finding cures holds up nothing; two queries more for such a one.
+    """
+    subjects = {step.subject: None for step in steps if step.adds}
+    rows = list(_open([target]).filter(subject_name__in=subjects).order_by("pk")) if subjects else []
+    mended = cured(answers, target, steps, rows) if rows else frozenset()
+    by_subject: dict[str, list[Finding]] = {}
+    for row in rows:
+        by_subject.setdefault(row.subject_name, []).append(row)
+    return [_check(subject, by_subject[subject], mended) for subject in subjects if subject in by_subject]
+
+
+def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None) -> dict[int, dict[str, str]]:
+    """The open findings of each subject by number and severity, by the registry's key; one query."""
+    rows = _open(targets) if subjects is None else _open(targets).filter(subject_name__in=subjects)
+    by_registry: dict[int, dict[str, list[str]]] = {}
+    for registry, subject, key, severity in rows.order_by("pk").values_list(
+        "source__registry", "subject_name", "pk", "severity"
+    ):
+        by_registry.setdefault(registry, {}).setdefault(subject, []).append(f"{key} {severity}")
+    return {
+        registry: {name: ", ".join(items) for name, items in by_subject.items()}
+        for registry, by_subject in by_registry.items()
+    }
+
+
+def open_breaks_of(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
+    """The open break findings of the subjects there, by number; one query."""
+    by_subject: dict[str, list[int]] = {}
+    rows = _open([registry]).filter(subject_name__in=subjects, severity="break").order_by("pk")
+    for subject, number in rows.values_list("subject_name", "pk"):
+        by_subject.setdefault(subject, []).append(number)
+    return by_subject
+
+
+def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
+    rows = Finding.objects.select_related("topic").filter(
+        source__registry__in=targets, state="open", muted=False, severity__in=("break", "risk")
+    )
+    return rows.exclude(subject_name="")
+
+
+def _check(subject: str, rows: Sequence[Finding], mended: Collection[int]) -> Check:
+    left = [row for row in rows if row.pk not in mended]
+    breaks = [_sentence(row) for row in left if row.severity == "break"]
+    sentences = [_listed("Open at the target:", breaks or [_sentence(row) for row in left])] if left else []
+    if mended:
+        sentences.append(
+            _listed("Will be resolved by this request:", [_sentence(row) for row in rows if row.pk in mended])
+        )
+    verdict: Verdict = FAIL if breaks else WARN if left else PASS
+    cure = _CURE if left else ""
+    text = " ".join(sentences)
+    return Check("drift", f"drift of {subject}", verdict, text, cure, overridable=bool(breaks), subject=subject)
+
+
+def _sentence(row: Finding) -> str:
+    """Everybody who may read the request reads the check, and so it names no other subject."""
+    return redacted_text(row.sentence, row.evidence, row.subject_name)
+
+
+def _listed(begin: str, sentences: Sequence[str]) -> str:
+    more = f" And {len(sentences) - MAX_NAMED} more." if len(sentences) > MAX_NAMED else ""
+    return f"{begin} {' '.join(sentences[:MAX_NAMED])}{more}"
+
+
+def findings_of(numbers: Collection[int], by: Actor) -> dict[int, OriginFinding]:
+    """By number, without what the actor may not read: the right is that of the finding's own page; one query."""
+    rows = Finding.objects.filter(pk__in=numbers)
+    readable = [row for row in rows.select_related("source__registry") if _may_see(row, by)]
+    return {info.id: _origin(info) for info in finding_infos(readable, by)}
+
+
+def _may_see(row: Finding, by: Actor) -> bool:
+    return may_see_finding(by, row.source.registry.name, row.subject_name)
+
+
+def _origin(info: FindingInfo) -> OriginFinding:
+    return OriginFinding(info.id, info.registry, info.sentence, info.severity, info.state)

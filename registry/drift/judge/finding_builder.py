@@ -1,0 +1,323 @@
+"""Builds findings of a topic's side: their names, evidence, masked samples and most likely cause.
+
+The cause is the last version of the subject that came before the first message. Only what can change what producers
+write is a cause. Another subject's version can't, nor can a level or a mode: those decide which versions may come, and
+the version that came is the nearer cause. Numbers, times and marks are written as people read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from registry.drift.judge.model import (
+    Event,
+    JudgedFinding,
+    Mark,
+    Memory,
+    Registered,
+    RegisteredVersion,
+    fingerprint_of,
+    make_finding,
+)
+from registry.drift.judge.topic_observations import (
+    PartitionSpan,
+    TopicObservations,
+    count_of,
+    parts_of,
+    positions,
+    where,
+)
+from registry.drift.rules import Severity
+from registry.formats.policies.spark_state import StateChange
+from registry.observations import Side
+
+HINTS: Final = {
+    "empty": "nothing at all",
+    "cut_frame": "a frame that is cut off",
+    "json_object": "a JSON object",
+    "json_array": "a JSON array",
+    "xml": "XML",
+    "avro_file": "an Avro file",
+    "gzip": "gzip",
+    "text": "text",
+    "binary": "binary data",
+}
+FRAMINGS: Final = {
+    "id": "a schema id in the body",
+    "guid": "a schema GUID in a header",
+    "content_type": "a content type that names the schema",
+}
+_MARKS: Final = {"id": "schema id", "guid": "schema GUID", "content_type": "content type"}
+_KINDS: Final = {
+    "string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false",
+    "object": "an object", "array": "a list", "null": "null",
+}  # fmt: skip
+_UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+_LAST_TIME: Final = 253_402_300_799_000  # the end of the year 9999
+LONGEST_MARK: Final = 200  # characters of a header's text
+SHOWN: Final = 4  # names in a sentence; the evidence has them all
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 message`, `1,234 messages`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """`3 %`, `0.2 %`; never `0 %` for more than nothing, nor `100 %` for less than all."""
+    value = share * 100
+    if value in (0.0, 100.0):
+        return f"{value:.0f} %"
+    if value < 0.1:
+        return "under 0.1 %"
+    if value > 99.9:
+        return "over 99.9 %"
+    return f"{value:.1f} %" if value < 10 or value > 99 else f"{value:.0f} %"
+
+
+def share_of(part: int, whole: int) -> str:
+    """`41 of 5,000 messages`, `all 5,000 messages`."""
+    if part == whole:
+        return counted(whole, "message") if whole == 1 else f"all {counted(whole, 'message')}"
+    return f"{part:,} of {counted(whole, 'message')}"
+
+
+def moment(milliseconds: int) -> str:
+    """`2026-11-21 09:14 UTC`; a time beyond the calendar as its number."""
+    if not 0 <= milliseconds <= _LAST_TIME:
+        return f"time {milliseconds:,}"
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def span_of_time(milliseconds: int) -> str:
+    """`3 minutes`, in the largest unit that fits."""
+    seconds = max(0, milliseconds) // 1000
+    for unit, name in _UNITS:
+        if seconds >= unit:
+            return counted(seconds // unit, name)
+    return "less than a second"
+
+
+def mark_words(mark: Mark) -> str:
+    """`schema id 7`, `schema GUID …`, `content type vnd.orders.v1`."""
+    framing, text = mark
+    return f"{_MARKS[framing]} {text if len(text) <= LONGEST_MARK else text[:LONGEST_MARK] + '…'}"
+
+
+def change_words(change: StateChange) -> str:
+    """`age added (long)`, `age removed (long)`, `age integer → long`; by position, where the name moved, its sentence."""
+    if change.rule.startswith("POSITION"):
+        return change.message
+    if change.before is None:
+        return f"{change.path} added ({change.after})"
+    if change.after is None:
+        return f"{change.path} removed ({change.before})"
+    return f"{change.path} {change.before} → {change.after}"
+
+
+def capitalised(text: str) -> str:
+    """With a capital at the beginning, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def kind_words(kinds: Iterable[str]) -> str:
+    """`a string or null`."""
+    return either([_KINDS.get(kind, kind) for kind in sorted(kinds, key=lambda kind: (kind == "null", kind))])
+
+
+def either(names: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return _listed(names, "or")
+
+
+def both(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return _listed(names, "and")
+
+
+def _listed(names: Sequence[str], word: str) -> str:
+    if len(names) > SHOWN + 1:
+        names = [*names[:SHOWN], f"{len(names) - SHOWN:,} more"]
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def named(versions: Iterable[RegisteredVersion]) -> list[tuple[str, int]]:
+    """The subject and number of each, once."""
+    return sorted({(version.subject, version.version) for version in versions})
+
+
+def owners(versions: Iterable[RegisteredVersion]) -> str:
+    """`orders-value version 3, archive-value version 1`."""
+    names = named(versions)
+    shown = [f"{subject} version {version}" for subject, version in names[:SHOWN]]
+    return ", ".join(shown + ([f"{len(names) - SHOWN:,} more"] if len(names) > SHOWN else []))
+
+
+WINDOW: Final = 60 * 60 * 1000  # what was done longer before is no likely cause
+
+
+def cause_of(
+    rule: str,
+    identity: Sequence[str],
+    parts: Sequence[PartitionSpan],
+    *,
+    starts: Mapping[int, int],
+    registered: Registered,
+    memory: Memory,
+    subjects: Sequence[str] = (),
+) -> str:
+    """A sentence, or nothing. A finding that is known already keeps its cause: it began in an earlier scan.
+
+    Where the first message that the scan read is affected already, the beginning isn't known and nothing is said.
+    """
+    earlier = memory.findings.get(fingerprint_of(rule, identity))
+    if earlier is not None:
+        return earlier.cause
+    if not parts:
+        return ""
+    first = min(parts, key=lambda part: (part.first_time, part.partition, part.first_offset))
+    if any(part.first_offset <= starts.get(part.partition, -1) for part in parts):
+        return ""
+    return caused_by(first.first_time, registered.events, subjects)
+
+
+def caused_by(began: int, events: Sequence[Event], subjects: Sequence[str]) -> str:
+    """The last version of one of those subjects that came in the hour before `began`, as a sentence."""
+    near = [event for event in events if event.subject in subjects and 0 <= began - event.at <= WINDOW]
+    if not near:
+        return ""
+    last = max(near, key=lambda event: (event.at, event.sentence))
+    return f"Began {moment(began)}, {span_of_time(began - last.at)} after {last.sentence}."
+
+
+MOST: Final = 3
+LONGEST: Final = 1_000  # characters of one
+#: about bytes that nobody could read: their offsets are told, and nothing of what they hold
+OFFSETS_ALONE: Final = frozenset(
+    {"UNFRAMED_DATA", "FRAME_CUT", "UNDECODABLE", "SCHEMA_VIOLATED", "MESSAGE_NOT_READ", "NOT_JSON", "FRAMED_TWICE"}
+)
+
+
+def samples_of(
+    rule: str, reading: TopicObservations, side: Side | None, parts: Sequence[PartitionSpan]
+) -> list[dict[str, Any]]:
+    """At most MOST of the finding's messages, masked, the first ones first.
+
+    A sample is one of its messages if its schema is what the parts are of and it lies in one of them. Revealed ones are
+    never kept.
+    """
+    if rule in OFFSETS_ALONE or not parts:
+        return []
+    marks = _marks_of(reading, side, parts)
+    chosen = [
+        sample
+        for sample in reading.samples.get(side, ())
+        if not sample.revealed
+        and (sample.framing or "", sample.mark) in marks
+        and any(
+            part.partition == sample.partition and part.first_offset <= sample.offset <= part.last_offset
+            for part in parts
+        )
+    ]
+    chosen.sort(key=lambda sample: (sample.partition, sample.offset))
+    return [
+        {"partition": sample.partition, "offset": sample.offset, "time": sample.time, "value": _cut(sample.text)}
+        for sample in chosen[:MOST]
+    ]
+
+
+def _marks_of(reading: TopicObservations, side: Side | None, parts: Sequence[PartitionSpan]) -> set[tuple[str, str]]:
+    """The marks that the parts are of; bytes without one have an empty one."""
+    part_set = frozenset(parts)
+    marks: set[tuple[str, str]] = {
+        mark for (of, mark), own in reading.framed.items() if of == side and not part_set.isdisjoint(own)
+    }
+    if not part_set.isdisjoint(parts_of(reading.unframed.get(side, ()))):
+        marks.add(("", ""))
+    return marks
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def mark_evidence(mark: Mark) -> dict[str, Any]:
+    """A mark as evidence; a schema id as a number too."""
+    framing, text = mark
+    evidence: dict[str, Any] = {"framing": framing, "mark": text}
+    if framing == "id" and text.isdecimal():
+        evidence["schema_id"] = int(text)
+    return evidence
+
+
+@dataclass(frozen=True)
+class SideOfTopic:
+    """A topic's keys or values (None: both) as they were read, and everything they are compared with."""
+
+    reading: TopicObservations
+    side: Side | None
+    registered: Registered
+    memory: Memory
+    subjects: tuple[str, ...]
+
+    def finding(
+        self,
+        rule: str,
+        parts: Sequence[PartitionSpan],
+        names: Mapping[str, Any],
+        *,
+        key: Sequence[str] = (),
+        evidence: Mapping[str, Any] | None = None,
+        subject: str = "",
+        severity: Severity | None = None,
+        count: int | None = None,
+    ) -> JudgedFinding:
+        """A finding about those messages; `key` tells it from others of its rule on this side."""
+        topic, side = self.reading.topic, self.side or ""
+        number = count_of(parts) if count is None else count
+        identity = (topic, side, *key)
+        filled = {
+            "topic": topic,
+            "side": side,
+            "registry": self.registered.registry,
+            "messages": counted(number, "message"),
+            **names,
+        }
+        if "mark" in filled:
+            filled["Mark"] = capitalised(str(filled["mark"]))
+        concerned = subject or (self.subjects[0] if self.subjects else "")
+        details = {
+            "topic": topic,
+            "side": self.side,
+            **({"expected": either(self.subjects)} if self.subjects else {}),
+            "messages": number,
+            "of_messages_read": self.reading.messages,
+            **(evidence or {}),
+            **positions(parts),
+        }
+        samples = samples_of(rule, self.reading, self.side, parts)
+        if samples:
+            details["samples"] = samples
+        return make_finding(
+            rule,
+            filled,
+            identity,
+            location=where((topic, self.side or ""), parts),
+            count=max(1, number),
+            evidence=details,
+            severity=severity,
+            topic=topic,
+            subject=concerned,
+            cause=cause_of(
+                rule,
+                identity,
+                parts,
+                starts=self.reading.starts,
+                registered=self.registered,
+                memory=self.memory,
+                subjects=self.subjects,
+            ),
+        )

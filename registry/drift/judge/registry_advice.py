@@ -1,0 +1,203 @@
+"""What a registry's own tables hold, what its levels and modes promise, and the advice for production as a checklist.
+
+The checklist says what is followed, what isn't, and what can't be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from registry.drift.judge.model import JudgedFinding, RegisteredVersion
+
+#: level → how many versions it asks in each direction (0: none, 1: the latest, 2: all), backward before forward
+GUARANTEES: Final[Mapping[str, tuple[int, int]]] = {
+    "NONE": (0, 0),
+    "BACKWARD": (1, 0),
+    "BACKWARD_TRANSITIVE": (2, 0),
+    "FORWARD": (0, 1),
+    "FORWARD_TRANSITIVE": (0, 2),
+    "FULL": (1, 1),
+    "FULL_TRANSITIVE": (2, 2),
+}
+#: mode → how much it lets in
+OPENNESS: Final[Mapping[str, int]] = {
+    "READONLY_OVERRIDE": 0,
+    "READONLY": 0,
+    "READWRITE": 1,
+    "FORWARD": 2,
+    "IMPORT": 2,
+}
+
+
+@dataclass(frozen=True)
+class ScopedSetting:
+    """A level or mode that counts for a scope; `context` None and an empty `subject` is the registry as a whole."""
+
+    scope: str
+    value: str
+    subject: str = ""
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A level or mode that was set weaker, and what counts now in its place."""
+
+    scope: str
+    subject: str
+    before: str
+    after: str
+    now: str
+    by: str
+    at: int
+
+
+@dataclass(frozen=True)
+class LiveVersions:
+    """A subject whose versions stand in messages that are still there."""
+
+    subject: str
+    level: str
+    versions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConnectorSettings:
+    """What a connector's configuration says of schemas, by the setting's name; None where the worker decides it."""
+
+    connector: str
+    settings: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RegistryFacts:
+    """What a registry's tables hold; times are milliseconds since 1970.
+
+    `is_target`: versions come by promotions; `is_last`: it is production. `unreleased` came without one. `differing`
+    are versions with the other environment's name whose schema there is another one and that no promotion explains.
+    `registered` are lately registered versions with the time of their first message, None where none was seen.
+    `may_register` are people with API tokens and the right to create versions. `scanned` says whether any topic was.
+    """
+
+    registry: str
+    is_target: bool = False
+    is_last: bool = False
+    unreleased: tuple[RegisteredVersion, ...] = ()
+    differing: tuple[tuple[RegisteredVersion, str], ...] = ()
+    registered: tuple[tuple[RegisteredVersion, int | None], ...] = ()
+    relaxed_levels: tuple[Relaxation, ...] = ()
+    relaxed_modes: tuple[Relaxation, ...] = ()
+    levels: tuple[ScopedSetting, ...] = ()
+    modes: tuple[ScopedSetting, ...] = ()
+    may_register: tuple[str, ...] = ()
+    live: tuple[LiveVersions, ...] = ()
+    connectors: tuple[ConnectorSettings, ...] = ()
+    connectors_unknown: tuple[str, ...] = ()
+    scanned: bool = False
+
+
+def is_weaker(before: str, after: str) -> bool:
+    """Whether a level promises less than another one in either direction; unknown levels promise nothing."""
+    was, becomes = GUARANTEES.get(before, (0, 0)), GUARANTEES.get(after, (0, 0))
+    return any(new < old for old, new in zip(was, becomes, strict=True))
+
+
+def is_more_open(before: str, after: str) -> bool:
+    """Whether a mode lets in more than another one."""
+    return OPENNESS.get(after, 0) > OPENNESS.get(before, 0)
+
+
+Followed = Literal["yes", "no", "not known", "does not apply"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A line of the checklist: the rules that say it isn't followed, and where the knowledge comes from."""
+
+    id: str
+    sentence: str
+    rules: tuple[str, ...]
+    known_from: str
+    needs: Literal["", "is_last", "scanned", "connectors"] = ""
+
+
+ADVICE: Final = (
+    Advice("no_level_none", "Compatibility NONE is not in use.", ("LEVEL_NONE",), "the registry's settings"),
+    Advice(
+        "production_read_only",
+        "The production registry is READONLY.",
+        ("PRODUCTION_WRITABLE",),
+        "the registry's modes, and its place among the environments",
+        "is_last",
+    ),
+    Advice(
+        "clients_may_not_register",
+        "Kafka clients hold no right to create versions.",
+        ("CLIENTS_MAY_REGISTER",),
+        "the roles of accounts with API tokens; which of them are programs isn't known",
+        "is_last",
+    ),
+    Advice(
+        "clients_do_not_auto_register",
+        "Clients don't register schemas by themselves (auto.register.schemas=false).",
+        ("AUTO_REGISTRATION",),
+        "versions that came through REST and were written at once; a client's own settings can't be seen from here",
+        "scanned",
+    ),
+    Advice(
+        "connectors_do_not_auto_register",
+        "Connect workers don't register schemas (key. and value.converter.auto.register.schemas=false).",
+        ("CONNECTOR_AUTO_REGISTERS",),
+        "the configurations of the connectors that are sources here; a worker's own defaults can't be seen",
+        "connectors",
+    ),
+    Advice(
+        "use_latest_version",
+        "Clients that don't register take the latest version (use.latest.version=true), as an option.",
+        ("CONNECTOR_NOT_ON_LATEST",),
+        "the configurations of the connectors that are sources here; a client's own settings can't be seen",
+        "connectors",
+    ),
+    Advice(
+        "transitive_levels",
+        "Subjects with several versions live in data have a transitive level.",
+        ("LEVEL_NOT_TRANSITIVE",),
+        "the schema ids that scans saw in messages that are still there",
+        "scanned",
+    ),
+)
+
+
+def checklist(facts: RegistryFacts, findings: Iterable[JudgedFinding]) -> list[dict[str, Any]]:
+    """Every line of advice with whether it is followed; a line that was not checked is unknown."""
+    broken: dict[str, int] = {}
+    for finding in findings:
+        broken[finding.rule] = broken.get(finding.rule, 0) + 1
+    return [
+        {
+            "advice": line.id,
+            "sentence": line.sentence,
+            "followed": _followed(line, facts, broken),
+            "findings": sum(broken.get(rule, 0) for rule in line.rules),
+            "known_from": line.known_from,
+        }
+        for line in ADVICE
+    ]
+
+
+def _followed(line: Advice, facts: RegistryFacts, broken: Mapping[str, int]) -> Followed:
+    if any(broken.get(rule) for rule in line.rules):
+        return "no"
+    if line.needs == "is_last" and not facts.is_last:
+        return "does not apply"
+    if line.needs == "scanned" and not facts.scanned:
+        return "not known"
+    if line.needs == "connectors" and (facts.connectors_unknown or not _told(facts)):
+        return "not known"
+    return "yes"
+
+
+def _told(facts: RegistryFacts) -> bool:
+    """Whether any connector's configuration says anything of it."""
+    return any(value is not None for connector in facts.connectors for value in connector.settings.values())

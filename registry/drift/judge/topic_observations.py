@@ -1,0 +1,299 @@
+"""What a scan saw of one topic, in order: the *observed* side of a comparison, and the subjects that the topic belongs to.
+
+Subjects are found from names and data. TopicName (`orders-value`) counts where that subject is registered. Otherwise the
+marks of the messages decide: a subject called like its own record is RecordName, one called like the topic and its
+record TopicRecordName. What somebody set as a topic's subject counts beside either. A content type names its subject
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from registry.drift.judge.model import DEFAULT_CONTEXT, Mark, Registered, RegisteredVersion, TopicSide
+from registry.observations import (
+    FieldProfile,
+    FramedMessages,
+    FramedTwice,
+    MessageIndexes,
+    Observation,
+    OtherGroups,
+    PartitionRead,
+    Sample,
+    SchemaNotUsed,
+    Side,
+    Span,
+    TopicLost,
+    TopicTotals,
+    UndecodableMessages,
+    UnframedMessages,
+)
+
+SIDES: tuple[Side, ...] = ("key", "value")
+SHOWN_PLACES = 4  # partitions named in a location; the evidence has them all
+
+
+@dataclass(frozen=True, order=True)
+class PartitionSpan:
+    """Messages of one partition that a finding is about; `hours` as `FramedMessages` has them, empty where not counted."""
+
+    partition: int
+    first_offset: int
+    last_offset: int
+    messages: int
+    first_time: int
+    last_time: int
+    hours: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+
+def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None) -> PartitionSpan:
+    """A span of a partition."""
+    return PartitionSpan(
+        partition, span.first_offset, span.last_offset, span.messages, span.first_time, span.last_time, hours or {}
+    )
+
+
+@dataclass
+class TopicObservations:
+    """A topic's observations by what they are about; lists are in no order until `group_by_topic` gives them."""
+
+    topic: str
+    messages: int = 0
+    complete: bool = True
+    starts: dict[int, int] = field(default_factory=dict)
+    framed: dict[tuple[str | None, Mark], list[PartitionSpan]] = field(default_factory=dict)
+    undecodable: dict[tuple[str | None, Mark], list[UndecodableMessages]] = field(default_factory=dict)
+    violating: dict[tuple[str | None, Mark], list[UndecodableMessages]] = field(default_factory=dict)
+    not_read: dict[tuple[str | None, Mark | None], list[UndecodableMessages]] = field(default_factory=dict)
+    unframed: dict[str | None, list[UnframedMessages]] = field(default_factory=dict)
+    twice: dict[tuple[str | None, Mark], list[FramedTwice]] = field(default_factory=dict)
+    indexes: dict[tuple[str | None, Mark], list[MessageIndexes]] = field(default_factory=dict)
+    not_json: dict[str | None, list[UndecodableMessages]] = field(default_factory=dict)
+    profiles: list[FieldProfile] = field(default_factory=list)
+    samples: dict[str | None, list[Sample]] = field(default_factory=dict)
+    others: list[OtherGroups] = field(default_factory=list)
+    not_used: list[SchemaNotUsed] = field(default_factory=list)
+
+    def marks(self, side: str | None) -> list[Mark]:
+        """The marks of a side, sorted."""
+        return sorted(mark for mark_side, mark in self.framed if mark_side == side)
+
+
+def group_by_topic(observations: Iterable[Observation]) -> list[TopicObservations]:
+    """One reading a topic that was read, by name; the order of the observations doesn't matter.
+
+    A topic that was lost, or of which nothing was read, has none: not scanned is not clean. What was read before its
+    broker went away counts.
+    """
+    by_topic: dict[str, TopicObservations] = {}
+    lost: set[str] = set()
+    not_used: list[SchemaNotUsed] = []
+    for observation in sorted(observations, key=repr):
+        if isinstance(observation, TopicLost):
+            lost |= set() if observation.may_pass else {observation.topic}
+        elif isinstance(observation, SchemaNotUsed):
+            not_used.append(observation)
+        elif isinstance(observation, _OF_A_TOPIC):
+            _add(by_topic.setdefault(observation.topic, TopicObservations(observation.topic)), observation)
+    for reading in by_topic.values():
+        marks = {mark for _, mark in reading.framed}
+        reading.not_used = [observation for observation in not_used if (observation.framing, observation.mark) in marks]
+    return [by_topic[name] for name in sorted(by_topic) if name not in lost and by_topic[name].messages]
+
+
+_OF_A_TOPIC = (
+    PartitionRead,
+    FramedMessages,
+    UnframedMessages,
+    UndecodableMessages,
+    FramedTwice,
+    MessageIndexes,
+    FieldProfile,
+    Sample,
+    OtherGroups,
+    TopicTotals,
+)
+
+
+def _add(reading: TopicObservations, observation: Any) -> None:
+    match observation:
+        case PartitionRead():
+            reading.starts[observation.partition] = observation.start
+        case FramedMessages():
+            key = observation.side, (observation.framing, observation.mark)
+            reading.framed.setdefault(key, []).append(
+                part_of(observation.partition, observation.span, observation.hours)
+            )
+        case UnframedMessages():
+            reading.unframed.setdefault(observation.side, []).append(observation)
+        case UndecodableMessages(problem="not_read"):
+            unread = None if observation.framing is None else (observation.framing, observation.mark)
+            reading.not_read.setdefault((observation.side, unread), []).append(observation)
+        case UndecodableMessages(framing=None):
+            reading.not_json.setdefault(observation.side, []).append(observation)
+        case UndecodableMessages():
+            mark: Mark = (observation.framing, observation.mark)  # type: ignore[assignment]  # the case above has those without one
+            of_problem = reading.violating if observation.problem == "violates" else reading.undecodable
+            of_problem.setdefault((observation.side, mark), []).append(observation)
+        case FramedTwice():
+            reading.twice.setdefault((observation.side, ("guid", observation.guid)), []).append(observation)
+        case MessageIndexes():
+            reading.indexes.setdefault((observation.side, (observation.framing, observation.mark)), []).append(
+                observation
+            )
+        case FieldProfile():
+            reading.profiles.append(observation)
+        case Sample():
+            reading.samples.setdefault(observation.side, []).append(observation)
+        case OtherGroups():
+            reading.others.append(observation)
+        case TopicTotals():
+            reading.messages = max(reading.messages, observation.messages)
+            reading.complete = reading.complete and observation.bound_reached is None
+
+
+def parts_of(observations: Iterable[Any]) -> list[PartitionSpan]:
+    """The parts of observations that have a partition and a span."""
+    return [part_of(observation.partition, observation.span) for observation in observations]
+
+
+def merge_by_partition(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:
+    """One part a partition, ascending."""
+    by_partition: dict[int, PartitionSpan] = {}
+    for part in parts:
+        one = by_partition.get(part.partition)
+        by_partition[part.partition] = (
+            part
+            if one is None
+            else PartitionSpan(
+                part.partition,
+                min(one.first_offset, part.first_offset),
+                max(one.last_offset, part.last_offset),
+                one.messages + part.messages,
+                min(one.first_time, part.first_time),
+                max(one.last_time, part.last_time),
+                _hours_of(one, part),
+            )
+        )
+    return [part for _, part in sorted(by_partition.items())]
+
+
+def _hours_of(one: PartitionSpan, other: PartitionSpan) -> dict[str, int]:
+    """The hours of both parts added up; empty where one part has no counts."""
+    if not one.hours or not other.hours:
+        return {}
+    hours = dict(one.hours)
+    for hour, number in other.hours.items():
+        hours[hour] = hours.get(hour, 0) + number
+    return hours
+
+
+def count_of(parts: Iterable[PartitionSpan]) -> int:
+    """Messages in all."""
+    return sum(part.messages for part in parts)
+
+
+def where(side: tuple[str, str], parts: Sequence[PartitionSpan]) -> str:
+    """Where it is, as `orders:0@17–240, orders:1@3 (value)`."""
+    topic, name = side
+    shown = []
+    by_partition = merge_by_partition(parts)
+    for part in by_partition[:SHOWN_PLACES]:
+        first, last = part.first_offset, part.last_offset
+        shown.append(f"{topic}:{part.partition}@{first}" + (f"–{last}" if last != first else ""))
+    if len(by_partition) > SHOWN_PLACES:
+        shown.append(f"and {len(by_partition) - SHOWN_PLACES} more partitions")
+    return (", ".join(shown) or topic) + (f" ({name})" if name else "")
+
+
+def positions(parts: Sequence[PartitionSpan]) -> dict[str, Any]:
+    """First and last time, and every partition with its offsets, as evidence."""
+    if not parts:
+        return {}
+    return {
+        "first_time": min(part.first_time for part in parts),
+        "last_time": max(part.last_time for part in parts),
+        "partitions": [
+            {
+                "partition": part.partition,
+                "messages": part.messages,
+                "first_offset": part.first_offset,
+                "last_offset": part.last_offset,
+                "first_time": part.first_time,
+                "last_time": part.last_time,
+                **({"hours": dict(part.hours)} if part.hours else {}),
+            }
+            for part in merge_by_partition(parts)
+        ],
+    }
+
+
+def collect_marks(observations: Iterable[Observation]) -> dict[TopicSide, set[Mark]]:
+    """The marks of every topic and side of a scan."""
+    marks: dict[TopicSide, set[Mark]] = {}
+    for observation in observations:
+        if isinstance(observation, FramedMessages):
+            marks.setdefault((observation.topic, observation.side), set()).add((observation.framing, observation.mark))
+    return marks
+
+
+def milliseconds(at: datetime) -> int:
+    """A time as milliseconds since 1970."""
+    return round(at.timestamp() * 1000)
+
+
+TOPIC_NAME: Final = "TopicName"
+RECORD_NAME: Final = "RecordName"
+TOPIC_RECORD_NAME: Final = "TopicRecordName"
+ASSOCIATION: Final = "association"
+CONTENT_TYPE: Final = "content type"
+
+
+@dataclass(frozen=True)
+class SideSubjects:
+    """The strategies that were found, and the qualified names of the subjects that they lead to, both sorted."""
+
+    strategies: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+
+
+def bare_name(qualified: str) -> str:
+    """A subject's name without its context."""
+    return qualified.split(":", 2)[2] if qualified.startswith(":.") and qualified.count(":") > 1 else qualified
+
+
+def context_of(qualified: str) -> str:
+    """A subject's context."""
+    return qualified.split(":", 2)[1] if qualified.startswith(":.") and qualified.count(":") > 1 else DEFAULT_CONTEXT
+
+
+def subjects_of_side(where: TopicSide, marks: Iterable[Mark], registered: Registered) -> SideSubjects:
+    """The subjects of a topic's side; none where it isn't governed."""
+    topic, side = where
+    subjects: dict[str, str] = {}
+    own = registered.subjects.get(f"{topic}-{side}")
+    if own is not None:
+        subjects[own.name] = TOPIC_NAME
+    for name in registered.associated.get(where, ()):
+        subjects.setdefault(name, ASSOCIATION)
+    for mark in marks:
+        for version in registered.versions.get(mark, ()):
+            if mark[0] == "content_type":
+                subjects.setdefault(version.subject, CONTENT_TYPE)
+            elif own is None:
+                strategy = _strategy(topic, version)
+                if strategy:
+                    subjects.setdefault(version.subject, strategy)
+    return SideSubjects(tuple(sorted(set(subjects.values()))), tuple(sorted(subjects)))
+
+
+def _strategy(topic: str, version: RegisteredVersion) -> str:
+    name = bare_name(version.subject)
+    if version.record and name == version.record:
+        return RECORD_NAME
+    if version.record and name == f"{topic}-{version.record}":
+        return TOPIC_RECORD_NAME
+    return ""

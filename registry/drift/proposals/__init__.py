@@ -1,0 +1,1 @@
+"""Schemas proposed from observed messages."""

@@ -1,0 +1,371 @@
+"""Observed fields added to an Avro record or to a JSON Schema. Pure.
+
+In Avro each is a union with null, null by default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from registry.drift.judge.declared_fields import pointed
+from registry.errors import InvalidInput
+from registry.observations import FieldProfile
+
+ITEMS: Final = "[]"
+KEYED: Final = "{}"
+#: kinds of JSON values; data of other kinds was held to a schema when it was decoded
+KINDS: Final = ("array", "boolean", "integer", "number", "object", "string")
+DEEPEST: Final = 20
+SHOWN_NAME: Final = 80
+
+
+@dataclass
+class ObservedNode:
+    """What stands at a path: kinds of values, whether null does, and what lies below.
+
+    `share` is of the messages that have the path; below a list or keys it tells nothing.
+    """
+
+    path: str
+    kinds: frozenset[str] = frozenset()
+    nullable: bool = False
+    share: float = 0.0
+    below: dict[str, ObservedNode] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> dict[str, ObservedNode]:
+        """The fields of an object by name, without items and keys that are data."""
+        return {name: child for name, child in self.below.items() if name not in (ITEMS, KEYED)}
+
+
+def tree_of(fields: Iterable[FieldProfile]) -> ObservedNode:
+    """The paths as a tree; one hangs on the longest path that it begins with, since names may have dots."""
+    root = ObservedNode("", kinds=frozenset({"object"}))
+    by_path = {"": root}
+    for profile in sorted(fields, key=lambda profile: (len(profile.path), profile.path)):
+        if not profile.path:
+            root.kinds = _kinds(profile)
+            continue
+        node = ObservedNode(
+            profile.path,
+            _kinds(profile),
+            bool(profile.nulls or profile.kinds.get("null")),
+            profile.present / max(1, profile.messages),
+        )
+        parent, step = _parent(profile.path, by_path)
+        by_path[parent].below[step] = node
+        by_path[profile.path] = node
+    for node in by_path.values():
+        node.below = dict(sorted(node.below.items()))
+        if node.path:
+            node.kinds |= _implied(node)
+    if set(root.below) == {ITEMS}:
+        root.kinds = frozenset({"array"})
+    return root
+
+
+def _kinds(profile: FieldProfile) -> frozenset[str]:
+    kinds = {kind for kind, number in profile.kinds.items() if number and kind in KINDS}
+    return frozenset(kinds - {"integer"} if "number" in kinds else kinds)
+
+
+def _implied(node: ObservedNode) -> frozenset[str]:
+    """What a value must have been to have something below it, where its own kind wasn't counted."""
+    kinds = {"array"} if ITEMS in node.below else set()
+    return frozenset(kinds | ({"object"} if node.below.keys() - {ITEMS} else set()))
+
+
+def _parent(path: str, nodes: dict[str, ObservedNode]) -> tuple[str, str]:
+    for step in (ITEMS, KEYED):
+        if path.endswith(step) and path[: -len(step)] in nodes:
+            return path[: -len(step)], step
+    cut = path.rfind(".")
+    while cut > 0:
+        if path[:cut] in nodes and path[cut + 1 :]:
+            return path[:cut], path[cut + 1 :]
+        cut = path.rfind(".", 0, cut)
+    return "", path
+
+
+@dataclass
+class Notes:
+    """What a proposal adds and leaves out, and on how many messages it rests."""
+
+    messages: int
+    added: list[str] = field(default_factory=list)
+    shares: dict[str, float] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def add(self, node: ObservedNode) -> None:
+        """A path that the proposal declares."""
+        self.added.append(node.path)
+        self.shares[node.path] = node.share
+
+    def leave_out(self, path: str, reason: str) -> None:
+        """A path that it doesn't, and why."""
+        self.left_out.setdefault(path, reason)
+
+    def words(self, most: int) -> str:
+        """The notes in sentences."""
+        named = [f"{_short(path)} (in {self.shares[path]:.0%})" for path in self.added[:most]]
+        more = f" and {len(self.added) - most} more" if len(self.added) > most else ""
+        counted = f"{self.messages:,} message{'' if self.messages == 1 else 's'}"
+        sentence = f"Proposed from {counted}: added {', '.join(named)}{more}, all optional."
+        return f"{sentence} {self.left_out_words()}" if self.left_out else sentence
+
+    def left_out_words(self) -> str:
+        """What was left out, in a sentence."""
+        listed = [f"{_short(path)} ({reason})" for path, reason in list(self.left_out.items())[:5]]
+        more = f" and {len(self.left_out) - 5} more" if len(self.left_out) > 5 else ""
+        return f"Left out: {', '.join(listed)}{more}."
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= SHOWN_NAME else f"{path[: SHOWN_NAME - 1]}…"
+
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SCALARS: Final = {"boolean": "boolean", "integer": "long", "number": "double", "string": "string"}
+_NAMED: Final = ("record", "error", "enum", "fixed")
+
+
+def new_avro_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, Any]:
+    """A record of what was seen. Raises InvalidInput where messages aren't objects."""
+    if root.kinds != {"object"} or not root.fields:
+        raise InvalidInput("An Avro record is proposed of objects with fields alone.")
+    record: dict[str, Any] = {"type": "record", "name": avro_name(name), "fields": []}
+    _Adder(record, notes).to_record(record, root, 0)
+    return record
+
+
+def add_to_avro(document: Any, root: ObservedNode, notes: Notes) -> None:
+    """Declare in the document what it doesn't yet. Raises InvalidInput for one that is no record."""
+    if not isinstance(document, dict) or document.get("type") not in ("record", "error"):
+        raise InvalidInput("The declared schema isn't a record that fields could be added to.")
+    _Adder(document, notes).to_record(document, root, 0)
+
+
+def avro_name(text: str) -> str:
+    """A name of those characters that Avro allows in one."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "Value"
+    return name if NAME.fullmatch(name) else f"_{name}"
+
+
+class _Adder:
+    """Adds fields to the records of one document; knows the names that are taken in it."""
+
+    def __init__(self, document: dict[str, Any], notes: Notes) -> None:
+        self._notes = notes
+        self._named: dict[str, dict[str, Any]] = {}
+        for full_name, definition in _named_types(document, ""):
+            self._named.setdefault(full_name, definition)
+        self._taken = {name.rpartition(".")[2] for name in self._named}
+        self._spaces = {id(definition): name.rpartition(".")[0] for name, definition in self._named.items()}
+
+    def to_record(self, record: dict[str, Any], node: ObservedNode, depth: int) -> None:
+        """The fields of an object that the record doesn't have, and those below the ones that it has."""
+        fields = record.get("fields")
+        if depth >= DEEPEST or not isinstance(fields, list):
+            return
+        declared = {child["name"]: child for child in fields if isinstance(child, dict) and "name" in child}
+        for name, child in node.fields.items():
+            if name in declared:
+                self._below(declared[name].get("type"), child, self._spaces.get(id(record), ""), depth)
+                continue
+            kind = self._type(child, record, depth + 1) if NAME.fullmatch(name) else None
+            if kind is None:
+                self._notes.leave_out(child.path, self._why_not(name, child))
+                continue
+            fields.append({"name": name, "type": ["null", *kind], "default": None})
+            self._notes.add(child)
+
+    def _why_not(self, name: str, node: ObservedNode) -> str:
+        if not NAME.fullmatch(name):
+            return "Avro allows no such name"
+        return "null alone was seen" if not node.kinds else "nothing was seen inside"
+
+    def _below(self, type_: Any, node: ObservedNode, space: str, depth: int) -> None:
+        """Follow a declared type to the records in it, as far as data was seen."""
+        for branch in type_ if isinstance(type_, list) else [type_]:
+            schema = self._resolved(branch, space)
+            kind = schema.get("type") if schema else None
+            if schema is None:
+                continue
+            if isinstance(kind, dict | list):
+                self._below(kind, node, space, depth + 1)
+            elif kind in ("record", "error"):
+                self.to_record(schema, node, depth + 1)
+            elif kind == "array" and ITEMS in node.below and depth < DEEPEST:
+                self._below(schema.get("items"), node.below[ITEMS], space, depth + 1)
+
+    def _resolved(self, branch: Any, space: str) -> dict[str, Any] | None:
+        if isinstance(branch, dict):
+            return branch
+        if not isinstance(branch, str):
+            return None
+        return self._named.get(branch if "." in branch or not space else f"{space}.{branch}") or self._named.get(branch)
+
+    def _type(self, node: ObservedNode, inside: dict[str, Any], depth: int) -> list[Any] | None:
+        """The branches beside null, none where the kind isn't known."""
+        branches: list[Any] = []
+        for kind in sorted(node.kinds):
+            branch = _SCALARS.get(kind) or self._container(kind, node, inside, depth)
+            if branch is None:
+                return None
+            branches.append(branch)
+        return branches or None
+
+    def _container(self, kind: str, node: ObservedNode, inside: dict[str, Any], depth: int) -> Any:
+        if depth >= DEEPEST:
+            return None
+        if kind == "array":
+            return self._of("array", "items", node.below.get(ITEMS), inside, depth)
+        if node.fields and KEYED not in node.below:
+            return self._record(node, depth)
+        return self._of("map", "values", node.below.get(KEYED), inside, depth) if not node.fields else None
+
+    def _of(self, kind: str, key: str, inner: ObservedNode | None, inside: dict[str, Any], depth: int) -> Any:
+        branches = self._type(inner, inside, depth + 1) if inner is not None else None
+        if branches is None or inner is None:
+            return None
+        return {"type": kind, key: ["null", *branches] if inner.nullable or len(branches) > 1 else branches[0]}
+
+    def _record(self, node: ObservedNode, depth: int) -> Any:
+        made: dict[str, Any] = {"type": "record", "name": self._free_name(node.path), "fields": []}
+        for name, child in node.fields.items():
+            kind = self._type(child, made, depth + 1) if NAME.fullmatch(name) else None
+            if kind is None:
+                self._notes.leave_out(child.path, self._why_not(name, child))
+            else:
+                made["fields"].append({"name": name, "type": ["null", *kind], "default": None})
+        return made if made["fields"] else None
+
+    def _free_name(self, path: str) -> str:
+        base = avro_name("_".join(part for part in re.split(r"[^A-Za-z0-9]+", path) if part).title().replace("_", ""))
+        name, number = base, 2
+        while name in self._taken:
+            name, number = f"{base}{number}", number + 1
+        self._taken.add(name)
+        return name
+
+
+def _named_types(type_: Any, space: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The named types inside a type by their full names."""
+    if depth > 4 * DEEPEST:
+        return
+    if isinstance(type_, list):
+        for branch in type_:
+            yield from _named_types(branch, space, depth + 1)
+    if not isinstance(type_, dict):
+        return
+    if type_.get("type") in _NAMED and isinstance(type_.get("name"), str):
+        name = type_["name"]
+        own = name.rpartition(".")[0] if "." in name else str(type_.get("namespace") or space)
+        bare = name.rpartition(".")[2]
+        yield (f"{own}.{bare}" if own else bare), type_
+        space = own
+    for key in ("type", "items", "values"):
+        if isinstance(type_.get(key), dict | list):
+            yield from _named_types(type_[key], space, depth + 1)
+    fields = type_.get("fields")
+    for member in fields if isinstance(fields, list) else []:
+        yield from _named_types(member.get("type") if isinstance(member, dict) else None, space, depth + 1)
+
+
+DRAFT: Final = "http://json-schema.org/draft-07/schema#"
+MOST_STEPS: Final = 64
+_CHOICES: Final = ("anyOf", "oneOf", "if", "not", "$dynamicRef", "$recursiveRef")
+
+
+def new_json_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, Any]:
+    """A schema of what was seen; what it doesn't name is allowed, as nothing says that it isn't."""
+    return {"$schema": DRAFT, "title": name, **_fragment(root, notes, 0)}
+
+
+def add_to_json_schema(document: Any, root: ObservedNode, notes: Notes) -> None:
+    """Declare in the document what it doesn't yet. Raises InvalidInput for one that declares no object."""
+    if not isinstance(document, dict):
+        raise InvalidInput("The declared schema isn't an object that fields could be added to.")
+    _add(document, document, root, notes, 0)
+
+
+def _add(document: Any, schema: Any, node: ObservedNode, notes: Notes, depth: int) -> None:
+    if depth >= DEEPEST or not node.below:
+        return
+    parts = _parts(document, schema)
+    if parts is None:
+        for child in node.fields.values():
+            notes.leave_out(child.path, "the schema decides by conditions or references here")
+        return
+    items = next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)
+    if ITEMS in node.below and items is not None:
+        _add(document, items, node.below[ITEMS], notes, depth + 1)
+    for name, child in node.fields.items():
+        declared = [part["properties"][name] for part in parts if name in _properties(part)]
+        if declared:
+            _add(document, declared[0], child, notes, depth + 1)
+        elif any(_allows(part) for part in parts):
+            continue  # its names are data, which the schema says
+        else:
+            closed = [part for part in parts if part.get("additionalProperties") is False]
+            part_to_extend = (closed or [part for part in parts if _properties(part)] or parts)[0]
+            if not isinstance(part_to_extend.get("properties"), dict):
+                part_to_extend["properties"] = {}
+            part_to_extend["properties"][name] = _fragment(child, notes, depth + 1)
+            notes.add(child)
+
+
+def _properties(part: dict[str, Any]) -> dict[str, Any]:
+    properties = part.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _allows(part: dict[str, Any]) -> bool:
+    """Whether the object is a map: other names than those that it declares have a schema."""
+    return isinstance(part.get("additionalProperties"), dict) or "patternProperties" in part
+
+
+def _parts(document: Any, schema: Any) -> list[dict[str, Any]] | None:
+    """The schema with those that `$ref` and `allOf` add to it; None where it decides by conditions or leads elsewhere."""
+    parts: list[dict[str, Any]] = []
+    left = [schema]
+    while left and len(parts) < MOST_STEPS:
+        part = left.pop(0)
+        if not isinstance(part, dict) or any(keyword in part for keyword in _CHOICES):
+            return None
+        if any(part is earlier for earlier in parts):
+            continue
+        parts.append(part)
+        if "$ref" in part:
+            target = pointed(document, part["$ref"]) if isinstance(part["$ref"], str) else None
+            if target is None:
+                return None
+            left.append(target)
+        members = part.get("allOf")
+        left += members if isinstance(members, list) else []
+    # beside a reference older drafts read nothing else
+    return [part for part in parts if "$ref" not in part] or None
+
+
+def _fragment(node: ObservedNode, notes: Notes, depth: int) -> dict[str, Any]:
+    """A schema of what was seen at a path; of null alone nothing is concluded."""
+    kinds = [*sorted(node.kinds), *(["null"] if node.nullable and node.kinds else [])]
+    schema: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
+    if depth >= DEEPEST:
+        return schema
+    if "array" in node.kinds and ITEMS in node.below:
+        schema["items"] = _fragment(node.below[ITEMS], notes, depth + 1)
+        if not depth:
+            notes.add(node.below[ITEMS])
+    if "object" in node.kinds and node.fields:
+        schema["properties"] = {}
+        for name, child in node.fields.items():
+            schema["properties"][name] = _fragment(child, notes, depth + 1)
+            if not depth:
+                notes.add(child)
+    if "object" in node.kinds and KEYED in node.below:
+        schema["additionalProperties"] = _fragment(node.below[KEYED], notes, depth + 1)
+    return schema

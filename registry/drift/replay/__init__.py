@@ -1,0 +1,1 @@
+"""Real messages read with a proposed schema, and other evidence from data."""

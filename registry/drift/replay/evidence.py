@@ -1,0 +1,375 @@
+"""Evidence from data for a proposed schema: a compatibility report beside statistics of its fields and a replay.
+
+Evidence never changes a verdict: it is shown beside it, with how many messages it rests on and from when they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final, Literal
+
+from django.db.models import F, Max, Min, Sum
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.drift.models import FieldStatistic, Topic
+from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, ReplayReport, replay_proposal, side_of, topics_of
+from registry.formats.assessment import Assessment
+from registry.formats.base import Reference
+from registry.formats.report import ReportItem
+from registry.subjects.comparison.comparison import report_proposal
+from registry.subjects.models import Registry
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import get_version
+
+Weight = Literal["on_paper", "confirmed", "contradicted", "unproved", "partly"]
+
+
+@dataclass(frozen=True)
+class PaperFinding:
+    """A finding of a report: its rule, its path, its severity (`break`, `value loss`, `warning`), its direction.
+
+    `writes` is the type that the writer has there, where the report names it.
+    """
+
+    rule: str
+    path: str
+    severity: str
+    direction: str = "BACKWARD"
+    against_version: int = 0
+    writes: str = ""
+
+
+@dataclass(frozen=True)
+class FieldTotals:
+    """A field of the data as the scans have it: of `messages`, `present` had it, `nulls` of them null."""
+
+    path: str
+    messages: int
+    present: int
+    nulls: int
+    first_day: date | None = None
+    last_day: date | None = None
+
+    @property
+    def filled(self) -> int:
+        """Messages in which the field had a value."""
+        return max(0, self.present - self.nulls)
+
+
+@dataclass(frozen=True)
+class ReplayTotals:
+    """A replay in numbers: so many messages were `tried`, `failed` of them weren't read.
+
+    `losses` are messages by path whose value was filled and isn't read any more, `changes` those whose value is another.
+    `first_failure` is where and why, in words.
+    """
+
+    topic: str
+    tried: int
+    failed: int
+    first_failure: str = ""
+    losses: tuple[tuple[str, int], ...] = ()
+    changes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class EvidenceLine:
+    """What data say of a finding, or of the whole report (`path` and `rule` empty)."""
+
+    weight: Weight
+    sentence: str
+    rule: str = ""
+    path: str = ""
+
+
+#: rules that hurt where the field has a value: where it never has one, nothing happens to anybody
+NEEDS_A_VALUE: Final = frozenset(
+    {
+        "TYPE_CHANGED", "TYPE_NARROWED", "NAME_CHANGED", "FIXED_SIZE_CHANGED", "ENUM_SYMBOL_MISSING",
+        "ENUM_SYMBOL_DEFAULTED", "WIDENING_LOSES_PRECISION", "LOGICAL_TYPE_REINTERPRETED", "BYTES_READ_AS_STRING",
+        "FIELD_KIND_CHANGED", "FIELD_SCALAR_KIND_CHANGED", "FIELD_NAMED_TYPE_CHANGED", "FIELD_NUMERIC_LABEL_CHANGED",
+        "WIRE_TYPE_CHANGED", "VALUE_NARROWED", "REPEATED_READ_AS_SINGLE", "FIELD_RENUMBERED", "NUMBER_REUSED",
+        "ONEOF_FIELD_REMOVED", "ENUM_VALUE_MISSING", "CLOSED_ENUM_VALUE_MISSING", "ENUM_VALUE_RENUMBERED",
+        "ENUM_CLOSED", "KNOWN_TYPE_REINTERPRETED",
+        "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
+    }
+)  # fmt: skip
+#: rules that hurt where the field is null
+NEEDS_A_NULL: Final = frozenset({"NULL_NOT_ACCEPTED"})
+#: rules of a union: they hurt where the field holds the type that the reader lacks, which may be null
+MISSES_A_BRANCH: Final = frozenset({"UNION_BRANCH_MISSING"})
+#: rules of the old schema reading new data: a field that consumers ask for and that nobody writes any more
+REMOVED: Final = frozenset({"FIELD_WITHOUT_DEFAULT", "REQUIRED_FIELD_REMOVED", "REQUIRED_FIELD_ADDED"})
+_STEP: Final = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
+
+
+def weigh(
+    findings: Sequence[PaperFinding], fields: Sequence[FieldTotals], replay: ReplayTotals | None = None
+) -> tuple[EvidenceLine, ...]:
+    """The lines of evidence: one a finding that data say something of, then what the replay says as a whole.
+
+    Statistics speak of the data that are there: of what the new schema makes of them, and of fields that it gives up.
+    """
+    by_steps = {steps_of(item.path): item for item in fields}
+    lines = []
+    for finding in {(item.rule, item.path, item.direction, item.writes): item for item in findings}.values():
+        line = _of_finding(finding, by_steps.get(below_root(finding.path)), replay)
+        if line is not None:
+            lines.append(line)
+    if replay is not None:
+        lines.append(_of_replay(findings, replay))
+        lines += _changes(replay)
+    return tuple(dict.fromkeys(lines))
+
+
+def below_root(path: str) -> str:
+    """A schema's path as the data have it, without the root's name, indexes and keys: `Order.items[].price` →
+    `items.price`.
+    """
+    return steps_of(path).partition(".")[2]
+
+
+def steps_of(path: str) -> str:
+    """A path of the data without indexes and keys."""
+    return _STEP.sub("", path)
+
+
+def findings_of(items: Iterable[Any]) -> tuple[PaperFinding, ...]:
+    """The findings of a report's items (`registry.formats.report.ReportItem`)."""
+    return tuple(
+        PaperFinding(
+            item.rule,
+            item.named_path,
+            item.severity,
+            item.direction,
+            item.against_version,
+            item.before if isinstance(item.before, str) else "",
+        )
+        for item in items
+    )
+
+
+def _of_finding(finding: PaperFinding, field: FieldTotals | None, replay: ReplayTotals | None) -> EvidenceLine | None:
+    if field is not None and field.messages:
+        line = _of_field(finding, field)
+        if line is not None:
+            return line
+    lost = _counted(replay.losses if replay else (), finding.path)
+    if replay is None or not lost or finding.direction != "BACKWARD":
+        return None
+    share = f"{_share(lost, replay.tried)} of {_many(replay.tried)}"
+    return _line("confirmed", finding, f"{finding.path} loses its value in {share}.")
+
+
+def _of_field(finding: PaperFinding, field: FieldTotals) -> EvidenceLine | None:
+    word = "Breaking" if finding.severity == "break" else "A risk"
+    of = _many(field.messages) + (f" since {field.first_day:%Y-%m-%d}" if field.first_day else "")
+    state = "null" if field.present else "absent"
+    if finding.direction == "FORWARD":
+        if finding.rule not in REMOVED:
+            return None
+        if field.filled == 0:
+            sentence = f"{word} on paper: {finding.path} is {state} in all {of}: no consumer ever got a value from it."
+            return _line("on_paper", finding, sentence)
+        sentence = f"{finding.path} is filled in {_share(field.filled, field.messages)} of {of}: consumers do get it."
+        return _line("confirmed", finding, sentence)
+    if finding.rule in MISSES_A_BRANCH and finding.writes != "null":
+        if field.filled == 0:
+            return _line("on_paper", finding, f"{word} on paper: {finding.path} is {state} in all {of}.")
+        share = _share(field.filled, field.messages)
+        return _line("partly", finding, f"{finding.path} is filled in {share} of {of}; scans don't tell by which type.")
+    if finding.rule in NEEDS_A_VALUE:
+        if field.filled == 0:
+            return _line("on_paper", finding, f"{word} on paper: {finding.path} is {state} in all {of}.")
+        return _line(
+            "confirmed", finding, f"{finding.path} is filled in {_share(field.filled, field.messages)} of {of}."
+        )
+    if finding.rule in NEEDS_A_NULL | MISSES_A_BRANCH:
+        if field.nulls == 0:
+            return _line("on_paper", finding, f"{word} on paper: {finding.path} is null in none of {of}.")
+        return _line("confirmed", finding, f"{finding.path} is null in {_share(field.nulls, field.messages)} of {of}.")
+    return None
+
+
+def _of_replay(findings: Sequence[PaperFinding], replay: ReplayTotals) -> EvidenceLine:
+    is_breaking = any(item.severity == "break" and item.direction == "BACKWARD" for item in findings)
+    if replay.tried == 0:
+        return EvidenceLine("unproved", f"No message of {replay.topic} could be tried: the replay says nothing.")
+    of = f"{_many(replay.tried)} of {replay.topic}"
+    if replay.failed == 0:
+        if is_breaking:
+            return EvidenceLine("on_paper", f"Breaking on paper: the new schema reads all of the last {of}.")
+        return EvidenceLine("confirmed", f"The new schema reads all of the last {of}.")
+    first = f" First: {replay.first_failure}" if replay.first_failure else ""
+    share = _share(replay.failed, replay.tried)
+    if is_breaking:
+        return EvidenceLine("confirmed", f"{share} of the last {of} would fail.{first}")
+    return EvidenceLine("contradicted", f"Fine on paper: {share} of the last {of} would fail.{first}")
+
+
+def _changes(replay: ReplayTotals) -> list[EvidenceLine]:
+    """What is read, but not as it was written."""
+    lines = []
+    for counted, outcome in ((replay.losses, "isn't read any more"), (replay.changes, "is read as another value")):
+        for path, count in counted:
+            share = _share(count, replay.tried)
+            lines.append(
+                EvidenceLine("confirmed", f"{path}: a value {outcome} in {share} of {_many(replay.tried)}.", path=path)
+            )
+    return lines
+
+
+def _line(weight: Weight, finding: PaperFinding, sentence: str) -> EvidenceLine:
+    return EvidenceLine(weight, sentence, finding.rule, finding.path)
+
+
+def _counted(counted: Iterable[tuple[str, int]], path: str) -> int:
+    return next((count for other, count in counted if steps_of(other) == steps_of(path)), 0)
+
+
+def _many(messages: int) -> str:
+    """A number of messages as people say it: `2.1 million messages`."""
+    if messages == 1:
+        return "1 message"
+    if messages >= 1_000_000:
+        return f"{messages / 1_000_000:.1f} million messages"
+    return f"{messages:,} messages"
+
+
+def _share(count: int, of: int) -> str:
+    """A share in per cent that is never rounded to none or all."""
+    per_cent = 100 * count / of if of else 0.0
+    if 0 < per_cent < 0.1:
+        return "less than 0.1 %"
+    if 99.9 < per_cent < 100:
+        return "more than 99.9 %"
+    return f"{per_cent:.1f} %".replace(".0 %", " %")
+
+
+DAYS: Final = 30
+MAX_PATHS: Final = 5_000
+#: of a report, the level whose findings are weighed: all versions, both directions
+_ALL: Final = "FULL_TRANSITIVE"
+
+
+@dataclass(frozen=True)
+class WeighedReplay:
+    """A replay and what it says beside the report."""
+
+    replay: ReplayReport
+    evidence: tuple[EvidenceLine, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**self.replay.to_dict(), "evidence": [vars(line) for line in self.evidence]}
+
+
+def replay_and_weigh(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    by: Actor,
+    text: str = "",
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    version: int | str = "",
+    topic: str = "",
+    messages: int = DEFAULT_MESSAGES,
+) -> WeighedReplay:
+    """A replay of a text or a version, weighed with its report. Raises as `replay_proposal` does."""
+    if not text:
+        info = get_version(registry, subject, version or "latest", deleted=True)
+        text, schema_type, references = info.schema.text, info.schema.schema_type, info.schema.references
+    replayed = replay_proposal(
+        registry,
+        subject,
+        by=by,
+        text=text,
+        schema_type=schema_type,
+        references=references,
+        topic=topic,
+        messages=messages,
+    )
+    proposal = report_proposal(registry, subject, text=text, schema_type=schema_type, references=references, by=by)
+    return WeighedReplay(replayed, evidence_lines(registry, subject, proposal.assessment, replayed, by=by))
+
+
+def evidence_lines(
+    registry: Registry, subject: SubjectName, assessment: Assessment, replay: ReplayReport | None = None, *, by: Actor
+) -> tuple[EvidenceLine, ...]:
+    """What the last weeks' data, and a replay where there is one, say beside a report. Four queries. Raises NotAllowed."""
+    return lines_of_items(registry, subject, assessment.strip.reports[_ALL].items, replay, by=by)
+
+
+def lines_of_items(
+    registry: Registry,
+    subject: SubjectName,
+    items: Sequence[ReportItem],
+    replay: ReplayReport | None = None,
+    *,
+    by: Actor,
+) -> tuple[EvidenceLine, ...]:
+    """The same beside findings of any report. Four queries. Raises NotAllowed."""
+    require(by, "schema.read", registry=registry.name, subject=subject.qualified)
+    fields = fields_seen(registry, subject)
+    if not fields and replay is None:
+        return ()
+    return weigh(findings_of(items), fields, seen_of(replay) if replay else None)
+
+
+def scanned_by(registry: Registry, subject: SubjectName) -> int | None:
+    """The source of that topic of a subject which was looked at longest ago; None where no source has one."""
+    own = [item.topic_id for item in topics_of(registry, subject) if item.gone_at is None]
+    rows = Topic.objects.filter(pk__in=own).order_by(F("checked_at").asc(nulls_first=True))
+    return rows.values_list("source_id", flat=True).first()
+
+
+def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldTotals, ...]:
+    """The fields of the subject's data in the last weeks, over all of its writers."""
+    topics = [topic.topic_id for topic in topics_of(registry, subject)]
+    since = timezone.now().date() - timedelta(days=DAYS)
+    rows = (
+        FieldStatistic.objects.filter(topic__in=topics, side=side_of(subject), day__gte=since)
+        .values("path")
+        .annotate(
+            all_messages=Sum("messages"),
+            all_present=Sum("present"),
+            all_nulls=Sum("nulls"),
+            first=Min("day"),
+            last=Max("day"),
+        )
+        .order_by("path")
+    )
+    return tuple(
+        FieldTotals(row["path"], row["all_messages"], row["all_present"], row["all_nulls"], row["first"], row["last"])
+        for row in rows[:MAX_PATHS]
+    )
+
+
+def seen_of(replay: ReplayReport) -> ReplayTotals:
+    """The replay in numbers; messages that aren't their writer's were not tried."""
+    losses: dict[str, int] = {}
+    changes: dict[str, int] = {}
+    for writer in replay.writers:
+        for path, counts in writer.fields.items():
+            for kind, totals in (("lost", losses), ("changed", changes)):
+                if kind in counts:
+                    totals[path] = totals.get(path, 0) + counts[kind]
+    first = min((failure for writer in replay.writers for failure in writer.failures), key=_place, default=None)
+    first_failure = f"offset {first.offset:,} of partition {first.partition}: {first.reason}" if first else ""
+    return ReplayTotals(
+        replay.topic,
+        replay.read + replay.failed,
+        replay.failed,
+        first_failure,
+        tuple(losses.items()),
+        tuple(changes.items()),
+    )
+
+
+def _place(failure: Any) -> tuple[int, int]:
+    return failure.partition, failure.offset

@@ -1,0 +1,137 @@
+"""What scans have seen of a subject's fields: of one day by day, of many as a sum with the findings that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Final
+
+from django.db.models import Max, Min, Q, Sum
+from django.utils import timezone
+
+from registry.drift.models import FieldStatistic, Finding
+from registry.drift.replay.evidence import DAYS, MAX_PATHS, FieldTotals, below_root, steps_of
+from registry.drift.replay.schema_replay import side_of, topics_of
+from registry.drift.scan.aggregation import SEVERITY_RANK
+from registry.drift.usage import subject_topics
+from registry.subjects.models import Registry
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: days that are told one by one
+MAX_DAYS: Final = DAYS
+#: open findings that are told beside the fields of a subject
+MAX_MARKS: Final = 200
+
+
+@dataclass(frozen=True)
+class FieldOnDay:
+    """Of the messages of a day that were looked at, how many had the field, and in how many of those it was null."""
+
+    day: date
+    messages: int
+    present: int
+    nulls: int
+
+    @property
+    def empty(self) -> int:
+        """The messages in which it had no value: missing, or null."""
+        return self.messages - self.present + self.nulls
+
+
+def field_on_days(registry: Registry, subject: SubjectName, path: str) -> tuple[FieldOnDay, ...]:
+    """The last weeks, newest first, over all writers and topics of the subject; none where nothing was looked at.
+
+    `path` is the schema's (`Order.items[].price`). The caller asks for the right.
+    """
+    steps = below_root(path)
+    topics = [topic.topic_id for topic in topics_of(registry, subject)]
+    since = timezone.now().date() - timedelta(days=MAX_DAYS)
+    rows = FieldStatistic.objects.filter(topic__in=topics, side=side_of(subject), day__gte=since)
+    named = rows.filter(path__contains=steps.rpartition(".")[2]).order_by("path").values_list("path", flat=True)
+    paths = [row for row in named.distinct()[:MAX_PATHS] if steps_of(row) == steps]
+    days = (
+        rows.filter(path__in=paths)
+        .order_by("-day")
+        .values_list("day")
+        .annotate(all_messages=Sum("messages"), all_present=Sum("present"), all_nulls=Sum("nulls"))
+    )
+    return tuple(FieldOnDay(*row) for row in days)
+
+
+@dataclass(frozen=True)
+class FieldMark:
+    """An open finding about a field of the data; `path` is the data's."""
+
+    finding: int
+    rule: str
+    severity: str
+    sentence: str
+    path: str
+
+
+@dataclass(frozen=True)
+class ObservedFields:
+    """What is known of some fields of a schema: what scans counted and which findings are open, by the schema's path.
+
+    `is_scanned` is whether data of the subject were read at all; `elsewhere` are the findings about fields of the
+    data that are none of these.
+    """
+
+    is_scanned: bool
+    fields: Mapping[str, FieldTotals] = field(default_factory=dict)
+    marks: Mapping[str, tuple[FieldMark, ...]] = field(default_factory=dict)
+    elsewhere: tuple[FieldMark, ...] = ()
+
+
+def fields_in_data(registry: Registry, subject: SubjectName, paths: Iterable[str]) -> ObservedFields:
+    """The fields at the schema's `paths` over the last weeks, from the topics that are known to be the subject's.
+
+    Three queries, however many fields and topics there are; one more where none of the fields was seen. The caller asks
+    for the right.
+    """
+    forms_by_path = {path: _as_data(path) for path in paths}
+    topics = subject_topics.own_topics(registry, subject)
+    lately = FieldStatistic.objects.filter(
+        topic__in=topics, side=side_of(subject), day__gte=timezone.now().date() - timedelta(days=MAX_DAYS)
+    )
+    rows = (
+        lately.filter(path__in={form for forms in forms_by_path.values() for form in forms})
+        .values_list("path")
+        .annotate(Sum("messages"), Sum("present"), Sum("nulls"), Min("day"), last=Max("day", filter=Q(present__gt=0)))
+    )
+    by_form = {row[0]: FieldTotals(*row) for row in rows}
+    by_path = (
+        (path, next((by_form[form] for form in forms if form in by_form), None))
+        for path, forms in forms_by_path.items()
+    )
+    marks, elsewhere = _marks(registry, subject, forms_by_path)
+    return ObservedFields(
+        is_scanned=bool(by_form or marks or elsewhere) or lately.exists(),
+        fields={path: field for path, field in by_path if field is not None},
+        marks=marks,
+        elsewhere=elsewhere,
+    )
+
+
+def _as_data(path: str) -> tuple[str, ...]:
+    """A schema's path as data may have it, the likeliest first: without its root, a map's entries as an array's items."""
+    inside = path.partition(".")[2]
+    return tuple(dict.fromkeys((inside, inside.replace("{}", "[]"), steps_of(inside))))
+
+
+def _marks(
+    registry: Registry, subject: SubjectName, forms_by_path: Mapping[str, tuple[str, ...]]
+) -> tuple[dict[str, tuple[FieldMark, ...]], tuple[FieldMark, ...]]:
+    """The open findings about the fields that are wanted, worst first, and those about others."""
+    rows = Finding.objects.filter(
+        state="open", muted=False, source__registry=registry, subject_name=subject.qualified, evidence__has_key="field"
+    ).order_by("-last_seen", "pk")
+    listed = rows.values_list("pk", "rule", "severity", "sentence", "evidence__field")[:MAX_MARKS]
+    marks = sorted((FieldMark(*row[:4], str(row[4])) for row in listed), key=lambda mark: SEVERITY_RANK[mark.severity])
+    of_form = {form: path for path, forms in forms_by_path.items() for form in reversed(forms)}
+    by_path: dict[str, tuple[FieldMark, ...]] = {}
+    for mark in marks:
+        if (path := of_form.get(mark.path)) is not None:
+            by_path[path] = (*by_path.get(path, ()), mark)
+    return by_path, tuple(mark for mark in marks if mark.path not in of_form)

@@ -1,0 +1,41 @@
+"""The rules of drift, one row each: what is said of it, how bad it is, and what to do.
+
+The rows stand in tables by subject matter; a table of another part joins by a line here. Severities are those of
+findings: `break` (data is lost or unreadable now), `risk` (it will be, or it may already be in silence), `notice`
+(somebody should know).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from registry.drift.debezium import rules as change_events
+from registry.drift.rules import registries, topics
+from registry.drift.rules.rule import Rule, Severity
+
+__all__ = ["BUDGET_SEVERITIES", "RULES", "TABLES", "Rule", "Severity"]
+
+#: title for people → rows
+TABLES: Final[dict[str, tuple[Rule, ...]]] = {
+    "Topics": topics.TOPIC_RULES,
+    "Fields of decoded messages": topics.FIELD_RULES,
+    "The registry itself": registries.REGISTRY_RULES,
+    "State of streaming queries": registries.STATE_RULES,
+    "Change events from PostgreSQL": change_events.ROWS,
+}
+
+
+def _joined(*tables: tuple[Rule, ...]) -> dict[str, Rule]:
+    """The rows by id; two rows of one id are a mistake in the tables."""
+    rules: dict[str, Rule] = {}
+    for row in (row for table in tables for row in table):
+        if row.id in rules:
+            raise ValueError(f"rule {row.id} stands in two tables")
+        rules[row.id] = row
+    return rules
+
+
+RULES: Final[dict[str, Rule]] = _joined(*TABLES.values())
+
+# Of a budget, from the highest share down: the first that is reached gives the severity.
+BUDGET_SEVERITIES: Final[tuple[tuple[float, Severity], ...]] = ((0.90, "break"), (0.75, "risk"))

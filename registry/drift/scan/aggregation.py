@@ -1,0 +1,347 @@
+"""From scan to scan: counts of a scan added to those of earlier ones, by hour too, and the life cycle of findings.
+
+Pure: no database, no clock.
+
+A mode may read offsets again that were counted before. Of a use that lies wholly beyond the position everything is
+new; of one that lies wholly before it nothing is; of one that straddles it the share of its offsets beyond is, which is
+an estimate where marks mix. A field's day is taken anew when its messages were read again: shares matter there.
+
+A scan counts the messages of a partition and mark by hour, the newest hours; where it didn't (scans from before it did,
+messages without a mark) it has the times of the first and the last. A span within one hour is counted exactly; a
+longer one is spread evenly over its hours, and how many messages were placed so is stored beside the counts.
+
+A finding is `open` when it is seen first. A person may acknowledge it; it opens again when the acknowledgement is over
+or when it gets worse. It is `resolved` after so many scans in a row that could have seen it and did not, and opens
+again when it comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from registry.observations import FieldProfile, FramedMessages, Observation, Span, UndecodableMessages
+
+MOST_TYPES: Final = 50
+MOST_SCANS: Final = 24
+#: topic, side, framing, mark, partition
+UseKey = tuple[str, str, str, str, int]
+#: topic, side, framing, mark, path
+FieldName = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True)
+class PartitionUseTotals:
+    """Messages of a partition that carry a mark; times in milliseconds since 1970."""
+
+    messages: int
+    undecodable: int
+    bytes: int
+    first_offset: int
+    last_offset: int
+    first_time: int
+    last_time: int
+
+
+@dataclass(frozen=True)
+class FieldCounts:
+    """A field's messages on a day; see registry.observations.FieldProfile."""
+
+    messages: int
+    present: int
+    nulls: int
+    kinds: Mapping[str, int]
+    values: Mapping[str, int]
+    distinct: int | None
+    minimum: str
+    maximum: str
+
+
+def uses_of(observations: Iterable[Observation]) -> dict[UseKey, PartitionUseTotals]:
+    """What one scan saw, by place and mark."""
+    uses: dict[UseKey, PartitionUseTotals] = {}
+    undecodable: dict[UseKey, int] = {}
+    for observation in observations:
+        if not isinstance(observation, FramedMessages | UndecodableMessages) or observation.framing is None:
+            continue
+        key = (observation.topic, observation.side, observation.framing, observation.mark, observation.partition)
+        if isinstance(observation, UndecodableMessages):
+            undecodable[key] = undecodable.get(key, 0) + observation.span.messages
+        else:
+            uses[key] = _together(uses[key], _use(observation.span)) if key in uses else _use(observation.span)
+    return {key: replace(use, undecodable=undecodable.get(key, 0)) for key, use in uses.items()}
+
+
+def merged_use(before: PartitionUseTotals | None, scanned: PartitionUseTotals, *, position: int) -> PartitionUseTotals:
+    """A use with what a scan saw of it; `position` is the first offset that no scan had read before."""
+    if before is None:
+        return scanned
+    share = _share_beyond(scanned, position)
+    if share == 1.0:
+        return _together(before, scanned)
+    fresh = replace(
+        scanned,
+        messages=round(scanned.messages * share),
+        undecodable=round(scanned.undecodable * share),
+        bytes=round(scanned.bytes * share),
+    )
+    merged = _together(before, fresh)
+    # What is counted can't be less than what stands there now.
+    return replace(
+        merged,
+        messages=max(merged.messages, scanned.messages),
+        undecodable=max(merged.undecodable, scanned.undecodable),
+        bytes=max(merged.bytes, scanned.bytes),
+    )
+
+
+def _share_beyond(use: PartitionUseTotals, position: int) -> float:
+    if use.first_offset >= position:
+        return 1.0
+    return max(0, use.last_offset - position + 1) / (use.last_offset - use.first_offset + 1)
+
+
+def _use(span: Span) -> PartitionUseTotals:
+    return PartitionUseTotals(
+        span.messages, 0, span.bytes, span.first_offset, span.last_offset, span.first_time, span.last_time
+    )
+
+
+def _together(one: PartitionUseTotals, other: PartitionUseTotals) -> PartitionUseTotals:
+    return PartitionUseTotals(
+        messages=one.messages + other.messages,
+        undecodable=one.undecodable + other.undecodable,
+        bytes=one.bytes + other.bytes,
+        first_offset=min(one.first_offset, other.first_offset),
+        last_offset=max(one.last_offset, other.last_offset),
+        first_time=min(one.first_time, other.first_time),
+        last_time=max(one.last_time, other.last_time),
+    )
+
+
+def fields_of(observations: Iterable[Observation]) -> dict[FieldName, FieldCounts]:
+    """What one scan saw of every field."""
+    fields: dict[FieldName, FieldCounts] = {}
+    for profile in observations:
+        if isinstance(profile, FieldProfile):
+            key = (profile.topic, profile.side, profile.framing or "", profile.mark, profile.path)
+            counts = FieldCounts(
+                messages=profile.messages,
+                present=profile.present,
+                nulls=profile.nulls,
+                kinds=dict(profile.kinds),
+                values=dict(profile.values),
+                distinct=profile.distinct,
+                minimum=profile.minimum or "",
+                maximum=profile.maximum or "",
+            )
+            fields[key] = merged_field(fields.get(key), counts, again=False)
+    return fields
+
+
+def merged_field(before: FieldCounts | None, scanned: FieldCounts, *, again: bool) -> FieldCounts:
+    """Merge a field's day with one scan's counts; `again`: the scan read messages that were counted already."""
+    if before is None or again:
+        return scanned
+    distinct = [number for number in (before.distinct, scanned.distinct) if number is not None]
+    return FieldCounts(
+        messages=before.messages + scanned.messages,
+        present=before.present + scanned.present,
+        nulls=before.nulls + scanned.nulls,
+        kinds=_sum(before.kinds, scanned.kinds),
+        values=_sum(before.values, scanned.values),
+        distinct=max(distinct) if distinct else None,
+        minimum=_end(before.minimum, scanned.minimum, least=True),
+        maximum=_end(before.maximum, scanned.maximum, least=False),
+    )
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
+
+
+def _end(one: str, other: str, *, least: bool) -> str:
+    """The smaller or greater of two values: by the number that both begin with (`9`, `12 characters`), else as texts."""
+    if not one or not other:
+        return one or other
+    try:
+        first = float(one.split(" ", 1)[0]) < float(other.split(" ", 1)[0])
+    except ValueError:
+        first = one < other
+    return one if first == least else other
+
+
+def merged_types(
+    before: Mapping[str, Mapping[str, Sequence[int]]], scanned: Mapping[str, Mapping[str, Sequence[int]]]
+) -> dict[str, dict[str, list[int]]]:
+    """Message types by subject and name with first and last time, after a scan; the MOST_TYPES last seen of a subject."""
+    merged: dict[str, dict[str, list[int]]] = {}
+    for subject in sorted({*before, *scanned}):
+        spans = {name: list(span) for name, span in before.get(subject, {}).items()}
+        for name, (first, last) in scanned.get(subject, {}).items():
+            times = spans.get(name, [first, last])
+            spans[name] = [min(times[0], first), max(times[1], last)]
+        newest = sorted(spans, key=lambda name: (-spans[name][1], name))[:MOST_TYPES]
+        merged[subject] = {name: spans[name] for name in sorted(newest)}
+    return merged
+
+
+def over_time(before: object, at: datetime, messages: int) -> dict[str, int]:
+    """Messages by the minute (UTC) in which a scan saw them, this scan's added; of the last MOST_SCANS of them.
+
+    `before` is what an earlier scan kept.
+    """
+    counts = {str(label): int(number) for label, number in before.items()} if isinstance(before, Mapping) else {}
+    label = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    counts[label] = counts.get(label, 0) + messages
+    return dict(sorted(counts.items())[-MOST_SCANS:])
+
+
+#: hours that are kept, the newest
+MOST_HOURS: Final = 24
+_HOUR: Final = 3_600_000
+#: times that a calendar has; Kafka takes any number
+_LATEST: Final = 253_402_300_799_000
+
+
+@dataclass(frozen=True)
+class ByHour:
+    """Messages by hour (`2026-11-21 09:00`, UTC), those that were spread, and those of hours before the ones kept."""
+
+    counts: Mapping[str, int]
+    spread: int = 0
+    earlier: int = 0
+
+    def to_evidence(self) -> dict[str, Any]:
+        """As a finding's evidence keeps it."""
+        return {
+            "ids_by_hour": dict(self.counts),
+            "ids_by_hour_spread": self.spread,
+            "ids_by_hour_earlier": self.earlier,
+        }
+
+    @staticmethod
+    def of_evidence(evidence: Mapping[str, Any]) -> ByHour:
+        """What a finding's evidence kept; nothing where an earlier version kept none."""
+        counts = evidence.get("ids_by_hour")
+        if not isinstance(counts, Mapping):
+            return ByHour({})
+        return ByHour(
+            {str(label): int(number) for label, number in counts.items()},
+            int(evidence.get("ids_by_hour_spread", 0)),
+            int(evidence.get("ids_by_hour_earlier", 0)),
+        )
+
+
+def by_hour(before: ByHour, parts: Iterable[Mapping[str, Any]]) -> ByHour:
+    """The counts with the parts of one more scan, each with `messages`, `first_time`, `last_time`, and `hours` or none."""
+    hours: dict[int, int] = {}
+    spread, earlier = before.spread, before.earlier
+    for part in parts:
+        messages, (first, last) = part["messages"], sorted((_hour(part["first_time"]), _hour(part["last_time"])))
+        if part.get("hours"):
+            earlier += messages - _count(part["hours"], hours)
+            continue
+        spread += messages if last > first else 0
+        begin, placed = max(first, last - MOST_HOURS + 1), 0
+        whole = last - first + 1
+        for hour in range(begin, last + 1):
+            # Up to and with this hour, so that roundings never add up.
+            upto = messages * (hour - first + 1) // whole
+            before_it = messages * (hour - first) // whole
+            hours[hour] = hours.get(hour, 0) + upto - before_it
+            placed += upto - before_it
+        earlier += messages - placed
+    counts = dict(before.counts)
+    for hour, number in hours.items():
+        if number:
+            counts[_label(hour)] = counts.get(_label(hour), 0) + number
+    ordered = sorted(counts.items())
+    return ByHour(dict(ordered[-MOST_HOURS:]), spread, earlier + sum(number for _, number in ordered[:-MOST_HOURS]))
+
+
+def without_hours(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The parts as evidence keeps them: their hours are in the finding's own, once for all partitions."""
+    return [{name: value for name, value in part.items() if name != "hours"} for part in parts]
+
+
+def _count(counted: Mapping[str, int], hours: dict[int, int]) -> int:
+    """Add what a scan counted; gives how many messages that are."""
+    for label, number in counted.items():
+        hour = _hour(int(label) * _HOUR)
+        hours[hour] = hours.get(hour, 0) + number
+    return sum(counted.values())
+
+
+def _hour(milliseconds: int) -> int:
+    return min(max(milliseconds, 0), _LATEST) // _HOUR
+
+
+def _label(hour: int) -> str:
+    return datetime.fromtimestamp(hour * 3600, tz=UTC).strftime("%Y-%m-%d %H:%M")
+
+
+SEVERITY_RANK: Final = {"break": 0, "risk": 1, "notice": 2}
+
+
+@dataclass(frozen=True)
+class MutePattern:
+    """Shell patterns of what a mute covers; an empty one means any."""
+
+    rule: str
+    subject: str
+    location: str
+
+
+@dataclass(frozen=True)
+class FindingStatus:
+    """A finding's state before a scan is stored."""
+
+    state: str
+    severity: str
+    count: int
+
+
+@dataclass(frozen=True)
+class FindingUpdate:
+    """What a scan that saw the finding makes of it."""
+
+    state: str
+    count: int
+    reopened: bool
+
+
+def is_muted(mutes: Iterable[MutePattern], rule: str, subject: str, location: str) -> bool:
+    """Whether a mute covers a finding: all of its patterns fit."""
+    return any(
+        all(
+            not pattern or fnmatchcase(text, pattern)
+            for pattern, text in ((mute.rule, rule), (mute.subject, subject), (mute.location, location))
+        )
+        for mute in mutes
+    )
+
+
+def updated_finding(before: FindingStatus, *, severity: str, count: int, adds: bool) -> FindingUpdate:
+    """A known finding that a scan saw: resolved ones open again, and acknowledged ones that got worse.
+
+    `adds` tells that the scan read what no scan had read before, so that its count adds to what was counted.
+    """
+    worse = SEVERITY_RANK[severity] < SEVERITY_RANK[before.severity]
+    reopened = before.state == "resolved" or (before.state == "acknowledged" and worse)
+    return FindingUpdate(
+        state="open" if reopened else before.state,
+        count=before.count + count if adds else count,
+        reopened=reopened,
+    )
+
+
+def could_have_seen(topic: str, *, complete: bool, clean_topics: Collection[str]) -> bool:
+    """Whether a scan could have seen a finding of a topic (empty: of none) if it still held.
+
+    A topic that the scan didn't read to its end proves nothing, and neither does a scan that a bound cut short.
+    """
+    return topic in clean_topics if topic else complete

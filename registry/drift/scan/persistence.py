@@ -1,0 +1,377 @@
+"""Stores the result of a scan: topics, uses, fields and findings, in one transaction and a fixed number of queries.
+
+Findings that come up because a newer detector looked are a new baseline, not new drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from registry.access.roles import system_actor
+from registry.audit.context import record
+from registry.drift.events import tell_of_resolved, tell_of_seen
+from registry.drift.judge import JudgedFinding, Registered, message_types_by_side, subjects_by_side
+from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
+from registry.drift.rules.detector import DETECTOR
+from registry.drift.scan.aggregation import (
+    ByHour,
+    FieldCounts,
+    FindingStatus,
+    PartitionUseTotals,
+    by_hour,
+    could_have_seen,
+    fields_of,
+    is_muted,
+    merged_field,
+    merged_types,
+    merged_use,
+    over_time,
+    updated_finding,
+    uses_of,
+    without_hours,
+)
+from registry.drift.services import ScanClaim, queue_rest
+from registry.drift.services.findings import active_mutes
+from registry.drift.sources.base import ScannedTopic, ScanResult, keep_topics
+from registry.drift.sources.kafka_offsets import keep_read_from
+from registry.streams.state_history import keep_query
+
+
+def use_of(row: SchemaUse) -> PartitionUseTotals:
+    """A use as scans merge it."""
+    return PartitionUseTotals(
+        messages=row.messages,
+        undecodable=row.undecodable,
+        bytes=row.bytes,
+        first_offset=row.first_offset,
+        last_offset=row.last_offset,
+        first_time=round(row.first_time.timestamp() * 1000),
+        last_time=round(row.last_time.timestamp() * 1000),
+    )
+
+
+def field_of(row: FieldStatistic) -> FieldCounts:
+    """A field's day as scans merge it."""
+    return FieldCounts(
+        messages=row.messages,
+        present=row.present,
+        nulls=row.nulls,
+        kinds=row.kinds,
+        values=row.values,
+        distinct=row.distinct,
+        minimum=row.minimum,
+        maximum=row.maximum,
+    )
+
+
+def time_of(milliseconds: int) -> datetime:
+    """Kafka takes any number as a time; what no calendar has is brought to its ends."""
+    return datetime.fromtimestamp(min(max(milliseconds, 0), 253_402_300_799_000) / 1000, tz=UTC)
+
+
+def detector_before(scan: Scan) -> int | None:
+    """The detector of the last scan of the source that read something; None where there is none, or none was kept."""
+    done = Scan.objects.filter(source_id=scan.source_id, state="done", pk__lt=scan.pk).exclude(read__nothing=True)
+    return done.order_by("-pk").values_list("detector", flat=True).first()
+
+
+def note_detector(row: Finding, rule: str, looked: int | None) -> None:
+    """Which detector looked when the finding came up, after scans with the detector `looked`."""
+    row.detector = DETECTOR.version
+    row.rebaselined_from = looked if DETECTOR.is_new_in(rule, looked) else None
+
+
+def alarming(rows: Iterable[Finding]) -> list[Finding]:
+    """The findings that are reported as fresh drift."""
+    return [row for row in rows if row.rebaselined_from is None]
+
+
+ACTOR = system_actor("scan")
+BATCH = 5000
+USE_KEY: Final = ("topic", "side", "framing", "mark", "partition")
+FIELD_KEY: Final = ("topic", "side", "framing", "mark", "path", "day")
+#: rules whose findings say how many messages each scan saw: whether it goes on, and since when
+ABOUT_IDS: Final = frozenset(
+    {
+        "UNKNOWN_SCHEMA_ID", "ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT", "ID_DELETED", "ID_NOT_RELEASED",
+        "ID_QUARANTINED", "ID_RETIRED", "ID_BELOW_LEAST", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
+    }
+)  # fmt: skip
+#: what every scan that sees a finding writes, and what only a change of its state does: the audit watches the latter
+SEEN: Final = (
+    "rule", "severity", "sentence", "remedy", "location", "evidence", "count", "subject_name", "topic", "cause",
+    "last_seen", "last_scan", "clean_scans",
+)  # fmt: skip
+DECIDED: Final = (
+    "state", "detector", "rebaselined_from", "resolved_at", "reopened", "muted", "acknowledged_by", "acknowledged_reason", "acknowledged_until",
+)  # fmt: skip
+
+
+#: by how much a first slice grows that fitted into the deadline; from this number on it is the usual one
+GROWTH: Final = 4
+USUAL_SLICE: Final = 50_000
+#: in what a scan read and in the evidence of findings: since when no scan has read rows
+UNREAD_SINCE: Final = "rows_unread_since"
+
+
+@transaction.atomic
+def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
+    """Store what a scan found; False where the scan is no longer this worker's, and then nothing is stored.
+
+    The scan's row is locked and its claim compared, so that no scan is counted twice however often it is delivered.
+    """
+    scan = Scan.objects.select_for_update().filter(pk=claim.scan_id, tag=claim.tag, state="running").first()
+    if scan is None:
+        return False
+    source = Source.objects.select_related("registry").get(pk=claim.source_id)
+    record(by=ACTOR, why=f"scan {claim.scan_id}")
+    before = {row.name: dict(row.positions) for row in source.topics.all()}
+    topics = keep_topics(source, result.topics)
+    keep_read_from(topics, result.observations, before, [topic.name for topic in result.topics if topic.restarted])
+    read = {topic.name: topic for topic in result.topics if topic.positions}
+    _keep_uses(result, read, topics, before)
+    _keep_fields(result, read, topics)
+    _keep_subjects(result, read, topics)
+    if result.query is not None:
+        keep_query(source_id=source.pk, registry=source.registry, scanned=result.query)
+    _keep_findings(scan, source, result, topics)
+    _count_unseen(scan, source, result)
+    _mark_out_of_reach(source, result)
+    _grow_first_slice(source, result)
+    scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
+    scan.read, scan.phase, scan.detector = result.read, "", DETECTOR.version
+    scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase", "detector"])
+    if result.waits:
+        queue_rest(scan, source, reason=result.waits)
+    return True
+
+
+def _grow_first_slice(source: Source, result: ScanResult) -> None:
+    """A first slice that was made small fitted in: the next one has several times as many, up to the usual number."""
+    if source.first_slice is None or not result.read.get("messages"):
+        return
+    larger = max(source.first_slice * GROWTH, int(result.read["messages"]))
+    is_usual = result.read.get("bound_reached") != "deadline" or larger >= USUAL_SLICE
+    Source.objects.filter(pk=source.pk).update(first_slice=None if is_usual else larger)
+
+
+def _keep_uses(
+    result: ScanResult,
+    read: Mapping[str, ScannedTopic],
+    topics: Mapping[str, Topic],
+    before: Mapping[str, Mapping[str, int]],
+) -> None:
+    uses = {key: use for key, use in uses_of(result.observations).items() if key[0] in read}
+    if not uses:
+        return
+    rows = SchemaUse.objects.filter(topic__in=[topics[name] for name in {key[0] for key in uses}])
+    rows_before = {(row.topic_id, row.side, row.framing, row.mark, row.partition): use_of(row) for row in rows}
+    ids = _schema_ids(result.registered)
+    merged = []
+    for (name, side, framing, mark, partition), use in uses.items():
+        topic = topics[name]
+        position = 0 if read[name].restarted else int(before.get(name, {}).get(str(partition), 0))
+        whole = merged_use(rows_before.get((topic.pk, side, framing, mark, partition)), use, position=position)
+        merged.append(
+            SchemaUse(
+                topic=topic,
+                side=side,
+                framing=framing,
+                mark=mark,
+                partition=partition,
+                schema_id=int(mark) if framing == "id" else ids.get((framing, mark)),
+                messages=whole.messages,
+                undecodable=whole.undecodable,
+                bytes=whole.bytes,
+                first_offset=whole.first_offset,
+                last_offset=whole.last_offset,
+                first_time=time_of(whole.first_time),
+                last_time=time_of(whole.last_time),
+            )
+        )
+    _upsert(SchemaUse, merged, USE_KEY)
+
+
+def _schema_ids(registered: Registered | None) -> dict[tuple[str, str], int]:
+    """The schema id of a GUID or a content type, where the registry knows it."""
+    if registered is None:
+        return {}
+    return {
+        (framing, mark): versions[0].schema_id
+        for (framing, mark), versions in registered.versions.items()
+        if framing != "id" and versions and versions[0].schema_id
+    }
+
+
+def _keep_fields(result: ScanResult, read: Mapping[str, ScannedTopic], topics: Mapping[str, Topic]) -> None:
+    fields = {key: counts for key, counts in fields_of(result.observations).items() if key[0] in read}
+    if not fields:
+        return
+    day = timezone.now().astimezone(UTC).date()
+    rows = FieldStatistic.objects.filter(topic__in=[topics[name] for name in {key[0] for key in fields}], day=day)
+    counts_before = {(row.topic_id, row.side, row.framing, row.mark, row.path): field_of(row) for row in rows}
+    merged = []
+    for (name, side, framing, mark, path), counts in fields.items():
+        before = counts_before.get((topics[name].pk, side, framing, mark, path))
+        whole = asdict(merged_field(before, counts, again=read[name].again))
+        merged.append(
+            FieldStatistic(topic=topics[name], side=side, framing=framing, mark=mark, path=path, day=day, **whole)
+        )
+    _upsert(FieldStatistic, merged, FIELD_KEY)
+
+
+def _keep_subjects(result: ScanResult, read: Mapping[str, ScannedTopic], topics: Mapping[str, Topic]) -> None:
+    """Subjects that a topic's messages belong to, the strategies that name them so, message types: as the data has it."""
+    if result.registered is None:
+        return
+    changed: dict[str, Topic] = {}
+    for (name, side), types in sorted(message_types_by_side(result.observations, result.registered).items()):
+        if name in read:
+            row = changed[name] = topics[name]
+            row.message_types = row.message_types | {side: merged_types(row.message_types.get(side, {}), types)}
+    for (name, side), belonging in sorted(subjects_by_side(result.observations, result.registered).items()):
+        if name not in read:
+            continue
+        row = topics[name]
+        for field, new in (("subjects", belonging.subjects), ("strategies", belonging.strategies)):
+            stored = getattr(row, field)
+            together = sorted({*stored.get(side, ()), *new})
+            if together and together != stored.get(side):
+                setattr(row, field, stored | {side: together})
+                changed[name] = row
+    if changed:
+        Topic.objects.bulk_update(changed.values(), ["subjects", "strategies", "message_types"], batch_size=1000)
+
+
+def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mapping[str, Topic]) -> None:
+    """Insert what is new, refresh what is known: resolved ones open again, acknowledged ones stay unless worse."""
+    judged = {finding.fingerprint: finding for finding in result.findings}
+    if not judged:
+        return
+    rows = Finding.objects.select_for_update(of=("self",)).filter(source=source, fingerprint__in=list(judged))
+    stored = {row.fingerprint: row for row in rows}
+    mutes = active_mutes(source.registry_id)
+    again = {topic.name for topic in result.topics if topic.again}
+    looked = detector_before(scan)
+    now = timezone.now()
+    new: list[Finding] = []
+    same: list[Finding] = []
+    changed: list[Finding] = []
+    reopened: list[Finding] = []
+    for fingerprint, finding in judged.items():
+        muted = is_muted(mutes, finding.rule, finding.subject, finding.location)
+        row = stored.get(fingerprint)
+        if row is None:
+            row = Finding(source=source, fingerprint=fingerprint, first_seen=now, first_scan=scan, muted=muted)
+            note_detector(row, finding.rule, looked)
+            _refresh(row, finding, scan, topics, now=now, count=finding.count)
+            new.append(row)
+            continue
+        standing = updated_finding(
+            FindingStatus(row.state, row.severity, row.count),
+            severity=finding.severity,
+            count=finding.count,
+            adds=bool(finding.topic) and finding.topic not in again,
+        )
+        _refresh(
+            row,
+            finding,
+            scan,
+            topics,
+            now=now,
+            count=standing.count,
+            adds=bool(finding.topic) and finding.topic not in again,
+        )
+        if standing.reopened:
+            row.state, row.resolved_at, row.reopened = standing.state, None, row.reopened + 1
+            row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
+            note_detector(row, finding.rule, looked)
+            reopened.append(row)
+        (changed if standing.reopened or row.muted != muted else same).append(row)
+        row.muted = muted
+    Finding.objects.bulk_create(new, batch_size=BATCH)
+    _upsert(Finding, same, ("id",), SEEN)
+    _upsert(Finding, changed, ("id",), (*SEEN, *DECIDED))
+    tell_of_seen(source, opened=alarming(new), reopened=alarming(reopened))
+
+
+def _refresh(
+    row: Finding,
+    judged: JudgedFinding,
+    scan: Scan,
+    topics: Mapping[str, Topic],
+    *,
+    now: datetime,
+    count: int,
+    adds: bool = False,
+) -> None:
+    evidence = judged.evidence
+    if judged.rule in ABOUT_IDS:
+        before = row.evidence.get("ids_over_time") if row.pk else None
+        # What was read again was counted before: then this scan's messages stand for all.
+        hours = by_hour(
+            ByHour.of_evidence(row.evidence if row.pk and adds else {}), judged.evidence.get("partitions", ())
+        )
+        evidence = evidence | {"ids_over_time": over_time(before, now, judged.count)} | hours.to_evidence()
+    if "partitions" in evidence:
+        evidence = evidence | {"partitions": without_hours(evidence["partitions"])}
+    row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy
+    row.location, row.evidence, row.count, row.cause = judged.location, evidence, count, judged.cause
+    row.subject_name, row.topic = judged.subject, topics.get(judged.topic)
+    row.last_seen, row.last_scan, row.clean_scans = now, scan, 0
+
+
+def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
+    """One clean scan more for what this scan could have seen and didn't; enough of them resolve it."""
+    if result.read.get("nothing"):
+        return
+    clean = {topic.name for topic in result.topics if topic.clean}
+    fingerprints = {finding.fingerprint for finding in result.findings}
+    unresolved = Finding.objects.filter(source=source).exclude(state="resolved").exclude(rule__in=result.out_of_reach)
+    rows = unresolved.values_list("pk", "fingerprint", "topic__name", "clean_scans")
+    unseen = [
+        (number, clean_scans + 1)
+        for number, fingerprint, topic, clean_scans in rows
+        if fingerprint not in fingerprints
+        and could_have_seen(topic or "", complete=result.complete, clean_topics=clean)
+    ]
+    if not unseen:
+        return
+    Finding.objects.filter(pk__in=[number for number, _ in unseen]).update(clean_scans=F("clean_scans") + 1)
+    over = [number for number, clean_scans in unseen if clean_scans >= source.clean_scans]
+    if over:
+        Finding.objects.filter(pk__in=over).update(state="resolved", resolved_at=timezone.now())
+        tell_of_resolved(source, over)
+
+
+def _mark_out_of_reach(source: Source, result: ScanResult) -> None:
+    """Findings that stay because their rows can't be opened here say since when; no longer once rows are read again."""
+    if result.query is None:
+        return
+    since = result.read.get(UNREAD_SINCE)
+    findings = Finding.objects.filter(source=source).exclude(state="resolved")
+    changed = list(
+        findings.filter(rule__in=result.out_of_reach).exclude(evidence__has_key=UNREAD_SINCE)
+        if since and result.out_of_reach
+        else findings.filter(evidence__has_key=UNREAD_SINCE).exclude(rule__in=result.out_of_reach)
+    )
+    for row in changed:
+        rest = {key: value for key, value in row.evidence.items() if key != UNREAD_SINCE}
+        row.evidence = rest | {UNREAD_SINCE: since} if row.rule in result.out_of_reach else rest
+    Finding.objects.bulk_update(changed, ["evidence"], batch_size=BATCH)
+
+
+def _upsert(model: Any, rows: list[Any], key: tuple[str, ...], fields: tuple[str, ...] = ()) -> None:
+    """Insert rows or update those with the same key, all in one statement a batch; no `fields`: all others."""
+    names = fields or tuple(field.name for field in model._meta.concrete_fields if field.name not in (*key, "id"))
+    if rows:
+        model.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=list(key), update_fields=list(names), batch_size=BATCH
+        )

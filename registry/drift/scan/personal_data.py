@@ -1,0 +1,162 @@
+"""Values of fields that are tagged as personal data: neither kept nor shown.
+
+Spark masks every value already, to lengths, shapes, magnitudes and years, and gives symbols of enums as they are. Of a
+personal field nothing at all is kept: no range, no symbol, no part of a sample. So nothing is judged by its symbols
+either. What earlier scans kept of it goes with the next scan; samples that findings kept before the field was tagged are
+masked where they are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from django.db.models import Q
+
+from registry.drift.models import FieldStatistic, Source
+from registry.drift.scan_context.versions import by_mark, condition_of, version_rows
+from registry.formats.personal_data import MASK, SchemaTags
+from registry.observations import FieldProfile, Observation, Sample
+from registry.subjects.comparison.parsed_versions import tags_of_schemas
+from registry.subjects.models import Registry, Schema, SchemaVersion
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
+
+NOTHING: Final = SchemaTags()
+#: conditions of one statement
+BATCH: Final = 200
+
+
+def without_personal(source: Source, observations: Sequence[Observation]) -> list[Observation]:
+    """The observations without the values of personal fields. Values that earlier scans stored are deleted too.
+
+    A few queries, however much was observed.
+    """
+    sensitive = [observation for observation in observations if isinstance(observation, FieldProfile | Sample)]
+    if not sensitive:
+        return list(observations)
+    tags = _Tags(source, sensitive)
+    _forget(
+        source,
+        [
+            observation
+            for observation in sensitive
+            if isinstance(observation, FieldProfile) and tags.of(observation).covers(observation.path)
+        ],
+    )
+    return [
+        _without(observation, tags.of(observation)) if isinstance(observation, FieldProfile | Sample) else observation
+        for observation in observations
+    ]
+
+
+def _without(observation: FieldProfile | Sample, tags: SchemaTags) -> Observation:
+    if isinstance(observation, Sample):
+        return replace(observation, text=masked_text(observation.text, tags))
+    if not tags.covers(observation.path):
+        return observation
+    return replace(observation, minimum=None, maximum=None, values={})
+
+
+def masked_text(text: str, tags: SchemaTags) -> str:
+    """A sample, which is JSON, without what is personal; one that was cut can't be read, so nothing of it stays."""
+    if not tags.has_personal:
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return MASK
+    return json.dumps(tags.masked(value), ensure_ascii=False)
+
+
+def _forget(source: Source, profiles: Sequence[FieldProfile]) -> None:
+    """Take values of personal fields out of what earlier scans kept."""
+    keys = sorted(
+        {(profile.topic, profile.side, profile.framing or "", profile.mark, profile.path) for profile in profiles}
+    )
+    for begin in range(0, len(keys), BATCH):
+        condition = Q()
+        for topic, side, framing, mark, path in keys[begin : begin + BATCH]:
+            condition |= Q(topic__name=topic, side=side, framing=framing, mark=mark, path=path)
+        rows = FieldStatistic.objects.filter(condition, topic__source=source)
+        rows.exclude(values={}, minimum="", maximum="").update(values={}, minimum="", maximum="")
+
+
+class _Tags:
+    """The tags of what wrote each observation: of the schemas that its mark means, or of its topic's subject."""
+
+    def __init__(self, source: Source, observations: Iterable[FieldProfile | Sample]) -> None:
+        context = source.context or DEFAULT_CONTEXT
+        listed = list(observations)
+        marks = {(observation.framing, observation.mark) for observation in listed if observation.framing}
+        bare = {f"{observation.topic}-{observation.side}" for observation in listed if not observation.framing}
+        condition = condition_of(marks) if marks else Q(pk__in=[])
+        named = Q(subject__context__name=context, subject__name__in=bare, deleted_at=None)
+        rows = version_rows(source.registry, condition | named, ghosts=None)
+        schemas = Schema.objects.filter(pk__in={row.schema_pk for row in rows})
+        tags = tags_of_schemas(source.registry, list(schemas))
+        by_schema = {row.schema_pk: tags.get(row.schema_pk, NOTHING) for row in rows}
+        self._by_mark = {
+            mark: _merged_tags(by_schema[row.schema_pk] for row in matches)
+            for mark, matches in by_mark(rows, marks).items()
+        }
+        self._by_subject = {
+            name: _merged_tags(by_schema[row.schema_pk] for row in rows if (row.context, row.name) == (context, name))
+            for name in bare
+        }
+
+    def of(self, observation: FieldProfile | Sample) -> SchemaTags:
+        """The tags for one observation."""
+        if observation.framing:
+            return self._by_mark.get((observation.framing, observation.mark), NOTHING)
+        return self._by_subject.get(f"{observation.topic}-{observation.side}", NOTHING)
+
+
+def _merged_tags(tags: Iterable[SchemaTags]) -> SchemaTags:
+    """The tags of several schemas that may be meant: a field is personal where one of them says so."""
+    parts = list({id(item): item for item in tags}.values())
+    if len(parts) <= 1:
+        return parts[0] if parts else NOTHING
+    return SchemaTags(
+        fields=tuple(field for part in parts for field in part.fields),
+        is_personal=any(part.is_personal for part in parts),
+        any_root=any(part.any_root for part in parts),
+    )
+
+
+def tags_of_subjects(subjects_by_registry: Iterable[tuple[Registry, str]]) -> dict[tuple[str, str], SchemaTags]:
+    """The tags of the newest versions of subjects (given by registry and qualified name), by both names.
+
+    The newest live one, a soft-deleted one where none is live. Some five queries for each registry.
+    """
+    tags_by_subject: dict[tuple[str, str], SchemaTags] = {}
+    names_by_registry: dict[Registry, set[str]] = {}
+    for registry, subject in subjects_by_registry:
+        names_by_registry.setdefault(registry, set()).add(subject)
+    for registry, subjects in names_by_registry.items():
+        names = {parse_subject(subject): subject for subject in subjects if subject}
+        newest = _newest(registry, names)
+        tags = tags_of_schemas(registry, list({row.schema.pk: row.schema for row in newest.values()}.values()))
+        for name, row in newest.items():
+            tags_by_subject[registry.name, names[name]] = tags[row.schema_id]
+    return tags_by_subject
+
+
+def _newest(registry: Registry, names: Iterable[SubjectName]) -> dict[SubjectName, SchemaVersion]:
+    name_set = set(names)
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__name__in={name.subject for name in name_set}
+    ).select_related("schema", "subject__context")
+    newest: dict[SubjectName, SchemaVersion] = {}
+    for row in rows.order_by("subject_id", "version"):
+        name = SubjectName(row.subject.context.name, row.subject.name)
+        current = newest.get(name)
+        if name in name_set and (current is None or row.deleted_at is None or current.deleted_at is not None):
+            newest[name] = row
+    return newest
+
+
+def masked_samples(samples: Sequence[dict[str, Any]], tags: SchemaTags) -> list[dict[str, Any]]:
+    """Samples of a finding without what is personal."""
+    return [{**sample, "value": masked_text(str(sample.get("value", "")), tags)} for sample in samples]

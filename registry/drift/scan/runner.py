@@ -1,0 +1,141 @@
+"""Running one scan: claim, observe, judge, keep. Spark says what is there; the domain says whether it is drift."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.conf import settings
+from django.db import connection
+
+from registry.drift import services
+from registry.drift.models import Source
+from registry.drift.scan.db_retry import GONE, patiently
+from registry.drift.scan.persistence import keep_result
+from registry.drift.services import ScanClaim
+from registry.drift.sources import SOURCES
+from registry.drift.sources.base import sessions_of
+from registry.errors import (
+    BrokerUnavailable,
+    InvalidSource,
+    RemoteUnavailable,
+    ScanInterrupted,
+    SchemadeskError,
+    SparkUnavailable,
+)
+
+logger = logging.getLogger(__name__)
+HEARTBEAT_SECONDS = 10
+PROGRESS_SECONDS = 0.5
+SERVERS_FAULT = 500  # the least HTTP status that says so
+
+
+def perform_scan(scan_id: int) -> str:
+    """Run a queued scan to its end and give the state it ended in, or `not claimed` where another worker has it.
+
+    `waiting`: its broker or Spark is away, as in a restart, and it is queued again for when they should be back.
+    A foreseen error ends the scan with its reason on the page. An unforeseen one does too, and is raised,
+    so that the worker's log has its trace. A scan that was cancelled meanwhile, or given to another worker, keeps
+    nothing.
+    """
+    claim = patiently(lambda: services.claim_scan(scan_id))
+    if claim is None:
+        return "not claimed"
+    try:
+        source = patiently(lambda: Source.objects.select_related("registry", "cluster").get(pk=claim.source_id))
+        with _Watch(claim) as watch:
+            result = SOURCES[source.kind].scan(source, tag=claim.tag, on_progress=watch.note)
+        stored = patiently(lambda: keep_result(claim, result))
+    except SchemadeskError as error:
+        message = error.message
+        if _may_pass(error) and patiently(lambda: services.postpone_scan(claim, reason=message)):
+            logger.warning("scan %s waits: %s", claim.scan_id, message)
+            return "waiting"
+        if isinstance(read := error.details.get("slice"), int):
+            patiently(lambda: services.begin_smaller(claim.source_id, read=read))
+        logger.warning("scan %s failed: %s", claim.scan_id, error.message)
+        return _failed(claim, error.message)
+    except Exception as error:
+        _failed(claim, f"The scan failed unexpectedly: {type(error).__name__}. See the worker's log.")
+        raise
+    logger.info("scan %s: %s", claim.scan_id, "done" if stored else "cancelled")
+    return "done" if stored else "cancelled"
+
+
+def interrupt_scan(tag: str) -> None:
+    """End what a scan's claim still does on Spark, from any process. Nothing where Spark or its session is gone."""
+    from registry.pipeline.session import USER_ID, interrupt  # late: the web process needs no PySpark
+
+    if not settings.SPARK_REMOTE:
+        return
+    for session in sessions_of(tag):
+        try:
+            ended = interrupt(settings.SPARK_REMOTE, session, USER_ID, tag)
+        except (SparkUnavailable, InvalidSource) as error:  # released already, or the server is gone
+            logger.info("nothing to interrupt of %s: %s", tag, error.message)
+        else:
+            logger.info("interrupted %s: %d operations", tag, len(ended))
+
+
+def _may_pass(error: SchemadeskError) -> bool:
+    """Whether a server is away that may be back soon, as after a restart."""
+    if isinstance(error, RemoteUnavailable):
+        return error.status is None or error.status >= SERVERS_FAULT
+    return isinstance(error, BrokerUnavailable | SparkUnavailable) and not error.details.get("is_lasting")
+
+
+def _failed(claim: ScanClaim, reason: str) -> str:
+    return "failed" if patiently(lambda: services.fail_scan(claim, reason=reason)) else "cancelled"
+
+
+class _Watch:
+    """While a scan runs: renews its lease and writes its progress, from a thread with a database connection of its own.
+
+    A database that is away stops no scan: the next turn tries again, and without any turn the scan is given to another
+    worker.
+    """
+
+    def __init__(self, claim: ScanClaim) -> None:
+        self.claim = claim
+        self._progress: tuple[int, int, str] | None = None
+        self._phase = ""
+        self._stop, self._lost = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"watch-{claim.scan_id}", daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def note(self, done: int, total: int, phase: str) -> None:
+        """Take note of progress. Raises ScanInterrupted, which ends the work on Spark, once the claim is lost."""
+        if self._lost.is_set():
+            raise ScanInterrupted("the scan was cancelled, or given to another worker", reason="cancelled")
+        if phase != self._phase:
+            self._phase = phase
+            logger.info("scan %s: %s, %d of %d", self.claim.scan_id, phase, done, total)
+        self._progress = (done, total, phase)
+
+    def _run(self) -> None:
+        renew_at = time.monotonic() + HEARTBEAT_SECONDS
+        while not self._stop.wait(PROGRESS_SECONDS) and not self._lost.is_set():
+            progress, self._progress = self._progress, None
+            renews = time.monotonic() >= renew_at
+            try:
+                if progress is not None and not self._write(*progress):
+                    self._lost.set()
+                if renews and not services.renew_lease(self.claim):
+                    self._lost.set()
+            except GONE:
+                logger.warning("could not keep the lease of scan %s", self.claim.scan_id, exc_info=True)
+                connection.close()
+            else:
+                renew_at = time.monotonic() + HEARTBEAT_SECONDS if renews else renew_at
+        connection.close()
+
+    def _write(self, done: int, total: int, phase: str) -> bool:
+        return services.note_progress(self.claim, done=done, total=total, phase=phase)

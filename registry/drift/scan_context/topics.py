@@ -1,0 +1,287 @@
+"""What the database knows that a scan is held against, in a number of queries that doesn't grow with what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, cast
+
+from django.db.models import Max, Min, Q, Sum
+from django.utils import timezone
+
+from registry.drift.judge.declared_fields import DeclaredFields
+from registry.drift.judge.model import (
+    Event,
+    FieldDay,
+    FieldKey,
+    KnownFinding,
+    Mark,
+    MarkUse,
+    Memory,
+    Registered,
+    RegisteredVersion,
+    TopicMemory,
+    TopicSide,
+)
+from registry.drift.judge.topic_observations import SIDES, bare_name, collect_marks, milliseconds, subjects_of_side
+from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
+from registry.drift.scan_context.versions import (
+    ReadSchema,
+    VersionRow,
+    by_mark,
+    condition_of,
+    declared_of,
+    read_schemas,
+    subject_summaries,
+    version_rows,
+    writers_for,
+)
+from registry.observations import FieldProfile, Framing, MessageIndexes, Observation, Side, TopicTotals
+from registry.subjects.models import Association, Schema
+from registry.subjects.policy.change_guard import unrequested
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+
+__all__ = ["memory_of", "registered_for", "writers_for"]
+
+BASELINE: Final = timedelta(days=28)
+EVENTS: Final = timedelta(days=14)
+
+
+# ---- what is registered -------------------------------------------------------------------------------------------
+
+
+def registered_for(source: Source, observations: Sequence[Observation]) -> Registered:
+    """What the source's registry holds that concerns those observations; some eleven queries, however much there is."""
+    registry, context = source.registry, source.context or DEFAULT_CONTEXT
+    marks_by_side = collect_marks(observations)
+    topics = sorted({observation.topic for observation in observations if isinstance(observation, TopicTotals)})
+    if not topics:
+        return Registered(registry=registry.name, context=context)
+    ghosts = unrequested(registry)
+    now = {mark for carried in marks_by_side.values() for mark in carried}
+    marks = now | _marks_before(source, topics)
+    of_marks = by_mark(version_rows(registry, condition_of(marks), ghosts=ghosts) if marks else (), marks)
+    here, elsewhere = _split(of_marks, context)
+    carried = (row for mark in now for row in here.get(mark, ()))
+    read = read_schemas(_schemas({row.schema_pk for row in carried if _needs_record(row, marks_by_side)}))
+    versions = {mark: tuple(_with_record(row, read) for row in rows) for mark, rows in here.items()}
+    registered = Registered(
+        registry=registry.name,
+        context=context,
+        versions=versions,
+        elsewhere=elsewhere,
+        subjects=subject_summaries(registry, context),
+        associated=_associated(source, context, topics),
+    )
+    sides: list[TopicSide] = [(topic, side) for topic in topics for side in SIDES]
+    subjects = {
+        name
+        for where in sides
+        for name in subjects_of_side(where, sorted(marks_by_side.get(where, ())), registered).subjects
+    }
+    histories = _histories(source, context, subjects, ghosts=ghosts)
+    declared_rows = _versions_to_declare(observations, here, histories)
+    more = read_schemas(_schemas({row.schema_pk for row in declared_rows} - read.keys()))
+    return replace(
+        registered,
+        histories={name: tuple(row.version for row in rows) for name, rows in histories.items()},
+        declared=_declared(declared_rows, {**read, **more}),
+        events=_events(histories),
+    )
+
+
+def _marks_before(source: Source, topics: Collection[str]) -> set[Mark]:
+    """The marks that earlier scans saw in those topics; one query."""
+    rows = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
+    values = rows.order_by("framing", "mark").values_list("framing", "mark").distinct()
+    return {(cast("Framing", framing), mark) for framing, mark in values}
+
+
+def _split(
+    of_marks: Mapping[Mark, Sequence[VersionRow]], context: str
+) -> tuple[dict[Mark, list[VersionRow]], dict[Mark, tuple[RegisteredVersion, ...]]]:
+    """The versions of each mark in the source's context, and those of others."""
+    here = {mark: [row for row in rows if row.context == context] for mark, rows in of_marks.items()}
+    elsewhere = {
+        mark: tuple(row.version for row in rows if row.context != context)
+        for mark, rows in of_marks.items()
+        if not here[mark]
+    }
+    return {mark: rows for mark, rows in here.items() if rows}, {mark: rows for mark, rows in elsewhere.items() if rows}
+
+
+def _needs_record(row: VersionRow, marks_by_side: Mapping[TopicSide, set[Mark]]) -> bool:
+    """Whether the strategy is still open: a subject that is called like a topic needs no look at its record."""
+    return all(row.name != f"{topic}-{side}" for topic, side in marks_by_side)
+
+
+def _with_record(row: VersionRow, read: Mapping[int, ReadSchema]) -> RegisteredVersion:
+    return replace(row.version, record=read[row.schema_pk].record) if row.schema_pk in read else row.version
+
+
+def _schemas(pks: Collection[int]) -> list[Schema]:
+    return list(Schema.objects.filter(pk__in=pks).order_by("-pk")) if pks else []
+
+
+def _associated(source: Source, context: str, topics: Collection[str]) -> dict[TopicSide, tuple[str, ...]]:
+    rows = Association.objects.filter(
+        registry=source.registry, resource_type="topic", resource_name__in=topics, subject__context__name=context
+    )
+    subjects: dict[TopicSide, tuple[str, ...]] = {}
+    for topic, kind, name in rows.values_list("resource_name", "association_type", "subject__name"):
+        side = cast("Side", kind)
+        subjects[topic, side] = tuple(sorted({*subjects.get((topic, side), ()), SubjectName(context, name).qualified}))
+    return subjects
+
+
+def _histories(
+    source: Source, context: str, subjects: Collection[str], *, ghosts: Q | None
+) -> dict[str, list[VersionRow]]:
+    """All versions of those subjects by qualified name, ascending; one query."""
+    if not subjects:
+        return {}
+    names = {bare_name(subject) for subject in subjects}
+    condition = Q(subject__context__name=context, subject__name__in=names)
+    by_subject: dict[str, list[VersionRow]] = {}
+    for row in version_rows(source.registry, condition, ghosts=ghosts):
+        by_subject.setdefault(row.version.subject, []).append(row)
+    return by_subject
+
+
+def _versions_to_declare(
+    observations: Iterable[Observation],
+    here: Mapping[Mark, Sequence[VersionRow]],
+    histories: Mapping[str, Sequence[VersionRow]],
+) -> list[VersionRow]:
+    """The versions whose fields data is held against: JSON's own, live ones beside plain JSON, Protobuf's with indexes."""
+    selected = {}
+    for observation in observations:
+        rows: Iterable[VersionRow] = ()
+        if isinstance(observation, FieldProfile) and observation.framing:
+            rows = (
+                row
+                for row in here.get((observation.framing, observation.mark), ())
+                if row.version.schema_type == "JSON"
+            )
+        elif isinstance(observation, FieldProfile):
+            names = {f"{observation.topic}-{observation.side}"}
+            rows = (
+                row
+                for subject, history in histories.items()
+                for row in history
+                if not row.version.deleted and (row.name in names or subject in names)
+            )
+        elif isinstance(observation, MessageIndexes):
+            rows = here.get((observation.framing, observation.mark), ())
+        selected.update({(row.version.subject, row.version.version): row for row in rows})
+    return [selected[key] for key in sorted(selected)]
+
+
+def _declared(rows: Iterable[VersionRow], read: Mapping[int, ReadSchema]) -> dict[tuple[str, int], DeclaredFields]:
+    listed = list(rows)
+    by_schema = declared_of(read, {row.schema_pk for row in listed})
+    return {
+        (row.version.subject, row.version.version): by_schema[row.schema_pk]
+        for row in listed
+        if row.schema_pk in by_schema
+    }
+
+
+def _events(histories: Mapping[str, Sequence[VersionRow]]) -> tuple[Event, ...]:
+    """The versions that came to those subjects in the last two weeks."""
+    since = timezone.now() - EVENTS
+    events = [
+        Event(
+            row.version.registered_at,
+            f"version {row.version.version} of {row.version.subject} was "
+            f"{'released' if row.version.released else 'registered'} by {row.version.registered_by}",
+            row.version.subject,
+        )
+        for rows in histories.values()
+        for row in rows
+        if row.version.registered_at >= milliseconds(since)
+    ]
+    return tuple(sorted(events, key=lambda event: (event.at, event.sentence)))
+
+
+# ---- what earlier scans left --------------------------------------------------------------------------------------
+
+
+def memory_of(source: Source, topics: Collection[str]) -> Memory:
+    """What earlier scans of the source left; five queries.
+
+    `topics` are those that were read: uses and baselines are loaded of them alone, which may be many rows.
+    """
+    now = timezone.now()
+    rows = list(source.topics.values_list("name", "compacted", "gone_at", "strategies", "message_types", "checked_at"))
+    return Memory(
+        as_of=milliseconds(now),
+        topics={
+            name: TopicMemory(
+                compacted, gone is not None, {side: tuple(names) for side, names in strategies.items()}, types
+            )
+            for name, compacted, gone, strategies, types, _ in rows
+        },
+        all_topics=_all_topics(source),
+        discovered=any(checked is not None for *_, checked in rows),
+        include=tuple(source.include),
+        exclude=tuple(source.exclude),
+        uses=_uses(source, topics),
+        baselines=_baselines(source, topics, now),
+        findings={
+            fingerprint: KnownFinding(cause, milliseconds(first_seen))
+            for fingerprint, cause, first_seen in Finding.objects.filter(source=source)
+            .exclude(state="resolved")
+            .values_list("fingerprint", "cause", "first_seen")
+        },
+    )
+
+
+def _all_topics(source: Source) -> frozenset[str]:
+    """Topics that are there now, of every source that is held against the same context."""
+    rows = Topic.objects.filter(
+        source__registry_id=source.registry_id,
+        source__context__in=_same_context(source.context),
+        gone_at=None,
+    )
+    return frozenset(rows.values_list("name", flat=True))
+
+
+def _same_context(context: str) -> tuple[str, ...]:
+    return ("", DEFAULT_CONTEXT) if context in ("", DEFAULT_CONTEXT) else (context,)
+
+
+def _uses(source: Source, topics: Collection[str]) -> tuple[MarkUse, ...]:
+    rows = (
+        SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
+        .values("topic__name", "side", "framing", "mark")
+        .annotate(sum_messages=Sum("messages"), first=Min("first_time"), last=Max("last_time"))
+        .order_by("topic__name", "side", "framing", "mark")
+    )
+    return tuple(
+        MarkUse(
+            topic=row["topic__name"],
+            side=cast("Side", row["side"]),
+            framing=cast("Framing", row["framing"]),
+            mark=row["mark"],
+            messages=row["sum_messages"],
+            first_time=milliseconds(row["first"]),
+            last_time=milliseconds(row["last"]),
+        )
+        for row in rows
+    )
+
+
+def _baselines(source: Source, topics: Collection[str], now: datetime) -> dict[FieldKey, tuple[FieldDay, ...]]:
+    rows = FieldStatistic.objects.filter(
+        topic__source=source, topic__name__in=topics, day__gte=(now - BASELINE).date()
+    ).order_by("day")
+    by_field: dict[FieldKey, list[FieldDay]] = {}
+    values = rows.values_list(
+        "topic__name", "side", "framing", "mark", "path", "day", "messages", "present", "nulls", "kinds", "values"
+    )
+    for topic, side, framing, mark, path, day, messages, present, nulls, kinds, counts in values.iterator(5_000):
+        key = FieldKey(topic, cast("Side", side), framing, mark, path)
+        by_field.setdefault(key, []).append(FieldDay(day.isoformat(), messages, present, nulls, kinds, counts))
+    return {key: tuple(days) for key, days in by_field.items()}

@@ -1,0 +1,339 @@
+"""Registered versions and stored schemas as a scan needs them.
+
+Versions come with their marks, their subjects and whether a promotion brought them; schemas with declared fields,
+record names and texts to decode with; topics with the schemas that their messages may be written with.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, Value, When
+
+from registry.drift.judge.declared_fields import DeclaredFields, declared_fields, record_name
+from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
+from registry.drift.judge.topic_observations import milliseconds
+from registry.drift.judge.versions import BELOW
+from registry.drift.models import SchemaUse, Source
+from registry.errors import SchemadeskError
+from registry.formats.base import ParsedSchema
+from registry.observations import Framing, SchemaKind, WriterSchema
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Registry, Schema, SchemaVersion, Subject, VersionStanding
+from registry.subjects.versions.parsed_schemas import parse_stored
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.versions.version_status import joined_standing
+
+LARGEST_ID: Final = 2**31 - 1
+MAX_MARKS: Final = 20_000
+#: `prefix.subject.vN`: both prefix and subject may have dots of their own
+CONTENT_TYPE: Final = re.compile(r"(?P<names>.{3,1000})\.v(?P<version>[1-9][0-9]{0,8})", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """A version with its rows' numbers, which the judgement doesn't need."""
+
+    version: RegisteredVersion
+    context: str
+    name: str
+    schema_pk: int
+
+
+def is_target(registry: Registry) -> bool:
+    """Whether versions come to the registry by promotions: an environment that is closed, or not the first one."""
+    environment = environment_of(registry)
+    return environment is not None and (environment.is_closed or _before(environment).exists())
+
+
+def environment_before(registry: Registry) -> Registry | None:
+    """The registry of the environment before this one in the promotion order."""
+    environment = environment_of(registry)
+    previous = environment and _before(environment).order_by("-position").select_related("registry").first()
+    return previous.registry if previous else None
+
+
+def _before(environment: Any) -> Any:
+    return type(environment).objects.filter(position__lt=environment.position)
+
+
+def is_last(registry: Registry) -> bool:
+    """Whether the registry is the last environment that takes promotions: production; three queries."""
+    environment = environment_of(registry)
+    if environment is None or not is_target(registry):
+        return False
+    return not type(environment).objects.filter(position__gt=environment.position).exists()
+
+
+def environment_of(registry: Registry) -> Any:
+    """The registry's row among the environments of promotions, None where it is none."""
+    try:
+        return registry.environment  # type: ignore[attr-defined]  # the relation is of registry.promotions
+    except ObjectDoesNotExist:
+        return None
+
+
+def version_rows(registry: Registry, condition: Q, *, ghosts: Q | None) -> list[VersionRow]:
+    """The registry's versions that a condition names, soft-deleted ones too; one query.
+
+    `ghosts` is what `registry.subjects.policy.change_guard.unrequested` gave; None: whether they were released isn't told.
+    """
+    rows: QuerySet[SchemaVersion] = (
+        SchemaVersion.objects.filter(condition, subject__context__registry=registry)
+        .select_related("schema", "subject__context", "subject__least_version", "standing")
+        .annotate(can_be_newer=Exists(_not_below_least()))
+        .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
+        .order_by("subject_id", "version")
+    )
+    if ghosts is not None:
+        rows = rows.annotate(is_ghost=Case(When(ghosts, then=Value(True)), default=Value(False)))
+    return [_row(row, with_release=ghosts is not None) for row in rows]
+
+
+def _row(row: Any, *, with_release: bool) -> VersionRow:
+    name = SubjectName(row.subject.context.name, row.subject.name)
+    version = RegisteredVersion(
+        subject=name.qualified,
+        version=row.version,
+        deleted=row.deleted_at is not None,
+        schema_id=row.schema.schema_id,
+        released=not row.is_ghost if with_release else None,
+        registered_at=milliseconds(row.created_at),
+        registered_by=row.created_by,
+        door=row.door,
+        schema_type=row.schema.schema_type,
+        fingerprint=row.schema.fingerprint,
+        guid=str(row.schema.guid),
+        **_standing(row),
+    )
+    return VersionRow(version, name.context, name.subject, row.schema_id)
+
+
+def _not_below_least() -> QuerySet[SchemaVersion]:
+    """The live versions that a producer may still write; where they were all deleted, the least one holds for none."""
+    least = OuterRef("subject__least_version__version")
+    return SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None, version__gte=least)
+
+
+def _standing(row: Any) -> dict[str, Any]:
+    """What was decided of a version; that it is older than the subject's least one weighs more than a deprecation."""
+    standing = joined_standing(row)
+    least = getattr(row.subject, "least_version", None)
+    is_mild = standing is None or standing.standing == VersionStanding.DEPRECATED
+    if least is not None and row.version < least.version and row.can_be_newer and is_mild:
+        return {
+            "standing": BELOW,
+            "standing_since": milliseconds(least.set_at),
+            "standing_message": least.reason,
+            "least": least.version,
+        }
+    if standing is None:
+        return {}
+    return {
+        "standing": standing.standing,
+        "standing_since": milliseconds(standing.decided_at),
+        "standing_until": milliseconds(standing.ends_at) if standing.ends_at else 0,
+        "standing_message": standing.message,
+    }
+
+
+def condition_of(marks: Collection[Mark]) -> Q:
+    """The versions that marks may stand for, in any context; marks that can't stand for any are left out."""
+    ids, guids, named = set(), set(), set()
+    for framing, text in sorted(marks)[:MAX_MARKS]:
+        if framing == "id" and text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_ID:
+            ids.add(int(text))
+        elif framing == "guid" and (guid := _guid(text)) is not None:
+            guids.add(guid)
+        elif framing == "content_type":
+            named |= set(subjects_of_content_type(text))
+    names = {name for name, _ in named}
+    numbers = {version for _, version in named}
+    return Q(schema__schema_id__in=ids) | Q(schema__guid__in=guids) | Q(subject__name__in=names, version__in=numbers)
+
+
+def _guid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def subjects_of_content_type(text: str) -> Iterator[tuple[str, int]]:
+    """What `prefix.subject.vN` may mean: every split of the names into a prefix and a subject, with the version."""
+    match = CONTENT_TYPE.fullmatch(text)
+    if match is None or "\0" in text:
+        return
+    parts = match["names"].split(".")
+    for first in range(1, min(len(parts), 20)):
+        yield ".".join(parts[first:]), int(match["version"])
+
+
+def by_mark(rows: Iterable[VersionRow], marks: Collection[Mark]) -> dict[Mark, list[VersionRow]]:
+    """The versions of each mark, in every context."""
+    by_id: dict[str, list[VersionRow]] = {}
+    by_guid: dict[str, list[VersionRow]] = {}
+    by_name: dict[tuple[str, int], list[VersionRow]] = {}
+    for row in rows:
+        by_id.setdefault(str(row.version.schema_id), []).append(row)
+        by_guid.setdefault(row.version.guid, []).append(row)
+        by_name.setdefault((row.name, row.version.version), []).append(row)
+    matches: dict[Mark, list[VersionRow]] = {}
+    for mark in marks:
+        framing, text = mark
+        if framing == "id":
+            matches[mark] = by_id.get(text, [])
+        elif framing == "guid":
+            matches[mark] = by_guid.get(str(_guid(text) or ""), [])
+        else:
+            # The shortest prefix first: `vnd` is the default one.
+            splits = (by_name.get(split, []) for split in subjects_of_content_type(text))
+            matches[mark] = next((rows_ for rows_ in splits if rows_), [])
+    return matches
+
+
+def subject_summaries(registry: Registry, context: str) -> dict[str, SubjectSummary]:
+    """All subjects of a context with a version, by their name without it; one query."""
+    rows = (
+        Subject.objects.filter(context__registry=registry, context__name=context, versions__isnull=False)
+        .annotate(live=Count("versions", filter=Q(versions__deleted_at=None)), since=Min("versions__created_at"))
+        .values_list("name", "live", "since")
+    )
+    return {
+        name: SubjectSummary(SubjectName(context, name).qualified, live, milliseconds(since))
+        for name, live, since in rows
+    }
+
+
+MAX_PARSED: Final = 400  # schemas that one scan reads
+
+
+@dataclass(frozen=True)
+class ReadSchema:
+    """A stored schema as it was read; `text` is self-contained, None where it can't be made so."""
+
+    row: Schema
+    parsed: ParsedSchema
+
+    @property
+    def declared(self) -> DeclaredFields | None:
+        """Its fields, None where they aren't known."""
+        return declared_fields(self.parsed)
+
+    @property
+    def record(self) -> str:
+        """The full name of its record or message."""
+        return record_name(self.parsed)
+
+    def text(self) -> str | None:
+        """What `registry.observations.WriterSchema` asks for; None for a schema that can't be read here."""
+        if self.parsed.schema_type == "PROTOBUF":
+            return None if self.parsed.model is None else descriptor_set(self.parsed.model.protos)
+        try:
+            return schema_engine.self_contained(self.parsed)
+        except SchemadeskError:  # too costly: its bodies aren't decoded, and are counted by their id alone
+            return None
+
+
+def read_schemas(rows: Iterable[Schema]) -> dict[int, ReadSchema]:
+    """Schemas by row, MAX_PARSED of them at most; those that can't be read are left out.
+
+    One query for each depth of references; where a schema of the lot is refused, the others are read one by one.
+    """
+    selected = list({row.pk: row for row in rows}.values())[:MAX_PARSED]
+    try:
+        return {row.pk: ReadSchema(row, parsed) for row, parsed in zip(selected, parse_stored(selected), strict=True)}
+    except SchemadeskError:
+        parsed_rows = [(row, _read_one(row)) for row in selected]
+        return {row.pk: ReadSchema(row, parsed) for row, parsed in parsed_rows if parsed is not None}
+
+
+def _read_one(row: Schema) -> ParsedSchema | None:
+    try:
+        return parse_stored([row])[0]
+    except SchemadeskError:  # stored under other limits than today's; the scan goes on without it
+        return None
+
+
+def descriptor_set(protos: Sequence[Any]) -> str:
+    """A FileDescriptorSet of those descriptors in their order, without source information, in base64.
+
+    The set is its only field (number 1, length-delimited) once for each file: Protobuf's encoding guide.
+    """
+    parts = []
+    for proto in protos:
+        bare = type(proto)()
+        bare.CopyFrom(proto)
+        bare.ClearField("source_code_info")
+        body = bare.SerializeToString(deterministic=True)
+        parts.append(b"\x0a" + _varint(len(body)) + body)
+    return base64.b64encode(b"".join(parts)).decode("ascii")
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def declared_of(read: Mapping[int, ReadSchema], pks: Iterable[int]) -> dict[int, DeclaredFields]:
+    """The declared fields of those schemas that are known."""
+    declarations = {pk: read[pk].declared for pk in pks if pk in read}
+    return {pk: declared for pk, declared in declarations.items() if declared is not None}
+
+
+MAX_WRITERS: Final = 300
+
+
+def writers_for(
+    source: Source, topics: Collection[str], marks: Collection[tuple[Framing, str]] = ()
+) -> tuple[WriterSchema, ...]:
+    """The schemas that bodies of those topics may be written with, MAX_WRITERS at most, of each mark one.
+
+    Candidates are the topic's subjects by TopicName, those called `<topic>-…`, all that earlier scans saw in these
+    topics, and `marks`. Those that were seen come first, then the newest. A schema that can't be read is left out.
+    """
+    registry, context = source.registry, source.context or DEFAULT_CONTEXT
+    uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
+    seen_marks: set[Mark] = {*marks, *cast("Iterable[Mark]", uses.values_list("framing", "mark").distinct())}
+    names = _named_after(topics, subject_summaries(registry, context))
+    condition = condition_of(seen_marks) | Q(subject__name__in=names)
+    rows = [
+        row
+        for row in version_rows(registry, condition & Q(subject__context__name=context), ghosts=None)
+        if row.version.schema_id
+    ]
+    order: dict[Mark, VersionRow] = {}
+    for mark, candidates in sorted(by_mark(rows, seen_marks).items()):
+        if candidates:
+            order[mark] = candidates[0]
+    for row in sorted(rows, key=lambda row: -row.version.registered_at):
+        if row.name in names:
+            order.setdefault(("id", str(row.version.schema_id)), row)
+    chosen = dict(list(order.items())[:MAX_WRITERS])
+    read = read_schemas(Schema.objects.filter(pk__in={row.schema_pk for row in chosen.values()}))
+    texts = {pk: schema.text() for pk, schema in read.items()}
+    return tuple(
+        WriterSchema(mark[0], mark[1], cast("SchemaKind", row.version.schema_type), text)
+        for mark, row in chosen.items()
+        if (text := texts.get(row.schema_pk)) is not None
+    )
+
+
+def _named_after(topics: Collection[str], subjects: Iterable[str]) -> set[str]:
+    """Subjects called `<topic>-…`, of any topic."""
+    topic_names = set(topics)
+    return {
+        name
+        for name in subjects
+        if any(char == "-" and name[:position] in topic_names for position, char in enumerate(name))
+    }

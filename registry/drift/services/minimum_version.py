@@ -1,0 +1,98 @@
+"""The minimum version of a subject that producers may still write: set, taken back, and read.
+
+It refuses nothing: what is registered stays, and is read as before. Scans find who writes an older one from then on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Max
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.audit.context import record
+from registry.drift.models import LeastVersion
+from registry.errors import InvalidInput, NotFound
+from registry.subjects.models import Registry, Subject
+from registry.subjects.registration.locks import retried
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.qualified_names import SubjectName
+
+
+@dataclass(frozen=True)
+class LeastInfo:
+    """The version, why, and by whom and since when it is the least."""
+
+    version: int
+    reason: str
+    set_by: str
+    set_at: datetime
+
+
+def least_version_of(registry: Registry, name: SubjectName) -> LeastInfo | None:
+    """Of a subject; None where any version may be written. One query."""
+    row = LeastVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=name.context, subject__name=name.subject
+    ).first()
+    return None if row is None else LeastInfo(row.version, row.reason, row.set_by, row.set_at)
+
+
+ACTION: Final = "version.standing"
+MAX_REASON: Final = 2_000
+
+
+@retried
+def set_least_version(*, registry: str, subject: SubjectName, version: int, reason: str, by: Actor) -> LeastInfo:
+    """From now on producers should write that version or a later one. The same version again changes the reason alone.
+
+    Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound, SubjectNotFound.
+    """
+    registry_row = get_registry(registry)
+    require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
+    reason = _reason(reason)
+    row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject).pk)
+    newest = row.versions.filter(deleted_at=None).aggregate(newest=Max("version"))["newest"] or 0
+    if not 2 <= version <= newest:
+        raise InvalidInput(
+            f"The least version lies between 2 and the newest live one, which is {newest}: version 1 would forbid none,"
+            " and a later one all.",
+            field="version",
+        )
+    there = LeastVersion.objects.filter(subject=row).first()
+    if there is not None and (there.version, there.reason) == (version, reason):
+        return LeastInfo(there.version, there.reason, there.set_by, there.set_at)
+    record(
+        by=by,
+        why=f"version {version} is the least to be written of {subject.qualified} in {registry_row.name}: {reason}",
+    )
+    since = there.set_at if there is not None and there.version == version else timezone.now()
+    LeastVersion.objects.update_or_create(
+        subject=row, defaults={"version": version, "reason": reason, "set_by": by.name, "set_at": since}
+    )
+    return LeastInfo(version, reason, by.name, since)
+
+
+@retried
+def clear_least_version(*, registry: str, subject: SubjectName, by: Actor) -> None:
+    """Any version may be written again. Raises NotFound where none was set, NotAllowed, RegistryNotFound, SubjectNotFound."""
+    registry_row = get_registry(registry)
+    require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
+    row = get_subject(registry_row, subject, deleted=True)
+    record(by=by, why=f"any version of {subject.qualified} in {registry_row.name} may be written again")
+    done, _ = LeastVersion.objects.filter(subject=row).delete()
+    if not done:
+        raise NotFound(f"{subject.qualified} has no least version.", subject=subject.qualified)
+
+
+def _reason(text: str) -> str:
+    reason = text.strip()
+    if not reason:
+        raise InvalidInput("Say why older versions should no longer be written.", field="reason")
+    if len(reason) > MAX_REASON:
+        raise InvalidInput(f"The reason has {len(reason)} characters; {MAX_REASON} are taken.", field="reason")
+    if any(not (char.isprintable() or char in "\r\n\t") for char in reason):
+        raise InvalidInput("The reason has a character that can't be shown; take it out.", field="reason")
+    return reason

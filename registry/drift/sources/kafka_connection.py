@@ -1,0 +1,261 @@
+"""The only doors to a Kafka cluster: its addresses are judged, its password is fetched, then a client is made.
+
+Every address of the bootstrap list is judged by the egress policy before any client connects, and every broker that
+the cluster's metadata names before a client that would talk to it is handed out. The deployment's own broker
+(KAFKA_BOOTSTRAP) is allowed. What isn't possible: Kafka's clients resolve names themselves, so a name could lead
+elsewhere the second time; and they follow brokers that join while they are connected. With TLS both end at the
+certificate, whose name is checked.
+
+A password is a secret of `registry.access.http_client`, whose first word lists the hosts that it is for, separated by
+commas: `broker-1.example.com:9093,broker-2.example.com:9093 the-password`. It is sent over TLS alone, or to this
+machine, unless a host is written `plaintext://HOST`.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+from django.conf import settings
+
+from registry.access.egress import Address, EgressPolicy, current_policy
+from registry.access.http_client import find_secret
+from registry.drift.models import SASL_MECHANISMS, SECURITY_PROTOCOLS, Cluster
+from registry.errors import BrokerUnavailable, InvalidSecret, InvalidSource, RemoteUnavailable
+from registry.observations import KafkaConnection
+
+TIMEOUT_SECONDS = 8
+CONNECT_SECONDS = 3
+MAX_SERVERS = 10
+MAX_PEM = 64 * 1024
+_SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):(?P<port>[0-9]{1,5})")
+_USER = re.compile(r"[\x21-\x7e]{1,255}")
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A broker's host, in lower case, and port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class ClusterConnection:
+    """A cluster that answered: a client, and what the cluster says of its brokers and topics."""
+
+    admin: AdminClient
+    metadata: ClusterMetadata
+
+
+def parse_servers(bootstrap: str) -> tuple[Server, ...]:
+    """The servers of a bootstrap list, `host:port`, separated by commas. Raises InvalidSource."""
+    parts = bootstrap.replace(" ", "").split(",")
+    if len(parts) > MAX_SERVERS:
+        raise InvalidSource(f"There are {len(parts)} bootstrap servers; up to {MAX_SERVERS} are taken.")
+    servers = []
+    for part in parts:
+        match = _SERVER.fullmatch(part)
+        if match is None or not 1 <= int(match["port"]) <= 65535:
+            raise InvalidSource(
+                f"{bootstrap[:80]!r} is not a list of bootstrap servers; write host:port, or several with commas."
+            )
+        servers.append(Server(match["host"].strip("[]").lower(), int(match["port"])))
+    return tuple(servers)
+
+
+def check_fields(cluster: Cluster) -> None:
+    """Raise InvalidSource for fields that don't fit together, InvalidSecret for a secret that isn't for its servers."""
+    if cluster.security_protocol not in SECURITY_PROTOCOLS:
+        raise InvalidSource(f"The security protocol is one of {', '.join(SECURITY_PROTOCOLS)}.")
+    sasl = cluster.security_protocol.startswith("SASL")
+    if sasl and cluster.sasl_mechanism not in SASL_MECHANISMS:
+        raise InvalidSource(f"{cluster.security_protocol} needs a mechanism: {', '.join(SASL_MECHANISMS)}.")
+    if sasl and not (_USER.fullmatch(cluster.username) and cluster.secret):
+        raise InvalidSource("SASL needs a user, of printable characters without a space, and a secret's name.")
+    if not sasl and (cluster.sasl_mechanism or cluster.username or cluster.secret):
+        raise InvalidSource(f"{cluster.security_protocol} takes no mechanism, user or secret; SASL_SSL does.")
+    if cluster.ca_pem and not cluster.security_protocol.endswith("SSL"):
+        raise InvalidSource(f"{cluster.security_protocol} takes no certificate authority; SSL and SASL_SSL do.")
+    if cluster.ca_pem:
+        _check_pem(cluster.ca_pem)
+    password_of(cluster)
+
+
+def _check_pem(text: str) -> None:
+    problem = "The certificate authority is not one or more certificates as PEM (-----BEGIN CERTIFICATE----- …)."
+    if len(text) > MAX_PEM or "PRIVATE KEY" in text:
+        raise InvalidSource(problem)
+    try:
+        if not ssl.create_default_context(cadata=text).get_ca_certs():
+            raise InvalidSource(problem)
+    except (ssl.SSLError, ValueError) as error:
+        raise InvalidSource(problem) from error
+
+
+def password_of(cluster: Cluster) -> str | None:
+    """The password of a cluster with SASL. Raises InvalidSecret where it isn't there or isn't for all its servers."""
+    if not cluster.secret:
+        return None
+    secret = find_secret(cluster.secret)
+    bindings = [entry.rpartition("://") for entry in secret.binding.lower().split(",")]
+    for server in parse_servers(cluster.bootstrap):
+        fitting = [scheme for scheme, _, where in bindings if where.rstrip("/") in (str(server), server.host)]
+        if not fitting:
+            raise InvalidSecret(
+                f"The secret {secret.name!r} is not for {server}: it is bound to other hosts.", secret=secret.name
+            )
+        encrypted = cluster.security_protocol == "SASL_SSL" or server.host in LOOPBACK
+        if not encrypted and "plaintext" not in fitting:
+            raise InvalidSecret(
+                f"The secret {secret.name!r} is not sent to {server} without TLS; use SASL_SSL, or bind it to"
+                f" plaintext://{server}.",
+                secret=secret.name,
+            )
+    return secret.value
+
+
+def judge_servers(cluster: Cluster) -> dict[Server, list[Address]]:
+    """The judged addresses of every bootstrap server.
+
+    Raises AddressRefused where one isn't allowed, BrokerUnavailable where none has an address.
+    """
+    policy, addresses, reasons = _policy(), {}, []
+    for server in parse_servers(cluster.bootstrap):
+        try:
+            addresses[server] = policy.judge(server.host, server.port)
+        except RemoteUnavailable as error:  # one of several servers may be out of the DNS by now
+            reasons.append(error.message)
+    if not addresses:
+        raise BrokerUnavailable(
+            f"No Kafka broker of {cluster.bootstrap} has an address ({' '.join(reasons)})", bootstrap=cluster.bootstrap
+        )
+    return addresses
+
+
+def kafka_connection(cluster: Cluster) -> KafkaConnection:
+    """What Spark needs to reach the cluster, password included, once its addresses are judged.
+
+    Raises AddressRefused, BrokerUnavailable, InvalidSecret.
+    """
+    judge_servers(cluster)
+    return KafkaConnection(
+        bootstrap=cluster.bootstrap,
+        security_protocol=cluster.security_protocol,  # type: ignore[arg-type]  # the database holds it to these
+        sasl_mechanism=cluster.sasl_mechanism or None,  # type: ignore[arg-type]  # likewise
+        username=cluster.username or None,
+        password=password_of(cluster),
+        ca_pem=cluster.ca_pem or None,
+    )
+
+
+def connect(cluster: Cluster) -> ClusterConnection:
+    """A client of the cluster and its metadata, once all of its brokers are judged.
+
+    Raises AddressRefused for an address that the egress policy refuses, BrokerUnavailable where no server answers
+    within eight seconds, InvalidSecret.
+    """
+    _require_listener(cluster, judge_servers(cluster))
+    admin = AdminClient(client_settings(cluster))
+    try:
+        metadata = admin.list_topics(timeout=TIMEOUT_SECONDS)
+    except KafkaException as error:
+        raise unavailable(cluster.bootstrap, error) from error
+    policy = _policy()
+    for broker in metadata.brokers.values():
+        try:
+            policy.judge(broker.host.lower().strip("[]"), broker.port)
+        except RemoteUnavailable as error:
+            raise BrokerUnavailable(
+                f"The cluster at {cluster.bootstrap} names the broker {broker.host}:{broker.port}, which has no address"
+                " here; correct its advertised listeners.",
+                bootstrap=cluster.bootstrap,
+            ) from error
+    return ClusterConnection(admin, metadata)
+
+
+def admin_of(cluster: Cluster) -> AdminClient:
+    """A client for offsets, configurations and groups. Raises as `connect` does."""
+    return connect(cluster).admin
+
+
+def consumer_of(cluster: Cluster, *, group: str = "schemadesk", committed: bool = True) -> Consumer:
+    """A consumer that commits no offsets of its own; the caller assigns partitions to it and closes it.
+
+    `committed` leaves out messages of aborted transactions. Raises as `connect` does.
+    """
+    connect(cluster)
+    return Consumer(
+        client_settings(cluster)
+        | {
+            "group.id": group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+        }
+    )
+
+
+def client_settings(cluster: Cluster) -> dict[str, Any]:
+    """The settings of librdkafka for a cluster; no free property gets in. Raises InvalidSecret."""
+    chosen: dict[str, Any] = {
+        "bootstrap.servers": cluster.bootstrap,
+        "security.protocol": cluster.security_protocol,
+        "socket.timeout.ms": TIMEOUT_SECONDS * 1000,
+        "socket.connection.setup.timeout.ms": TIMEOUT_SECONDS * 1000,
+        "allow.auto.create.topics": False,
+        "log_level": 0,
+    }
+    if cluster.sasl_mechanism:
+        chosen |= {
+            "sasl.mechanism": cluster.sasl_mechanism,
+            "sasl.username": cluster.username,
+            "sasl.password": password_of(cluster),
+        }
+    if cluster.ca_pem:
+        chosen["ssl.ca.pem"] = cluster.ca_pem
+    return chosen
+
+
+def unavailable(bootstrap: str, error: KafkaException) -> BrokerUnavailable:
+    """The error of a cluster that doesn't answer, with what the client says."""
+    return BrokerUnavailable(
+        f"The Kafka cluster at {bootstrap} doesn't answer within {TIMEOUT_SECONDS} s ({error.args[0].str()})."
+        " Check the address and how it is secured, and that the broker runs.",
+        bootstrap=bootstrap,
+    )
+
+
+def _policy() -> EgressPolicy:
+    """The deployment's policy, with its own broker allowed."""
+    policy = current_policy()
+    own = tuple(part.strip() for part in settings.KAFKA_BOOTSTRAP.split(",") if part.strip())
+    return replace(policy, allow=(*policy.allow, *own))
+
+
+def _require_listener(cluster: Cluster, servers: dict[Server, list[Address]]) -> None:
+    """Raise BrokerUnavailable at once where no server takes a connection: the client would wait its whole time-out."""
+    reasons = []
+    for server, addresses in servers.items():
+        for address in addresses[:2]:
+            try:
+                socket.create_connection((str(address), server.port), timeout=CONNECT_SECONDS).close()
+            except OSError as error:
+                reasons.append(f"{server}: {error}")
+            else:
+                return
+    raise BrokerUnavailable(
+        f"No Kafka broker answers at {cluster.bootstrap} ({'; '.join(reasons)}). Check the address, and that the"
+        " broker runs.",
+        bootstrap=cluster.bootstrap,
+    )

@@ -1,0 +1,266 @@
+"""Whether a version can be retired: no, because …; not before a date; yes; or unknown, and what is missing.
+
+Pure: `can_retire` judges what was collected. A version can go when no message that needs it is left, nothing holds its
+shape as state, and no schema refers to it. A date is the earliest: brokers let whole segments go, and later than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal
+
+from registry.drift.usage.version_usage import Coverage, TopicUse, VersionUse, moment
+from registry.subjects.usage.evidence import Evidence
+
+Answer = Literal["no", "unknown", "not_before", "yes"]
+#: the first answer that somebody gives is that of all
+WORST_FIRST: Final[tuple[Answer, ...]] = ("no", "unknown", "not_before", "yes")
+#: messages so young mean that producers are still at it; topics read so lately count as read to their end
+RECENT: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What lets a topic's data go. `deletes`: by age or size; `ms` -1 for ever, None where it isn't known.
+
+    `lows` and `highs` are the first and next offset of each partition as the cluster says now, None where it wasn't
+    asked or didn't answer.
+    """
+
+    compacted: bool
+    deletes: bool
+    ms: int | None
+    lows: Mapping[int, int] | None = None
+    highs: Mapping[int, int] | None = None
+
+    @classmethod
+    def stored(cls, topic: Coverage) -> Retention:
+        """As the last scan has kept it: of a compacted topic it isn't known whether it deletes too."""
+        return cls(topic.compacted, not topic.compacted, topic.retention_ms)
+
+
+@dataclass(frozen=True)
+class GroupPosition:
+    """How far a consumer group has committed in a partition: the next offset that it reads."""
+
+    group: str
+    topic_id: int
+    partition: int
+    committed: int
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The consumer groups of the clusters; `problem` says why they aren't known, or not all."""
+
+    positions: tuple[GroupPosition, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason for an answer; `date` where it names one."""
+
+    answer: Answer
+    sentence: str
+    topic: str = ""
+    date: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Retirement:
+    """The answer with all its reasons, the weightiest first. `date` is given with `not_before` alone."""
+
+    answer: Answer
+    date: datetime | None
+    reasons: tuple[Reason, ...] = field(default=())
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words."""
+        first = self.reasons[0].sentence if self.reasons else ""
+        if self.answer == "not_before" and self.date is not None:
+            return f"Not before {moment(self.date)}: {first}"
+        return {"no": "No: ", "unknown": "Not known: ", "yes": "Yes: ", "not_before": "Not yet: "}[self.answer] + first
+
+
+def can_retire(
+    use: VersionUse,
+    coverage: Sequence[Coverage],
+    retention: Mapping[int, Retention],
+    groups: Groups,
+    state: Sequence[Evidence],
+    now: datetime,
+    *,
+    whole_subject: bool = False,
+) -> Retirement:
+    """The answer for one version; `retention` is by topic number.
+
+    With `whole_subject` its being the newest version doesn't count: nothing is left to write with.
+    """
+    reasons = list(judge_data(use, coverage, retention, groups, now))
+    if use.is_latest and not whole_subject:
+        reasons.append(Reason("no", "It is the newest version: producers that look up the latest write with it."))
+    if use.referrers or use.referrers_hidden:
+        named = _counted(use.referrers, use.referrers_hidden)
+        one = len(use.referrers) + use.referrers_hidden == 1
+        reasons.append(Reason("no", f"{named} {'refers' if one else 'refer'} to it."))
+    reasons += [
+        Reason("no" if item.in_use == "yes" else "unknown", item.sentence) for item in state if item.in_use != "no"
+    ]
+    return combined(reasons)
+
+
+def _counted(names: Sequence[str], hidden: int) -> str:
+    """The first of these versions with how many more there are; without a name where the reader may read none."""
+    more = len(names) - 1 + hidden
+    if names:
+        return f"{names[0]} and {more} more" if more else names[0]
+    return "1 version of another subject" if hidden == 1 else f"{hidden} versions of other subjects"
+
+
+def combined(reasons: Sequence[Reason]) -> Retirement:
+    """The worst answer of all; the date is the last of those named."""
+    ordered = sorted(reasons, key=lambda item: WORST_FIRST.index(item.answer))
+    worst = ordered[0].answer if ordered else "unknown"
+    dates = [item.date for item in ordered if item.date is not None]
+    if worst == "not_before":
+        ordered.sort(key=lambda item: item.date or datetime.min.replace(tzinfo=UTC), reverse=True)
+    return Retirement(worst, max(dates, default=None) if worst == "not_before" else None, tuple(ordered))
+
+
+def judge_data(
+    use: VersionUse, coverage: Sequence[Coverage], retention: Mapping[int, Retention], groups: Groups, now: datetime
+) -> Iterator[Reason]:
+    """What the messages say: of every topic that has some, and of what wasn't read."""
+    if use.is_shared:
+        named = _counted(use.shared_with, use.shared_hidden)
+        verb = "has" if len(use.shared_with) + use.shared_hidden == 1 else "have"
+        yield Reason("yes", f"Messages stay readable: {named} {verb} the same schema id {use.schema_id}.")
+        return
+    yield from judge_topics(use, coverage, retention, groups, now)
+    own = [topic for topic in coverage if topic.is_own]
+    for topic in own:
+        yield from _not_read(topic, retention[topic.topic_id], now)
+    if not own:
+        yield Reason(
+            "unknown", "No topic of this registry's sources carries the subject, so nothing is known of its data."
+        )
+    elif not any(item.owner != "other" for item in use.topics):
+        read = sum(topic.messages for topic in own)
+        names = ", ".join(topic.topic for topic in own[:3]) + (" …" if len(own) > 3 else "")
+        yield Reason("yes", f"It was never seen in the {read:,} messages that were read of {names}.")
+
+
+def judge_topics(
+    use: VersionUse, coverage: Sequence[Coverage], retention: Mapping[int, Retention], groups: Groups, now: datetime
+) -> Iterator[Reason]:
+    """What the messages that were seen say, topic by topic."""
+    topics = {topic.topic_id: topic for topic in coverage}
+    for item in use.topics:
+        if item.owner != "other":
+            yield from _of_topic(item, topics[item.topic_id], retention[item.topic_id], groups, now)
+
+
+def _of_topic(use: TopicUse, topic: Coverage, retention: Retention, groups: Groups, now: datetime) -> Iterator[Reason]:
+    if topic.gone_at is not None:
+        yield Reason("yes", f"{use.topic} is gone since {moment(topic.gone_at)}, and its data with it.", use.topic)
+        return
+    lows = retention.lows
+    left = [part for part in use.partitions if lows is None or lows.get(part.partition, 0) <= part.last_offset]
+    if not left:
+        yield Reason("yes", f"All {use.messages:,} messages with it have left {use.topic}.", use.topic)
+        return
+    last = max(part.last_time for part in left)
+    if now - last <= RECENT:
+        yield Reason(
+            "no", f"Producers still write with it: the last message of {use.topic} is of {moment(last)}.", use.topic
+        )
+    behind = _slowest(use, [part.partition for part in left], groups)
+    if behind:
+        yield Reason("no", behind, use.topic)
+    elif groups.problem:
+        yield Reason(
+            "not_before", f"Which consumer groups have yet to read {use.topic} isn't known: {groups.problem}", use.topic
+        )
+    yield _expiry(use, retention, last, now)
+
+
+def _expiry(use: TopicUse, retention: Retention, last: datetime, now: datetime) -> Reason:
+    what = f"{use.messages:,} messages of {use.topic}"
+    if retention.compacted and not retention.deletes:
+        sentence = f"{use.topic} is compacted: {what.partition(' of ')[0]} stay until their keys are written again."
+        return Reason("no", sentence, use.topic)
+    if retention.ms is None:
+        return Reason("unknown", f"How long {use.topic} keeps its data isn't known; {what} need it.", use.topic)
+    if retention.ms < 0:
+        return Reason("no", f"{use.topic} keeps its data for ever (retention.ms is -1); {what} need it.", use.topic)
+    date = _after(last, retention.ms)
+    if date > now:
+        return Reason(
+            "not_before", f"{what} need it; the last one expires {moment(date)} at the earliest.", use.topic, date
+        )
+    if retention.lows is None:
+        return Reason(
+            "unknown", f"{what} could expire from {moment(date)} on; whether they did wasn't asked.", use.topic
+        )
+    return Reason("no", f"{what} were due {moment(date)}, but the broker still has some of them.", use.topic)
+
+
+def _after(last: datetime, ms: int) -> datetime:
+    """`last` and so many milliseconds; retentions of thousands of years are as good as for ever."""
+    try:
+        return last + timedelta(milliseconds=ms)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def _slowest(use: TopicUse, partitions: Sequence[int], groups: Groups) -> str:
+    """The group that has most of the use yet to read, in words; empty where none has any."""
+    ends = {part.partition: part for part in use.partitions if part.partition in partitions}
+    lags: dict[str, int] = {}
+    where: dict[str, GroupPosition] = {}
+    for position in groups.positions:
+        part = ends.get(position.partition) if position.topic_id == use.topic_id else None
+        if part is None or position.committed > part.last_offset:
+            continue
+        lag = part.last_offset + 1 - max(position.committed, part.first_offset)
+        lags[position.group] = lags.get(position.group, 0) + lag
+        where.setdefault(position.group, position)
+    if not lags:
+        return ""
+    group = max(lags, key=lambda name: (lags[name], name))
+    at = where[group]
+    last = ends[at.partition].last_offset
+    more = f"; {len(lags) - 1} more groups too" if len(lags) > 1 else ""
+    return (
+        f"Consumer group {group} has yet to read it: it stands at offset {at.committed:,} of partition {at.partition}"
+        f" of {use.topic}, and messages with it go up to {last:,}{more}."
+    )
+
+
+def _not_read(topic: Coverage, retention: Retention, now: datetime) -> Iterator[Reason]:
+    """What of a topic wasn't read: messages there may need any version."""
+    if topic.gone_at is not None:
+        return
+    if topic.problem or (topic.read_at is None and topic.checked_at is None):
+        yield Reason("unknown", topic.sentence, topic.topic)
+        return
+    gaps = []
+    for partition in range(topic.partitions):
+        low = retention.lows.get(partition) if retention.lows is not None else 0
+        since = topic.read_from.get(partition)
+        if since is None and retention.highs is not None and retention.highs.get(partition) == low:
+            continue  # it is empty
+        if since is None or low is None:
+            gaps.append(f"partition {partition}")
+        elif since > low:
+            gaps.append(f"offsets {low:,} to {since - 1:,} of partition {partition}")
+    if gaps:
+        shown = ", ".join(gaps[:5]) + (f" and {len(gaps) - 5} more" if len(gaps) > 5 else "")
+        yield Reason("unknown", f"Of {topic.topic} nothing is known of {shown}: they were never scanned.", topic.topic)
+    checked = topic.checked_at or topic.read_at
+    if checked is not None and now - checked > RECENT:
+        yield Reason("unknown", f"{topic.topic} was last scanned {moment(checked)}: scan it again.", topic.topic)

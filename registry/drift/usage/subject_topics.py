@@ -1,0 +1,275 @@
+"""What carries the data of subjects: topics by naming strategy, streaming queries, and the versions that messages have.
+
+Each is read in one query, for one subject or for all subjects of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from django.db import connection
+from django.db.models import Q
+
+from registry.drift.judge.topic_observations import TOPIC_NAME
+from registry.drift.models import SIDES, SchemaUse, Topic
+from registry.subjects.models import Registry, SchemaReference, SchemaVersion
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+
+
+def uses_of(registry: Registry, subject: SubjectName, rows: Sequence[SchemaVersion]) -> list[SchemaUse]:
+    """The rows whose mark may stand for one of the versions: an id is one of its context, a GUID one everywhere."""
+    ids = {row.schema.schema_id for row in rows}
+    named = Q(framing="content_type", mark__contains=f".{subject.subject}.v")
+    by_id = Q(framing="id", schema_id__in=ids) | Q(framing="id", mark__in=[str(number) for number in ids])
+    condition = (
+        (by_id & Q(topic__source__context__in=_context_names(subject.context)))
+        | Q(framing="guid", mark__in=[str(row.schema.guid) for row in rows])
+        | named
+    )
+    uses = SchemaUse.objects.filter(condition, topic__source__registry=registry)
+    return list(uses.order_by("topic_id", "side", "framing", "mark", "partition"))
+
+
+def _context_names(context: str) -> tuple[str, ...]:
+    """How a source may write it: the default one is left out most often."""
+    return (context, context.removeprefix("."), f":{context}:")
+
+
+def is_of(use: SchemaUse, row: SchemaVersion, subject: SubjectName) -> bool:
+    """Whether a use's mark stands for that version."""
+    if use.framing == "content_type":
+        return use.mark.endswith(f".{subject.subject}.v{row.version}")
+    if use.framing == "guid":
+        return use.mark == str(row.schema.guid)
+    return (use.schema_id if use.schema_id is not None else use.mark) in (
+        row.schema.schema_id,
+        str(row.schema.schema_id),
+    )
+
+
+def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> dict[int, Topic]:
+    """The topics with such messages, those that scans found to be the subject's, and that of its name."""
+    names = [subject.subject.removesuffix(f"-{side}") for side in SIDES if subject.subject.endswith(f"-{side}")]
+    condition = Q(pk__in=set(used)) | Q(name__in=names, source__context__in=_context_names(subject.context))
+    for side in SIDES:
+        for name in {subject.subject, subject.qualified}:
+            condition |= Q(**{f"subjects__{side}__contains": [name]})
+    rows = (
+        Topic.objects.filter(condition, source__registry=registry)
+        .select_related("source__cluster")
+        .order_by("name", "pk")
+    )
+    return {row.pk: row for row in rows}
+
+
+def own_topics(registry: Registry, subject: SubjectName) -> list[int]:
+    """The topics that scans found to be the subject's, and that of its name where they found none for it."""
+    topics = topics_of(registry, subject, ()).values()
+    return [row.pk for row in topics if any(owner_of(row, side, subject) == "this" for side in SIDES)]
+
+
+def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "other", "unknown"]:
+    """Whose a side of a topic is as far as scans found, else as its name says."""
+    names = topic.subjects.get(side) if isinstance(topic.subjects, dict) else None
+    if not names:
+        return "this" if f"{topic.name}-{side}" == subject.subject else "unknown"
+    return "this" if subject.subject in names or subject.qualified in names else "other"
+
+
+@dataclass(frozen=True)
+class OtherVersions:
+    """Versions of other subjects: by name those that the reader may read, by number the rest."""
+
+    names: tuple[str, ...] = ()
+    hidden: int = 0
+
+
+#: tells whether a reader may read a subject, by its qualified name
+Readable = Callable[[str], bool]
+
+
+def shared_with(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, OtherVersions]:
+    """By schema: the live versions of other subjects that have it."""
+    own = rows[0].subject_id
+    others = (
+        SchemaVersion.objects.filter(schema_id__in={row.schema_id for row in rows}, deleted_at=None)
+        .exclude(subject_id=own)
+        .order_by("subject__name", "version")
+        .values_list("schema_id", "subject__context__name", "subject__name", "version")
+    )
+    by_schema: dict[int, dict[tuple[str, int], None]] = {}
+    for schema, context, name, version in others:
+        by_schema.setdefault(schema, {})[SubjectName(context, name).qualified, version] = None
+    return {schema: _in_sight(versions, readable) for schema, versions in by_schema.items()}
+
+
+def _in_sight(versions: Iterable[tuple[str, int]], readable: Readable) -> OtherVersions:
+    listed = list(versions)
+    names = tuple(f"{subject} version {version}" for subject, version in listed if readable(subject))
+    return OtherVersions(names, len(listed) - len(names))
+
+
+def referrers_of(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, OtherVersions]:
+    """By version: the live versions whose schema refers to it."""
+    own = [row.pk for row in rows]
+    links = (
+        SchemaReference.objects.filter(target_id__in=own, schema__versions__deleted_at=None)
+        .exclude(schema__versions=None)
+        .values_list(
+            "target_id",
+            "schema__versions__subject__context__name",
+            "schema__versions__subject__name",
+            "schema__versions__version",
+        )
+    )
+    by_target: dict[int, set[tuple[str, int]]] = {}
+    for target, context, name, version in links:
+        by_target.setdefault(target, set()).add((SubjectName(context or DEFAULT_CONTEXT, name).qualified, version))
+    return {target: _in_sight(sorted(versions), readable) for target, versions in by_target.items()}
+
+
+@dataclass(frozen=True)
+class CarryingTopic:
+    """A topic's side that belongs to a subject; `strategies` lead from it there, `is_found` where a scan saw that in data.
+
+    Otherwise the topic's name alone says so.
+    """
+
+    name: str
+    source: int
+    side: str
+    strategies: tuple[str, ...]
+    is_found: bool
+
+
+def carrying_topics(registry: Registry, subject: SubjectName) -> tuple[CarryingTopic, ...]:
+    """The topics that are there, by name; one query."""
+    topics = []
+    for row in topics_of(registry, subject, ()).values():
+        if row.gone_at is not None:
+            continue
+        for side in SIDES:
+            if owner_of(row, side, subject) == "this":
+                is_found = bool(row.subjects.get(side))
+                strategies = _leading(f"{row.name}-{side}" == subject.subject, row.strategies.get(side) or ())
+                topics.append(CarryingTopic(row.name, row.source_id, side, strategies, is_found))
+    return tuple(topics)
+
+
+def _leading(is_topic_name: bool, strategies: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """Of the strategies that a side's subjects were found by, those that can lead to this one."""
+    if is_topic_name:
+        return (TOPIC_NAME,)
+    return tuple(name for name in strategies if name != TOPIC_NAME)
+
+
+@dataclass(frozen=True)
+class SubjectCarriers:
+    """How many topics a subject's messages are in, how many queries read it, and when the newest message seen was made."""
+
+    topics: int = 0
+    queries: int = 0
+    last_seen: datetime | None = None
+
+
+NOTHING: Final = SubjectCarriers()
+
+# A topic carries the subjects that scans found in its messages, and those that are called like it; a name that a source
+# writes without a context is of the source's own.
+_CARRIED: Final = """
+WITH page(context, name, qualified) AS (
+    SELECT * FROM unnest(%(contexts)s::text[], %(names)s::text[], %(qualified)s::text[])
+), looked_at(topic, name, subjects, prefix) AS (
+    SELECT t.id, t.name, CASE jsonb_typeof(t.subjects) WHEN 'object' THEN t.subjects ELSE '{}' END,
+        CASE trim(BOTH ':' FROM source.context) WHEN '' THEN '' WHEN '.' THEN ''
+            ELSE ':.' || ltrim(trim(BOTH ':' FROM source.context), '.') || ':' END
+    FROM drift_topic t JOIN drift_source source ON source.id = t.source_id
+    WHERE source.registry_id = %(registry)s AND t.gone_at IS NULL
+), carried AS (
+    SELECT topic, side, prefix || name || '-' || side AS qualified FROM looked_at CROSS JOIN unnest(%(sides)s::text[]) side
+    UNION
+    SELECT topic, side.key, CASE WHEN named.name LIKE ':.%%' THEN named.name ELSE prefix || named.name END
+    FROM looked_at CROSS JOIN LATERAL jsonb_each(subjects) side
+    CROSS JOIN LATERAL jsonb_array_elements_text(
+        CASE jsonb_typeof(side.value) WHEN 'array' THEN side.value ELSE '[]' END) named(name)
+), topics AS (
+    SELECT page.qualified, count(DISTINCT carried.topic) AS number, max(used.last_time) AS last_seen
+    FROM page JOIN carried USING (qualified)
+    LEFT JOIN LATERAL (
+        SELECT max(u.last_time) AS last_time FROM drift_schemause u
+        WHERE u.topic_id = carried.topic AND u.side = carried.side AND u.schema_id IN (
+            SELECT sc.schema_id FROM subjects_context c
+            JOIN subjects_subject s ON s.context_id = c.id AND s.name = page.name
+            JOIN subjects_schemaversion v ON v.subject_id = s.id
+            JOIN subjects_schema sc ON sc.id = v.schema_id
+            WHERE c.registry_id = %(registry)s AND c.name = page.context)
+    ) used ON true
+    GROUP BY page.qualified
+), queries AS (
+    SELECT page.qualified, count(DISTINCT query.id) AS number
+    FROM page JOIN streams_queryinput input ON input.subject = page.name AND input.context = page.context
+    JOIN streams_streamquery query ON query.id = input.query_id AND query.registry_id = %(registry)s
+    GROUP BY page.qualified
+)
+SELECT page.qualified, coalesce(topics.number, 0), coalesce(queries.number, 0), topics.last_seen
+FROM page LEFT JOIN topics USING (qualified) LEFT JOIN queries USING (qualified)
+WHERE topics.number > 0 OR queries.number > 0
+"""
+
+
+def carriers_of(registry: Registry, subjects: Collection[SubjectName]) -> dict[str, SubjectCarriers]:
+    """What carries each of the subjects, by its qualified name, those of which nothing is known left out; one query."""
+    if not subjects:
+        return {}
+    parameters: dict[str, Any] = {
+        "registry": registry.pk,
+        "contexts": [name.context for name in subjects],
+        "names": [name.subject for name in subjects],
+        "qualified": [name.qualified for name in subjects],
+        "sides": list(SIDES),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CARRIED, parameters)
+        return {name: SubjectCarriers(topics, queries, seen_at) for name, topics, queries, seen_at in cursor.fetchall()}
+
+
+#: A schema id is one of its source's context, however that is written there; a GUID is one everywhere. Where scans found
+#: whose a topic's messages are, those of another subject with the same schema aren't this one's.
+_SEEN: Final = """
+WITH wanted AS (
+    SELECT v.id, s.name, c.name AS context, c.registry_id, sc.schema_id, sc.guid::text AS guid
+    FROM subjects_schemaversion v
+    JOIN subjects_schema sc ON sc.id = v.schema_id
+    JOIN subjects_subject s ON s.id = v.subject_id
+    JOIN subjects_context c ON c.id = s.context_id
+    WHERE v.id = ANY(%s)
+), used AS (
+    SELECT wanted.*, u.topic_id, u.side, u.framing, u.last_time
+    FROM wanted JOIN drift_schemause u ON u.schema_id = wanted.schema_id AND u.framing = 'id'
+    UNION ALL
+    SELECT wanted.*, u.topic_id, u.side, u.framing, u.last_time
+    FROM wanted JOIN drift_schemause u ON u.framing = 'guid' AND u.mark = wanted.guid
+)
+SELECT used.id, max(used.last_time)
+FROM used
+JOIN drift_topic t ON t.id = used.topic_id
+JOIN drift_source o ON o.id = t.source_id AND o.registry_id = used.registry_id
+WHERE (used.framing = 'guid' OR o.context IN (used.context, ltrim(used.context, '.'), ':' || used.context || ':'))
+AND (coalesce(jsonb_array_length(t.subjects -> used.side), 0) = 0 OR jsonb_exists_any(
+    t.subjects -> used.side, ARRAY[used.name, ':' || used.context || ':' || used.name]))
+GROUP BY used.id"""
+
+
+def last_seen(versions: Collection[int]) -> dict[int, datetime]:
+    """Version's row → when the last message with its id or GUID was written; those that no scan saw aren't in it.
+
+    One query. What Spring's content types name isn't looked at: they have a version's number and no id.
+    """
+    if not versions:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_SEEN, [list(versions)])
+        return dict(cursor.fetchall())

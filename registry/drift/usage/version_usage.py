@@ -1,0 +1,335 @@
+"""Which messages carry a version's mark: by topic and partition, with offsets, times and share of the traffic.
+
+What isn't known is part of the answer: topics that were never scanned, and from which offset on the others were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from registry.access.permission_filters import extent_of
+from registry.access.roles import Actor, may
+from registry.drift.models import SIDES, SchemaUse, Topic
+from registry.drift.usage.subject_topics import (
+    OtherVersions,
+    Readable,
+    is_of,
+    owner_of,
+    referrers_of,
+    shared_with,
+    topics_of,
+    uses_of,
+)
+from registry.errors import SubjectNotFound, VersionNotFound
+from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: whether the topic of a message is one of this subject, as the scans have found
+Owner = Literal["this", "other", "unknown"]
+
+
+@dataclass(frozen=True)
+class PartitionUse:
+    """Messages of one partition; offsets are inclusive."""
+
+    partition: int
+    messages: int
+    undecodable: int
+    bytes: int
+    first_offset: int
+    last_offset: int
+    first_time: datetime
+    last_time: datetime
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How far a topic was read, and what lets its data go. Offsets by partition.
+
+    `is_own`: the topic is one of the subject's, or may be; of others nothing but the same schema ids is told.
+    `read_from` is where the reading without a gap began, `positions` where it stands; `retention_ms` is -1 for ever.
+    """
+
+    topic_id: int
+    topic: str
+    source: str
+    cluster: str
+    is_own: bool
+    partitions: int
+    messages: int
+    read_from: Mapping[int, int]
+    positions: Mapping[int, int]
+    compacted: bool
+    retention_ms: int | None
+    checked_at: datetime | None
+    read_at: datetime | None
+    gone_at: datetime | None
+    problem: str
+
+    @property
+    def sentence(self) -> str:
+        """What is known of the topic, in words."""
+        if self.gone_at is not None:
+            return f"{self.topic} is gone from {self.cluster or 'its cluster'} since {moment(self.gone_at)}."
+        if self.problem:
+            return f"{self.topic} couldn't be read by the last scan: {self.problem}"
+        if self.checked_at is None and self.read_at is None:
+            return f"{self.topic} was never scanned."
+        last = moment(self.checked_at or self.read_at)
+        if self.read_at is None:
+            return f"{self.topic} was looked at {last}, and held no messages to read."
+        parts = [f"{part} from {offset:,}" for part, offset in sorted(self.read_from.items()) if offset > 0]
+        since = f" Partly: partition {', '.join(parts[:8])}{' …' if len(parts) > 8 else ''}." if parts else ""
+        missing = self.partitions - len(self.read_from)
+        if missing > 0:
+            since += f" Of {missing} of {self.partitions} partitions it isn't known from which offset on."
+        return f"{self.topic} was last scanned {last}: {self.messages:,} messages in all.{since}"
+
+
+@dataclass(frozen=True)
+class TopicUse:
+    """The messages of a topic's side that carry a version's mark. `share` is of all messages read of the topic."""
+
+    topic_id: int
+    topic: str
+    source: str
+    cluster: str
+    side: str
+    framing: str
+    mark: str
+    owner: Owner
+    messages: int
+    share: float | None
+    first_time: datetime
+    last_time: datetime
+    partitions: tuple[PartitionUse, ...]
+
+
+@dataclass(frozen=True)
+class VersionUse:
+    """All that is known of the use of one version.
+
+    `shared_with` are live versions of other subjects with the same schema id: by them messages stay readable.
+    `referrers` are versions whose schema refers to this one. Of both, those that the reader may not read are counted
+    alone (`shared_hidden`, `referrers_hidden`), and so are topics of such subjects (`topics_hidden`).
+    """
+
+    version: int
+    schema_id: int
+    guid: str
+    deleted: bool
+    is_latest: bool
+    shared_with: tuple[str, ...] = ()
+    shared_hidden: int = 0
+    referrers: tuple[str, ...] = ()
+    referrers_hidden: int = 0
+    topics: tuple[TopicUse, ...] = ()
+    topics_hidden: int = 0
+    messages: int = 0
+    first_time: datetime | None = None
+    last_time: datetime | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another subject has the same schema id, one that the reader may not read included."""
+        return bool(self.shared_with or self.shared_hidden)
+
+
+@dataclass(frozen=True)
+class SubjectUse:
+    """The use of a subject's versions, ascending, and how far the topics were read that this rests on."""
+
+    registry: str
+    subject: str
+    versions: tuple[VersionUse, ...]
+    coverage: tuple[Coverage, ...] = field(default=())
+
+    def version(self, number: int) -> VersionUse:
+        """One of them. Raises VersionNotFound."""
+        match = next((item for item in self.versions if item.version == number), None)
+        if match is None:
+            raise VersionNotFound(f"Version {number} not found.", version=number)
+        return match
+
+
+def moment(time: datetime | None) -> str:
+    """A time for a sentence, in UTC."""
+    return "never" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None) -> SubjectUse:
+    """The use of all versions of a subject, the soft-deleted ones too; five queries. Raises SubjectNotFound.
+
+    Other subjects and their topics are named to `by` as far as they may read them, sources and clusters if they may read
+    the whole registry; to None, for texts that several people read, no other subject.
+    """
+
+    def readable(name: str) -> bool:
+        return by is not None and may(by, "schema.read", registry=registry.name, subject=name)
+
+    rows = _rows(registry, subject)
+    uses = uses_of(registry, subject, rows)
+    topics = topics_of(registry, subject, {use.topic_id for use in uses})
+    hidden = {number for number, topic in topics.items() if not _is_in_sight(topic, subject, readable)}
+    latest = max((row.version for row in rows if row.deleted_at is None), default=None)
+    shared, referrers = shared_with(rows, readable), referrers_of(rows, readable)
+    versions = []
+    for row in rows:
+        listed = tuple(_by_topic((use for use in uses if is_of(use, row, subject)), topics, subject))
+        shown_topics = tuple(item for item in listed if item.topic_id not in hidden)
+        version_use = _version(row, shown_topics, is_latest=row.version == latest)
+        same, referring = shared.get(row.schema_id, OtherVersions()), referrers.get(row.pk, OtherVersions())
+        versions.append(
+            replace(
+                version_use,
+                topics_hidden=len(listed) - len(shown_topics),
+                shared_with=same.names,
+                shared_hidden=same.hidden,
+                referrers=referring.names,
+                referrers_hidden=referring.hidden,
+            )
+        )
+    coverage = _coverages(rows, uses, topics, subject)
+    shown = tuple(item for item in coverage if item.topic_id not in hidden)
+    use = SubjectUse(registry.name, subject.qualified, tuple(versions), shown)
+    return use if by is None or extent_of(by, "schema.read").has_all_of(registry.name) else _without_sources(use)
+
+
+def _without_sources(use: SubjectUse) -> SubjectUse:
+    """For somebody who may read the subject and not the whole registry, whose sources and clusters those are."""
+    versions = (
+        replace(version, topics=tuple(replace(topic, source="", cluster="") for topic in version.topics))
+        for version in use.versions
+    )
+    coverage = (replace(item, source="", cluster="") for item in use.coverage)
+    return replace(use, versions=tuple(versions), coverage=tuple(coverage))
+
+
+def _is_in_sight(topic: Topic, subject: SubjectName, readable: Readable) -> bool:
+    """Whether the topic is the subject's or may be, or is one of a subject that the reader may read."""
+    names = topic.subjects if isinstance(topic.subjects, dict) else {}
+    listed = [name for side in SIDES for name in names.get(side) or ()]
+    if not listed or any(owner_of(topic, side, subject) == "this" for side in SIDES):
+        return True
+    return any(readable(name) for name in listed)
+
+
+def coverage_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:
+    """The topics of a subject's use alone, and how far they were read; three queries. Raises SubjectNotFound."""
+    rows = _rows(registry, subject)
+    uses = uses_of(registry, subject, rows)
+    return _coverages(rows, uses, topics_of(registry, subject, {use.topic_id for use in uses}), subject)
+
+
+def _version(row: SchemaVersion, topics: tuple[TopicUse, ...], *, is_latest: bool) -> VersionUse:
+    mine = [item for item in topics if item.owner != "other"]
+    return VersionUse(
+        version=row.version,
+        schema_id=row.schema.schema_id,
+        guid=str(row.schema.guid),
+        deleted=row.deleted_at is not None,
+        is_latest=is_latest,
+        topics=topics,
+        messages=sum(item.messages for item in mine),
+        first_time=min((item.first_time for item in mine), default=None),
+        last_time=max((item.last_time for item in mine), default=None),
+    )
+
+
+# -- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    )
+    versions = list(rows.select_related("schema").order_by("version"))
+    if not versions:
+        raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
+    return versions
+
+
+def _coverages(
+    rows: Sequence[SchemaVersion], uses: Sequence[SchemaUse], topics: Mapping[int, Topic], subject: SubjectName
+) -> tuple[Coverage, ...]:
+    """How far each topic was read; the subject's own are those named for it, and those that may be and hold its ids."""
+    own = {
+        use.topic_id
+        for use in uses
+        if owner_of(topics[use.topic_id], use.side, subject) != "other"
+        and any(is_of(use, row, subject) for row in rows)
+    }
+    return tuple(_coverage(topic, topic.pk in own or _is_own(topic, subject)) for topic in topics.values())
+
+
+def _by_topic(uses: Iterable[SchemaUse], topics: Mapping[int, Topic], subject: SubjectName) -> Iterable[TopicUse]:
+    grouped: dict[tuple[int, str, str, str], list[SchemaUse]] = {}
+    for use in uses:
+        grouped.setdefault((use.topic_id, use.side, use.framing, use.mark), []).append(use)
+    for (topic_id, side, framing, mark), group in grouped.items():
+        topic = topics[topic_id]
+        messages = sum(use.messages for use in group)
+        yield TopicUse(
+            topic_id=topic_id,
+            topic=topic.name,
+            source=topic.source.name,
+            cluster=_cluster(topic),
+            side=side,
+            framing=framing,
+            mark=mark,
+            owner=owner_of(topic, side, subject),
+            messages=messages,
+            share=min(1.0, messages / topic.messages) if topic.messages else None,
+            first_time=min(use.first_time for use in group),
+            last_time=max(use.last_time for use in group),
+            partitions=tuple(_partition(use) for use in group),
+        )
+
+
+def _partition(use: SchemaUse) -> PartitionUse:
+    return PartitionUse(
+        partition=use.partition,
+        messages=use.messages,
+        undecodable=use.undecodable,
+        bytes=use.bytes,
+        first_offset=use.first_offset,
+        last_offset=use.last_offset,
+        first_time=use.first_time,
+        last_time=use.last_time,
+    )
+
+
+def _is_own(topic: Topic, subject: SubjectName) -> bool:
+    return any(owner_of(topic, side, subject) == "this" for side in SIDES)
+
+
+def _cluster(topic: Topic) -> str:
+    return topic.source.cluster.name if topic.source.cluster else ""
+
+
+def _coverage(topic: Topic, is_own: bool) -> Coverage:
+    return Coverage(
+        topic_id=topic.pk,
+        topic=topic.name,
+        source=topic.source.name,
+        cluster=_cluster(topic),
+        is_own=is_own,
+        partitions=topic.partitions,
+        messages=topic.messages,
+        read_from=_offsets(topic.read_from),
+        positions=_offsets(topic.positions),
+        compacted=topic.compacted,
+        retention_ms=topic.retention_ms,
+        checked_at=topic.checked_at,
+        read_at=topic.read_at,
+        gone_at=topic.gone_at,
+        problem=topic.problem,
+    )
+
+
+def _offsets(stored: Any) -> dict[int, int]:
+    """Offsets by partition; JSON has texts for keys."""
+    return {int(partition): int(offset) for partition, offset in (stored or {}).items()}

@@ -1,0 +1,234 @@
+"""A schema's fields as a flat list, the tags at its records and fields, and advice on its types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from registry.formats.avro.canonical import json_text
+from registry.formats.avro.findings import root_path
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Map, Named, Record, Schema, Union, type_label
+from registry.formats.base import OutlineField
+from registry.formats.lint import (
+    LintViolation,
+    in_style,
+    is_pascal,
+    looks_like_money,
+    looks_like_time,
+    looks_personal,
+    mixed_names,
+)
+from registry.formats.tags import (
+    FIELD,
+    RECORD,
+    Entity,
+    EntityTags,
+    TagChange,
+    joined,
+    no_such_path,
+    tags_in,
+    write_tags,
+)
+
+MAX_ROWS: Final = 2_000
+MAX_DEPTH: Final = 12
+
+
+def outline(root: AvroType) -> tuple[OutlineField, ...]:
+    """At most MAX_ROWS rows, MAX_DEPTH deep; a type inside itself is named, not opened again."""
+    rows = []
+    for row in _outline_type(root, root_path(root), 0, frozenset(), ()):
+        rows.append(row)
+        if len(rows) == MAX_ROWS:
+            break
+    return tuple(rows)
+
+
+def _outline_type(
+    type_: AvroType, path: str, depth: int, open_types: frozenset[str], tags: tuple[str, ...]
+) -> Iterator[OutlineField]:
+    if depth >= MAX_DEPTH:
+        return
+    if isinstance(type_, Record) and type_.full_name not in open_types:
+        around = joined(tags, tags_in(type_.props))
+        for field in type_.fields:
+            yield from _outline_field(type_, field, path, depth, open_types | {type_.full_name}, around)
+    elif isinstance(type_, Array):
+        yield from _outline_type(type_.items, f"{path}[]", depth, open_types, tags)
+    elif isinstance(type_, Map):
+        yield from _outline_type(type_.values, f"{path}{{}}", depth, open_types, tags)
+    elif isinstance(type_, Union):
+        for branch in type_.branches:
+            yield from _outline_type(branch, path, depth, open_types, tags)
+
+
+def _outline_field(
+    record: Record, field: Field, path: str, depth: int, open_types: frozenset[str], around: tuple[str, ...]
+) -> Iterator[OutlineField]:
+    tags = joined(around, tags_in(field.props))
+    here = f"{path}.{field.name}" if path else field.name
+    yield OutlineField(
+        name=field.name,
+        path=here,
+        type=_shown(field.type),
+        depth=depth,
+        required=not field.has_default,
+        default=json_text(field.default) if field.has_default else None,
+        doc=field.doc or _type_doc(field.type),
+        aliases=field.aliases,
+        tags=tags,
+        entity=f"{record.full_name}.{field.name}",
+    )
+    yield from _outline_type(field.type, here, depth + 1, open_types, tags)
+
+
+def _shown(type_: AvroType) -> str:
+    """Like type_label, an optional type as `string?` and an enum with its symbols."""
+    if isinstance(type_, Union) and len(type_.branches) == 2 and any(b.kind == "null" for b in type_.branches):
+        return f"{_shown(next(b for b in type_.branches if b.kind != 'null'))}?"
+    if isinstance(type_, Enum):
+        shown = ", ".join(type_.symbols[:8]) + (", …" if len(type_.symbols) > 8 else "")
+        return f"{type_.full_name} ({shown})"
+    return type_label(type_)
+
+
+def _type_doc(type_: AvroType) -> str:
+    return (type_.doc or "") if isinstance(type_, Named) else ""
+
+
+def tags(schema: Schema) -> tuple[EntityTags, ...]:
+    """The tagged records and fields, each record before its fields, in the order of the text."""
+    entities: list[EntityTags] = []
+    for record in _records(schema.root):
+        if own := tags_in(record.props):
+            entities.append(EntityTags("sr_record", record.full_name, own))
+        entities.extend(
+            EntityTags("sr_field", f"{record.full_name}.{field.name}", own)
+            for field in record.fields
+            if (own := tags_in(field.props))
+        )
+    return tuple(entities)
+
+
+def with_tags(text: str, schema: Schema, changes: Iterable[TagChange]) -> str:
+    """The text with changed tags; raises InvalidSchema for an entity that it doesn't define itself."""
+    own = [record for record in _records(schema.root) if record.source is None]
+    by_full_name = {record.full_name: record for record in reversed(own)}
+    by_simple_name = {record.simple: record for record in reversed(own)}
+    namespace = schema.root.namespace if isinstance(schema.root, Named) else ""
+    tags_at: dict[str, tuple[str, ...]] = {}
+    for change in changes:
+        entity_model = _find(change.entity, by_full_name, by_simple_name, namespace)
+        tags_at[entity_model.pointer] = change.apply(tags_at.get(entity_model.pointer, tags_in(entity_model.props)))
+    return write_tags(text, tags_at)
+
+
+def has_top_level_field(schema: Schema, name: str) -> bool:
+    """Whether the schema is a record with a field of that name."""
+    return isinstance(schema.root, Record) and name in schema.root.by_name
+
+
+def _find(
+    entity: Entity, by_full_name: dict[str, Record], by_simple_name: dict[str, Record], namespace: str
+) -> Record | Field:
+    """A record by its full name, or by its simple one where nothing or the schema's own namespace stands before it."""
+    kind, path = entity
+    name, _, field = path.rpartition(".") if kind == FIELD else (path, "", "")
+    before, _, last = name.rpartition(".")
+    record = by_full_name.get(name) or (by_simple_name.get(last) if before in ("", namespace) else None)
+    entity_model = record if kind == RECORD or record is None else record.by_name.get(field)
+    if entity_model is None:
+        raise no_such_path(path)
+    return entity_model
+
+
+def _records(root: AvroType) -> Iterator[Record]:
+    """Every record once, in the order in which the text comes to it; without recursion."""
+    visited: set[str] = set()
+    stack = [root]
+    while stack:
+        type_ = stack.pop()
+        if isinstance(type_, Record):
+            if type_.full_name in visited:
+                continue
+            visited.add(type_.full_name)
+            yield type_
+        stack.extend(reversed(_nested_types(type_)))
+
+
+def _nested_types(type_: AvroType) -> Sequence[AvroType]:
+    if isinstance(type_, Record):
+        return [field.type for field in type_.fields]
+    if isinstance(type_, Union):
+        return type_.branches
+    if isinstance(type_, Array):
+        return [type_.items]
+    return [type_.values] if isinstance(type_, Map) else []
+
+
+#: a type, its path, and whether what is around it is tagged
+_Spot = tuple[AvroType, str, bool]
+
+
+def lint_violations(schema: Schema) -> Iterator[LintViolation]:
+    """Where the rules aren't followed, in the order of the text."""
+    root, visited = schema.root, set[str]()
+    if isinstance(root, Named) and not root.namespace and root.source is None:
+        yield LintViolation("NO_NAMESPACE", root.simple, root.pointer, {"name": root.simple})
+    named: list[tuple[str, str, str | None]] = []
+    stack: list[_Spot] = [(root, root_path(root), False)]
+    while stack:
+        type_, path, tagged = stack.pop()
+        if isinstance(type_, Named):
+            if type_.full_name in visited or type_.source is not None:
+                continue
+            visited.add(type_.full_name)
+            yield from _type(type_, path)
+        if isinstance(type_, Record):
+            tagged = tagged or bool(tags_in(type_.props))
+            for field in type_.fields:
+                named.append((field.name, f"{path}.{field.name}", field.pointer))
+                yield from _field_lint(field, f"{path}.{field.name}", tagged)
+        stack.extend(reversed(_nested_spots(type_, path, tagged)))
+    yield from mixed_names(named)
+
+
+def _nested_spots(type_: AvroType, path: str, tagged: bool) -> Sequence[_Spot]:
+    if isinstance(type_, Record):
+        return [(field.type, f"{path}.{field.name}", tagged or bool(tags_in(field.props))) for field in type_.fields]
+    if isinstance(type_, Union):
+        return [(branch, path, tagged) for branch in type_.branches]
+    if isinstance(type_, Array):
+        return [(type_.items, f"{path}[]", tagged)]
+    return [(type_.values, f"{path}{{}}", tagged)] if isinstance(type_, Map) else []
+
+
+def _type(type_: Named, path: str) -> Iterator[LintViolation]:
+    if not is_pascal(type_.simple):
+        values = {"name": type_.simple, "better": in_style(type_.simple, "PascalCase")}
+        yield LintViolation("TYPE_NAME_STYLE", path, type_.pointer, values)
+    if isinstance(type_, Enum) and type_.default is None:
+        yield LintViolation("ENUM_WITHOUT_DEFAULT", path, type_.pointer, {"name": type_.simple})
+
+
+def _field_lint(field: Field, path: str, tagged: bool) -> Iterator[LintViolation]:
+    kinds = {branch.kind for branch in field.type.branches} if isinstance(field.type, Union) else {field.type.kind}
+    bare = [
+        branch
+        for branch in (field.type.branches if isinstance(field.type, Union) else [field.type])
+        if branch.logical is None
+    ]
+
+    def place(rule: str) -> LintViolation:
+        return LintViolation(rule, path, field.pointer, {"name": field.name})
+
+    if not field.has_default:
+        yield place("OPTIONAL_WITHOUT_DEFAULT" if "null" in kinds and len(kinds) > 1 else "FIELD_HAS_NO_DEFAULT")
+    if not (field.doc or (isinstance(field.type, Named) and field.type.doc)):
+        yield place("FIELD_WITHOUT_DOC")
+    if looks_like_time(field.name) and any(branch.kind in ("int", "long") for branch in bare):
+        yield place("TIME_WITHOUT_LOGICAL_TYPE")
+    if looks_like_money(field.name) and kinds & {"float", "double"}:
+        yield place("MONEY_AS_FLOAT")
+    if looks_personal(field.name) and not tagged and not tags_in(field.props):
+        yield place("PERSONAL_WITHOUT_TAG")

@@ -1,0 +1,205 @@
+"""JSON as text: JSON Pointers, where they lead in a text that may have comments, and errors with their position."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, NoReturn
+
+from registry.errors import InvalidSchema
+
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"/]+|//[^\n]*|/\*.*?\*/',
+    re.DOTALL,
+)
+_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n\r]*|/\*.*?\*/', re.DOTALL)
+_NOT_LINE_END = re.compile(r"[^\n\r]")
+
+
+def escape(token: str) -> str:
+    """A key as a reference token of a JSON Pointer (RFC 6901)."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def unescape(token: str) -> str:
+    """The key that a reference token stands for."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
+def join(pointer: str, *tokens: str | int) -> str:
+    """The pointer extended by keys and indexes."""
+    return pointer + "".join(f"/{escape(str(token))}" for token in tokens)
+
+
+def parent(pointer: str) -> str:
+    """The pointer of what holds this one; the root's is the root."""
+    return pointer.rpartition("/")[0]
+
+
+def without_comments(text: str) -> str:
+    """The text with `//` and `/* */` comments blanked; every other character keeps its offset and its line."""
+    if "//" not in text and "/*" not in text:
+        return text
+
+    def blank(match: re.Match[str]) -> str:
+        token = match.group()
+        return token if token[0] == '"' else _NOT_LINE_END.sub(" ", token)
+
+    return _COMMENT_OR_STRING.sub(blank, text)
+
+
+@dataclass(slots=True)
+class _Container:
+    """A JSON object or array that is being read."""
+
+    pointer: str
+    is_object: bool
+    key: str | None = None
+    index: int = 0
+    keys: set[str] = field(default_factory=set)
+
+
+class PositionIndex:
+    """Where each value of a JSON text begins; built in one pass, without recursion.
+
+    A text that isn't JSON gives the positions up to where it stops being so.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._line_starts = [0, *(match.end() for match in re.finditer(r"\n", text))]
+        self._offsets: dict[str, int] = {}
+        self.first_duplicate: tuple[str, int] | None = None
+        self._read(text)
+
+    def find(self, pointer: str) -> tuple[int, int] | None:
+        """Line and column (from 1) of the value, or of the nearest value around it; None in an empty text."""
+        while pointer not in self._offsets:
+            if not pointer:
+                return None
+            pointer = parent(pointer)
+        return self.line_and_column(self._offsets[pointer])
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of a character offset."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def _read(self, text: str) -> None:
+        stack: list[_Container] = []
+        for match in _TOKEN.finditer(text):
+            token = match.group()
+            first = token[0]
+            if token.startswith(("//", "/*")) or first == ":":
+                continue
+            if first in "]}":
+                if stack:
+                    stack.pop()
+            elif first == ",":
+                self._next_item(stack)
+            elif first == '"' and stack and stack[-1].is_object and stack[-1].key is None:
+                self._start_member(stack[-1], token, match.start())
+            else:
+                pointer = self._note(stack, match.start())
+                if first in "[{":
+                    stack.append(_Container(pointer, first == "{"))
+
+    @staticmethod
+    def _next_item(stack: list[_Container]) -> None:
+        if stack:
+            stack[-1].key = None
+            stack[-1].index += 1
+
+    def _start_member(self, container: _Container, token: str, offset: int) -> None:
+        container.key = _key(token)
+        if container.key in container.keys and self.first_duplicate is None:
+            self.first_duplicate = (container.key, offset)
+        container.keys.add(container.key)
+
+    def _note(self, stack: list[_Container], offset: int) -> str:
+        if not stack:
+            pointer = ""
+        else:
+            top = stack[-1]
+            pointer = join(top.pointer, top.key if top.key is not None else top.index)
+        self._offsets.setdefault(pointer, offset)
+        return pointer
+
+
+def _key(token: str) -> str:
+    """The key that a quoted token spells; as it stands where its escapes are wrong."""
+    if "\\" not in token:
+        return token[1:-1]
+    try:
+        return str(json.loads(token, strict=False))
+    except ValueError:
+        return token[1:-1]
+
+
+@lru_cache(maxsize=64)
+def position_index(text: str) -> PositionIndex:
+    """The index of a text; the last few are kept, as a report asks for many places of few texts."""
+    return PositionIndex(text)
+
+
+def position(text: str, pointer: str | None) -> tuple[int, int] | None:
+    """Line and column (from 1) of what the pointer names in the text, None if there is no pointer."""
+    return None if pointer is None else position_index(text).find(pointer)
+
+
+MAX_TEXT_LENGTH: Final = 1_048_576
+MAX_DEPTH: Final = 200
+
+
+class SchemaProblem(Exception):
+    """What is wrong at a pointer; a format's `parse` turns it into InvalidSchema with line and column."""
+
+    def __init__(self, message: str, pointer: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.pointer = pointer
+
+
+class DuplicateKey(Exception):
+    """An object that has the same key twice; raised by the hooks of a format's decoder."""
+
+
+def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
+    """The problem as the error that callers see, with line and column."""
+    line_and_column = position(text, problem.pointer)
+    if line_and_column is None:
+        return InvalidSchema(problem.message, pointer=problem.pointer)
+    line, column = line_and_column
+    return InvalidSchema(problem.message, line=line, column=column, pointer=problem.pointer)
+
+
+def check_text(text: str, kind: str) -> None:
+    """Raises InvalidSchema for what is no text, too long or empty; `kind` is what to send, as in "an Avro schema"."""
+    if not isinstance(text, str):
+        raise InvalidSchema(f"the schema must be text, not {type(text).__name__}: send it as a JSON string")
+    if len(text) > MAX_TEXT_LENGTH:
+        raise InvalidSchema(
+            f"the schema has {len(text):,} characters, the limit is {MAX_TEXT_LENGTH:,}: "
+            "move shared types into schemas of their own and refer to them"
+        )
+    if not text.strip():
+        raise InvalidSchema(f"the schema is empty: send {kind} as JSON", line=1, column=1)
+
+
+def decode(text: str, decoder: json.JSONDecoder, refuse_duplicate: Callable[[], NoReturn]) -> Any:
+    """The JSON value; every error of the decoder as InvalidSchema, `refuse_duplicate` raises that of a key twice."""
+    try:
+        return decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidSchema(
+            f"not JSON: {error.msg.removesuffix(' starting at')}", line=error.lineno, column=error.colno
+        ) from None
+    except DuplicateKey:
+        refuse_duplicate()
+    except RecursionError:
+        raise InvalidSchema(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed") from None
+    except ValueError as error:
+        raise InvalidSchema(f"not JSON that a schema may hold: {error}") from None

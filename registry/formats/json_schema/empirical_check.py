@@ -1,0 +1,306 @@
+"""Whether a reader takes every value of a writer: a proof, else a witness, else "unknown" with the reason.
+
+1. A proof keyword by keyword (`proof`), cheap and able to follow recursion.
+2. A search for a witness among built instances (`instances`), each validated under both schemas.
+3. Containment by jsonschema_rs, if its estimated cost is within the limit: "yes" is a proof; of what is left over,
+   instances are built and validated once more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, Final
+
+import jsonschema_rs
+from jsonschema_rs import canonical as canonical_module
+
+from registry.formats.base import Incompatibility, Truth, Witness
+from registry.formats.json_schema.data import distinct, finding_of, validation_failures, witness_of
+from registry.formats.json_schema.drafts import ASSERTIONS, NEWEST_DRAFT
+from registry.formats.json_schema.instances import Instances
+from registry.formats.json_schema.model import Bundle, Model
+from registry.formats.json_schema.proof import Proof
+from registry.formats.json_schema.validators import (
+    bundle_with_formats,
+    canonicalized,
+    compiled,
+    keeps_formats,
+    modern_bundle,
+    plain,
+    validator_of,
+)
+from registry.formats.json_schema.value_facts import DEFAULT_COST_LIMIT, MAX_UNFOLDED, Schema, cost_of, unfolded
+
+MAX_CANDIDATES: Final = 3_000
+MAX_FINDINGS: Final = 40
+_CANDIDATES_AFTER: Final = 400
+_MAX_BUNDLE_VALIDATORS: Final = 4_000
+
+
+def cost(model: Model) -> int:
+    """The static estimate of what comparing a schema may cost; see `cost`."""
+    if "cost" not in model.cache:
+        model.cache["cost"] = cost_of(modern_bundle(model).value)
+    estimate: int = model.cache["cost"]
+    return estimate
+
+
+def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT) -> Truth:
+    """The truth of a pair; every "no" has findings with witnesses that were validated under both schemas."""
+    pair = _Pair(reader, writer)
+    if pair.hindrance:
+        return Truth("unknown", how=pair.hindrance)
+    if pair.is_proved():
+        return Truth("yes", how="proved keyword by keyword: whatever the writer's schema allows, the reader's does")
+    findings = distinct(findings for search in pair.searches() for findings in search)
+    if findings:
+        return _no(findings)
+    return pair.contained(cost_limit)
+
+
+def find_witness(reader: Model, writer: Model, target: Incompatibility | None = None) -> Witness:
+    """A datum that is valid under the writer and not under the reader, or why there is none.
+
+    With a finding, only one that the reader refuses at the finding's place counts.
+    """
+    pair = _Pair(reader, writer)
+    if pair.hindrance:
+        return Witness(False, reason=pair.hindrance)
+    if pair.is_proved():
+        return Witness(False, reason="every datum of the writer is proved to be valid under the reader")
+    others = 0
+    for finding in chain.from_iterable(pair.searches()):
+        if finding.witness is not None and (target is None or _is_meant(finding, target)):
+            return finding.witness
+        others += 1
+    if others:
+        reason = f"no datum was found that breaks at {target.path if target else ''}; {others} break elsewhere"
+        return Witness(False, reason=reason)
+    limited = pair.contained(DEFAULT_COST_LIMIT)
+    if limited.findings and limited.findings[0].witness is not None:
+        return limited.findings[0].witness
+    return Witness(False, reason=limited.how)
+
+
+def _is_meant(finding: Incompatibility, target: Incompatibility) -> bool:
+    """Whether a datum broke what a finding says: the same place in the data, and the same keyword if it names one."""
+    ours, theirs = _plain_path(finding.path), _plain_path(target.path)
+    holder, _, name = theirs.rpartition(".")
+    if finding.detail in _OF_PARENT:
+        return ours == holder and (f'"{name}"' in finding.message or f"'{name}'" in finding.message)
+    if ours != theirs and not ours.startswith((f"{theirs}.", f"{theirs}[")):
+        return False
+    keyword = "type" if target.kind == "TYPE_NARROWED" else target.location.rpartition("/")[2]
+    return finding.detail == keyword or keyword not in ASSERTIONS[NEWEST_DRAFT.number]
+
+
+def _plain_path(path: str) -> str:
+    return _INDEX.sub("[]", path)
+
+
+_INDEX: Final = re.compile(r"\[\d+\]")
+_OF_PARENT: Final = frozenset({"required", "additionalProperties", "unevaluatedProperties"})
+
+
+_NO_FORMAT: Final = "a text of it isn't of its format, which is an annotation unless a validator is set to check it"
+
+
+def _no(findings: tuple[Incompatibility, ...]) -> Truth:
+    return Truth("no", findings, "witnesses were found: valid under the writer, invalid under the reader")
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A reader and a writer with their validators."""
+
+    reader: Model
+    writer: Model
+    hindrance: str = ""
+    _takes: jsonschema_rs.Validator = field(init=False)
+    _gives: jsonschema_rs.Validator = field(init=False)
+    _reader_modern: Bundle = field(init=False)
+    _writer_modern: Bundle = field(init=False)
+    _parts: dict[tuple[int, bool, bool], tuple[Schema, jsonschema_rs.Validator | None]] = field(default_factory=dict)
+    _is_proved: bool | None = None
+
+    def __post_init__(self) -> None:
+        self._reader_modern, self._writer_modern = modern_bundle(self.reader), modern_bundle(self.writer)
+        for model, side in ((self.reader, "reader"), (self.writer, "writer")):
+            if model.bundle.inexact:
+                self.hindrance = f"the {side} can't be said as one document: {model.bundle.inexact}"
+                return
+            if unfolded(modern_bundle(model).value) > MAX_UNFOLDED:
+                self.hindrance = f"validating one value under the {side} may take more than {MAX_UNFOLDED:,} steps"
+                return
+        try:
+            self._takes, self._gives = validator_of(self.reader), validator_of(self.writer)
+        except ValueError as error:
+            self.hindrance = f"the validator refuses one of the schemas: {plain(error)}"
+
+    def is_proved(self) -> bool:
+        """Whether the reader is proved to take everything."""
+        if self._is_proved is None:
+            if self._reader_modern.inexact or self._writer_modern.inexact:
+                is_exact = self.reader.draft.number == self.writer.draft.number
+            else:
+                is_exact = True
+            proof = Proof(self._reader_modern.value, self._writer_modern.value, self._part_takes, self._part_gives)
+            self._is_proved = is_exact and proof.holds()
+        return self._is_proved
+
+    def searches(self) -> Iterator[Iterator[Incompatibility]]:
+        """Searches for data that break: among those of their formats first, then, where that matters, among others."""
+        reported: set[tuple[str, str]] = set()
+        if self._has_formats:
+            yield self.findings(self.candidates(with_formats=True), reported)
+        yield self.findings(self.candidates(), reported)
+
+    def candidates(self, schema: Schema | None = None, *, with_formats: bool = False) -> Iterator[Any]:
+        """Instances to try, of the writer's schema or of a given one; `with_formats` those alone that keep its formats."""
+        start = self._writer_modern.value if schema is None else schema
+        if with_formats:
+            start = bundle_with_formats(self.writer).value
+        gives = self._part_gives_with_formats if with_formats else self._part_gives
+        instances = Instances(start, self._reader_modern.value, gives, self._part_refuses)
+        values = islice(instances.candidates(), MAX_CANDIDATES)
+        return (value for value in values if keeps_formats(self.writer, value)) if with_formats else values
+
+    @property
+    def _has_formats(self) -> bool:
+        return "'format'" in str(bundle_with_formats(self.writer).value)
+
+    def findings(
+        self, candidates: Iterable[Any], reported: set[tuple[str, str]] | None = None
+    ) -> Iterator[Incompatibility]:
+        """One finding for each place of the reader that refuses a datum of the writer, but for those seen before."""
+        reported = set() if reported is None else reported
+        left = MAX_CANDIDATES
+        for value in candidates:
+            left -= 1
+            if left < 0:
+                return
+            try:
+                if self._takes.is_valid(value) or not self._gives.is_valid(value):
+                    continue
+                failures = validation_failures(self._takes, value)
+            except (ValueError, RecursionError):
+                continue
+            for failure in failures:
+                if failure.key not in reported:
+                    reported.add(failure.key)
+                    left = min(left, _CANDIDATES_AFTER)
+                    reason = _NO_FORMAT if self._has_formats and not keeps_formats(self.writer, value) else ""
+                    yield finding_of(failure, self.reader, self.writer, witness_of(value, failure.message, reason))
+            if len(reported) >= MAX_FINDINGS:
+                return
+
+    def contained(self, cost_limit: int) -> Truth:
+        """What jsonschema_rs says, within a limit of cost."""
+        why = self._why_not_comparable(cost_limit)
+        if why:
+            return Truth("unknown", how=f"no proof and no witness was found; {why}")
+        reader, writer = self._comparable()
+        try:
+            ours, theirs = canonicalized(writer), canonicalized(reader)
+            containment = theirs.covers(ours)
+            if containment == canonical_module.Containment.YES:
+                return Truth(
+                    "yes", how="proved by containment: nothing of the writer's schema lies outside the reader's"
+                )
+            rest = ours.subtract(theirs).to_json_schema()
+        except ValueError as error:
+            return Truth(
+                "unknown", how=f"no proof and no witness was found, and containment isn't decided: {plain(error)}"
+            )
+        findings = distinct(self.findings(self.candidates(rest))) if writer.draft is NEWEST_DRAFT else ()
+        if findings:
+            return _no(findings)
+        verdict = "says that some data break" if containment == canonical_module.Containment.NO else "doesn't decide it"
+        return Truth("unknown", how=f"no proof and no witness was found, and containment {verdict}; {self._guess()}")
+
+    def _comparable(self) -> tuple[Bundle, Bundle]:
+        """Both in the newest draft, which the generator reads; in their own where that isn't exact."""
+        if self._reader_modern.inexact or self._writer_modern.inexact:
+            return self.reader.bundle, self.writer.bundle
+        return self._reader_modern, self._writer_modern
+
+    def _why_not_comparable(self, cost_limit: int) -> str:
+        total = cost(self.reader) + cost(self.writer)
+        if total > cost_limit:
+            return f"the estimated cost of comparing the schemas ({total:,}) is above the limit of {cost_limit:,}"
+        if self.reader.bundle.draft is not self.writer.bundle.draft:
+            inexact = self._reader_modern.inexact or self._writer_modern.inexact
+            if inexact:
+                return f"the schemas are of different drafts, and {inexact}"
+        return ""
+
+    def _guess(self) -> str:
+        """What makes the question hard, as far as the schemas show it."""
+        text = str(self._reader_modern.value)
+        reasons = [
+            feature
+            for mark, feature in (("'$ref'", "recursion or references"), ("'pattern", "patterns"), ("'not'", "negations"),
+                                ("'if'", "conditions"), ("unevaluated", "unevaluated keywords"), ("'oneOf'", "oneOf"))
+            if mark in text
+        ]  # fmt: skip
+        return f"the reader has {', '.join(reasons)}" if reasons else "the cases are too many"
+
+    def _part_takes(self, value: Any, schema: Schema) -> bool:
+        return self._check(value, schema, is_reader=True) is True
+
+    def _part_gives(self, value: Any, schema: Schema) -> bool:
+        return self._check(value, schema, is_reader=False) is not False
+
+    def _part_gives_with_formats(self, value: Any, schema: Schema) -> bool:
+        return self._check(value, schema, is_reader=False, with_formats=True) is not False
+
+    def _part_refuses(self, value: Any, schema: Schema) -> bool:
+        return self._check(value, schema, is_reader=True) is False
+
+    def _check(self, value: Any, schema: Schema, *, is_reader: bool, with_formats: bool = False) -> bool | None:
+        """Whether a part of a bundle takes a value; None where that isn't known."""
+        if isinstance(schema, bool):
+            return schema
+        bundle = self._reader_modern if is_reader else self._writer_modern
+        if with_formats:
+            bundle = bundle_with_formats(self.writer)
+        if (self.reader if is_reader else self.writer).draft.number == 4 and _has_decimal(value):
+            return None
+        key = (id(schema), is_reader, with_formats)
+        if key not in self._parts:
+            self._parts[key] = (schema, self._compiled(bundle, schema, with_formats=with_formats))
+        validator = self._parts[key][1]
+        try:
+            return None if validator is None else validator.is_valid(value)
+        except ValueError:
+            return None
+
+    def _compiled(self, bundle: Bundle, schema: Schema, *, with_formats: bool) -> jsonschema_rs.Validator | None:
+        if len(self._parts) > _MAX_BUNDLE_VALIDATORS:
+            return None
+        definitions = bundle.value.get("$defs", {}) if isinstance(bundle.value, dict) else {}
+        part = {**schema, "$defs": definitions} if definitions and _refers(schema) else schema
+        try:
+            return compiled(Bundle(part, NEWEST_DRAFT, {}), with_formats=with_formats)
+        except ValueError:
+            return None
+
+
+def _refers(schema: Schema) -> bool:
+    todo = [schema]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            if "$ref" in item:
+                return True
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
+    return False
+
+
+def _has_decimal(value: Any) -> bool:
+    return "Decimal" in repr(value)

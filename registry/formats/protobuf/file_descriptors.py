@@ -1,0 +1,184 @@
+"""Schemas as a serialized FileDescriptorProto: sent as base64, and given to clients without a compiler."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FileDescriptorProto
+from google.protobuf.message import DecodeError, Message
+
+from registry.errors import InvalidSchema, SchemaTooCostly
+from registry.formats.protobuf.compiler import MAX_BYTES, MAX_STATEMENTS
+from registry.formats.protobuf.model import Schema
+from registry.formats.protobuf.text.statements import EnumStatement, MessageStatement
+
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DOTTED: Final = re.compile(r"\.?[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_MAX_DEPTH: Final = 40
+
+
+def is_encoded(text: str) -> bool:
+    """Whether a text can only be base64: a .proto text has punctuation that base64 hasn't."""
+    return _BASE64.fullmatch(text) is not None
+
+
+def decode(text: str) -> FileDescriptorProto:
+    """The descriptor in base64; raises InvalidSchema, SchemaTooCostly.
+
+    Names are checked, because they are going to stand in a text: the compiler must read that text as the descriptor
+    says it.
+    """
+    if len(text) > 2 * MAX_BYTES:
+        raise SchemaTooCostly(f"the schema has {len(text):,} bytes; at most {MAX_BYTES:,} are read")
+    try:
+        data = base64.b64decode("".join(text.split()), validate=True)
+        proto = FileDescriptorProto.FromString(data)
+    except (binascii.Error, DecodeError, ValueError):
+        raise InvalidSchema(
+            "the schema is neither the text of a .proto file nor the base64 of a FileDescriptorProto"
+        ) from None
+    if not (proto.message_type or proto.enum_type or proto.service or proto.extension):
+        raise InvalidSchema("the base64 holds a FileDescriptorProto that declares nothing")
+    _check(proto)
+    return proto
+
+
+def _check_text(message: Message) -> None:
+    """Strings of a descriptor must be text: what isn't UTF-8 comes as bytes."""
+    for field, value in message.ListFields():
+        for kind, item in _items(field, value):
+            if kind.cpp_type == kind.CPPTYPE_MESSAGE:
+                _check_text(item)
+            elif kind.type == kind.TYPE_STRING and isinstance(item, bytes):
+                raise InvalidSchema(f'"{field.name}" in the descriptor isn\'t UTF-8')
+
+
+def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[FieldDescriptor, Any]]:
+    """Each value of a field with its descriptor; of a map (an option may have one) its keys and its values."""
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        entry = field.message_type.fields_by_name
+        for key, item in value.items():
+            yield entry["key"], key
+            yield entry["value"], item
+    else:
+        for item in value if field.is_repeated else (value,):
+            yield field, item
+
+
+def _check(proto: FileDescriptorProto) -> None:
+    _check_text(proto)
+    if proto.package:
+        _name(proto.package, _DOTTED)
+    count = len(proto.service) + len(proto.extension)
+    names = [service.name for service in proto.service]
+    for service in proto.service:
+        for method in service.method:
+            names.append(method.name)
+            _name(method.input_type, _DOTTED)
+            _name(method.output_type, _DOTTED)
+        count += len(service.method)
+    stack = [(message, 1) for message in proto.message_type]
+    enums = list(proto.enum_type)
+    _check_fields(proto)
+    while stack:
+        message, depth = stack.pop()
+        count += 1 + len(message.field) + len(message.extension)
+        if depth > _MAX_DEPTH or count > MAX_STATEMENTS:
+            raise SchemaTooCostly(f"the descriptor has more than {MAX_STATEMENTS:,} declarations, or too deep ones")
+        names.append(message.name)
+        names.extend(oneof.name for oneof in message.oneof_decl)
+        _check_fields(message)
+        stack.extend((nested, depth + 1) for nested in message.nested_type)
+        enums.extend(message.enum_type)
+    _check_enums(enums, names)
+    for name in names:
+        _name(name, _IDENTIFIER)
+
+
+def _check_fields(holder: FileDescriptorProto | DescriptorProto) -> None:
+    fields = [*holder.extension, *(holder.field if isinstance(holder, DescriptorProto) else ())]
+    oneofs = len(holder.oneof_decl) if isinstance(holder, DescriptorProto) else 0
+    for field in fields:
+        _name(field.name, _IDENTIFIER)
+        for name in (field.type_name, field.extendee):
+            if name:
+                _name(name, _DOTTED)
+        if field.HasField("oneof_index") and not 0 <= field.oneof_index < oneofs:
+            raise InvalidSchema(f'the field "{field.name}" is in a oneof that the descriptor doesn\'t have')
+        if field.HasField("default_value") and field.type not in (9, 12):
+            _name(field.default_value, re.compile(r"[-+.\w]{1,400}"))
+        elif field.HasField("default_value") and field.type == 12:
+            _name(field.default_value, re.compile(r"(?:[^\"\\\n]|\\.)*"))
+
+
+def _check_enums(enums: list[EnumDescriptorProto], names: list[str]) -> None:
+    for enum in enums:
+        names.append(enum.name)
+        names.extend(value.name for value in enum.value)
+
+
+def _name(name: str, pattern: re.Pattern[str]) -> None:
+    if not pattern.fullmatch(name):
+        shown = name[:80].encode("unicode_escape").decode("ascii")
+        raise InvalidSchema(f'the descriptor holds "{shown}", which can\'t be written in a .proto text')
+
+
+#: the name that the established server gives a descriptor
+_NAME: Final = "default"
+
+
+def serialized(schema: Schema) -> str:
+    """The descriptor in base64, without places in the text and without options that nothing declares."""
+    descriptor = FileDescriptorProto()
+    descriptor.CopyFrom(schema.proto)
+    descriptor.ClearField("source_code_info")
+    descriptor.name = _NAME
+    _forget_undeclared(descriptor)
+    _order(descriptor.message_type, schema.statements.types)
+    _forget_derived_names(descriptor.message_type, set(_fields_with_json_names(schema.statements.types, "")), "")
+    for extension in descriptor.extension:
+        extension.ClearField("json_name")
+    return base64.b64encode(descriptor.SerializeToString(deterministic=True)).decode("ascii")
+
+
+def _order(messages: Any, types: Sequence[MessageStatement | EnumStatement]) -> None:
+    """Puts messages into the order of the text, those that it doesn't declare behind; and so inside of each."""
+    declared = [item for item in types if isinstance(item, MessageStatement)]
+    indexes = {item.name: index for index, item in enumerate(declared)}
+    messages.sort(key=lambda message: indexes.get(message.name, len(indexes)))
+    inside = {item.name: item.types for item in declared}
+    for message in messages:
+        _order(message.nested_type, inside.get(message.name, ()))
+
+
+def _fields_with_json_names(types: Iterable[MessageStatement | EnumStatement], scope: str) -> Iterator[str]:
+    for item in types:
+        if isinstance(item, MessageStatement):
+            inside = f"{scope}{item.name}."
+            yield from (f"{inside}{field.name}" for field in item.all_fields() if field.json_name is not None)
+            yield from _fields_with_json_names([*item.types, *(group.message for group in item.all_groups())], inside)
+
+
+def _forget_derived_names(messages: Any, declared: set[str], scope: str) -> None:
+    for message in messages:
+        inside = f"{scope}{message.name}."
+        for field in (*message.field, *message.extension):
+            if f"{inside}{field.name}" not in declared:
+                field.ClearField("json_name")
+        _forget_derived_names(message.nested_type, declared, inside)
+
+
+def _forget_undeclared(message: Any) -> None:
+    """Removes options that nothing declares, as a client could make nothing of them."""
+    for field, value in message.ListFields():
+        if field.name == "options":
+            value.ClearField("uninterpreted_option")
+        elif field.message_type is not None:
+            for item in value if field.is_repeated else (value,):
+                _forget_undeclared(item)

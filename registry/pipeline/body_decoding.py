@@ -1,0 +1,254 @@
+"""The pass through Python: bodies that Spark's own functions can't count, in one `mapInArrow` for all topics.
+
+What is known to be dangerous is refused before it is decoded (`workers.schema_shapes.AvroExtent`). Should a message end
+the worker's process all the same, the messages are halved until it is the only one left, and the pass goes on without it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.connect import functions as f
+from pyspark.sql.connect.session import SparkSession
+
+from registry.observations import Framing, KafkaConnection, Side, TopicScan
+from registry.pipeline import kafka_reader, workers
+from registry.pipeline.framing import SIDES, SIZE, body, is_one_of, text, with_framing
+from registry.pipeline.kafka_reader import Piece
+from registry.pipeline.session import Control
+from registry.pipeline.workers.message_reader import DecodingPlan, reading
+
+LARGEST_BODY: Final = 4 * 1024 * 1024  # larger ones aren't decoded in Python
+PARTITIONS: Final = 8  # of small readings, so that each has few tasks
+JSON_CLASSES: Final = ("json_object", "json_array")
+_HEADERS: Final = {"newkey": "__debezium.newkey", "oldkey": "__debezium.oldkey"}
+
+# The functions go to the workers with the query: a remote server needs no copy of this package.
+cloudpickle.register_pickle_by_value(workers)
+
+
+Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]  # of topics and sides, as they stand in messages
+
+
+@dataclass(frozen=True)
+class BodySelection:
+    """What is to be decoded of some pieces: marks by topic and side, and JSON without a schema where `plain`."""
+
+    pieces: tuple[Piece, ...]
+    marks: Marks = field(default_factory=dict)
+    indexed: dict[Framing, list[bytes]] = field(default_factory=dict)  # Protobuf's, whose indexes may be in a header
+    plain: frozenset[tuple[str, Side]] = frozenset()
+
+
+def read_bodies(
+    session: SparkSession, connection: KafkaConnection, selections: Sequence[BodySelection], plan: DecodingPlan
+) -> DataFrame | None:
+    """The lines of `workers.message_reader` about all that is wanted; None when nothing is."""
+    selected = [
+        _selected(kafka_reader.read_messages(session, connection, selection.pieces), selection)
+        for selection in selections
+        if selection.pieces
+    ]
+    if not selected:
+        return None
+    messages = selected[0]
+    for other in selected[1:]:
+        messages = messages.unionAll(other)
+    return messages.mapInArrow(reading(plan), "line string")
+
+
+def read_marks(session: SparkSession, connection: KafkaConnection, selection: BodySelection) -> DataFrame:
+    """The wanted messages without their bodies, and without Python: where each stands, its size, class and mark."""
+    messages = _selected(kafka_reader.read_messages(session, connection, selection.pieces), selection)
+    return messages.drop(*(f"{side}_body" for side in SIDES))
+
+
+def parsed(rows: Iterable[Any]) -> list[Any]:
+    """The collected lines, read."""
+    return [json.loads(row.line) for row in rows]
+
+
+def _selected(messages: DataFrame, selection: BodySelection) -> DataFrame:
+    """Columns: topic, partition, offset, time, size, newkey, oldkey, and of each side class, mark and wanted body."""
+    columns = {"size": f.expr(SIZE), "time": f.expr("unix_millis(timestamp)")}
+    columns |= {name: f.expr(_has_header(header)) for name, header in _HEADERS.items()}
+    columns_out = ("topic", "partition", "offset", "time", "size", *_HEADERS, *SIDES)
+    framed = with_framing(messages.withColumns(columns), *columns_out)
+    bodies = {f"{side}_body": f.expr(_body(side, selection)) for side in SIDES}
+    chosen = framed.withColumns(bodies).where("key_body IS NOT NULL OR value_body IS NOT NULL")
+    parts = [f"{side}_{part}" for side in SIDES for part in ("class", "mark", "body")]
+    return chosen.select(*columns_out[:-2], *parts)
+
+
+def _has_header(name: str) -> str:
+    return f"headers IS NOT NULL AND array_contains(headers.key, '{name}')"
+
+
+def _body(side: Side, selection: BodySelection) -> str:
+    conditions = [
+        f"(topic = {text(topic)} AND {is_one_of(side, marks)})"
+        for (topic, of), marks in selection.marks.items()
+        if of == side and any(marks.values())
+    ]
+    plain = [text(topic) for topic, of in sorted(selection.plain) if of == side]
+    if plain:
+        classes = ", ".join(repr(name) for name in JSON_CLASSES)
+        conditions.append(f"(topic IN ({', '.join(plain)}) AND {side}_class IN ({classes}))")
+    if not conditions:
+        return "CAST(NULL AS BINARY)"
+    expression = body(side)
+    if selection.indexed.get("guid"):
+        indexed = is_one_of(side, {"guid": selection.indexed["guid"]})
+        expression = f"CASE WHEN {indexed} THEN concat({side}_indexes, {side}) ELSE {expression} END"
+    small = f"length({side}) <= {LARGEST_BODY}"
+    return f"CASE WHEN {small} AND ({' OR '.join(conditions)}) THEN {expression} END"
+
+
+logger = logging.getLogger(__name__)
+
+#: what Spark says of a task whose Python process ended, by itself or by the operating system
+_DIED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "Python worker failed to connect back")
+#: messages of one schema on a topic's side that may end a process before the others aren't decoded any more
+MOST_DEATHS: Final = 3
+ENDED: Final = "decoding it ended the process that did"
+GIVEN_UP: Final = f"decoding ended the process that did, {MOST_DEATHS} times; no further message of it is decoded"
+#: topic, side, framing and raw mark; both empty for JSON without a schema
+_Group = tuple[str, Side, str, bytes]
+
+
+class Decoding:
+    """Decodes bodies of one scan; `writers` are kind and text by framing and raw mark."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        spec: TopicScan,
+        control: Control,
+        writers: Mapping[tuple[Framing, bytes], tuple[str, str]],
+    ) -> None:
+        self._session, self._spec, self._control, self._writers = session, spec, control, writers
+        self._deaths: Counter[_Group] = Counter()
+
+    def lines(self, selections: Sequence[BodySelection]) -> list[Any]:
+        """The lines of `workers.message_reader` about all that is wanted, with those of messages that ended a process."""
+        left = [part for selection in selections if (part := self._without_deadly(selection)).pieces]
+        try:
+            return self._decode(left)
+        except PySparkException as error:
+            if not any(mark in str(error) for mark in _DIED):
+                raise
+            logger.warning("a Spark worker's Python process ended; looking for the message in %d", _size(left))
+        halves = _halves(left)
+        if halves is None:
+            return self._blame(left)
+        return [line for half in halves for line in self.lines(half)]
+
+    def _decode(self, selections: Sequence[BodySelection]) -> list[Any]:
+        messages = read_bodies(self._session, self._spec.connection, selections, self._plan(selections))
+        return parsed(self._control.run("decoding messages", messages.collect)) if messages is not None else []
+
+    def _plan(self, selections: Sequence[BodySelection]) -> DecodingPlan:
+        profile = self._spec.profile
+        keys = {
+            (framing, raw)
+            for selection in selections
+            for marks in selection.marks.values()
+            for framing, raws in marks.items()
+            for raw in raws
+        }
+        writers: dict[tuple[str, bytes], tuple[str, str]] = {key: self._writers[key] for key in keys}
+        return DecodingPlan(writers, profile.fields, profile.changes, profile.samples, profile.reveal)
+
+    def _blame(self, selections: Sequence[BodySelection]) -> list[Any]:
+        """The lines of a single message that ended the process: of the side that did it, and of the other one."""
+        lines: list[Any] = []
+        for selection in selections:
+            for side in SIDES:
+                alone = _of_side(selection, side)
+                if not alone.marks and not alone.plain:
+                    continue
+                try:
+                    lines += self._decode([alone])
+                except PySparkException as error:
+                    if not any(mark in str(error) for mark in _DIED):
+                        raise
+                    lines += self._blamed(alone, side)
+        return lines
+
+    def _blamed(self, selection: BodySelection, side: Side) -> Iterator[Any]:
+        query = read_marks(self._session, self._spec.connection, selection)
+        for row in self._control.run("looking for what ended a process", query.collect):
+            raw = row[f"{side}_mark"]
+            framing = row[f"{side}_class"] if raw is not None else ""
+            group = (row.topic, side, framing, bytes(raw or b""))
+            self._deaths[group] += 1
+            logger.warning(
+                "decoding the %s at %s:%d@%d ended its process", side, *(row.topic, row.partition, row.offset)
+            )
+            span = [1, row.size, row.offset, row.offset, row.time, row.time]
+            key = [row.topic, side, row.partition, framing, group[3].hex(), "not_read"]
+            yield ["undecodable", key, {"span": span, "offsets": [[row.offset, ENDED]]}]
+            if self._deaths[group] == MOST_DEATHS:
+                if framing:
+                    yield ["unusable", [framing, group[3].hex()], GIVEN_UP]
+                logger.warning("%s: %s", group[:3], GIVEN_UP)
+
+    def _without_deadly(self, selection: BodySelection) -> BodySelection:
+        """What is wanted but for the schemas of which too many messages ended the process."""
+        deadly = {group for group, deaths in self._deaths.items() if deaths >= MOST_DEATHS}
+        if not deadly:
+            return selection
+        marks: Marks = {
+            (topic, side): {
+                framing: [raw for raw in raws if (topic, side, framing, raw) not in deadly]
+                for framing, raws in by_framing.items()
+            }
+            for (topic, side), by_framing in selection.marks.items()
+        }
+        plain = frozenset((topic, side) for topic, side in selection.plain if (topic, side, "", b"") not in deadly)
+        return replace(selection, marks=marks, plain=plain)
+
+
+def _size(selections: Sequence[BodySelection]) -> int:
+    return sum(piece.size for selection in selections for piece in selection.pieces)
+
+
+def _of_side(selection: BodySelection, side: Side) -> BodySelection:
+    marks = {
+        topic_side: some for topic_side, some in selection.marks.items() if topic_side[1] == side and any(some.values())
+    }
+    return replace(
+        selection, marks=marks, plain=frozenset(topic_side for topic_side in selection.plain if topic_side[1] == side)
+    )
+
+
+def _halves(selections: Sequence[BodySelection]) -> tuple[list[BodySelection], list[BodySelection]] | None:
+    """The messages in two halves; None for a single one."""
+    total = _size(selections)
+    if total < 2:
+        return None
+    first: list[BodySelection] = []
+    second: list[BodySelection] = []
+    room = total // 2
+    for selection in selections:
+        before, after = [], []
+        for piece in selection.pieces:
+            taken = min(piece.size, room)
+            room -= taken
+            middle = piece.range.start + taken
+            if taken:
+                before.append(replace(piece, range=replace(piece.range, end=middle)))
+            if taken < piece.size:
+                after.append(replace(piece, range=replace(piece.range, start=middle)))
+        for half, pieces in ((first, before), (second, after)):
+            if pieces:
+                half.append(replace(selection, pieces=tuple(pieces)))
+    return first, second

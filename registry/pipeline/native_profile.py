@@ -1,0 +1,312 @@
+"""The field profile of plain Avro, in Spark's own functions alone: one decoding for all schemas of a topic's side.
+
+Every id's bodies are read with one reader (see `superset`), then counted by id. Two groupings: by partition, where the
+undecodable ones are told with their offsets, and over all, where sketches are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.connect import functions as f
+from pyspark.sql.connect.avro.functions import from_avro
+from pyspark.sql.connect.session import SparkSession
+
+from registry.observations import Framing, KafkaConnection, Side, Span
+from registry.pipeline import avro_schemas, kafka_reader
+from registry.pipeline.avro_schemas import MOST_SYMBOLS, Path, TypeNode
+from registry.pipeline.framing import SIZE, body, is_one_of, text, with_framing
+from registry.pipeline.kafka_reader import Piece
+from registry.pipeline.workers.fields import SECONDS, SHOWN, YEAR, shown_magnitude
+
+CHUNK: Final = 50  # paths that are counted in one grouping
+MOST_PATHS: Final = 600
+LARGEST_BODY: Final = 16 * 1024 * 1024  # larger ones are counted, but not decoded: a few of them fill a server's memory
+SKETCH: Final = 10  # log2 of a sketch's size: distinct values within some 3 %
+MOST_OFFSETS: Final = 5
+Mark = tuple[Framing, str]
+
+
+@dataclass(frozen=True)
+class ProfileGroup:
+    """The plain schemas of one side of a topic, and what they have in common."""
+
+    topic: str
+    side: Side
+    reader: TypeNode
+    trees: Mapping[Mark, TypeNode]
+    raws: Mapping[Mark, bytes]
+
+    def chunks(self) -> list[list[Path]]:
+        """The paths in groups of at most CHUNK; no group ends with a record whose fields are in the next one."""
+        left, path_groups = avro_schemas.paths(self.reader)[:MOST_PATHS], []
+        while left:
+            end = min(CHUNK, len(left))
+            while end < len(left) and end > 1 and left[end - 1].node.kind == "record":
+                end -= 1
+            path_groups.append(left[:end])
+            left = left[end:]
+        return path_groups
+
+
+def profile_query(
+    session: SparkSession,
+    connection: KafkaConnection,
+    groups: Sequence[ProfileGroup],
+    pieces: Sequence[Piece],
+    reveal: bool,
+) -> DataFrame | None:
+    """One query over all groups; its rows are for `counted`. None when there is nothing to decode."""
+    query: DataFrame | None = None
+    for number, group in enumerate(groups):
+        own = [piece for piece in pieces if piece.topic == group.topic]
+        for chunk, paths in enumerate(group.chunks() if own else ()):
+            part = _chunk(kafka_reader.read_messages(session, connection, own), group, paths, reveal, first=chunk == 0)
+            part = part.select(f.lit(number).alias("group"), f.lit(chunk).alias("chunk"), "*")
+            query = part if query is None else query.unionAll(part)
+    return query
+
+
+def _chunk(messages: DataFrame, group: ProfileGroup, paths: Sequence[Path], reveal: bool, *, first: bool) -> DataFrame:
+    side = group.side
+    columns = ("partition", "offset", "timestamp", "size", side)
+    framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *columns)
+    own: dict[Framing, list[bytes]] = {}
+    for (framing, _), raw in {mark: group.raws[mark] for mark in group.trees}.items():
+        own.setdefault(framing, []).append(raw)
+    # Whether all texts are UTF-8 is told by the first chunk alone, which reads them all; the others count their own.
+    texts = avro_schemas.strings(group.reader) if first else set()
+    read = frozenset({path.path for path in paths} | texts)
+    decoded = framed.where(f"{is_one_of(side, own)} AND length({side}) <= {LARGEST_BODY}").withColumn(
+        "d", _decoded(group, read)
+    )
+    if texts:
+        decoded = decoded.withColumn(
+            "d", f.expr(f"CASE WHEN {avro_schemas.valid_texts(group.reader, 'd.b')} THEN d END")
+        )
+    counted = [column for number, path in enumerate(paths) for column in _counts(number, path, reveal)]
+    by_partition = decoded.groupBy("partition", f"{side}_class", f"{side}_mark").agg(*_badness(first), *counted)
+    merged = [column for number, path in enumerate(paths) for column in _merges(number, path, reveal)]
+    bad = f.expr(
+        "filter(collect_list(struct(partition, bad, bad_bytes, first_offset, last_offset, first_time, last_time, "
+        "offsets)), each -> each.bad > 0)"
+    )
+    total = by_partition.groupBy(f"{side}_class", f"{side}_mark").agg(
+        f.sum("messages").alias("messages"), bad.alias("bad"), *merged
+    )
+    stats = f.array(*(f.expr(_stat(number, path, reveal)) for number, path in enumerate(paths)))
+    return total.select(
+        f.col(f"{side}_class").alias("class"),
+        f.col(f"{side}_mark").alias("mark"),
+        "messages",
+        "bad",
+        stats.alias("stats"),
+    )
+
+
+def _decoded(group: ProfileGroup, paths: frozenset[str]) -> Column:
+    """The body read by the reader of these paths, whichever schema wrote it; `ok` isn't true where it couldn't be."""
+    reader = avro_schemas.reader_text(group.reader, paths)
+    by_text: dict[str, dict[Framing, list[bytes]]] = {}
+    for (framing, mark), tree in group.trees.items():
+        marks = by_text.setdefault(avro_schemas.writer_text(tree, group.reader), {})
+        marks.setdefault(framing, []).append(group.raws[framing, mark])
+    body_column: Column | None = None
+    for writer, marks in by_text.items():
+        read = from_avro(f.expr(body(group.side)), writer, {"mode": "PERMISSIVE", "avroSchema": reader})
+        condition = f.expr(is_one_of(group.side, marks))
+        body_column = f.when(condition, read) if body_column is None else body_column.when(condition, read)
+    if body_column is None:
+        raise ValueError("a group has a schema")
+    return body_column
+
+
+def _badness(first: bool) -> Iterator[Column]:
+    """Messages, and how many don't decode and where; the chunks after the first one needn't tell again."""
+    ok = "coalesce(d.ok, false)" if first else "true"
+    for name, expression in (
+        ("messages", "count(*)"),
+        ("bad", f"count_if(NOT {ok})"),
+        ("bad_bytes", f"coalesce(sum(CASE WHEN NOT {ok} THEN size END), 0)"),
+        ("first_offset", f"min(CASE WHEN NOT {ok} THEN offset END)"),
+        ("last_offset", f"max(CASE WHEN NOT {ok} THEN offset END)"),
+        ("first_time", f"unix_millis(min(CASE WHEN NOT {ok} THEN timestamp END))"),
+        ("last_time", f"unix_millis(max(CASE WHEN NOT {ok} THEN timestamp END))"),
+        ("offsets", f"slice(sort_array(collect_list(CASE WHEN NOT {ok} THEN offset END)), 1, {MOST_OFFSETS})"),
+    ):
+        yield f.expr(expression).alias(name)
+
+
+def _symbols(node: TypeNode) -> tuple[str, ...]:
+    """What a path's values are counted apart by."""
+    if node.kind == "boolean":
+        return ("true", "false")
+    return node.symbols[:MOST_SYMBOLS] if node.kind == "enum" else ()
+
+
+def _rank(path: Path, reveal: bool) -> str | None:
+    """What the least and the largest of a path are found by."""
+    kind, value = path.node.kind, path.accessor
+    if kind in ("array", "map"):
+        return f"size({value})"
+    if kind == "string":
+        return f"substring({value}, 1, {SHOWN})" if reveal else f"char_length({value})"
+    if kind in ("bytes", "fixed"):
+        return f"octet_length({value})"
+    if kind in ("float", "double"):
+        return f"CASE WHEN NOT isnan({value}) THEN {value} END"
+    return value if kind in ("int", "long") else None
+
+
+def _is_sketched(path: Path) -> bool:
+    return path.node.kind in ("int", "long", "float", "double", "string", "bytes", "fixed")
+
+
+def _counts(number: int, path: Path, reveal: bool) -> Iterator[Column]:
+    """The grouping by partition: values there, their sketch, least and largest, and the symbols' counts."""
+    value = path.accessor
+    yield f.expr(f"count({value})").alias(f"c{number}")
+    if _is_sketched(path):
+        hashed = f"xxhash64({value})" if path.node.kind in ("float", "double") else value
+        hashed = f"CASE WHEN {value} IS NOT NULL THEN {hashed} END" if hashed != value else value
+        yield f.expr(f"hll_sketch_agg({hashed}, {SKETCH})").alias(f"h{number}")
+    rank = _rank(path, reveal)
+    if rank is not None:
+        yield f.expr(f"min({rank})").alias(f"l{number}")
+        yield f.expr(f"max({rank})").alias(f"g{number}")
+    for index, symbol in enumerate(_symbols(path.node)):
+        is_it = f"{value} = {symbol}" if path.node.kind == "boolean" else f"{value} = {text(symbol)}"
+        yield f.expr(f"count_if({is_it})").alias(f"s{number}_{index}")
+
+
+def _merges(number: int, path: Path, reveal: bool) -> Iterator[Column]:
+    """The grouping over all partitions."""
+    yield f.sum(f"c{number}").alias(f"c{number}")
+    if _is_sketched(path):
+        yield f.expr(f"hll_union_agg(h{number})").alias(f"h{number}")
+    if _rank(path, reveal) is not None:
+        yield f.min(f"l{number}").alias(f"l{number}")
+        yield f.max(f"g{number}").alias(f"g{number}")
+    for index, _ in enumerate(_symbols(path.node)):
+        yield f.sum(f"s{number}_{index}").alias(f"s{number}_{index}")
+
+
+def _stat(number: int, path: Path, reveal: bool) -> str:
+    """All that leaves Spark of a path, in one form for every type: masked, unless it is to be revealed."""
+    sketch = f"h{number}" if _is_sketched(path) else "CAST(NULL AS BINARY)"
+    counts = ", ".join(f"s{number}_{index}" for index, _ in enumerate(_symbols(path.node)))
+    low, high = (_masked(name, path, reveal) for name in (f"l{number}", f"g{number}"))
+    shown = "CAST({0} AS STRING)" if reveal and path.node.kind in _REVEALED else "CAST(NULL AS STRING)"
+    texts = [shown.format(name) for name in (f"l{number}", f"g{number}")]
+    return (
+        f"named_struct('filled', c{number}, 'sketch', {sketch}, 'low', {low}, 'high', {high}, 'low_text', {texts[0]}, "
+        f"'high_text', {texts[1]}, 'counts', CAST(array({counts}) AS ARRAY<BIGINT>))"
+    )
+
+
+_NUMBERS: Final = ("int", "long", "float", "double")
+_REVEALED: Final = (*_NUMBERS, "string")
+
+
+def _masked(name: str, path: Path, reveal: bool) -> str:
+    """A rank as a number that may be known of the value: a length, a size, a year, or sign and magnitude."""
+    kind = path.node.kind
+    if _rank(path, reveal) is None or (reveal and kind == "string"):
+        return "CAST(NULL AS DOUBLE)"
+    number = f"CAST({name} AS DOUBLE)"
+    if kind not in _NUMBERS or reveal:
+        return number
+    if path.node.calendar is not None:
+        return f"CAST(1970 + floor({number} * {SECONDS[path.node.calendar]!r}D / {YEAR}) AS DOUBLE)"
+    size = f"greatest(least(abs({number}), 1e300D), 1e-300D)"
+    return f"CASE WHEN {number} = 0 THEN 0D ELSE signum({number}) * (floor(log10({size})) + 400) END"
+
+
+# ---- what the rows say --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CountedField:
+    """What one schema's messages of a slice hold at a path; `row` is in the form of `workers.fields`."""
+
+    mark: Mark
+    path: str
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CountedBad:
+    """Bodies of one schema and partition that don't decode: their span, and the offsets of the first ones."""
+
+    mark: Mark
+    partition: int
+    span: Span
+    offsets: tuple[int, ...]
+
+
+def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[CountedField | CountedBad]:
+    """What the query's rows of one group say, by schema."""
+    chunks = group.chunks()
+    by_raw = {(framing, bytes(group.raws[framing, mark])): (framing, mark) for framing, mark in group.trees}
+    for raw in {(row["class"], bytes(row["mark"])) for row in rows}:
+        own = {row["chunk"]: row for row in rows if (row["class"], bytes(row["mark"])) == raw}
+        mark = by_raw[raw]
+        bad = 0
+        for bad_row in own[0]["bad"] if 0 in own else ():
+            bad += bad_row["bad"]
+            yield CountedBad(mark, bad_row["partition"], _bad_span(bad_row), tuple(bad_row["offsets"]))
+        decoded = own[0]["messages"] - bad if 0 in own else 0
+        stats = {
+            path.path: (path, stat)
+            for number, paths in enumerate(chunks)
+            if number in own
+            for path, stat in zip(paths, own[number]["stats"], strict=True)
+        }
+        yield from _fields(mark, group.trees[mark], stats, decoded, reveal)
+
+
+def _bad_span(bad_row: Any) -> Span:
+    names = ("bad", "bad_bytes", "first_offset", "last_offset", "first_time", "last_time")
+    return Span(*(bad_row[name] for name in names))
+
+
+def _fields(
+    mark: Mark, tree: TypeNode, stats: Mapping[str, tuple[Path, Any]], decoded: int, reveal: bool
+) -> Iterator[CountedField]:
+    for path, own in avro_schemas.kinds_below(tree).items():
+        if path not in stats:
+            continue
+        at, stat = stats[path]
+        parent = path.rpartition(".")[0] if "." in path else ""
+        present = decoded if not path else stats[parent][1]["filled"] if parent in stats else decoded
+        # A later chunk decodes what the first one refused for a text that isn't UTF-8.
+        filled = min(stat["filled"], present)
+        nulls = present - filled
+        kinds = {own.kind: filled} | ({"null": nulls} if nulls else {})
+        symbols = _symbols(at.node)
+        values = {symbol: count for symbol, count in zip(symbols, stat["counts"], strict=True) if count}
+        row = {"messages": decoded, "present": present, "nulls": nulls, "values": values}
+        row["kinds"] = {kind: count for kind, count in kinds.items() if count}
+        if stat["sketch"] is not None and stat["filled"]:
+            row["sketch"] = bytes(stat["sketch"])
+        row["low"], row["high"] = (_shown(at.node, stat[end], stat[f"{end}_text"], reveal) for end in ("low", "high"))
+        yield CountedField(mark, path, row)
+
+
+def _shown(node: TypeNode, rank: float | None, text: str | None, reveal: bool) -> list[Any] | None:
+    """The rank and the text for people, as `workers.fields` has them."""
+    if text is not None:
+        return [text if rank is None else rank, text]
+    if rank is None:
+        return None
+    number = int(rank)
+    if node.kind in ("array", "map"):
+        return [number, f"{number:,} items"]
+    if node.kind in ("bytes", "fixed"):
+        return [number, f"{number:,} bytes"]
+    if node.kind == "string":
+        return [number, f"{number:,} characters"]
+    return [number, str(number) if node.calendar is not None else shown_magnitude(number)]

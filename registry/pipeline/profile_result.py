@@ -1,0 +1,208 @@
+"""What the slices of a scan say of bodies, merged, and handed out as observations."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from registry.observations import (
+    BodyProblem,
+    ChangeEvents,
+    ChangeShape,
+    FieldProfile,
+    Framing,
+    MessageIndexes,
+    Observation,
+    Sample,
+    SchemaNotUsed,
+    Side,
+    Span,
+    UndecodableMessages,
+)
+from registry.pipeline.framing import as_framing, joined, mark_of
+from registry.pipeline.workers.fields import HASHES, SKETCH
+
+MOST_OFFSETS: Final = 5
+MOST_SHAPES: Final = 200
+LONGEST_PATH: Final = 400  # bytes: a message's own names may be of any length, and statistics are kept by path
+_CONTAINERS: Final = frozenset({"record", "error", "object", "message"})
+_DIDNT_DECODE: Final = "the body doesn't decode with its schema"
+# topic, side, framing or None, mark
+Owner = tuple[str, Side, Framing | None, str]
+Estimates = Mapping[tuple[Owner, str], int]
+
+
+@dataclass
+class FieldSum:
+    """A path's counts so far. `sketches` are Spark's, `hashes` the smallest ones that the workers saw."""
+
+    messages: int | None = None  # None: as many as its owner's
+    present: int = 0
+    nulls: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+    values: dict[str, int] = field(default_factory=dict)
+    sketches: list[bytes] = field(default_factory=list)
+    hashes: set[int] = field(default_factory=set)
+    low: list[Any] | None = None
+    high: list[Any] | None = None
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count a row in the form of `workers.fields.Node.row`."""
+        self.present += row["present"]
+        self.nulls += row["nulls"]
+        for mine, theirs in ((self.kinds, row["kinds"]), (self.values, row["values"])):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+        self.hashes = set(sorted(self.hashes.union(row.get("hashes", ())))[:SKETCH])
+        if row.get("sketch") is not None:
+            self.sketches.append(row["sketch"])
+        if row.get("low") is not None:
+            self.low = row["low"] if self.low is None else _first(self.low, row["low"])
+            self.high = row["high"] if self.high is None else _last(self.high, row["high"])
+
+    def distinct(self, estimate: int | None) -> int | None:
+        """The estimated number of distinct values, `estimate` by Spark's sketches; None where they weren't counted."""
+        if self.sketches:
+            return estimate
+        if self.values:
+            return len(self.values)
+        if len(self.hashes) < SKETCH:
+            return len(self.hashes) or None
+        return round((SKETCH - 1) / (max(self.hashes) / HASHES))
+
+
+@dataclass
+class BadBodies:
+    """Bodies of one place that their schema doesn't decode; a reason for the offsets where it is known."""
+
+    span: Span | None = None
+    offsets: set[int] = field(default_factory=set)
+    reasons: dict[int, str] = field(default_factory=dict)
+
+    def add(self, span: Span, offsets: Mapping[int, str]) -> None:
+        """Count so many more, the first of them at these offsets."""
+        self.span = joined(self.span, span)
+        self.offsets = set(sorted(self.offsets.union(offsets))[:MOST_OFFSETS])
+        self.reasons |= {offset: reason for offset, reason in offsets.items() if reason}
+
+    @property
+    def reason(self) -> str:
+        """The reason of the first offset that has one."""
+        return next((self.reasons[offset] for offset in sorted(self.reasons)), _DIDNT_DECODE)
+
+
+@dataclass
+class Profiles:
+    """Everything known of bodies, by topic first, so that a lost topic can be forgotten."""
+
+    fields: dict[tuple[Owner, str], FieldSum] = field(default_factory=dict)
+    messages: dict[Owner, int] = field(default_factory=dict)
+    bad: dict[tuple[Owner, int, BodyProblem], BadBodies] = field(default_factory=dict)
+    indexes: dict[tuple[Owner, int, str], Span] = field(default_factory=dict)
+    changes: dict[tuple[Any, ...], tuple[Span, list[int]]] = field(default_factory=dict)
+    shapes: dict[tuple[str, Side, int, str], Span] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    samples: dict[Owner, list[Sample]] = field(default_factory=dict)
+    unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
+
+    def forget(self, topic: str) -> None:
+        """Drop what is known of a topic."""
+        self.fields = {key: value for key, value in self.fields.items() if key[0][0] != topic}
+        self.bad = {key: value for key, value in self.bad.items() if key[0][0] != topic}
+        self.indexes = {key: value for key, value in self.indexes.items() if key[0][0] != topic}
+        self.changes = {key: value for key, value in self.changes.items() if key[0] != topic}
+        self.shapes = {key: value for key, value in self.shapes.items() if key[0] != topic}
+        self.samples = {key: value for key, value in self.samples.items() if key[0] != topic}
+
+    def add_field(self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool) -> None:
+        """Count what was found at a path. What the workers found is of as many messages as their root of this owner.
+
+        Of what is counted natively too, the workers' part is what lies inside of lists and maps.
+        """
+        if natively:
+            counted = self.fields.setdefault((owner, path), FieldSum(0))
+            counted.messages = (counted.messages or 0) + row["messages"]
+            counted.add(row)
+            return
+        if not path:
+            self.messages[owner] = self.messages.get(owner, 0) + row["messages"]
+        total = self.fields.setdefault((owner, path), FieldSum())
+        if total.messages is None:
+            total.add(row)
+
+    def sketches(self) -> dict[tuple[Owner, str], list[bytes]]:
+        """Spark's sketches that are to be merged, by owner and path."""
+        return {key: field.sketches for key, field in self.fields.items() if field.sketches}
+
+    def observations(self, samples: int, estimates: Estimates) -> Iterator[Observation]:
+        """All of it, sorted; `estimates` are the merged sketches' numbers of distinct values."""
+        for (owner, partition, problem), bad in sorted(self.bad.items(), key=_by_text):
+            topic, side, framing, mark = owner
+            if bad.span is not None:
+                offsets = tuple(sorted(bad.offsets))
+                yield UndecodableMessages(topic, side, partition, framing, mark, bad.span, offsets, bad.reason, problem)
+        for (owner, partition, shown), span in sorted(self.indexes.items(), key=_by_text):
+            topic, side, framing, mark = owner
+            if framing is not None:
+                yield MessageIndexes(topic, side, partition, framing, mark, shown, span)
+        yield from self._field_profiles(estimates)
+        for (topic, partition, op, database, schema, table), (span, marks) in sorted(
+            self.changes.items(), key=_by_text
+        ):
+            yield ChangeEvents(topic, partition, op, database, schema, table, span, *marks)
+        for (topic, side, partition, digest), span in sorted(self.shapes.items())[:MOST_SHAPES]:
+            yield ChangeShape(topic, side, digest, self.texts.get(digest, ""), span, partition)
+        for _, of_owner in sorted(self.samples.items(), key=_by_text):
+            yield from sorted(of_owner, key=lambda sample: (sample.partition, sample.offset))[:samples]
+        for (framing, mark), reason in sorted(self.unusable.items()):
+            yield SchemaNotUsed(framing, mark, reason)
+
+    def _field_profiles(self, estimates: Estimates) -> Iterator[FieldProfile]:
+        for (owner, path), counted in sorted(self.fields.items(), key=_by_text):
+            if not path and counted.kinds.keys() <= _CONTAINERS:
+                continue
+            topic, side, framing, mark = owner
+            messages = counted.messages if counted.messages is not None else self.messages.get(owner, 0)
+            low = counted.low[1] if counted.low is not None else None
+            high = counted.high[1] if counted.high is not None else None
+            yield FieldProfile(
+                *(topic, side, framing, mark, short_path(path), messages, counted.present, counted.nulls),
+                kinds=counted.kinds,
+                distinct=counted.distinct(estimates.get((owner, path))),
+                minimum=low,
+                maximum=high,
+                values=counted.values,
+            )
+
+
+def short_path(path: str) -> str:
+    """The path, or the beginning of a very long one with a digest of all of it: different paths stay different."""
+    whole = path.encode(errors="replace")
+    if len(whole) <= LONGEST_PATH:
+        return path
+    return f"{whole[:300].decode(errors='ignore')}…{hashlib.sha256(whole).hexdigest()[:16]}"
+
+
+def owner_of(topic: str, side: Side, framing: str, raw: str) -> Owner:
+    """The owner that a worker's line names: its framing may be empty, its mark is in hexadecimal."""
+    name = as_framing(framing)
+    return topic, side, name, mark_of(name, bytes.fromhex(raw)) if name is not None else ""
+
+
+def _by_text(item: tuple[Any, Any]) -> str:
+    return repr(item[0])
+
+
+def _first(one: list[Any], other: list[Any]) -> list[Any]:
+    return min(one, other, key=_rank)
+
+
+def _last(one: list[Any], other: list[Any]) -> list[Any]:
+    return max(one, other, key=_rank)
+
+
+def _rank(pair: list[Any]) -> tuple[bool, Any]:
+    """Numbers before texts, where a path has both."""
+    return isinstance(pair[0], str), pair[0]

@@ -1,1 +1,0 @@
-"""What Spark reads: Kafka topics and state stores."""

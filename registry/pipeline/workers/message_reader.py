@@ -1,0 +1,282 @@
+"""The messages of one task: bodies decoded, counted, and handed back as lines of JSON; Debezium's change events too."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from registry.pipeline.workers.bodies import AvroBodies, JsonBodies, JsonSchemaBodies, ProtobufBodies
+from registry.pipeline.workers.fields import Tree, sample_text
+from registry.pipeline.workers.schema_shapes import Undecodable
+
+OPERATIONS = frozenset("cudrtm")
+UNAVAILABLE = "__debezium_unavailable_value"
+UNAVAILABLE_FORMS = frozenset(
+    {UNAVAILABLE, UNAVAILABLE.encode(), base64.b64encode(UNAVAILABLE.encode()).decode("ascii")}
+)
+LONGEST_NAME = 255
+
+
+class ChangeEvent(NamedTuple):
+    """A change event: its operation and table (empty for a message), and what marks it."""
+
+    op: str
+    database: str
+    schema: str
+    table: str
+    with_before: bool
+    snapshot: bool
+    in_transaction: bool
+    unavailable: bool
+
+
+def change_of(value: Any) -> ChangeEvent | None:
+    """The change event that a decoded value is; None when it is none.
+
+    Its `source` names the connector, which every one of Debezium's connectors writes.
+    """
+    if not isinstance(value, dict):
+        return None
+    op, source = value.get("op"), value.get("source")
+    if op not in OPERATIONS or not isinstance(source, dict) or not isinstance(source.get("connector"), str):
+        return None
+    rows = (value.get("before"), value.get("after"))
+    return ChangeEvent(
+        op=op,
+        database=_name(source, "db"),
+        schema=_name(source, "schema"),
+        table="" if op == "m" else _name(source, "table", "collection"),
+        with_before=rows[0] is not None,
+        snapshot=source.get("snapshot") not in (None, False, "", "false"),
+        in_transaction=_is_transactional(op, value, source),
+        unavailable=any(_is_unavailable(inner) for row in rows if isinstance(row, dict) for inner in row.values()),
+    )
+
+
+def _is_transactional(op: str, value: dict[str, Any], source: dict[str, Any]) -> bool:
+    """Rows: metadata of transactions are added; messages: they were written inside of one."""
+    if value.get("transaction") is not None:
+        return True
+    return op == "m" and source.get("txId") is not None
+
+
+def _is_unavailable(value: Any) -> bool:
+    while isinstance(value, list) and value:
+        value = value[0]
+    return isinstance(value, (str, bytes)) and value in UNAVAILABLE_FORMS
+
+
+def _name(source: dict[str, Any], *keys: str) -> str:
+    for key in keys:
+        if isinstance(source.get(key), str):
+            return str(source[key])[:LONGEST_NAME]
+    return ""
+
+
+BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON": JsonSchemaBodies}
+MOST_GROUPS = 2_000  # of one task: places of undecodable bodies, of indexes, of tables
+MOST_SAMPLED = 200  # of one task: schemas on sides of topics that samples are kept of
+FIRST_OFFSETS = 5
+# What nests is decoded by calls within calls in C, some 1.6 KB a level: that needs room.
+STACKS = (64 * 1024 * 1024, 16 * 1024 * 1024)
+
+
+@dataclass
+class DecodingPlan:
+    """What a task reads: writers by framing and raw mark (kind and text), and what is counted of the bodies."""
+
+    writers: dict[tuple[str, bytes], tuple[str, str]]
+    fields: bool = True
+    changes: bool = False
+    samples: int = 0
+    reveal: bool = False
+
+
+@dataclass
+class MessageCounts:
+    """What a task found; every key begins with the topic and the side."""
+
+    trees: dict[tuple[str, ...], Tree] = field(default_factory=dict)
+    undecodable: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    indexes: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
+    changes: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    shapes: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    samples: dict[tuple[str, ...], list[list[Any]]] = field(default_factory=dict)
+    unusable: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+class Reader:
+    """Reads the rows of one task. Columns: see `registry.pipeline.body_decoding.COLUMNS`."""
+
+    def __init__(self, plan: DecodingPlan) -> None:
+        self.plan, self.counts = plan, MessageCounts()
+        self._decoders: dict[tuple[str, bytes | None], Any] = {}
+        self._json = JsonBodies()
+
+    def read(self, batch: Any) -> None:
+        """Count the messages of an Arrow batch."""
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            topic, partition, offset, time, size, newkey, oldkey, *sides = row
+            position = (partition, offset, time, size, newkey, oldkey)
+            self._side(topic, "key", position, *sides[:3])
+            self._side(topic, "value", position, *sides[3:])
+
+    def _side(self, topic: str, side: str, position: tuple[Any, ...], kind: str, raw: bytes | None, body: Any) -> None:
+        if body is None:
+            return
+        framing = kind if raw is not None else ""
+        decoder = self._decoder(framing, raw)
+        if decoder is None:
+            return
+        where = (topic, side, framing, raw.hex() if raw is not None else "")
+        try:
+            self._count(where, position, decoder.decode(body))
+        except Undecodable as reason:
+            self._undecodable(where, position, reason.problem, str(reason))
+        except Exception as error:  # noqa: BLE001  whatever one message does, the others are read
+            self._undecodable(where, position, "not_read", f"reading it failed ({type(error).__name__})")
+
+    def _count(self, where: tuple[str, str, str, str], position: tuple[Any, ...], decoded: Any) -> None:
+        """Count a decoded body in all that is asked for."""
+        topic, side, framing, mark = where
+        partition, offset, time, size, *_ = position
+        if decoded.violation:
+            self._undecodable(where, position, "violates", decoded.violation)
+        if decoded.unchecked:
+            self._undecodable(where, position, "not_read", decoded.unchecked)
+        if decoded.indexes:
+            span = self.counts.indexes.setdefault((topic, side, partition, framing, mark, decoded.indexes), [])
+            _extend(span, offset, time, size)
+        if decoded.digest:
+            _extend(self.counts.shapes.setdefault((topic, side, partition, decoded.digest), []), offset, time, size)
+        if self.plan.fields:
+            owner = (topic, side, framing, mark, decoded.indexes)
+            if owner not in self.counts.trees:
+                self.counts.trees[owner] = Tree(decoded.shape, self.plan.reveal)
+            self.counts.trees[owner].add(decoded.value)
+        if self.plan.changes and side == "value":
+            self._change(topic, position, decoded.value)
+        self._sample((topic, side, framing, mark), [partition, offset, time], decoded.value)
+
+    def _decoder(self, framing: str, raw: bytes | None) -> Any:
+        if raw is None:
+            return self._json
+        if (framing, raw) not in self._decoders:
+            kind, text = self.plan.writers.get((framing, raw), ("", ""))
+            made = None
+            try:
+                made = BODIES[kind](text) if kind else None
+            except ImportError as error:
+                self.counts.unusable[framing, raw.hex()] = f"the Spark workers' Python has no {error.name}; install it"
+            except ValueError as error:
+                self.counts.unusable[framing, raw.hex()] = str(error)
+            self._decoders[framing, raw] = made
+        return self._decoders[framing, raw]
+
+    def _undecodable(
+        self, where: tuple[str, str, str, str], position: tuple[Any, ...], problem: str, reason: str
+    ) -> None:
+        topic, side, framing, mark = where
+        partition, offset, time, size, *_ = position
+        key = (topic, side, partition, framing, mark, problem)
+        group = self.counts.undecodable.get(key)
+        if group is None:
+            if len(self.counts.undecodable) >= MOST_GROUPS:
+                return
+            group = self.counts.undecodable[key] = {"span": [], "offsets": []}
+        _extend(group["span"], offset, time, size)
+        if len(group["offsets"]) < FIRST_OFFSETS:
+            group["offsets"].append([offset, reason])
+
+    def _change(self, topic: str, position: tuple[Any, ...], value: Any) -> None:
+        change = change_of(value)
+        if change is None:
+            return
+        partition, offset, time, size, newkey, oldkey = position
+        key = (topic, partition, change.op, change.database, change.schema, change.table)
+        group = self.counts.changes.get(key)
+        if group is None:
+            if len(self.counts.changes) >= MOST_GROUPS:
+                return
+            group = self.counts.changes[key] = {"span": [], "marks": [0] * 6}
+        _extend(group["span"], offset, time, size)
+        marks = (change.with_before, newkey, oldkey, change.snapshot, change.in_transaction, change.unavailable)
+        group["marks"] = [count + bool(mark) for count, mark in zip(group["marks"], marks, strict=True)]
+
+    def _sample(self, key: tuple[str, ...], where: list[Any], value: Any) -> None:
+        if not self.plan.samples or (key not in self.counts.samples and len(self.counts.samples) >= MOST_SAMPLED):
+            return
+        samples = self.counts.samples.setdefault(key, [])
+        if len(samples) < self.plan.samples:
+            samples.append([*where, sample_text(value, self.plan.reveal)])
+
+    def lines(self) -> Iterator[str]:
+        """What was found, as lines of JSON: a list of the kind, the key, and the rest."""
+        counts = self.counts
+        counts.texts |= self._json.texts
+        for key, tree in counts.trees.items():
+            for row in tree.rows():
+                yield json.dumps(["field", key, row])
+        for name in ("undecodable", "indexes", "changes", "shapes", "samples", "unusable"):
+            for entry_key, what in getattr(counts, name).items():
+                yield json.dumps([name, entry_key, what])
+        for digest, text in counts.texts.items():
+            yield json.dumps(["text", digest, text])
+
+
+def _extend(span: list[int], offset: int, time: int, size: int) -> None:
+    """Count one message into a span: messages, bytes, first and last offset, first and last time."""
+    if not span:
+        span[:] = [1, size, offset, offset, time, time]
+        return
+    span[0] += 1
+    span[1] += size
+    span[2], span[3] = min(span[2], offset), max(span[3], offset)
+    span[4], span[5] = min(span[4], time), max(span[5], time)
+
+
+def reading(plan: DecodingPlan) -> Any:
+    """The function for `mapInArrow`: batches of messages → one batch of lines."""
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow  # type: ignore[import-untyped]
+
+        reader = Reader(plan)
+        for batch in batches:
+            _with_room(lambda batch=batch: reader.read(batch))  # type: ignore[misc]
+        yield pyarrow.RecordBatch.from_pydict({"line": pyarrow.array(list(reader.lines()), pyarrow.string())})
+
+    return read
+
+
+def _with_room(work: Any) -> None:
+    """Do the work on a stack that is deep enough; what it raises is raised here."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  raised again below, in the thread that waits
+            raised.append(error)
+
+    usual = threading.stack_size()
+    for size in STACKS:
+        try:
+            threading.stack_size(size)
+            thread = threading.Thread(target=run)
+            thread.start()
+        except (RuntimeError, ValueError):
+            continue
+        finally:
+            threading.stack_size(usual)
+        thread.join()
+        break
+    else:
+        run()
+    if raised:
+        raise raised[0]

@@ -1,0 +1,366 @@
+"""Whether a version could be promoted now: yes, with an approval, or no, and why.
+
+The answers for the board are computed in advance, so that a board of thousands of subjects opens at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal
+
+from django.db import connection
+from django.utils import timezone
+
+from registry.access.roles import Actor, may, refusal, require
+from registry.access.selectors import owners_of
+from registry.errors import InvalidInput, NotFound, SchemadeskError, SubjectNotFound, VersionNotFound
+from registry.promotions.board.board_index import refresh_marks
+from registry.promotions.board.readiness_fingerprint import EnvironmentPair, basis_query, pairs_of
+from registry.promotions.checks.consumers import check_of as consumers_check_of
+from registry.promotions.checks.context import threads_check, too_old
+from registry.promotions.models import Environment, PromotionOutlook, PromotionRequest, Review, ReviewRule
+from registry.promotions.plan.builder import make_plan, spec_of, stale
+from registry.promotions.plan.types import ADVICE, STOPPING, WARN, Check, Plan, PromotionSpec, SpecItem
+from registry.promotions.reviews.eligibility import overridden
+from registry.promotions.selectors import get_environment
+from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import parse_version
+
+ReadinessVerdict = Literal["yes", "needs approval", "no"]
+YES: Final = "yes"
+NEEDS_APPROVAL: Final = "needs approval"
+NO: Final = "no"
+#: requests of these states have what it takes
+_APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason for the verdict. `code` is a check's, or one of `already-there`, `approval`, `approved`, `rights`, `order`.
+
+    `order` means that the environments are the wrong way round. `cure` says what would change the verdict.
+    """
+
+    code: str
+    sentence: str
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether a version could be promoted: the verdict, with the deciding reasons first."""
+
+    subject: str
+    version: int
+    source: str
+    target: str
+    verdict: ReadinessVerdict
+    reasons: tuple[Reason, ...]
+    plan_hash: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The readiness as JSON values."""
+        return asdict(self)
+
+
+def can_promote(
+    *, subject: SubjectName, source: str, target: str, by: Actor, version: int | str = "latest"
+) -> Readiness:
+    """Whether the version could be promoted; `latest` is the newest that isn't quarantined.
+
+    Raises NotSignedIn, NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, InvalidInput.
+    """
+    if not subject.subject:
+        raise InvalidInput("Name a subject.")
+    for registry in (source, target):
+        require(by, "schema.read", registry=registry, subject=subject.qualified)
+    origin, goal = _environments(source, target)
+    number = latest_number(origin, subject, version)
+    if goal.position <= origin.position:
+        sentence = f"{target} doesn't come after {source} in the promotion order."
+        reason = Reason("order", sentence, "Ask the other way round, or change the order.")
+        return Readiness(subject.qualified, number, source, target, NO, (reason,))
+    plan = plan_of(origin, goal, subject, number)
+    verdict, reasons = judged(plan, goal)
+    request = _request(goal, subject, plan)
+    if verdict != YES:
+        verdict, reasons = _with_request(request, goal, plan, verdict, reasons)
+        reasons = (*reasons, *_rights(goal, subject, by, request))
+    return Readiness(subject.qualified, number, source, target, verdict, reasons, plan.hash)
+
+
+def _environments(source: str, target: str) -> tuple[Environment, Environment]:
+    """Both environments, in one query. Raises RegistryNotFound."""
+    rows = Environment.objects.select_related("registry").filter(registry__name__in=(source, target))
+    by_name = {row.registry.name: row for row in rows}
+    origin, goal = (
+        by_name.get(name) or get_environment(name) for name in (source, target)
+    )  # its error says what is missing
+    return origin, goal
+
+
+def plan_of(origin: Environment, goal: Environment, subject: SubjectName, number: int) -> Plan:
+    """The plan of one version, without what has no influence on the verdict."""
+    return make_plan(PromotionSpec(goal, (SpecItem(subject, number),), origin), thorough=False)
+
+
+def judged(
+    plan: Plan, target: Environment, *, ignore: Iterable[str] = ()
+) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
+    """The verdict of a plan, whoever asks; checks with a code in `ignore` don't count."""
+    if not plan.has_work:
+        sentence = f"{target.registry.name} has this schema already, as version {plan.steps[-1].target_version}."
+        return YES, (Reason("already-there", sentence),)
+    ignored = frozenset(ignore)
+    failing = [item for item in plan.failing if item.code not in ignored]
+    warnings = tuple(
+        _reason(item) for item in plan.checks if item.verdict == WARN and item.code not in ADVICE | {"ids"}
+    )
+    if failing:
+        return NO, (*(_reason(item) for item in failing), *warnings)
+    return NEEDS_APPROVAL, (_approval(plan, target), *warnings)
+
+
+def _reason(item: Check) -> Reason:
+    about = f"{item.subject}: " if item.subject and item.subject not in item.sentence else ""
+    return Reason(item.code, f"{about}{item.sentence}", item.cure)
+
+
+def _approval(plan: Plan, target: Environment) -> Reason:
+    """How many approvals it needs, and from whom; a request without any approval is never approved."""
+    written = [step.subject for step in plan.steps if step.writes]
+    approvals = (
+        [f"{target.reviews_needed} approval{'s' if target.reviews_needed > 1 else ''}"] if target.reviews_needed else []
+    )
+    approvals += [
+        f"{rule.count} of {_named(rule)}"
+        for rule in target.review_rules.all()
+        if (rule.verdict != ReviewRule.BREAKING or plan.breaking)
+        and any(fnmatchcase(name, rule.subject_pattern) for name in written)
+    ]
+    sentence = f"{target.registry.name} asks for {', '.join(approvals) or 'one approval'}."
+    return Reason("approval", sentence, "Request it, and have it approved.")
+
+
+def _named(rule: ReviewRule) -> str:
+    return "its owners" if rule.reviewers == ReviewRule.OWNERS else f"the {rule.reviewers} {rule.name}"
+
+
+def latest_number(origin: Environment, subject: SubjectName, version: int | str = "latest") -> int:
+    """The number of the version; one query for `latest`. Whether a named number exists shows in the plan."""
+    number = parse_version(version)
+    if number is not None:
+        return number
+    live = SchemaVersion.objects.filter(
+        subject__context__registry=origin.registry_id,
+        subject__context__name=subject.context,
+        subject__name=subject.subject,
+        deleted_at=None,
+    )
+    trusted = live.exclude(standing__standing=VersionStanding.QUARANTINED)
+    newest = trusted.order_by("-version").values_list("version", flat=True).first()
+    if newest is None:
+        name = origin.registry.name
+        if live.exists():
+            raise VersionNotFound(f"Every version of {subject.qualified} in {name} is quarantined.", version="latest")
+        raise SubjectNotFound(f"Subject '{subject.qualified}' not found in {name}.", subject=subject.qualified)
+    return newest
+
+
+def _request(target: Environment, subject: SubjectName, plan: Plan) -> PromotionRequest | None:
+    """The open request for this schema in the target."""
+    return (
+        PromotionRequest.objects.filter(
+            items__open_in=target,
+            items__context_name=subject.context,
+            items__subject_name=subject.subject,
+            items__fingerprint=_requested_fingerprint(plan, subject),
+        )
+        .select_related("source__registry", "target__registry")
+        .first()
+    )
+
+
+def _requested_fingerprint(plan: Plan, subject: SubjectName) -> str:
+    return next(step.fingerprint for step in plan.steps if step.asked and step.subject == subject.qualified)
+
+
+def _with_request(
+    request: PromotionRequest | None,
+    target: Environment,
+    plan: Plan,
+    verdict: ReadinessVerdict,
+    reasons: tuple[Reason, ...],
+) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
+    """The verdict, given an open request: it is yes if the request is approved for the present state of the target."""
+    if request is None:
+        return verdict, reasons
+    number = request.pk
+    if request.state not in _APPROVED:
+        if verdict != NEEDS_APPROVAL:
+            return verdict, reasons
+        sentence = f"Request {number} asks for it and is {request.state}."
+        first = Reason("approval", f"{reasons[0].sentence} {sentence}", "Have it approved.")
+        return verdict, (first, *reasons[1:])
+    moved = stale(request) or too_old(request.plan, target.evidence_rule, timezone.now())
+    if moved:
+        first = Reason(
+            "approval", f"Request {number} was approved for an earlier plan: {moved}", "Have it reviewed again."
+        )
+        return verdict, (first, *reasons) if verdict == NEEDS_APPROVAL else reasons
+    passed = _passed_over(request)
+    talk = threads_check(request.threads.filter(resolved_at=None).count(), blocks=target.threads_block)
+    checks = plan.checks if request.finding is None else make_plan(spec_of(request), thorough=False).checks
+    clients = consumers_check_of(request)
+    left = tuple(
+        _reason(item) for item in (*checks, *talk, *clients) if item.verdict in STOPPING and item.code not in passed
+    )
+    if left:
+        return NO, left
+    return YES, (Reason("approved", f"Request {number} is {request.state}: it can be applied."),)
+
+
+def _passed_over(request: PromotionRequest) -> frozenset[str]:
+    """The codes of failing checks that the request's approvals override."""
+    codes: frozenset[str] = frozenset()
+    for review in request.reviews.filter(plan_hash=request.plan_hash, verdict=Review.APPROVE):
+        codes |= overridden(review)
+    return codes
+
+
+def _rights(target: Environment, subject: SubjectName, by: Actor, request: PromotionRequest | None) -> Sequence[Reason]:
+    """Why the actor can't request it, if there is no request yet; that doesn't change the verdict."""
+    if request is not None:
+        return ()
+    registry = target.registry.name
+    if not may(by, "promotion.request", registry=registry, subject=subject.qualified):
+        sentence = refusal(by, "promotion.request", registry=registry, subject=subject.qualified)
+        return (Reason("rights", sentence, "Have somebody request it who may."),)
+    if target.owners_only and by.user_id is not None:
+        owners = owners_of(registry, subject.qualified)
+        if by.user_id not in owners.user_ids:
+            theirs = ", ".join(owner.username for owner in owners.people[:5]) or "nobody, so add an owner"
+            sentence = f"Only owners request {subject.qualified} in {registry}: that is {theirs}."
+            return (Reason("rights", sentence, "Have an owner request it."),)
+    return ()
+
+
+#: checks that change with time; the board evaluates them when it is shown
+TIMED: Final = frozenset({"freeze"})
+#: limits of one run
+MAX_SUBJECTS: Final = 1000
+MAX_SECONDS: Final = 10.0
+_KEPT_REASONS: Final = 10
+
+_STALE = """
+SELECT known.n, known.context, known.subject, known.basis
+FROM ({basis}) known
+JOIN unnest(%(n)s::int[], %(source_ids)s::bigint[], %(target_ids)s::bigint[]) AS place(n, source_id, target_id)
+    ON place.n = known.n
+LEFT JOIN promotions_promotionoutlook outlook ON outlook.source_id = place.source_id
+    AND outlook.target_id = place.target_id AND outlook.context_name = known.context
+    AND outlook.subject_name = known.subject
+WHERE outlook.basis IS DISTINCT FROM known.basis
+ORDER BY outlook.at NULLS FIRST, known.n, known.context, known.subject
+LIMIT %(most)s
+"""
+
+_GONE = """
+DELETE FROM promotions_promotionoutlook outlook
+USING promotions_environment place
+WHERE place.id = outlook.source_id AND NOT EXISTS (
+    SELECT 1 FROM subjects_subject s
+    JOIN subjects_context c ON c.id = s.context_id
+    JOIN subjects_schemaversion v ON v.subject_id = s.id AND v.deleted_at IS NULL
+    WHERE c.registry_id = place.registry_id AND c.name = outlook.context_name AND s.name = outlook.subject_name
+)
+"""
+
+
+def refresh_outlooks(*, most: int = MAX_SUBJECTS, seconds: float = MAX_SECONDS) -> int:
+    """Compute missing answers, then stale ones, within a time limit; returns how many. Answers for deleted subjects are removed.
+
+    The board's marks are refreshed first.
+    """
+    refresh_marks()
+    with connection.cursor() as cursor:
+        cursor.execute(_GONE)
+    return work_out(environments_in_order(), most=most, seconds=seconds)
+
+
+def work_out(
+    environments: Sequence[Environment],
+    subjects: Sequence[SubjectName] | None = None,
+    *,
+    most: int = MAX_SUBJECTS,
+    seconds: float = MAX_SECONDS,
+) -> int:
+    """The same for some subjects (None: all). What the time doesn't allow stays unknown until the next run."""
+    pairs = pairs_of(environments)
+    end, done = time.monotonic() + seconds, []
+    for number, subject, basis in _stale(pairs, subjects, most):
+        outlook = _worked_out(pairs[number], subject, basis)
+        if outlook is not None:
+            done.append(outlook)
+        if time.monotonic() >= end:
+            break
+    _store(done)
+    return len(done)
+
+
+def environments_in_order() -> list[Environment]:
+    """All environments with their registries and rules, in promotion order; two queries."""
+    return list(Environment.objects.select_related("registry").prefetch_related("review_rules").order_by("position"))
+
+
+def _stale(
+    pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None, most: int
+) -> list[tuple[int, SubjectName, str]]:
+    if not pairs:
+        return []
+    basis, parameters = basis_query(pairs, subjects)
+    rows = {
+        "source_ids": [pair.source.pk for pair in pairs],
+        "target_ids": [pair.target.pk for pair in pairs],
+        "most": most,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_STALE.format(basis=basis), parameters | rows)
+        return [(number, SubjectName(context, name), basis) for number, context, name, basis in cursor.fetchall()]
+
+
+def _worked_out(pair: EnvironmentPair, subject: SubjectName, basis: str) -> PromotionOutlook | None:
+    """The answer for the state after the fingerprint was taken; None for a subject that was deleted meanwhile."""
+    try:
+        plan = plan_of(pair.source, pair.target, subject, latest_number(pair.source, subject))
+        verdict, reasons = judged(plan, pair.target, ignore=TIMED)
+    except NotFound:
+        return None
+    except SchemadeskError as error:
+        verdict, reasons = NO, (Reason("plan", error.message, "Ask for it to see the whole error."),)
+    return PromotionOutlook(
+        source=pair.source,
+        target=pair.target,
+        context_name=subject.context,
+        subject_name=subject.subject,
+        basis=basis,
+        verdict=verdict,
+        reasons=[vars(reason) for reason in reasons[:_KEPT_REASONS]],
+        at=timezone.now(),
+    )
+
+
+def _store(outlooks: Iterable[PromotionOutlook]) -> None:
+    """Write the rows in a fixed order, so that two concurrent runs can't deadlock."""
+    rows = sorted(outlooks, key=lambda row: (row.source_id, row.target_id, row.context_name, row.subject_name))
+    PromotionOutlook.objects.bulk_create(
+        rows,
+        batch_size=500,
+        update_conflicts=True,
+        unique_fields=["source", "target", "context_name", "subject_name"],
+        update_fields=["basis", "verdict", "reasons", "at"],
+    )

@@ -1,0 +1,146 @@
+"""Advisory checks of a plan: lint findings, a missing owner or description, and descriptions that come along.
+
+Advice never stops a promotion, voids an approval, or keeps a request out of a bulk approval. A description is copied if
+the target has none; it replaces an existing one only together with the subject's own settings. It is neither a step of
+the plan nor part of what is approved, because it changes nothing for clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from registry.access.roles import Actor
+from registry.access.selectors import owners_of_many
+from registry.audit.context import record
+from registry.errors import SchemaTooCostly
+from registry.formats.base import ParsedSchema
+from registry.promotions.models import PromotionRequest
+from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec
+from registry.subjects.comparison.parsed_versions import is_personal_tag
+from registry.subjects.engine import schema_engine
+from registry.subjects.lifecycle.notes import Note, bring_note, notes_of
+from registry.subjects.models import Registry, Subject
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: subjects that a sentence names
+_NAMED: Final = 5
+_INFO: Final = "info"
+
+
+def checks_of_care(spec: PromotionSpec, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
+    """One check each for lint findings, owners and descriptions, over all of these subjects; four queries."""
+    return [_linted(subjects, schemas), _owned(spec.target.registry, subjects), _described(spec, subjects)]
+
+
+def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Check:
+    name, warned, remarks = "advice on the schemas", list[str](), 0
+    try:
+        for subject in subjects:
+            findings = schema_engine.lint(schemas[subject]) if subject in schemas else ()
+            warnings = [item for item in findings if item.weight != _INFO]
+            remarks += len(findings) - len(warnings)
+            if warnings:
+                first, more = warnings[0], len(warnings) - 1
+                rest = f", and {more} more" if more else ""
+                warned.append(f"{subject}: {first.message}{f' ({first.path})' if first.path else ''}{rest}")
+    except SchemaTooCostly as error:
+        return Check("lint", name, SKIPPED, error.message)
+    if warned:
+        cure = "Check the text as a new version: the report names each place, with its cure."
+        return Check("lint", name, WARN, f"{_listed(warned, '; ')}.", cure)
+    small = f" {remarks} small remark{'s' if remarks != 1 else ''} in their reports." if remarks else ""
+    return Check("lint", name, PASS, f"The linter warns of nothing.{small}")
+
+
+def _owned(registry: Registry, subjects: Sequence[str]) -> Check:
+    owners = owners_of_many(registry.name, subjects)
+    without = [subject for subject in subjects if not owners[subject].people]
+    if not without:
+        return Check("owners", "owners", PASS, f"Each subject has an owner in {registry.name}.")
+    cure = "Name an owner, so that somebody is told of drift and asked before it is retired."
+    return Check("owners", "owners", WARN, f"Nobody owns {_listed(without)} in {registry.name}.", cure)
+
+
+def _described(spec: PromotionSpec, subjects: Sequence[str]) -> Check:
+    names = {parse_subject(subject): subject for subject in subjects}
+    registries = [spec.target.registry, *([spec.source.registry] if spec.source else [])]
+    described = {
+        name for registry in registries for name, note in notes_of(registry, names.keys()).items() if note.doc.strip()
+    }
+    without = [subject for name, subject in names.items() if name not in described]
+    title = "descriptions"
+    if not without:
+        return Check("descriptions", title, PASS, "Each subject says what it is for.")
+    cure = "Describe it on the subject's page; what is written at the source goes along."
+    return Check("descriptions", title, WARN, f"Nothing says what {_listed(without)} is for.", cure)
+
+
+def _listed(parts: Sequence[str], between: str = ", ") -> str:
+    more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
+    return between.join(parts[:_NAMED]) + more
+
+
+PROMOTE: Final = "promote"
+
+
+def checks_of_notes(spec: PromotionSpec, plan: Plan) -> list[Check]:
+    """What happens to the descriptions; no check if the source has none or the target has the same. Two queries."""
+    if spec.kind != PROMOTE or spec.source is None:
+        return []
+    pairs = _pairs(spec.source.registry, spec.target.registry, plan.steps)
+    elsewhere = spec.target.registry.kind == Registry.REMOTE
+    return [_check(name, here, there, spec, elsewhere=elsewhere) for name, (here, there) in pairs.items()]
+
+
+def _check(name: SubjectName, here: Note, there: Note, spec: PromotionSpec, *, elsewhere: bool) -> Check:
+    title, target = f"description of {name.qualified}", spec.target.registry.name
+    hidden = [
+        tag
+        for tag in here.tags
+        if is_personal_tag(tag) and tag.lower() not in {tag_there.lower() for tag_there in there.tags}
+    ]
+    what = f"tagged {', '.join(here.tags)}" if here.tags else "without tags"
+    if elsewhere:
+        sentence = f"It stays here: {target} is another server, which has no descriptions."
+        return Check("notes", title, PASS, sentence, subject=name.qualified)
+    if not there.tags and not there.doc:
+        return Check("notes", title, PASS, f"It goes along to {target}, {what}.", subject=name.qualified)
+    if spec.with_config:
+        return Check(
+            "notes", title, PASS, f"It takes the place of the one of {target}, {what}.", subject=name.qualified
+        )
+    sentence = f"{target} has another one, which stays."
+    cure = "Bring the subjects' own settings along, or change it on the subject's page there."
+    if hidden:
+        sentence += f" It lacks {', '.join(hidden)}, which hides values of personal data."
+    return Check("notes", title, WARN if hidden else PASS, sentence, cure, subject=name.qualified)
+
+
+def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor) -> None:
+    """Write the descriptions that come along, in the transaction that applies the request."""
+    if request.kind != PROMOTE or request.source is None:
+        return
+    target = request.target.registry
+    pairs = _pairs(request.source.registry, target, steps)
+    notes = {
+        name: here
+        for name, (here, there) in pairs.items()
+        if request.config is not None or not (there.tags or there.doc)
+    }
+    rows = Subject.objects.filter(context__registry=target, name__in={name.subject for name in notes})
+    for row in rows.select_related("context").select_for_update(of=("self",)):
+        note = notes.get(SubjectName(row.context.name, row.name))
+        if note is not None:
+            record(by=by, why=f"apply request {request.pk}: the description of {row.name} goes along")
+            bring_note(row, tags=note.tags, doc=note.doc, by=by)
+
+
+def _pairs(source: Registry, target: Registry, steps: Iterable[PlanStep]) -> dict[SubjectName, tuple[Note, Note]]:
+    """The subjects whose description differs, with both descriptions; the target's may be empty."""
+    names = sorted({parse_subject(step.subject) for step in steps}, key=lambda name: name.qualified)
+    here, there = notes_of(source, names), notes_of(target, names)
+    pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here}
+    return {
+        name: (one, other) for name, (one, other) in pairs.items() if (one.tags, one.doc) != (other.tags, other.doc)
+    }

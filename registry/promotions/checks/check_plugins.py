@@ -1,0 +1,132 @@
+"""Checks and facts from other apps, which register here when they start, and the checks of the source environment.
+
+The source is checked for open break findings, which another app provides, and for newer versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from registry.promotions.plan.target_state import named_in
+from registry.promotions.plan.types import NEWER, SOURCE_DRIFT, WARN, Check, Plan, PlanStep, PromotionSpec
+from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: the checks that another app adds, from the target, the plan's steps and the number of the finding that the request
+#: answers (None: none); in a constant number of queries
+Outlook = Callable[[Registry, Sequence[PlanStep], int | None], Sequence[Check]]
+#: what those checks depend on, for registries and subjects (None: all): a text that changes with it, by registry key and
+#: qualified subject; in a constant number of queries
+Facts = Callable[[Collection[Registry], Collection[str] | None], Mapping[int, Mapping[str, str]]]
+#: the numbers of the open break findings by subject, for a registry and subjects; one query
+OpenBreaks = Callable[[Registry, Collection[str]], Mapping[str, Sequence[int]]]
+#: name → the provider of break findings
+BREAKS: Final[dict[str, OpenBreaks]] = {}
+#: name → the provider of checks
+OUTLOOKS: Final[dict[str, Outlook]] = {}
+#: name → the provider of facts that its checks depend on, which tell when stored answers are stale
+FACTS: Final[dict[str, Facts]] = {}
+
+
+def outlook(name: str, ask: Outlook, facts: Facts | None = None) -> None:
+    """Add a provider of checks, or replace the one of that name; called when an app starts.
+
+    Without `facts` the board treats its checks as ones that never fail, and doesn't watch for changes.
+    """
+    OUTLOOKS[name] = ask
+    FACTS.pop(name, None)
+    if facts is not None:
+        FACTS[name] = facts
+
+
+def find_breaks(name: str, ask: OpenBreaks) -> None:
+    """Add a provider of break findings, or replace the one of that name; called when an app starts."""
+    BREAKS[name] = ask
+
+
+def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
+    """The numbers of the open break findings by subject; subjects without any are left out."""
+    breaks: dict[str, list[int]] = {}
+    for ask in BREAKS.values():
+        for subject, numbers in ask(registry, subjects).items():
+            breaks.setdefault(subject, []).extend(numbers)
+    return breaks
+
+
+def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:
+    """The checks of all providers for a plan."""
+    return tuple(check for ask in OUTLOOKS.values() for check in ask(target, plan.steps, answers))
+
+
+def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = None) -> dict[int, dict[str, str]]:
+    """Registry → subject → all facts that other apps provide."""
+    facts_by_registry: dict[int, dict[str, list[str]]] = {}
+    for name, ask in sorted(FACTS.items()):
+        for registry, by_subject in ask(targets, subjects).items():
+            for subject, fact in by_subject.items():
+                facts_by_registry.setdefault(registry, {}).setdefault(subject, []).append(f"{name}: {fact}")
+    return {
+        registry: {name: "; ".join(facts) for name, facts in by_subject.items()}
+        for registry, by_subject in facts_by_registry.items()
+    }
+
+
+_CURE: Final = "Resolve or acknowledge what is open there, or approve it with a comment that says why it may come."
+
+
+def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
+    """For each subject that the plan writes: open break findings at the source, and a newer version there.
+
+    The findings are only counted, because a reader of the request may not be allowed to read the source. An approval
+    binds to the first check, so a break that opens later voids it. Two queries; no checks without a source.
+    """
+    if spec.source is None or spec.source.pk == spec.target.pk:
+        return []
+    registry = spec.source.registry
+    steps = {step.subject: step for step in plan.steps if step.writes and step.source_version}
+    if not steps:
+        return []
+    breaks = open_breaks(registry, list(steps))
+    newest = _newest(registry, [item.subject for item in spec.items])
+    checks = []
+    for subject, step in steps.items():
+        newer = newest.get(subject, 0)
+        is_newer = newer > step.source_version
+        if subject in breaks:
+            count = len(breaks[subject])
+            sentence = f"{count} break finding{'s are' if count > 1 else ' is'} open for {subject} in {registry.name}."
+            if is_newer:
+                sentence += (
+                    f" Version {newer} there is newer than version {step.source_version}, which this request brings."
+                )
+            checks.append(
+                Check(
+                    SOURCE_DRIFT,
+                    f"drift of {subject} at the source",
+                    WARN,
+                    sentence,
+                    _CURE,
+                    subject=subject,
+                    binding=True,
+                )
+            )
+        if is_newer:
+            sentence = (
+                f"{registry.name} has version {newer} of {subject}; this request brings version {step.source_version}."
+            )
+            cure = "Ask for the newest version, if that is the one that is meant."
+            checks.append(Check(NEWER, f"newest version of {subject}", WARN, sentence, cure, subject=subject))
+    return checks
+
+
+def _newest(registry: Registry, names: list[SubjectName]) -> dict[str, int]:
+    """The newest live version of each of these subjects."""
+    rows = SchemaVersion.objects.filter(
+        named_in(names, "subject__"), subject__context__registry=registry, deleted_at=None
+    )
+    versions: dict[str, int] = {}
+    for context, subject, version in rows.values_list("subject__context__name", "subject__name", "version"):
+        name = SubjectName(context, subject).qualified
+        versions[name] = max(version, versions.get(name, 0))
+    return versions

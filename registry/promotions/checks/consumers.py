@@ -1,0 +1,182 @@
+"""Checks about declared clients: who would fail to read or write after the promotion, and who has acknowledged that.
+
+An acknowledgement counts for one plan, as an approval does: when the target moves or the text changes it no longer
+counts. It is not part of the plan, so it voids no approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from registry.errors import SchemaTooCostly
+from registry.formats.base import ParsedSchema
+from registry.promotions.models import Acknowledgement, PromotionRequest
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict
+from registry.subjects.models import Registry
+from registry.subjects.usage.clients import ClientInfo, Harm, clients_of_several, harm_to, versions_of_clients
+from registry.subjects.versions.qualified_names import parse_subject
+
+CLIENTS: Final = "clients"
+#: clients that are named in a sentence
+NAMED: Final = 5
+
+
+def checks_of_clients(registry: Registry, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
+    """A check for each subject that has declared clients at the target; a constant number of queries.
+
+    Clients that haven't been seen for long don't count, and are mentioned separately.
+    """
+    names = {parse_subject(subject): subject for subject in subjects if subject in schemas}
+    clients = clients_of_several(registry, names.keys()) if names else {}
+    history = versions_of_clients(registry, clients)
+    return [
+        _check(names[name], schemas[names[name]], declared, history.get(name, {}))
+        for name, declared in sorted(clients.items(), key=lambda pair: pair[0].qualified)
+    ]
+
+
+def _check(
+    subject: str, schema: ParsedSchema, clients: Sequence[ClientInfo], versions: Mapping[int, ParsedSchema]
+) -> Check:
+    name = f"clients of {subject}"
+    there = [client for client in clients if not client.has_lapsed]
+    lapsed = len(clients) - len(there)
+    quiet = f" {_counted(lapsed)} not heard of for long." if lapsed else ""
+    try:
+        hurt = harm_to(there, schema, versions)
+    except SchemaTooCostly as error:
+        return Check(CLIENTS, name, SKIPPED, error.message, subject=subject)
+    if hurt:
+        more = f"; and {len(hurt) - NAMED} more" if len(hurt) > NAMED else ""
+        concerned = tuple(dict.fromkeys(harm.client.name for harm in hurt))
+        listed = "; ".join(map(_described, hurt[:NAMED]))
+        cure = "Talk to them before it is applied; bring them to a version that goes with it first."
+        sentence = f"{listed}{more}.{quiet}"
+        return Check(CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there))
+    if not there:
+        return Check(CLIENTS, name, SKIPPED, f"Of its clients none was heard of lately.{quiet}", subject=subject)
+    listed = ", ".join(client.name for client in there[:NAMED])
+    more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
+    return Check(
+        CLIENTS, name, PASS, f"It goes with what {listed}{more} declared.{quiet}", subject=subject, asked=len(there)
+    )
+
+
+def _described(harm: Harm) -> str:
+    client = harm.client
+    contact = f", {client.contact}" if client.contact else ""
+    return f"{client.name} ({client.does} version {client.number}{contact}) {harm.said}"
+
+
+def _counted(number: int) -> str:
+    return "One client was" if number == 1 else f"{number} clients were"
+
+
+CONSUMERS: Final = "acknowledged"
+#: how the audit's reason begins when somebody withdraws an acknowledgement
+TAKEN_BACK: Final = "take back the acknowledgement of"
+_NAME: Final = "consumers acknowledged"
+#: clients that are named in a sentence
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True, order=True)
+class AffectedClient:
+    """A declared client of a subject that the plan breaks."""
+
+    subject: str
+    client: str
+
+    @property
+    def words(self) -> str:
+        """The client with its subject."""
+        return f"{self.client} of {self.subject}"
+
+
+def affected_clients(checks: Iterable[Mapping[str, Any]]) -> tuple[AffectedClient, ...]:
+    """The clients that the plan breaks, from stored checks."""
+    return tuple(
+        AffectedClient(str(check.get("subject") or ""), str(name))
+        for check in checks
+        if check.get("code") == CLIENTS
+        for name in check.get("concerned") or ()
+    )
+
+
+def acknowledged_check(
+    hurt: Collection[AffectedClient],
+    acknowledged: Collection[AffectedClient],
+    voided: Collection[AffectedClient] = (),
+    *,
+    blocks: bool,
+) -> list[Check]:
+    """Whether somebody has acknowledged the plan for each affected client; no check if there is none.
+
+    `acknowledged` are the clients for which this plan was acknowledged, `voided` those for which only an earlier one was.
+    """
+    if not hurt:
+        return []
+    left = [consumer for consumer in hurt if consumer not in acknowledged]
+    number = len(hurt)
+    if not left:
+        return [Check(CONSUMERS, _NAME, PASS, f"Acknowledged for {_listed(hurt)}.", asked=number)]
+    lost = sum(consumer in voided for consumer in left)
+    void = f" {lost} {'was' if lost == 1 else 'were'} acknowledged for an earlier plan, which no longer counts."
+    sentence = f"{number - len(left)} of {number} acknowledged. Not yet: {_listed(left)}.{void if lost else ''}"
+    cure = "Have somebody of theirs read what it meets, and acknowledge it on the request's page."
+    names = tuple(consumer.client for consumer in left)
+    verdict: Verdict = FAIL if blocks else WARN
+    return [Check(CONSUMERS, _NAME, verdict, sentence, cure, overridable=blocks, concerned=names, asked=number)]
+
+
+def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:
+    """A stored plan whose check has the verdict of the environment's present rule."""
+    return {**plan, "checks": [_ruled(check, blocks=blocks) for check in plan["checks"]]}
+
+
+def _ruled(check: Mapping[str, Any], *, blocks: bool) -> Mapping[str, Any]:
+    if check.get("code") != CONSUMERS or check["verdict"] == PASS:
+        return check
+    return {**check, "verdict": FAIL if blocks else WARN, "overridable": blocks}
+
+
+def _listed(consumers: Collection[AffectedClient]) -> str:
+    names = [consumer.words for consumer in list(consumers)[:_NAMED]]
+    more = f" and {len(consumers) - _NAMED} more" if len(consumers) > _NAMED else ""
+    return ", ".join(names) + more
+
+
+def consumers_check(spec: PromotionSpec, plan: Plan) -> list[Check]:
+    """The check for a plan that is otherwise complete; one query if a client is affected, else none."""
+    hurt = affected_clients([check.to_dict() for check in plan.checks if check.concerned])
+    if not hurt:
+        return []
+    acknowledged, voided = _acknowledgements(spec.request_id, plan.hash) if spec.request_id else (set(), set())
+    return acknowledged_check(hurt, acknowledged, voided, blocks=spec.target.clients_block)
+
+
+def check_of(request: PromotionRequest) -> list[Check]:
+    """The same check for a request's stored plan; its target is joined."""
+    hurt = affected_clients(request.plan["checks"])
+    if not hurt:
+        return []
+    return acknowledged_check(
+        hurt, *_acknowledgements(request.pk, request.plan_hash), blocks=request.target.clients_block
+    )
+
+
+def counted_anew(request: PromotionRequest) -> dict[str, Any]:
+    """The stored plan of a request with the present state of that check."""
+    others = [check for check in request.plan["checks"] if check.get("code") != CONSUMERS]
+    return {**request.plan, "checks": [*others, *(check.to_dict() for check in check_of(request))]}
+
+
+def _acknowledgements(request_id: int, plan_hash: str) -> tuple[set[AffectedClient], set[AffectedClient]]:
+    """The clients for which this plan was acknowledged, and those for which only another one was."""
+    rows = Acknowledgement.objects.filter(request_id=request_id).values_list("subject", "client", "plan_hash")
+    acknowledged, voided = set[AffectedClient](), set[AffectedClient]()
+    for subject, client, said_of in rows:
+        (acknowledged if said_of == plan_hash else voided).add(AffectedClient(subject, client))
+    return acknowledged, voided

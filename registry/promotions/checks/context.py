@@ -1,0 +1,316 @@
+"""Checks of a plan's context: dependants, evidence from data and its age, open discussions, freeze windows, reviewers.
+
+An environment with a rule about the age of evidence binds approvals to that evidence: its checks are part of the plan's
+hash, so other evidence voids an approval, and so does evidence that has become too old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django.utils import timezone
+
+from registry.errors import SchemaTooCostly
+from registry.formats.base import ParsedSchema
+from registry.promotions.checks.advisory import checks_of_care, checks_of_notes
+from registry.promotions.checks.consumers import checks_of_clients
+from registry.promotions.environments.freezes import frozen_at
+from registry.promotions.models import Environment, PromotionRequest, Thread
+from registry.promotions.models.environments import EvidenceRule
+from registry.promotions.plan.target_state import named_in
+from registry.promotions.plan.types import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    STALE,
+    WARN,
+    Check,
+    IncomingVersion,
+    Plan,
+    PlanStep,
+    PromotionSpec,
+    Verdict,
+)
+from registry.promotions.reviews.eligibility import needed_for
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Registry, SchemaReference, SchemaVersion
+from registry.subjects.references.reference_graph import dependants_of
+from registry.subjects.usage.evidence import PROVIDERS, Evidence, Kind, evidence_of
+from registry.subjects.versions.parsed_schemas import parse_stored
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+EVIDENCE: Final = "evidence.data"
+_CURE: Final = "Scan the topic again, then run the checks again; or have a reviewer override it with a reason."
+
+
+def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool = True) -> Check:
+    """The check under the rule: stale if its evidence is too old, failing if required evidence is missing.
+
+    If the target has no version, no messages can have been written, so the rule doesn't apply.
+    """
+    if not rule.binds or not has_versions:
+        return check
+    bound = replace(check, binding=True)
+    if sentence := _too_old(check.as_of, check.sentence, rule, now):
+        return replace(bound, verdict=STALE, sentence=sentence, cure=_CURE, overridable=True)
+    if rule.required and not check.as_of:
+        sentence = f"{check.sentence} {rule.environment} takes nothing without evidence from data."
+        return replace(bound, verdict=FAIL, sentence=sentence, cure=_CURE, overridable=True)
+    return bound
+
+
+def with_age(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> dict[str, Any]:
+    """A stored plan with the present age of its evidence, which changes while the plan stays the same."""
+    if not rule.hours:
+        return dict(plan)
+    return {**plan, "checks": [_aged_row(row, rule, now) for row in plan["checks"]]}
+
+
+def _aged_row(row: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> Mapping[str, Any]:
+    if row.get("code") != EVIDENCE or row["verdict"] == STALE:
+        return row
+    sentence = _too_old(str(row.get("as_of") or ""), str(row["sentence"]), rule, now)
+    return {**row, "verdict": STALE, "sentence": sentence, "cure": _CURE, "overridable": True} if sentence else row
+
+
+def too_old(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> str:
+    """The sentence of the first check of a stored plan whose evidence is too old by now; "" if there is none."""
+    rows = with_age(plan, rule, now)["checks"]
+    return next((str(row["sentence"]) for row in rows if row.get("code") == EVIDENCE and row["verdict"] == STALE), "")
+
+
+def _too_old(as_of: str, sentence: str, rule: EvidenceRule, now: datetime) -> str:
+    """The sentence for evidence that is too old; "" for fresh evidence, and for none."""
+    if not rule.hours or not as_of:
+        return ""
+    scanned_at = datetime.fromisoformat(as_of).astimezone(UTC)
+    if now - scanned_at <= timedelta(hours=rule.hours):
+        return ""
+    return (
+        f"Too old to go by: the data were last looked at {scanned_at:%Y-%m-%d %H:%M} UTC, and {rule.environment} takes no"
+        f" evidence older than {rule.longest}. Then: {sentence}"
+    )
+
+
+THREADS: Final = "threads"
+
+
+def threads_check(count: int, *, blocks: bool) -> list[Check]:
+    """The check for open discussions, none if all are resolved; it fails if the environment requires resolved discussions."""
+    if not count:
+        return []
+    sentence = "1 discussion is not resolved." if count == 1 else f"{count} discussions are not resolved."
+    if not blocks:
+        return [Check(THREADS, "discussions", WARN, sentence, "Answer and resolve them.")]
+    cure = "Resolve it, or have it resolved." if count == 1 else "Resolve each of them, or have them resolved."
+    return [Check(THREADS, "discussions", FAIL, sentence, cure)]
+
+
+def with_threads(plan: Mapping[str, Any], count: int, *, blocks: bool) -> dict[str, Any]:
+    """A stored plan with the present check of discussions, which change while the plan stays the same."""
+    checks = [check for check in plan["checks"] if check.get("code") != THREADS]
+    return {**plan, "checks": [*checks, *(check.to_dict() for check in threads_check(count, blocks=blocks))]}
+
+
+#: subjects of a plan whose evidence and dependants are read
+MAX_LOOKED_AT: Final = 20
+_NAMED: Final = 5
+_DATA: Final[tuple[Kind, ...]] = ("data",)
+
+
+def checks_around(
+    spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVersion], *, thorough: bool = True
+) -> tuple[Check, ...]:
+    """All of these checks; `thorough` includes those that read evidence from data and try dependants."""
+    target = spec.target
+    adding = {step.subject: step for step in plan.steps if step.adds}
+    checks = [*_frozen(target), *_mirrored(target.registry), *_open_threads(spec)]
+    if thorough:
+        checks += checks_of_notes(spec, plan)
+    if thorough and adding:
+        schemas = {item.subject: item.schema for item in items if item.schema is not None}
+        checks += _referrers(target.registry, adding, schemas)
+        checks += _data(target, plan, adding, schemas)
+        looked_at = list(adding)[:MAX_LOOKED_AT]
+        checks += checks_of_clients(target.registry, looked_at, schemas)
+        checks += checks_of_care(spec, looked_at, schemas)
+    if thorough and spec.request_id:
+        checks += _without_reviewers(spec.request_id)
+    return tuple(checks)
+
+
+def frozen_until(target: Environment) -> str:
+    """Why and until when an environment is frozen, as a sentence; "" if it isn't frozen now."""
+    window = frozen_at([target], timezone.now()).get(target.pk)
+    if window is None:
+        return ""
+    return f"{target.registry.name} is frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}."
+
+
+def _frozen(target: Environment) -> list[Check]:
+    sentence = frozen_until(target)
+    if not sentence:
+        return []
+    cure = "Schedule it for after that time, or have a reviewer override it with a reason."
+    return [Check("freeze", "freeze window", FAIL, sentence, cure, overridable=True)]
+
+
+def _mirrored(registry: Registry) -> list[Check]:
+    """How fresh the mirror is that the plan for a remote registry is made from."""
+    if registry.kind != Registry.REMOTE:
+        return []
+    name, cure = "mirror of the target", "Synchronise the mirror."
+    if registry.synced_at is None:
+        return [Check("mirror", name, FAIL, f"{registry.name} was never read as a whole, so nothing is known.", cure)]
+    synced_at = f"{registry.synced_at:%Y-%m-%d %H:%M} UTC"
+    if registry.sync_error:
+        sentence = f"{registry.name} was last read as a whole at {synced_at}; since then: {registry.sync_error}"
+        return [Check("mirror", name, WARN, sentence, cure)]
+    return [Check("mirror", name, PASS, f"The plan is made from what {registry.name} held at {synced_at}.")]
+
+
+def _open_threads(spec: PromotionSpec) -> list[Check]:
+    if not spec.request_id:
+        return []
+    count = Thread.objects.filter(request_id=spec.request_id, resolved_at=None).count()
+    return threads_check(count, blocks=spec.target.threads_block)
+
+
+def _without_reviewers(request_id: int) -> list[Check]:
+    """A warning if nobody could approve the request as it is."""
+    request = PromotionRequest.objects.select_related("target__registry").get(pk=request_id)
+    sentence = needed_for(request).nobody_can
+    if not sentence:
+        return []
+    cure = "Give somebody else the right to review here, name other reviewers in the rules, or add owners."
+    return [Check("reviewers", "reviewers", WARN, sentence, cure)]
+
+
+def _referrers(registry: Registry, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]) -> list[Check]:
+    """For each subject that others at the target refer to: how many, to which versions, and what an update would break.
+
+    The check names none of the referrers, because a reader of the request may not be allowed to read them.
+    """
+    pinned = _pinned(registry, [parse_subject(name) for name in adding])
+    checks = []
+    for subject in sorted(pinned)[:MAX_LOOKED_AT]:
+        sentence = _referring(pinned[subject])
+        schema = schemas.get(subject)
+        breaks = _meets(registry, parse_subject(subject), schema) if schema is not None else []
+        verdict: Verdict = WARN if breaks else PASS
+        cure = "See who they are on the subject's page of references, and tell their owners." if breaks else ""
+        text = " ".join([sentence, *breaks])
+        checks.append(Check("referrers", f"those that refer to {subject}", verdict, text, cure, subject=subject))
+    return checks
+
+
+def _referring(links: Sequence[tuple[str, int]]) -> str:
+    """How many subjects refer to which versions, from pairs of referring subject and version."""
+    subjects = len({subject for subject, _ in links})
+    versions = sorted({version for _, version in links})
+    named = ", ".join(map(str, versions[:_NAMED])) + (
+        f" and {len(versions) - _NAMED} more" if len(versions) > _NAMED else ""
+    )
+    return (
+        f"{subjects} subject{'s refer' if subjects > 1 else ' refers'} to version{'s' if len(versions) > 1 else ''} {named};"
+        " each keeps the version that it names."
+    )
+
+
+def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[tuple[str, int]]]:
+    """Subject → pairs of referring subject and version, of live versions; one query."""
+    rows = SchemaReference.objects.filter(
+        target__in=SchemaVersion.objects.filter(named_in(names, "subject__"), subject__context__registry=registry),
+        schema__versions__deleted_at=None,
+        schema__versions__isnull=False,
+    ).order_by("schema__versions__subject__name", "-schema__versions__version")
+    columns = rows.values_list(
+        "target__subject__context__name",
+        "target__subject__name",
+        "target__version",
+        "schema__versions__subject__context__name",
+        "schema__versions__subject__name",
+        "schema__versions__version",
+    )
+    referrers: dict[str, list[tuple[str, int]]] = {}
+    for context, subject, version, by_context, by_subject, _ in columns.distinct():
+        referrer = SubjectName(by_context, by_subject).qualified
+        referrers.setdefault(SubjectName(context, subject).qualified, []).append((referrer, version))
+    return referrers
+
+
+def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> list[str]:
+    """How many dependants of the subject couldn't use the new schema."""
+    try:
+        dependants = dependants_of(registry, subject, schema, schema_engine.references_of(schema))
+    except SchemaTooCostly as error:
+        return [f"What they meet on moving on wasn't worked out: {error.message}"]
+    broken = sum(item.answer == "no" for item in dependants)
+    return [f"{broken} of them couldn't move on to it."] if broken else []
+
+
+def _data(
+    target: Environment, plan: Plan, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]
+) -> list[Check]:
+    """Whether the promoted schema reads the existing messages, whichever versions the level compares with."""
+    if not any(kind == "data" for kind, _ in PROVIDERS.values()):
+        return []
+    rule, now = target.evidence_rule, timezone.now()
+    checks = []
+    for subject in list(adding)[:MAX_LOOKED_AT]:
+        if subject in schemas:
+            check = _data_check(target.registry, plan, subject, schemas[subject])
+            checks.append(aged(check, rule, now, has_versions=bool(plan.target[subject]["versions"])))
+    return checks
+
+
+def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSchema) -> Check:
+    code, name = "evidence.data", f"messages of {subject}"
+    numbers = [number for number, _ in plan.target[subject]["versions"]]
+    if not numbers:
+        return Check(code, name, SKIPPED, "The target has no version yet, so no message has one.", subject=subject)
+    evidence = evidence_of(registry, parse_subject(subject), numbers, kinds=_DATA)
+    as_of = _oldest_as_of(evidence.values())
+    used = [number for number in numbers if any(item.in_use == "yes" for item in evidence[number])]
+    if not used:
+        sentence = _first_sentence(evidence[numbers[-1]])
+        is_certain = all(item.in_use == "no" for items in evidence.values() for item in items)
+        verdict: Verdict = PASS if is_certain and sentence else SKIPPED
+        return Check(code, name, verdict, sentence or "Nothing is known of its messages.", subject=subject, as_of=as_of)
+    try:
+        broken = _unreadable(registry, parse_subject(subject), schema, used)
+    except SchemaTooCostly as error:
+        return Check(code, name, SKIPPED, error.message, subject=subject, as_of=as_of)
+    listed = ", ".join(str(number) for number in used)
+    if not broken:
+        of = f"version{'s' if len(used) > 1 else ''} {listed}"
+        return Check(code, name, PASS, f"Messages of {of} are in use, and it reads them.", subject=subject, as_of=as_of)
+    sentence = f"Messages of version {broken[0][0]} are in use, and it can't read them: {broken[0][1]}"
+    cure = "Wait until those messages are gone, or keep it able to read them."
+    return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
+
+
+def _oldest_as_of(evidence: Iterable[Sequence[Evidence]]) -> str:
+    """The time of the oldest evidence, ISO 8601; "" if there is none."""
+    times = [item.as_of for items in evidence for item in items if item.as_of is not None]
+    return min(times).astimezone(UTC).isoformat(timespec="seconds") if times else ""
+
+
+def _first_sentence(items: Sequence[Evidence]) -> str:
+    return items[0].sentence if items else ""
+
+
+def _unreadable(
+    registry: Registry, subject: SubjectName, schema: ParsedSchema, numbers: Sequence[int]
+) -> list[tuple[int, str]]:
+    """The versions in use whose messages the schema can't read, newest first, each with the first reason."""
+    rows = SchemaVersion.objects.filter(
+        named_in([subject], "subject__"), subject__context__registry=registry, version__in=numbers
+    ).select_related("schema")
+    versions = list(rows.order_by("version"))
+    history = list(zip((row.version for row in versions), parse_stored([row.schema for row in versions]), strict=True))
+    report = schema_engine.check(schema, history, "BACKWARD_TRANSITIVE")
+    return [(item.against_version, f"{item.message} at {item.named_path or 'its root'}.") for item in report.breaks]

@@ -1,0 +1,1 @@
+"""Environments: their rules, freezes, break-glass, and what guards closed ones."""

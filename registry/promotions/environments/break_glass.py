@@ -1,0 +1,117 @@
+"""Break-glass: an administrator's passage through a closed environment, for a short time and with a reason."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from registry.access.roles import Actor, may, require
+from registry.access.selectors import approval_refusal
+from registry.audit.context import record
+from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, WrongState
+from registry.notifications.services import notify
+from registry.promotions.environments.selectors import CONFIRM_WITHIN
+from registry.promotions.environments.services import (
+    MANAGE,
+    MAX_TEXT,
+    locked_environment,
+    person,
+    readable,
+    refuse_strangers,
+)
+from registry.promotions.models import BreakGlass
+from registry.promotions.reviews.linked_accounts import is_same_person
+
+MAX_MINUTES: Final = 240
+
+
+@transaction.atomic
+def open_break_glass(*, environment: str, by: Actor, reason: str, minutes: int = 60) -> int:
+    """Let this person change a closed environment for some minutes; returns the number of the break-glass.
+
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState if the environment is open, or if this
+    person has break-glass already.
+    """
+    require(by, MANAGE, registry=environment)
+    row = locked_environment(environment)
+    user_id, why, now = person(by), readable(reason, "reason"), timezone.now()
+    if not 1 <= minutes <= MAX_MINUTES:
+        raise InvalidInput(f"Break-glass lasts 1 to {MAX_MINUTES} minutes.", field="minutes")
+    if not row.is_closed:
+        raise WrongState(f"{environment} is open: nothing there needs break-glass.")
+    if row.break_glass.filter(opened_by_id=user_id, ends_at__gt=now).exists():
+        raise WrongState(f"{by.name} has break-glass in {environment} already; close it to give another reason.")
+    record(by=by, why=f"break-glass in {environment}: {why}")
+    glass = BreakGlass.objects.create(
+        environment=row, reason=why, opened_by_id=user_id, ends_at=now + timedelta(minutes=minutes)
+    )
+    notify(
+        event="breakglass.opened",
+        registry=environment,
+        subject="",
+        text=f"{by.name} opened break-glass {glass.pk} in {environment} for {minutes} minutes: {why}",
+        url=f"/ui/environments/{environment}",
+        data={"break_glass": glass.pk, "minutes": minutes, "by": by.name},
+        by=user_id,
+    )
+    return glass.pk
+
+
+@transaction.atomic
+def close_break_glass(*, break_glass_id: int, by: Actor) -> None:
+    """Close break-glass early, with the right to manage the environment. Waits for a change that is using it.
+
+    Raises EnvironmentPartNotFound, NotAllowed, WrongState.
+    """
+    refuse_strangers(by, MANAGE)
+    row = _locked(break_glass_id)
+    require(by, MANAGE, registry=row.environment.registry.name)
+    now = timezone.now()
+    if row.ends_at <= now:
+        raise WrongState(f"Break-glass {row.pk} is closed already.")
+    record(by=by, why=f"close break-glass {row.pk}")
+    row.ends_at = now
+    row.save(update_fields=["ends_at"])
+
+
+@transaction.atomic
+def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") -> None:
+    """Confirm break-glass as a second person, after it is closed and within a day of its opening.
+
+    Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, InvalidInput, WrongState.
+    """
+    refuse_strangers(by, MANAGE, "promotion.review")
+    row = _locked(break_glass_id)
+    name = row.environment.registry.name
+    if not may(by, MANAGE, registry=name):
+        require(by, "promotion.review", registry=name)
+    user_id, now = person(by), timezone.now()
+    if is_same_person(user_id, row.opened_by_id):
+        raise NotAllowed(f"{by.name} opened it, by this account or another one; somebody else must confirm it.")
+    if refused := approval_refusal(by):
+        raise NotAllowed(refused)
+    if row.confirmed_by_id is not None:
+        raise WrongState(f"Break-glass {row.pk} is confirmed already.")
+    if now < row.ends_at:
+        raise WrongState(f"Break-glass {row.pk} is open: what it was for is confirmed when it is closed.")
+    if now >= row.opened_at + CONFIRM_WITHIN:
+        raise WrongState(f"Nobody confirmed break-glass {row.pk} within a day of its opening: it stays unconfirmed.")
+    record(by=by, why=f"confirm break-glass {row.pk}")
+    row.confirmed_by_id, row.confirmed_at = user_id, now
+    row.comment = readable(comment, "comment", limit=MAX_TEXT) if comment.strip() else ""
+    row.save(update_fields=["confirmed_by", "confirmed_at", "comment"])
+
+
+def _locked(break_glass_id: int) -> BreakGlass:
+    row = (
+        BreakGlass.objects.select_related("environment__registry")
+        .select_for_update(of=("self",))
+        .filter(pk=break_glass_id)
+        .first()
+    )
+    if row is None:
+        raise EnvironmentPartNotFound(f"There is no break-glass {break_glass_id}.", number=break_glass_id)
+    return row

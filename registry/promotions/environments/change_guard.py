@@ -1,0 +1,228 @@
+"""Guards closed environments: they change by releases, by break-glass, or with the approval of a second person.
+
+Every service that could loosen one calls `require_second_person`. The same service makes an approved change: within
+`passing(environment)` it is allowed, and its number is in the audit. A change of rules loosens if it would let a request
+be approved or applied that couldn't be before; a table over the fields says which changes do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.db import connection
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from registry.access.roles import ACTION_WORDS, Actor, may
+from registry.audit.context import record, recorded
+from registry.errors import ReleaseRequired, SecondPersonRequired
+from registry.notifications.services import notify
+from registry.promotions.models import BreakGlass, Environment
+from registry.subjects.models import Registry
+
+KEEPER: Final = "closed environments"
+MIRROR_DOOR: Final = "task"
+
+
+def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> bool:
+    """Whether the change may ignore READONLY: yes in a closed environment with break-glass, no in an open one.
+
+    Break-glass ends by itself, whereas a changed mode would leave the environment writable.
+    Raises ReleaseRequired in a closed environment without break-glass.
+    """
+    if _is_mirroring(registry, by) or not _is_closed(registry):
+        return False
+    if not use_break_glass(action, registry, subject, by):
+        raise ReleaseRequired(closed_refusal(action, registry, subject), registry=registry.name, action=action)
+    return True
+
+
+def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
+    """Whether `keep_closed` would refuse this person, and whether it would let them ignore READONLY.
+
+    Has no side effects: it is for showing in advance what would be refused.
+    """
+    if _is_mirroring(registry, by) or not _is_closed(registry):
+        return False, False
+    has_glass = _glass_of(registry, by).exists()
+    return not has_glass, has_glass
+
+
+def _is_closed(registry: Registry) -> bool:
+    """Whether it is a closed environment; runs for every registration, so without the ORM."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM promotions_environment WHERE registry_id = %s::bigint AND is_closed)",
+            [registry.pk],
+        )
+        (exists,) = cursor.fetchone()
+    return bool(exists)
+
+
+def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
+    """The person's open break-glass; none without the right to it."""
+    if by.user_id is None or not may(by, "registry.manage", registry=registry.name):
+        return BreakGlass.objects.none()
+    return BreakGlass.objects.filter(
+        environment__registry=registry, opened_by_id=by.user_id, ends_at__gt=timezone.now()
+    )
+
+
+def _is_mirroring(registry: Registry, by: Actor) -> bool:
+    """Whether the product itself updates the mirror of a remote; no person uses that channel."""
+    return registry.kind == Registry.REMOTE and by.door == MIRROR_DOOR and by.user_id is None
+
+
+def use_break_glass(action: str, registry: Registry, subject: str, by: Actor) -> bool:
+    """Use the person's open break-glass, if there is one; its row is locked, so that it isn't closed meanwhile."""
+    glass = _glass_of(registry, by).select_for_update(of=("self",)).first()
+    if glass is None:
+        return False
+    reason = f"break-glass {glass.pk}: {glass.reason}"
+    doing = recorded().removeprefix(f"{reason}; ")
+    record(by=by, why=f"{reason}; {doing}" if doing else reason)
+    BreakGlass.objects.filter(pk=glass.pk).update(uses=F("uses") + 1)
+    notify(
+        event="breakglass.used",
+        registry=registry.name,
+        subject=subject,
+        text=f"{by.name} used break-glass {glass.pk} to {ACTION_WORDS[action]} in {registry.name}: {doing}."
+        f" Its reason: {glass.reason}",
+        url=f"/ui/environments/{registry.name}",
+        data={"break_glass": glass.pk, "action": action, "by": by.name},
+        by=by.user_id,
+    )
+    return True
+
+
+def closed_refusal(action: str, registry: Registry, subject: str) -> str:
+    """The refusal of a direct change of a closed environment, as a sentence."""
+    query = urlencode({"target": registry.name} | ({"subject": subject} if subject else {}))
+    return (
+        f"Registry {registry.name} is a closed environment: to {ACTION_WORDS[action]} there takes a release. Ask for a"
+        f" promotion at /ui/promotions/request?{query}, or let an administrator open break-glass at"
+        f" /ui/environments/{registry.name}."
+    )
+
+
+MANAGE: Final = "registry.manage"
+#: prefix of the audit's reason for everything that loosens a closed environment
+LOOSENS: Final = "LOOSENS A CLOSED ENVIRONMENT"
+
+
+@dataclass
+class Passage:
+    """An approved change, or a trial of one, in one environment; `loosenings` are the changes that needed it."""
+
+    environment: int
+    why: str = ""
+    loosenings: list[str] = field(default_factory=list)
+
+
+_PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)
+
+
+@contextmanager
+def passing(environment: Environment, why: str = "") -> Iterator[Passage]:
+    """Allow changes that loosen this environment within the block; `why` precedes each reason in the audit."""
+    passage = Passage(environment.pk, why)
+    token = _PASSAGE.set(passage)
+    try:
+        yield passage
+    finally:
+        _PASSAGE.reset(token)
+
+
+def require_second_person(
+    environment: Environment, by: Actor, sentence: str, action: str, values: Mapping[str, Any]
+) -> None:
+    """Allow a change that loosens a closed environment, or raise SecondPersonRequired.
+
+    An approved change is allowed, and one with the person's open break-glass. Call it in the change's transaction after
+    `record` and before the first write, with the environment's row locked. `action` and `values` are the service and its
+    arguments, with which another person's approval can be requested.
+    """
+    name, doing = environment.registry.name, recorded()
+    passage = _PASSAGE.get()
+    if passage is not None and passage.environment == environment.pk:
+        passage.loosenings.append(sentence)
+        record(by=by, why=f"{LOOSENS}: {passage.why}; {doing}")
+        return
+    if use_break_glass(MANAGE, environment.registry, "", by):
+        record(by=by, why=f"{LOOSENS}: {recorded()}")
+        tell_loosened(environment, f"{by.name} used break-glass to {sentence}.", by=by)
+        return
+    raise SecondPersonRequired(
+        f"{name} is closed, and this loosens it: to {sentence} takes the approval of another person who may review"
+        f" there. Ask for it on /ui/environments/{name} or with POST /api/v1/environments/{name}/changes, or open"
+        " break-glass.",
+        environment=name,
+        action=action,
+        values=dict(values),
+        sentence=sentence,
+    )
+
+
+def tell_loosened(environment: Environment, sentence: str, *, by: Actor, **data: Any) -> None:
+    """Notify the reviewers of an environment that its rules are looser now."""
+    name = environment.registry.name
+    notify(
+        event="environment.loosened",
+        registry=name,
+        subject="",
+        text=f"The rules of the closed environment {name} are looser now. {sentence}",
+        url=f"/ui/environments/{name}",
+        data={"by": by.name, **data},
+        by=by.user_id,
+    )
+
+
+#: whether a change from the first value to the second loosens
+Loosens = Callable[[Any, Any], bool]
+
+
+def _switched_off(before: Any, after: Any) -> bool:
+    return bool(before) and not after
+
+
+def _switched_on(before: Any, after: Any) -> bool:
+    return not before and bool(after)
+
+
+def _fewer(before: Any, after: Any) -> bool:
+    return int(after) < int(before)
+
+
+def _older(before: Any, after: Any) -> bool:
+    """For a limit in hours, where 0 means no limit."""
+    return before not in (0, after) and (after == 0 or after > before)
+
+
+def _changed(before: Any, after: Any) -> bool:
+    return bool(before != after)
+
+
+#: field of `Environment` → whether its change loosens; a changed registry or position always does
+LOOSENING: Final[Mapping[str, Loosens]] = {
+    "registry": _changed,
+    "position": _changed,
+    "is_closed": _switched_off,
+    "reviews_needed": _fewer,
+    "own_approval_allowed": _switched_on,
+    "owners_only": _switched_off,
+    "drift_blocks": _switched_off,
+    "threads_block": _switched_off,
+    "clients_block": _switched_off,
+    "max_evidence_hours": _older,
+    "evidence_required": _switched_off,
+}
+
+
+def loosened(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields of `after` that loosen what `before` has, in order. Raises KeyError for a field without a row."""
+    return tuple(field for field, value in after.items() if LOOSENING[field](before[field], value))

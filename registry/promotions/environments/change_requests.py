@@ -1,0 +1,303 @@
+"""Requests to loosen a closed environment: made by one person, decided by another, applied with the approval."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from registry.access import services as access
+from registry.access.roles import ADMIN, Actor, Grant, may, require
+from registry.access.selectors import actor_of_user, approval_refusal
+from registry.access.services import lock_admins
+from registry.audit.context import record
+from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, SchemadeskError, WrongState
+from registry.notifications.services import notify
+from registry.promotions.environments.change_guard import MANAGE, passing, tell_loosened
+from registry.promotions.environments.freezes import remove_freeze, remove_recurring_freeze
+from registry.promotions.environments.services import (
+    MAX_TEXT,
+    change_environment,
+    locked_environment,
+    person,
+    readable,
+    refuse_strangers,
+    remove_review_rule,
+)
+from registry.promotions.models import Environment, EnvironmentChange
+from registry.promotions.reviews.linked_accounts import is_same_person, state_same_person, withdraw_same_person
+
+REVIEW: Final = "promotion.review"
+PEOPLE: Final = "people.manage"
+#: of an environment
+MAX_OPEN: Final = 50
+
+
+class _UndoneError(Exception):
+    """Raised to roll back a trial."""
+
+
+def _of_environment(service: Callable[..., None]) -> Callable[..., object]:
+    """Adapt a service for a part of an environment."""
+
+    def run(environment: str, by: Actor, **values: Any) -> None:
+        del environment  # the part's own environment requires the second person
+        service(by=by, **values)
+
+    return run
+
+
+def _of_people(service: Callable[..., object]) -> Callable[..., object]:
+    def run(environment: str, by: Actor, **values: Any) -> object:
+        del environment
+        return service(by=by, **values)
+
+    return run
+
+
+def _change(environment: str, by: Actor, **values: Any) -> None:
+    change_environment(name=environment, by=by, **values)
+
+
+#: action → the service, the right that its requester needs, and the arguments with their types
+ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]]]] = {
+    "change": (
+        _change,
+        MANAGE,
+        {
+            "is_closed": bool,
+            "reviews_needed": int,
+            "own_approval_allowed": bool,
+            "owners_only": bool,
+            "drift_blocks": bool,
+            "threads_block": bool,
+            "clients_block": bool,
+            "max_evidence_hours": int,
+            "evidence_required": bool,
+        },
+    ),
+    "remove_review_rule": (_of_environment(remove_review_rule), MANAGE, {"rule_id": int}),
+    "remove_freeze": (_of_environment(remove_freeze), MANAGE, {"freeze_id": int}),
+    "remove_recurring_freeze": (_of_environment(remove_recurring_freeze), MANAGE, {"freeze_id": int}),
+    "grant": (
+        _of_people(access.grant),
+        PEOPLE,
+        {"username": str, "role": str, "registry": str, "subject_pattern": str},
+    ),
+    "grant_to_group": (
+        _of_people(access.grant_to_group),
+        PEOPLE,
+        {"group": str, "role": str, "registry": str, "subject_pattern": str},
+    ),
+    "add_member": (_of_people(access.add_member), PEOPLE, {"group": str, "username": str}),
+    "add_owner": (
+        _of_people(access.add_owner),
+        PEOPLE,
+        {"subject_pattern": str, "registry": str, "username": str, "group": str},
+    ),
+    "revoke_grant": (_of_people(access.revoke_grant), PEOPLE, {"grant_id": int}),
+    "remove_member": (_of_people(access.remove_member), PEOPLE, {"group": str, "username": str}),
+    "remove_group": (_of_people(access.remove_group), PEOPLE, {"name": str}),
+    "remove_group_grant": (_of_people(access.remove_group_grant), PEOPLE, {"grant_id": int}),
+    "set_active": (_of_people(access.set_active), PEOPLE, {"username": str, "active": bool}),
+    "set_email": (_of_people(access.set_email), PEOPLE, {"username": str, "email": str}),
+    "state_same_person": (_of_people(state_same_person), PEOPLE, {"one": str, "other": str, "reason": str}),
+    "withdraw_same_person": (_of_people(withdraw_same_person), PEOPLE, {"statement_id": int}),
+}
+
+
+@transaction.atomic
+def request_environment_change(
+    *, environment: str, action: str, values: Mapping[str, Any], reason: str, by: Actor
+) -> int:
+    """Request another person's approval for a change that loosens a closed environment; returns the change's number.
+
+    `action` and `values` come from the SecondPersonRequired that refused the change. The change is tried out first, so that
+    the service's own errors appear now.
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for a change that needs no second
+    person or is requested already.
+    """
+    run, right, types = _action(action)
+    require(by, right, **({"registry": environment} if right == MANAGE else {}))
+    user_id, why, sent = person(by), readable(reason, "reason"), _checked(values, types)
+    if right == PEOPLE:
+        lock_admins()  # before the environment, as the services of people do
+    row = locked_environment(environment, alone="is_closed" in sent)
+    record(by=by, why=f"ask for a second person in {environment}: {why}")
+    before = _before(row, action, sent)
+    sentence = _tried(row, run, sent, by)
+    if row.changes.filter(state=EnvironmentChange.OPEN).count() >= MAX_OPEN:
+        raise WrongState(f"{environment} has {MAX_OPEN} changes that wait already: have some of them decided first.")
+    record(by=by, why=f"ask for a second person to {sentence}: {why}")
+    try:
+        with transaction.atomic():
+            change = EnvironmentChange.objects.create(
+                environment=row, action=action, values=sent, before=before, digest=_digest(action, sent),
+                sentence=sentence, reason=why, requested_by_id=user_id,
+            )  # fmt: skip
+    except IntegrityError as error:
+        raise WrongState("Somebody has asked for this already, and it waits for another person.") from error
+    _tell(change, "environment.loosening_requested", f"{by.name} asks to {sentence}: {why}", by)
+    return change.pk
+
+
+@transaction.atomic
+def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") -> None:
+    """Approve a change as a second person, and make it at once.
+
+    Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, and WrongState if it is decided already, has nothing to do any
+    more, or its environment has changed since the request.
+    """
+    change = _locked(change_id, by, REVIEW)
+    row = change.environment
+    _require_decider(change.environment.registry.name, change.requested_by_id, by)
+    run, right, _ = _action(change.action)
+    requester = actor_of_user(change.requested_by, door=by.door)
+    where = {"registry": row.registry.name} if right == MANAGE else {}
+    if not change.requested_by.is_active or not may(requester, right, **where):
+        raise WrongState(f"{requester.name}, who asked for this, may no longer do it: let somebody else ask.")
+    if _before(row, change.action, change.values) != change.before:
+        raise WrongState("The environment has changed since this was asked for: withdraw it and ask again.")
+    why = f"change {change.pk}, asked for by {requester.name}, approved by {by.name}: {change.reason}"
+    record(by=by, why=why)
+    with passing(row, why):
+        run(row.registry.name, replace(by, grants=(Grant(ADMIN),), limit=None), **change.values)
+    record(by=by, why=why)
+    _decide(change, EnvironmentChange.APPROVED, by, comment)
+    sentence = f"{by.name} approved what {requester.name} asked for: to {change.sentence}. {change.reason}"
+    tell_loosened(row, sentence, by=by, change=change.pk)
+
+
+@transaction.atomic
+def reject_environment_change(*, change_id: int, by: Actor, comment: str) -> None:
+    """Reject a change as a second person. Raises as approving does, and InvalidInput without a comment."""
+    change = _locked(change_id, by, REVIEW)
+    _require_decider(change.environment.registry.name, change.requested_by_id, by)
+    remark = readable(comment, "comment", limit=MAX_TEXT)
+    record(by=by, why=f"turn down change {change.pk} of {change.environment}")
+    _decide(change, EnvironmentChange.REJECTED, by, remark)
+    _tell(change, "environment.loosening_declined", f"{by.name} turned it down: {remark}", by)
+
+
+@transaction.atomic
+def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
+    """Withdraw a change, as its requester or with the right to manage the environment.
+
+    Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, WrongState.
+    """
+    change = _locked(change_id, by, MANAGE)
+    if person(by) != change.requested_by_id:
+        require(by, MANAGE, registry=change.environment.registry.name)
+    record(by=by, why=f"withdraw change {change.pk} of {change.environment}")
+    _decide(change, EnvironmentChange.WITHDRAWN, by, "")
+    _tell(change, "environment.loosening_declined", f"{by.name} withdrew it.", by)
+
+
+def decision_refusal(environment: str, requested_by: int, by: Actor) -> str:
+    """Why the actor may not decide on a change that this account requested, as a sentence; "" if they may."""
+    try:
+        _require_decider(environment, requested_by, by)
+    except SchemadeskError as error:
+        return error.message
+    return ""
+
+
+def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
+    """Raise NotAllowed or NotSignedIn unless the actor is another person who may review everything there."""
+    user_id = person(by)
+    for action in ("schema.read", REVIEW):
+        require(by, action, registry=environment)
+    if refused := approval_refusal(by):
+        raise NotAllowed(refused)
+    if is_same_person(user_id, requested_by):
+        raise NotAllowed(f"{by.name} asked for this, by this account or another one; somebody else must decide on it.")
+
+
+def _locked(change_id: int, by: Actor, *actions: str) -> EnvironmentChange:
+    """An open change, with its environment locked before it. Raises EnvironmentPartNotFound, NotAllowed, WrongState."""
+    refuse_strangers(by, *actions)
+    rows = EnvironmentChange.objects.select_related("environment__registry", "requested_by")
+    candidate = rows.filter(pk=change_id).first()
+    if candidate is None or not may(by, "schema.read", registry=candidate.environment.registry.name):
+        raise EnvironmentPartNotFound(f"There is no change {change_id} of an environment.", number=change_id)
+    if _action(candidate.action)[1] == PEOPLE:
+        lock_admins()
+    environment = locked_environment(candidate.environment.registry.name, alone="is_closed" in candidate.values)
+    change = rows.select_for_update(of=("self",)).get(pk=change_id)
+    change.environment = environment
+    if change.state != EnvironmentChange.OPEN:
+        raise WrongState(f"Change {change_id} is {change.state} already.", state=change.state)
+    return change
+
+
+def _decide(change: EnvironmentChange, state: str, by: Actor, comment: str) -> None:
+    change.state, change.decided_by_id, change.decided_at = state, person(by), timezone.now()
+    change.comment = readable(comment, "comment", limit=MAX_TEXT) if comment.strip() else ""
+    change.save(update_fields=["state", "decided_by", "decided_at", "comment"])
+
+
+def _action(name: str) -> tuple[Callable[..., object], str, Mapping[str, type]]:
+    if name not in ACTIONS:
+        raise InvalidInput(f"action is one of {', '.join(ACTIONS)}.", field="action")
+    return ACTIONS[name]
+
+
+def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """The arguments, each of the type that its service takes. Raises InvalidInput."""
+    for name, value in values.items():
+        if name not in types:
+            raise InvalidInput(f"values has {', '.join(types)}, not {str(name)[:40]!r}.", field="values")
+        if type(value) is not types[name]:
+            raise InvalidInput(f"values.{name} is of type {types[name].__name__}.", field="values")
+        if isinstance(value, str) and ("\0" in value or len(value) > MAX_TEXT):
+            raise InvalidInput(f"values.{name} has a character that can't be stored, or too many.", field="values")
+        if isinstance(value, int) and not 0 <= value < 2**31:
+            raise InvalidInput(f"values.{name} is out of range.", field="values")
+    if not values:
+        raise InvalidInput("values says what is to change.", field="values")
+    return dict(values)
+
+
+def _before(row: Environment, action: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The present values of the environment's fields that the change replaces; empty for other actions."""
+    return {field: getattr(row, field) for field in values} if action == "change" else {}
+
+
+def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, Any], by: Actor) -> str:
+    """Make the change and roll it back; returns what it loosens. Raises what the service raises, WrongState if nothing."""
+    sentences: list[str] = []
+    try:
+        with transaction.atomic(), passing(row, "tried out") as passage:
+            run(row.registry.name, by, **values)
+            sentences = passage.loosenings
+            raise _UndoneError
+    except _UndoneError:
+        pass
+    except TypeError as error:
+        raise InvalidInput("values lacks an argument of the action.", field="values") from error
+    if not sentences:
+        raise WrongState(f"This doesn't loosen {row.registry.name}: it takes no second person, so do it directly.")
+    return sentences[0]
+
+
+def _digest(action: str, values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([action, values], sort_keys=True).encode()).hexdigest()
+
+
+def _tell(change: EnvironmentChange, event: str, sentence: str, by: Actor) -> None:
+    name = change.environment.registry.name
+    notify(
+        event=event,
+        registry=name,
+        subject="",
+        text=f"Change {change.pk} of the closed environment {name}: {sentence}",
+        url=f"/ui/environments/{name}#changes",
+        to=() if by.user_id == change.requested_by_id else (change.requested_by_id,),
+        data={"change": change.pk, "state": change.state, "by": by.name},
+        by=by.user_id,
+    )

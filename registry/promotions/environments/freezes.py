@@ -1,0 +1,352 @@
+"""Freezes: when nothing is applied to an environment, once or recurring by the clocks of a time zone.
+
+A recurring window begins when the clocks first show its start, and ends when they last show its end. So if an edge is in
+an hour that the clocks show twice, the whole hour is frozen; an edge in a skipped hour is the moment of the skip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
+from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.db import transaction
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.audit.context import record
+from registry.errors import InvalidInput, WrongState
+from registry.promotions.environments.change_guard import require_second_person
+from registry.promotions.environments.services import (
+    MANAGE,
+    environment_part,
+    locked_environment,
+    one_of,
+    person,
+    readable,
+)
+from registry.promotions.models import Environment, FreezeWindow, RecurringFreeze
+
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_WEEK: Final = timedelta(days=7)
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, order=True)
+class Window:
+    """A half-open interval in UTC, with the reason of the freeze."""
+
+    starts_at: datetime
+    ends_at: datetime
+    reason: str = ""
+
+    def has(self, moment: datetime) -> bool:
+        """Whether the moment is in the window."""
+        return self.starts_at <= moment < self.ends_at
+
+
+@dataclass(frozen=True)
+class Weekly:
+    """A weekly window from a day (0 is Monday) and time to another; the two differ."""
+
+    zone: str
+    from_day: int
+    from_time: time
+    to_day: int
+    to_time: time
+
+    @property
+    def sentence(self) -> str:
+        """When it is, in words."""
+        start, end = f"{DAYS[self.from_day]} {self.from_time:%H:%M}", f"{DAYS[self.to_day]} {self.to_time:%H:%M}"
+        return f"Every week from {start} to {end}, {self.zone}"
+
+    def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
+        """Local start and end of each window, from the week before that day; at most until the year 9999."""
+        monday = around - timedelta(days=around.weekday() + 7)
+        start = datetime.combine(monday + timedelta(days=self.from_day), self.from_time)
+        end = datetime.combine(monday + timedelta(days=self.to_day), self.to_time)
+        if end <= start:
+            end += _WEEK
+        while True:
+            yield start, end
+            start, end = start + _WEEK, end + _WEEK
+
+
+@dataclass(frozen=True)
+class Monthly:
+    """A monthly window from a time on one of a month's last days to a time on the first day of the next month."""
+
+    zone: str
+    last_days: int
+    from_time: time
+    to_time: time
+
+    @property
+    def sentence(self) -> str:
+        """When it is, in words."""
+        days = "the last day" if self.last_days == 1 else f"the last {self.last_days} days"
+        start = "" if self.from_time == time() else f", from {self.from_time:%H:%M}"
+        end = "" if self.to_time == time() else f" to {self.to_time:%H:%M} of the first of the next"
+        return f"Every month on {days}{start}{end}, {self.zone}"
+
+    def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
+        """Local start and end of each window, from the month before that day."""
+        first = (around.replace(day=1) - _DAY).replace(day=1)
+        while True:
+            following = (first + timedelta(days=31)).replace(day=1)
+            start = following - timedelta(days=self.last_days)
+            yield datetime.combine(start, self.from_time), datetime.combine(following, self.to_time)
+            first = following
+
+
+Recurrence = Weekly | Monthly
+
+
+def windows_of(recurrence: Recurrence, since: datetime, until: datetime) -> Iterator[Window]:
+    """The windows that end after `since` and begin before `until`, in order."""
+    zone = ZoneInfo(recurrence.zone)
+    for start, end in recurrence.edges(since.astimezone(zone).date()):
+        window = Window(_first(start, zone), _last(end, zone))
+        if window.starts_at >= until:
+            return
+        if window.ends_at > since:
+            yield window
+
+
+def open_from(windows: Iterable[Window], moment: datetime) -> datetime:
+    """The first moment, from the given one on, that is in none of the windows."""
+    for window in sorted(windows):
+        if window.has(moment):
+            moment = window.ends_at
+    return moment
+
+
+def merged(windows: Sequence[Window], moment: datetime) -> Window | None:
+    """The union of the windows around that moment, with adjoining ones; None if it is in none.
+
+    Its reason is that of the window that ends last.
+    """
+    holding = [window for window in windows if window.has(moment)]
+    if not holding:
+        return None
+    longest = max(holding, key=lambda window: window.ends_at)
+    start = min(window.starts_at for window in holding)
+    return Window(start, open_from(windows, moment), longest.reason)
+
+
+@cache
+def zones() -> frozenset[str]:
+    """The names of the known time zones."""
+    return frozenset(available_timezones())
+
+
+def _first(shown: datetime, zone: ZoneInfo) -> datetime:
+    """When the clocks of a zone first show this local time."""
+    early, late = _readings(shown, zone)
+    return early if early <= late else _skip(late, early, zone)
+
+
+def _last(shown: datetime, zone: ZoneInfo) -> datetime:
+    """When the clocks of a zone last show this local time."""
+    early, late = _readings(shown, zone)
+    return late if early <= late else _skip(late, early, zone)
+
+
+def _readings(shown: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """The first and second moment of this local time; in reverse order for a skipped one."""
+    first, second = (shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    return first, second
+
+
+def _skip(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The moment between the two at which the clocks jump, to the second."""
+    offset = before.astimezone(zone).utcoffset()
+    while after - before > timedelta(seconds=1):
+        middle = before + (after - before) // 2
+        if middle.astimezone(zone).utcoffset() == offset:
+            before = middle
+        else:
+            after = middle
+    return after.replace(microsecond=0)
+
+
+#: how far ahead the end of a freeze, or an open time, is searched for
+AHEAD: Final = timedelta(days=400)
+
+
+def recurrence_of(row: RecurringFreeze) -> Recurrence:
+    """The recurrence of a stored freeze."""
+    if row.kind == RecurringFreeze.MONTHLY:
+        return Monthly(row.zone, row.last_days or 1, row.from_time, row.to_time)
+    return Weekly(row.zone, row.from_day or 0, row.from_time, row.to_day or 0, row.to_time)
+
+
+def next_window(row: RecurringFreeze, now: datetime) -> Window:
+    """The present window of a recurring freeze, or the next one."""
+    window = next(windows_of(recurrence_of(row), now, now + AHEAD))
+    return Window(window.starts_at, window.ends_at, row.reason)
+
+
+def window_of(environment: Environment, moment: datetime) -> Window | None:
+    """The freeze of an environment at that moment; no query if its freezes are prefetched."""
+    freezes, rules = environment.freeze_windows.all(), environment.recurring_freezes.all()
+    return merged(list(windows_from(freezes, rules, moment)), moment)
+
+
+def frozen_at(environments: Sequence[Environment], moment: datetime) -> dict[int, Window]:
+    """Environment → its freeze at that moment; two queries."""
+    windows_by_number = {number: merged(windows, moment) for number, windows in _windows(environments, moment).items()}
+    return {number: window for number, window in windows_by_number.items() if window is not None}
+
+
+def first_open(environment: Environment, moment: datetime) -> tuple[Window | None, datetime]:
+    """The environment's freeze at that moment, and the first open moment from then on."""
+    windows = _windows([environment], moment)[environment.pk]
+    return merged(windows, moment), open_from(windows, moment)
+
+
+def windows_from(
+    freezes: Iterable[FreezeWindow], rules: Iterable[RecurringFreeze], since: datetime
+) -> Iterator[Window]:
+    """All windows that end after that moment."""
+    for row in freezes:
+        if row.ends_at > since:
+            yield Window(row.starts_at, row.ends_at, row.reason)
+    for rule in rules:
+        for window in windows_of(recurrence_of(rule), since, since + AHEAD):
+            yield Window(window.starts_at, window.ends_at, rule.reason)
+
+
+def _windows(environments: Sequence[Environment], since: datetime) -> dict[int, list[Window]]:
+    freezes: dict[int, list[FreezeWindow]] = {row.pk: [] for row in environments}
+    rules: dict[int, list[RecurringFreeze]] = {row.pk: [] for row in environments}
+    for row in FreezeWindow.objects.filter(environment__in=environments, ends_at__gt=since):
+        freezes[row.environment_id].append(row)
+    for rule in RecurringFreeze.objects.filter(environment__in=environments):
+        rules[rule.environment_id].append(rule)
+    return {number: list(windows_from(freezes[number], rules[number], since)) for number in freezes}
+
+
+#: of an environment
+MAX_RECURRING: Final = 20
+MAX_LAST_DAYS: Final = 28
+MIDNIGHT: Final = time()
+
+
+@transaction.atomic
+def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: datetime, reason: str) -> int:
+    """Freeze an environment between two moments; returns the freeze's number.
+
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput.
+    """
+    require(by, MANAGE, registry=environment)
+    row = locked_environment(environment)
+    why = readable(reason, "reason")
+    for field, moment in (("starts_at", starts_at), ("ends_at", ends_at)):
+        if timezone.is_naive(moment):
+            raise InvalidInput(f"{field} needs a time zone.", field=field)
+    if ends_at <= starts_at:
+        raise InvalidInput("A freeze ends after it starts.", field="ends_at")
+    if ends_at <= timezone.now():
+        raise InvalidInput("This freeze is over already.", field="ends_at")
+    record(by=by, why=f"freeze {environment}: {why}")
+    return FreezeWindow.objects.create(
+        environment=row, starts_at=starts_at, ends_at=ends_at, reason=why, made_by_id=person(by)
+    ).pk
+
+
+@transaction.atomic
+def remove_freeze(*, freeze_id: int, by: Actor) -> None:
+    """End a freeze, or cancel a future one. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
+    row = environment_part(FreezeWindow, freeze_id, "freeze", by)
+    require(by, MANAGE, registry=row.environment.registry.name)
+    record(by=by, why=f"end the freeze {row.pk} of {row.environment}")
+    if row.environment.is_closed and row.ends_at > timezone.now():
+        sentence = f"end the freeze of {row.environment} from {row.starts_at:%Y-%m-%d %H:%M} to {row.ends_at:%Y-%m-%d %H:%M} UTC"
+        require_second_person(row.environment, by, sentence, "remove_freeze", {"freeze_id": freeze_id})
+    row.delete()
+
+
+@transaction.atomic
+def add_recurring_freeze(
+    *,
+    environment: str,
+    by: Actor,
+    kind: str,
+    zone: str,
+    reason: str,
+    from_time: time = MIDNIGHT,
+    to_time: time = MIDNIGHT,
+    from_day: int | None = None,
+    to_day: int | None = None,
+    last_days: int | None = None,
+) -> int:
+    """Freeze an environment at recurring times of a zone such as Europe/Berlin; returns the freeze's number.
+
+    `weekly` takes two days (0 is Monday), `monthly` the number of a month's last days.
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for too many of them.
+    """
+    require(by, MANAGE, registry=environment)
+    row = locked_environment(environment)
+    values = {
+        "kind": one_of(kind, "kind", RecurringFreeze.KINDS),
+        "zone": _zone(zone),
+        "from_time": _clock(from_time, "from_time"),
+        "to_time": _clock(to_time, "to_time"),
+        "reason": readable(reason, "reason"),
+        **(_monthly(last_days) if kind == RecurringFreeze.MONTHLY else _weekly(from_day, to_day)),
+    }
+    if kind == RecurringFreeze.WEEKLY and (from_day, values["from_time"]) == (to_day, values["to_time"]):
+        raise InvalidInput(
+            "It begins when it ends, so nothing could ever be applied: give another end.", field="to_time"
+        )
+    if row.recurring_freezes.count() >= MAX_RECURRING:
+        raise WrongState(f"{environment} has {MAX_RECURRING} such freezes; remove one of them first.")
+    record(by=by, why=f"freeze {environment} {kind}: {values['reason']}")
+    return RecurringFreeze.objects.create(environment=row, made_by_id=person(by), **values).pk
+
+
+@transaction.atomic
+def remove_recurring_freeze(*, freeze_id: int, by: Actor) -> None:
+    """Remove a recurring freeze. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
+    row = environment_part(RecurringFreeze, freeze_id, "recurring freeze", by)
+    require(by, MANAGE, registry=row.environment.registry.name)
+    record(by=by, why=f"end the recurring freeze {row.pk} of {row.environment}")
+    if row.environment.is_closed:
+        sentence = f"end the recurring freeze of {row.environment} ({row.kind}, {row.zone}: {row.reason})"
+        require_second_person(row.environment, by, sentence, "remove_recurring_freeze", {"freeze_id": freeze_id})
+    row.delete()
+
+
+def _zone(name: str) -> str:
+    if name not in zones():
+        raise InvalidInput(
+            f"{name[:64]!r} is no time zone: write it as in the time zone database, like Europe/Berlin or UTC.",
+            field="zone",
+        )
+    return name
+
+
+def _clock(moment: time, field: str) -> time:
+    """A local time of the zone, to the minute. Raises InvalidInput."""
+    if moment.tzinfo is not None:
+        raise InvalidInput(f"{field} is a time in the zone that is named: leave its own offset out.", field=field)
+    return moment.replace(second=0, microsecond=0)
+
+
+def _weekly(from_day: int | None, to_day: int | None) -> dict[str, int]:
+    days = {"from_day": from_day, "to_day": to_day}
+    for field, day in days.items():
+        if day is None or not 0 <= day < len(DAYS):
+            raise InvalidInput(f"{field} is a day of the week, from 0 (Monday) to 6 (Sunday).", field=field)
+    return {field: day for field, day in days.items() if day is not None}
+
+
+def _monthly(last_days: int | None) -> dict[str, int]:
+    if last_days is None or not 1 <= last_days <= MAX_LAST_DAYS:
+        raise InvalidInput(f"last_days is a number from 1 to {MAX_LAST_DAYS}.", field="last_days")
+    return {"last_days": last_days}

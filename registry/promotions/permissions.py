@@ -1,0 +1,83 @@
+"""Which requests an actor may read, and what they may read of the board's environments, as SQL conditions.
+
+Filtering comes before paging. `may_see` in requests/selectors.py decides the same for one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from registry.access.permission_filters import Extent, ExtentPart, extent_of
+from registry.access.roles import Actor
+from registry.promotions.models import Environment, PromotionRequest, RequestItem
+from registry.subjects.models import Subject
+from registry.subjects.versions.glob_filters import qualified
+
+#: the qualified name, from a request's own columns or an item's
+_QUALIFIED: Final = qualified(F("context_name"), F("subject_name"))
+
+
+def in_sight(rows: QuerySet[PromotionRequest], by: Actor) -> QuerySet[PromotionRequest]:
+    """The requests whose subjects the actor may all read at the target; of drafts only their own."""
+    rows = rows.filter(~Q(state=PromotionRequest.DRAFT) | Q(requested_by_id=by.user_id or 0))
+    extent = extent_of(by, "schema.read")
+    if extent.is_whole:
+        return rows
+    items = RequestItem.objects.filter(request=OuterRef("pk")).alias(qualified=_QUALIFIED)
+    beyond = items.exclude(extent.subjects("request__target__registry__name", "qualified"))
+    own = extent.subjects("target__registry__name", "qualified")
+    return rows.alias(qualified=_QUALIFIED).filter(own, ~Exists(beyond))
+
+
+EVERYTHING: Final = Extent((ExtentPart(),))
+_PLACE: Final = "context__registry__name"
+
+
+@dataclass(frozen=True)
+class ReadableSubjects:
+    """What an actor may read in some environments: some of them whole, in the others the subjects that match patterns."""
+
+    environments: Sequence[Environment]
+    extent: Extent
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether the actor may read all of these environments."""
+        return all(self.extent.has_all_of(row.registry.name) for row in self.environments)
+
+    @property
+    def condition(self) -> str:
+        """SQL that tells whether the actor may read the subject `s` in a registry that they may not read whole."""
+        return f"s.id IN ({self._subjects[0]})" if self._subjects[0] else "false"
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the queries."""
+        return {
+            "n": list(range(len(self.environments))),
+            "last": len(self.environments) - 1,
+            "registries": [row.registry_id for row in self.environments],
+            "open": sorted(row.registry_id for row in self.environments if self.extent.has_all_of(row.registry.name)),
+            **self._subjects[1],
+        }
+
+    @cached_property
+    def _subjects(self) -> tuple[str, dict[str, Any]]:
+        """A query for the keys of those subjects, with named parameters; "" if there is no such registry."""
+        partly = {row.registry.name for row in self.environments if not self.extent.has_all_of(row.registry.name)}
+        parts = tuple(
+            part for part in self.extent.parts if part.patterns and (part.registry in partly or not part.registry)
+        )
+        if not partly or not parts:
+            return "", {}
+        name = qualified(F("context__name"), F("name"))
+        rows = Subject.objects.alias(qualified=name).filter(Extent(parts).subjects(_PLACE, "qualified"))
+        numbers = rows.filter(context__registry__name__in=partly).order_by().values("pk")
+        sql, values = numbers.query.sql_with_params()
+        names = [f"readable_{number}" for number in range(len(values))]
+        # doubled, a percent sign stays one when the whole query is given its own parameters
+        return sql.replace("%%", "%%%%") % tuple(f"%({name})s" for name in names), dict(zip(names, values, strict=True))

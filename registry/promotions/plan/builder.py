@@ -1,0 +1,211 @@
+"""Builds a plan from what both environments hold now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from registry.errors import InvalidInput, InvalidReference, SubjectNotFound, VersionNotFound
+from registry.formats.base import Reference
+from registry.promotions.checks.check_plugins import checks_from_outside, checks_of_source
+from registry.promotions.checks.consumers import consumers_check
+from registry.promotions.checks.context import checks_around
+from registry.promotions.models import Environment, PromotionRequest
+from registry.promotions.plan.steps import plan_steps
+from registry.promotions.plan.target_state import stale, target_of
+from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, PromotionSpec, SpecItem
+from registry.subjects.models import SchemaVersion
+from registry.subjects.policy.effective_policy import OwnConfig, config_and_settings, configs_and_settings
+from registry.subjects.versions.lookup import Registry
+from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.versions.versions import VersionInfo, infos_of
+
+__all__ = ["MAX_VERSIONS", "make_plan", "spec_of", "stale"]
+MAX_VERSIONS = 200
+PROPOSE, PROMOTE, ADOPT = PromotionRequest.PROPOSE, PromotionRequest.PROMOTE, PromotionRequest.ADOPT
+_Key = tuple[SubjectName, int]
+
+
+def spec_of(request: PromotionRequest) -> PromotionSpec:
+    """The spec of a stored request; one from before requests had items is for the version that it names."""
+    rows = list(request.items.order_by("position")) if request.pk else []
+    items = [
+        SpecItem(
+            SubjectName(row.context_name, row.subject_name),
+            row.version_number,
+            ItemText(row.schema_type, row.text, _references(row.references)) if not row.version_number else None,
+        )
+        for row in rows
+    ]
+    if not items:
+        items = [SpecItem(SubjectName(request.context_name, request.subject_name), request.version_number)]
+    return PromotionSpec(
+        target=request.target,
+        items=tuple(items),
+        source=request.source,
+        kind=request.kind,
+        with_config=request.config is not None,
+        request_id=request.pk or 0,
+        answers=request.finding,
+    )
+
+
+def _references(stored: Iterable[Mapping[str, object]]) -> tuple[Reference, ...]:
+    return tuple(Reference(str(ref["name"]), str(ref["subject"]), int(str(ref["version"]))) for ref in stored)
+
+
+def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
+    """The plan for the requested versions and everything they refer to; the order of the items doesn't matter.
+
+    Without `thorough`, what isn't part of the hash is left out: evidence from data, and what dependants would break.
+    Raises SubjectNotFound, VersionNotFound, InvalidInput, InvalidSchema.
+    """
+    if not spec.items:
+        raise InvalidInput("Name at least one version.")
+    if len({item.subject for item in spec.items}) < len(spec.items):
+        raise InvalidInput("Name each subject once: a request carries one version of it.")
+    requested = _proposed(spec) if spec.kind == PROPOSE else _versions(spec)
+    target = target_of(spec.target, requested, releases=spec.kind == ADOPT)
+    plan = plan_steps(spec.kind, requested, target)
+    more = (
+        *checks_from_outside(spec.target.registry, plan, spec.answers),
+        *checks_around(spec, plan, requested, thorough=thorough),
+        *checks_of_source(spec, plan),
+    )
+    if not spec.target.drift_blocks:
+        more = tuple(
+            replace(item, verdict="warn") if item.code == "drift" and item.verdict == "fail" else item for item in more
+        )
+    whole = replace(plan, checks=(*plan.checks, *more))
+    return replace(whole, checks=(*whole.checks, *consumers_check(spec, whole))) if thorough else whole
+
+
+def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
+    """The versions as their registry has them: the source, or (roll back, adopt) the target."""
+    environment = spec.source or spec.target
+    keys = {(item.subject, item.version) for item in spec.items}
+    promotes = spec.kind == PROMOTE
+    rows, infos = _with_references(environment.registry, keys, follow=promotes)
+    configs = configs_and_settings(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
+    schemas = parse_stored([row.schema for row in rows.values()])
+    versions = []
+    for (key, row), schema in zip(rows.items(), schemas, strict=True):
+        info, name = infos[key], key[0]
+        needs = tuple((_qualified(ref, name), ref.version) for ref in info.schema.references)
+        own: OwnConfig | None = configs[name][2] if key in keys and name in configs else None
+        versions.append(
+            IncomingVersion(
+                subject=name.qualified,
+                version=key[1],
+                schema=schema,
+                text=_faithful_text(environment.registry, info),
+                schema_type=info.schema.schema_type,
+                references=info.schema.references,
+                needs=needs if promotes else (),
+                metadata=info.schema.metadata or {},
+                rule_set=info.schema.rule_set or {},
+                source_id=info.schema.schema_id,
+                requested=key in keys,
+                standing=_standing(row),
+                config=own,
+            )
+        )
+    return versions
+
+
+def _standing(row: SchemaVersion) -> str:
+    if row.deleted_at is not None:
+        return "deleted"
+    standing = getattr(row, "standing", None)
+    return standing.standing if standing else ""
+
+
+def _with_references(
+    registry: Registry, keys: Collection[_Key], *, follow: bool
+) -> tuple[dict[_Key, SchemaVersion], dict[_Key, VersionInfo]]:
+    """The requested versions and, with `follow`, everything they refer to: two queries per depth of references."""
+    rows_by_key: dict[_Key, SchemaVersion] = {}
+    infos: dict[_Key, VersionInfo] = {}
+    missing = set(keys)
+    while missing:
+        rows = _rows(registry, missing, deleted=bool(rows_by_key))
+        _refuse_absent(registry, missing - rows.keys())
+        rows_by_key |= rows
+        if len(rows_by_key) > MAX_VERSIONS:
+            raise InvalidInput(f"It refers to more than {MAX_VERSIONS} versions; promote those first.")
+        here = dict(zip(rows, infos_of(list(rows.values())), strict=True))
+        infos |= here
+        needs = {
+            (parse_subject(_qualified(ref, info.subject)), ref.version)
+            for info in here.values()
+            for ref in info.schema.references
+        }
+        missing = needs - rows_by_key.keys() if follow else set()
+    ordered = sorted(rows_by_key, key=lambda key: (key[0].qualified, key[1]))
+    return {key: rows_by_key[key] for key in ordered}, infos
+
+
+def _rows(registry: Registry, keys: Collection[_Key], *, deleted: bool) -> dict[_Key, SchemaVersion]:
+    """The versions of those keys, with what `infos_of` and the standing need; references may be to soft-deleted ones."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry,
+        subject__context__name__in={name.context for name, _ in keys},
+        subject__name__in={name.subject for name, _ in keys},
+        version__in={number for _, number in keys},
+    ).select_related("schema__context", "subject__context", "standing")
+    if not deleted:
+        rows = rows.filter(deleted_at=None)
+    rows_by_key = {(SubjectName(row.subject.context.name, row.subject.name), row.version): row for row in rows}
+    return {key: rows_by_key[key] for key in keys if key in rows_by_key}
+
+
+def _refuse_absent(registry: Registry, absent: Collection[_Key]) -> None:
+    for name, number in sorted(absent, key=lambda key: (key[0].qualified, key[1])):
+        there = SchemaVersion.objects.filter(
+            subject__context__registry=registry,
+            subject__context__name=name.context,
+            subject__name=name.subject,
+            deleted_at=None,
+        )
+        if not there.exists():
+            raise SubjectNotFound(f"Subject '{name.qualified}' not found in {registry.name}.", subject=name.qualified)
+        raise VersionNotFound(f"Version {number} of {name.qualified} not found in {registry.name}.", version=number)
+
+
+def _qualified(reference: Reference, referrer: SubjectName) -> str:
+    return parse_subject(reference.subject, context=referrer.context).qualified
+
+
+def _faithful_text(registry: Registry, info: VersionInfo) -> str:
+    """The text as it was submitted if it means what is stored; the stored text if normalizing changed the meaning."""
+    if info.submitted == info.schema.text:
+        return info.submitted
+    targets = resolve_references(registry, info.schema.references, context=info.subject.context, deleted=True)
+    resolved = tuple(reference for reference, _ in targets)
+    submitted = parse_schema(info.schema.schema_type, info.submitted, resolved, is_new=False)
+    return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text
+
+
+def _proposed(spec: PromotionSpec) -> list[IncomingVersion]:
+    """The proposed texts with their references as they are at the target now. Raises InvalidSchema."""
+    proposals = []
+    for item in spec.items:
+        if item.text is None:
+            raise InvalidInput(f"A proposal needs the text for {item.subject.qualified}.")
+        proposals.append(_proposal(spec.target, item.subject, item.text))
+    return proposals
+
+
+def _proposal(target: Environment, subject: SubjectName, text: ItemText) -> IncomingVersion:
+    """A proposed text; if a reference doesn't resolve (any more) it has no schema, and `problem` says so."""
+    bare = IncomingVersion(subject.qualified, 0, None, text.text, text.schema_type, text.references)
+    try:
+        targets = resolve_references(target.registry, text.references, context=subject.context)
+    except InvalidReference as error:
+        return replace(bare, problem=error.message)
+    resolved = tuple(reference for reference, _ in targets)
+    references = tuple(reference.reference for reference in resolved)
+    is_new = config_and_settings(target.registry, subject)[1].validate_new_schemas is not False
+    schema = parse_schema(text.schema_type, text.text, resolved, is_new=is_new)
+    return replace(bare, schema=schema, references=references)

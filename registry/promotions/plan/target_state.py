@@ -1,0 +1,271 @@
+"""The state of a plan's subjects in a registry, in a constant number of queries, and whether a stored plan is stale.
+
+The staleness test is cheap, for pages; only a new plan is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Q
+
+from registry.formats.compatibility import LEVELS
+from registry.promotions.models import Environment, PromotionRequest, Release
+from registry.promotions.plan.types import (
+    CONFIG,
+    Ids,
+    IncomingVersion,
+    PlanStep,
+    Target,
+    TargetState,
+    TargetVersion,
+    settings_dict,
+    steps_of,
+)
+from registry.subjects.associations.rules import owned_subjects
+from registry.subjects.models import Context, Registry, Schema, SchemaVersion
+from registry.subjects.policy.effective_policy import NO_POLICY, configs_and_settings, effective_modes
+from registry.subjects.versions.parsed_schemas import parse_stored
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+_COLUMNS = (
+    "subject__context__name",
+    "subject__name",
+    "version",
+    "deleted_at",
+    "schema__fingerprint",
+    "schema__identity",
+    "schema__schema_id",
+    "schema__metadata",
+    "schema__rule_set",
+    "standing__standing",
+    "schema_id",
+    "subject_id",
+)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A version at the target, with the keys of its schema and subject; nothing is parsed."""
+
+    version: TargetVersion
+    is_live: bool
+    schema_pk: int
+    subject_pk: int
+
+
+def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, releases: bool = False) -> Target:
+    """The environment's state of all incoming subjects, parsed as far as the levels there need it.
+
+    With `releases` each version says whether it was released.
+    """
+    registry, names = environment.registry, {parse_subject(item.subject) for item in versions}
+    rows = _rows(registry, names)
+    states = _states(registry, rows)
+    schemas = _parsed({pk for name, state in states.items() for pk in _named(state, rows[name])})
+    released = _released(environment, names) if releases else frozenset()
+
+    def whole(name: SubjectName, state: TargetState) -> TargetState:
+        live = [row for row in rows[name] if row.is_live]
+        history = tuple(
+            replace(
+                row.version,
+                schema=schemas.get(row.schema_pk),
+                is_released=(name.context, name.subject, row.version.version) in released,
+            )
+            for row in live
+        )
+        return replace(state, history=history)
+
+    owned = owned_subjects({subject_rows[0].subject_pk for subject_rows in rows.values() if subject_rows})
+    return Target(
+        subjects={name.qualified: whole(name, state) for name, state in states.items()},
+        ids=_ids(registry, names, versions),
+        owned=frozenset(
+            name.qualified
+            for name, subject_rows in rows.items()
+            if subject_rows and subject_rows[0].subject_pk in owned
+        ),
+        is_mirror=registry.kind == Registry.REMOTE,
+    )
+
+
+def states_of(registry: Registry, names: Collection[SubjectName]) -> dict[str, TargetState]:
+    """The states of subjects without parsed schemas: enough to see whether anything has changed. Three queries."""
+    return {name.qualified: state for name, state in _states(registry, _rows(registry, names)).items()}
+
+
+def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
+    """The condition that a row belongs to one of these subjects; `prefix` is the path to its subject."""
+    condition = Q(pk__in=())
+    for name in names:
+        condition |= Q(**{f"{prefix}context__name": name.context, f"{prefix}name": name.subject})
+    return condition
+
+
+def _rows(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, list[_Row]]:
+    """Every version of the subjects, deleted ones too, ascending."""
+    rows_by_name: dict[SubjectName, list[_Row]] = {name: [] for name in names}
+    query = SchemaVersion.objects.filter(
+        subject__context__registry=registry,
+        subject__context__name__in={name.context for name in names},
+        subject__name__in={name.subject for name in names},
+    )
+    for row in query.order_by("version").values_list(*_COLUMNS):
+        name = SubjectName(row[0], row[1])
+        if name in rows_by_name:
+            rows_by_name[name].append(_row(row))
+    return rows_by_name
+
+
+def _row(columns: Sequence[Any]) -> _Row:
+    _, _, version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, standing, pk, subject_pk = columns
+    stored = TargetVersion(version, fingerprint, None, identity, schema_id, metadata, rule_set, standing or "")
+    return _Row(stored, deleted_at is None, pk, subject_pk)
+
+
+def _states(registry: Registry, rows: Mapping[SubjectName, Sequence[_Row]]) -> dict[SubjectName, TargetState]:
+    configs = configs_and_settings(registry, rows.keys())
+    modes = effective_modes(registry, rows.keys(), as_stored=True)
+    states = {}
+    for name, versions in rows.items():
+        config, settings, own = configs[name]
+        states[name] = TargetState(
+            level=config.level,
+            mode=modes[name].mode,
+            history=tuple(row.version for row in versions if row.is_live),
+            next_version=versions[-1].version.version + 1 if versions else 1,
+            profile=config.profile,
+            policy=config.policy,
+            settings=settings,
+            own=own,
+        )
+    return states
+
+
+def _named(state: TargetState, rows: Sequence[_Row]) -> list[int]:
+    """The keys of the schemas that the level, a compatibility group or a policy compares with."""
+    live = [row.schema_pk for row in rows if row.is_live]
+    names_all = LEVELS[state.level].scope == "all" or state.settings.compatibility_group or state.policy != NO_POLICY
+    return live if names_all else live[-1:]
+
+
+def _parsed(pks: Collection[int]) -> dict[int, Any]:
+    rows = list(Schema.objects.filter(pk__in=pks)) if pks else []
+    return dict(zip((row.pk for row in rows), parse_stored(rows), strict=True)) if rows else {}
+
+
+def _released(environment: Environment, names: Collection[SubjectName]) -> frozenset[tuple[str, str, int]]:
+    rows = Release.objects.filter(
+        environment=environment,
+        context_name__in={name.context for name in names},
+        subject_name__in={name.subject for name in names},
+    )
+    return frozenset(rows.values_list("context_name", "subject_name", "version_number"))
+
+
+def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[IncomingVersion]) -> dict[str, Ids]:
+    """The next ids of the contexts, and the existing ids and definitions that the plan may reuse."""
+    contexts = {name.context for name in names}
+    following = dict(Context.objects.filter(registry=registry, name__in=contexts).values_list("name", "next_schema_id"))
+    matters = Q(fingerprint__in={item.schema.fingerprint for item in versions if item.schema})
+    matters |= Q(schema_id__in={item.source_id for item in versions if item.source_id is not None})
+    rows = Schema.objects.filter(matters, context__registry=registry, context__name__in=contexts)
+    of_identity: dict[str, dict[str, int]] = {name: {} for name in contexts}
+    identity_of: dict[str, dict[int, str]] = {name: {} for name in contexts}
+    for context, schema_id, identity in rows.order_by("schema_id").values_list(
+        "context__name", "schema_id", "identity"
+    ):
+        of_identity[context].setdefault(identity, schema_id)
+        identity_of[context][schema_id] = identity
+    return {name: Ids(following.get(name, 1), of_identity[name], identity_of[name]) for name in contexts}
+
+
+#: part of a stored state → its name in sentences
+_WORDS = {"level": "level", "mode": "mode", "profile": "profile", "policy": "policy"}
+_OLD_PLAN = "The plan was made by an earlier release of this product; run the checks again."
+
+
+def stale(request: PromotionRequest) -> str:
+    """What has changed since the request's plan was made, as a sentence; "" if nothing. At most six queries.
+
+    The request's environments should be joined already. The plan of a closed request is never stale.
+    """
+    if request.state in PromotionRequest.CLOSED_STATES:
+        return ""
+    if "target" not in request.plan:
+        return _OLD_PLAN
+    names = {parse_subject(name) for name in request.plan["target"]}
+    now = states_of(request.target.registry, names)
+    moved = what_moved(request.plan["target"], {name: state.to_dict() for name, state in now.items()})
+    if moved:
+        return f"{moved} in {request.target.registry.name}."
+    return _moved_at_source(request)
+
+
+def what_moved(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> str:
+    """The first difference between a target's former and present state, as the start of a sentence; "" if none."""
+    return next(_movements(before, now), "")
+
+
+def _movements(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for subject in sorted(before.keys() | now.keys()):
+        if subject not in before or subject not in now:
+            yield f"The plan concerns {subject} {'now' if subject in now else 'no more'}"
+            continue
+        old, new = before[subject], now[subject]
+        for part, word in _WORDS.items():
+            if old[part] != new[part]:
+                yield f"The {word} of {subject} was {old[part]} and is {new[part]}"
+        yield from _moved_versions(subject, dict(old["versions"]), dict(new["versions"]))
+        if old["settings"] != new["settings"]:
+            changed = {name for name in old["settings"].keys() | new["settings"].keys()
+                       if old["settings"].get(name) != new["settings"].get(name)}  # fmt: skip
+            yield f"The settings of {subject} have changed ({', '.join(sorted(changed))})"
+        if old["next_version"] != new["next_version"]:
+            yield f"The next version of {subject} was {old['next_version']} and is {new['next_version']}"
+
+
+def _moved_versions(subject: str, old: Mapping[int, str], new: Mapping[int, str]) -> Iterator[str]:
+    for number in sorted(new.keys() - old.keys()):
+        yield f"Version {number} of {subject} has come"
+    for number in sorted(old.keys() - new.keys()):
+        yield f"Version {number} of {subject} has gone"
+    for number in sorted(old.keys() & new.keys()):
+        if old[number] != new[number]:
+            yield f"Version {number} of {subject} is another schema now"
+
+
+def _moved_at_source(request: PromotionRequest) -> str:
+    """What has changed at the source: a version was deleted, has another standing, or its subject has other settings."""
+    environment = request.source or request.target
+    steps = [step for step in steps_of(request.plan) if step.source_version]
+    if not steps or request.kind == PromotionRequest.PROPOSE:
+        return ""
+    states = states_of(environment.registry, {parse_subject(step.subject) for step in steps})
+    for step in steps:
+        state = states[step.subject]
+        if step.kind == CONFIG:
+            moved = _moved_config(step, settings_dict(state.own))
+        else:
+            version = next((version for version in state.history if version.version == step.source_version), None)
+            moved = _moved_version(step, version.fingerprint if version else "", version.standing if version else "")
+        if moved:
+            return f"{moved} in {environment.registry.name}."
+    return ""
+
+
+def _moved_config(step: PlanStep, own: Mapping[str, Any]) -> str:
+    changed = [name for name, value in (step.config or {}).items() if own.get(name) != value]
+    return f"The settings of {step.subject} have changed ({', '.join(changed)})" if changed else ""
+
+
+def _moved_version(step: PlanStep, fingerprint: str, standing: str) -> str:
+    version = f"Version {step.source_version} of {step.subject}"
+    if not fingerprint:
+        return f"{version} has gone" if step.asked else ""
+    if fingerprint != step.fingerprint:
+        return f"{version} is another schema now"
+    return f"{version} is {standing} now" if standing and step.adds else ""

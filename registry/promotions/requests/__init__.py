@@ -1,0 +1,1 @@
+"""Requests: submission, states, drafts, discussions, links, preconditions, and what a request changes."""

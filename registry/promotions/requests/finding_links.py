@@ -1,0 +1,72 @@
+"""The finding that a proposed schema answers, and open break findings at the source of a request.
+
+Findings belong to another app, which registers here when it starts and decides who may read them. A request stores only
+the number: the finding may be deleted later, and readers without the right learn nothing about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from registry.access.roles import Actor
+from registry.errors import FindingNotFound
+from registry.promotions.checks.check_plugins import open_breaks
+from registry.promotions.plan.types import SOURCE_DRIFT
+from registry.promotions.requests.infos import RequestInfo
+from registry.subjects.versions.lookup import get_registry
+
+#: the largest number that a row can have
+_MAX_NUMBER: Final = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class OriginFinding:
+    """A finding that led to a draft or a request, for an actor who may read it."""
+
+    id: int
+    registry: str
+    sentence: str
+    severity: str
+    state: str
+
+
+#: the findings with these numbers that the actor may read, by number; in one query
+FindingLookup = Callable[[Collection[int], Actor], Mapping[int, OriginFinding]]
+#: name → the provider of findings
+FINDERS: Final[dict[str, FindingLookup]] = {}
+
+
+def find_origins(name: str, ask: FindingLookup) -> None:
+    """Add a provider of findings, or replace the one of that name; called when an app starts."""
+    FINDERS[name] = ask
+
+
+def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, OriginFinding]:
+    """The existing findings that the actor may read, by number; no query if there is no number."""
+    valid = {number for number in numbers if number is not None and 0 < number <= _MAX_NUMBER}
+    if not valid:
+        return {}
+    return {number: finding for ask in FINDERS.values() for number, finding in ask(valid, by).items()}
+
+
+def require_finding(number: int, by: Actor) -> None:
+    """Raise FindingNotFound for a missing finding, and likewise for one that the actor may not read."""
+    if number not in readable_findings([number], by):
+        raise FindingNotFound(f"There is no finding {number}; leave it out.", finding=number)
+
+
+def origin_of(finding: OriginFinding | None) -> dict[str, Any] | None:
+    """The origin of a draft or request for the API; None if there is none, or the actor may not read it."""
+    return None if finding is None else {"finding": asdict(finding)}
+
+
+def source_findings(info: RequestInfo, by: Actor) -> list[OriginFinding]:
+    """The open findings of the subjects that the request's source check names; no query if it names none."""
+    subjects = [str(check["subject"]) for check in info.checks if check.get("code") == SOURCE_DRIFT]
+    if not subjects or not info.source:
+        return []
+    numbers = [number for listed in open_breaks(get_registry(info.source), subjects).values() for number in listed]
+    findings = readable_findings(numbers, by)
+    return [findings[number] for number in numbers if number in findings]

@@ -1,0 +1,370 @@
+"""Requests for pages and the API: one, a list, those that wait for a person's review, and the earlier one of a resubmission.
+
+The caller checks the right to read them, except in `readable_request` and with `by`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from registry.access.roles import Actor, Grant, may, may_somewhere, require
+from registry.errors import InvalidInput, RegistryNotFound, RequestNotFound, WrongState
+from registry.promotions.models import (
+    Acknowledgement,
+    ApplyStep,
+    Environment,
+    PromotionRequest,
+    Release,
+    RequestItem,
+    Review,
+    ReviewRule,
+    Thread,
+)
+from registry.promotions.models.requests import STEPS
+from registry.promotions.permissions import in_sight
+from registry.promotions.requests.infos import (
+    AcknowledgementInfo,
+    CommentInfo,
+    ItemInfo,
+    ReleaseInfo,
+    RequestInfo,
+    ReviewInfo,
+    StepInfo,
+    ThreadInfo,
+    infos_of,
+)
+from registry.promotions.reviews.eligibility import ReviewerFilter
+from registry.subjects.versions.qualified_names import SubjectName
+
+__all__ = [
+    "OPEN",
+    "AcknowledgementInfo",
+    "CommentInfo",
+    "ItemInfo",
+    "ReleaseInfo",
+    "RequestInfo",
+    "ReviewInfo",
+    "StepInfo",
+    "ThreadInfo",
+    "get_environment",
+    "get_request",
+    "list_environments",
+    "list_requests",
+    "releases_of",
+    "requested_by",
+    "requests_numbered",
+    "waiting_for",
+]
+
+
+#: the state of a list filter that stands for all open states
+OPEN: Final = "open"
+#: open requests that are examined one by one to find those that wait for a person, newest first
+MAX_WAITING: Final = 300
+
+
+def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> int:
+    """How many requests wait for a person's review; one query if none does, mostly three, four without `grants`.
+
+    If they may review every subject of an environment, the database counts. Otherwise patterns of rights or rules decide,
+    and at most 300 of those requests are examined.
+    """
+    groups = list(
+        _in_review(user_id)
+        .order_by()
+        .values_list(
+            "target",
+            "target__registry__name",
+            "target__own_approval_allowed",
+            "requested_by",
+            "requested_by__email",
+        )
+        .annotate(number=Count("pk"))
+    )
+    if not groups:
+        return 0
+    reviewer = ReviewerFilter(user_id, requesters={group[3]: group[4] for group in groups}, grants=grants)
+    if not reviewer.may_approve:
+        return 0
+    counted, partly = 0, {}
+    for target, registry, may_own, requester, _, number in groups:
+        if not reviewer.reviews_all_of(registry):
+            partly[target] = registry
+        elif may_own or not reviewer.is_same(requester):
+            counted += number
+    targets = [target for target, registry in partly.items() if reviewer.may_review_in(registry)]
+    targets += ReviewRule.objects.filter(environment__in=partly).values_list("environment", flat=True) if partly else []
+    return counted + (len(waiting_numbers(user_id, targets=targets, grants=reviewer.grants)) if targets else 0)
+
+
+def waiting_numbers(
+    user_id: int, *, targets: list[int] | None = None, grants: Sequence[Grant] | None = None, **filters: Any
+) -> list[int]:
+    """The numbers, newest first: the database excludes their own and reviewed requests, the rules decide the rest."""
+    rows = (
+        filtered(_in_review(user_id), **filters)
+        .select_related("target__registry", "requested_by")
+        .defer("plan", "reason", "moved", "failure", "config")
+        .annotate(light_plan=_OutlinedPlan(F("plan")))
+    )
+    requests = list((rows if targets is None else rows.filter(target__in=targets))[:MAX_WAITING])
+    if not requests:
+        return []
+    for row in requests:
+        row.plan = row.light_plan
+    reviewing = ReviewerFilter(user_id, requests, grants=grants)
+    return [row.pk for row in requests if reviewing.can(row)]
+
+
+def _in_review(user_id: int) -> QuerySet[PromotionRequest]:
+    theirs = Review.objects.filter(reviewer_id=user_id, request=OuterRef("pk"), plan_hash=OuterRef("plan_hash"))
+    return (
+        PromotionRequest.objects.order_by("-id")
+        .filter(~Exists(theirs.exclude(verdict=Review.CHANGES)), state=PromotionRequest.IN_REVIEW)
+        .exclude(target__own_approval_allowed=False, requested_by_id=user_id)
+    )
+
+
+def filtered(
+    rows: QuerySet[PromotionRequest],
+    *,
+    state: str = "",
+    target: str = "",
+    subject: SubjectName | None = None,
+    finding: int | None = None,
+    label: str = "",
+    after: int | None = None,
+    by: Actor | None = None,
+) -> QuerySet[PromotionRequest]:
+    """The rows that match the filters; the state `open` means all that aren't closed; `by` is the reader."""
+    if state == OPEN:
+        rows = rows.filter(state__in=PromotionRequest.OPEN_STATES)
+    elif state:
+        rows = rows.filter(state=state)
+    if target:
+        rows = rows.filter(target__registry__name=target)
+    if subject is not None:
+        items = RequestItem.objects.filter(context_name=subject.context, subject_name=subject.subject)
+        rows = rows.filter(pk__in=items.values("request"))
+    if finding is not None:
+        rows = rows.filter(finding=finding)
+    if label:
+        rows = rows.filter(labels__contains=[label])
+    if by is not None:
+        rows = in_sight(rows, by)
+    return rows if after is None else rows.filter(pk__lt=after)
+
+
+class _OutlinedPlan(Func):
+    """The kinds and subjects of a stored plan's steps, and whether it is breaking."""
+
+    template = (
+        "jsonb_build_object('breaking', %(expressions)s -> 'breaking', 'steps', (SELECT coalesce(jsonb_agg("  # noqa: S608  ours
+        "jsonb_build_object('kind', coalesce(step -> 'kind', '\"register\"'), 'subject', step -> 'subject')), '[]')"
+        f" FROM jsonb_array_elements({STEPS}) AS steps (step) WHERE jsonb_typeof(step) = 'object'))"
+    )
+    output_field = JSONField()
+
+
+MAX_LIMIT: Final = 200
+#: the largest number that a row can have
+_MAX_NUMBER: Final = 2**63 - 1
+
+
+def get_environment(name: str) -> Environment:
+    """The environment of a registry of the configured project. Raises RegistryNotFound."""
+    row = (
+        Environment.objects.select_related("registry").filter(registry__name=name).first() if "\0" not in name else None
+    )
+    if row is None:
+        raise RegistryNotFound(f"'{name}' is not an environment.", registry=name)
+    return row
+
+
+def list_environments() -> list[str]:
+    """The names of the environments, in promotion order."""
+    return list(Environment.objects.order_by("position").values_list("registry__name", flat=True))
+
+
+def list_requests(
+    *,
+    state: str = "",
+    target: str = "",
+    subject: SubjectName | None = None,
+    finding: int | None = None,
+    label: str = "",
+    requested_by: int | None = None,
+    waiting_for: int | None = None,
+    by: Actor | None = None,
+    after: int | None = None,
+    limit: int = 100,
+) -> list[RequestInfo]:
+    """Requests, newest first; `after` is the number of the last one on the previous page.
+
+    `state` may be `open` for all that aren't closed; `subject` is one of the requested subjects; `finding` is the drift
+    finding that they answer, which the caller must be allowed to read; `requested_by` and `waiting_for` are users. `by` is
+    the reader: requests that they may not read, and others' drafts, are left out; without it all drafts are. A constant
+    number of queries.
+    """
+    filters: dict[str, Any] = {
+        "state": state, "target": target, "subject": subject, "finding": finding, "label": label, "by": by, "after": after,
+    }  # fmt: skip
+    if waiting_for is not None:
+        return _waiting(waiting_for, limit=limit, **filters)
+    rows = filtered(_rows(), **filters)
+    if requested_by is not None:
+        rows = rows.filter(requested_by_id=requested_by)
+    if by is None:
+        rows = rows.exclude(state=PromotionRequest.DRAFT)
+    return infos_of(list(rows[: _limit(limit)]))
+
+
+def requests_numbered(numbers: Collection[int]) -> list[RequestInfo]:
+    """The existing requests with these numbers, newest first, as in a list; a constant number of queries."""
+    valid = [number for number in numbers if 0 < number <= _MAX_NUMBER][:MAX_LIMIT]
+    return infos_of(list(_rows().filter(pk__in=valid))) if valid else []
+
+
+def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[SubjectName, int | None]:
+    """Subject → its newest open request that the actor may read, without drafts; one query.
+
+    None for a subject with open requests of which the actor may read none.
+    """
+    states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
+    items = RequestItem.objects.filter(
+        request__state__in=states, subject_name__in={subject.subject for subject in subjects}
+    ).annotate(seen=Exists(in_sight(PromotionRequest.objects.filter(pk=OuterRef("request")).order_by(), by)))
+    requests: dict[SubjectName, int | None] = {}
+    for context, name, request, is_readable in items.order_by("seen", "request").values_list(
+        "context_name", "subject_name", "request", "seen"
+    ):
+        requests[SubjectName(context, name)] = request if is_readable else None
+    return {subject: requests[subject] for subject in subjects if subject in requests}
+
+
+def get_request(request_id: int) -> RequestInfo:
+    """One request with all its parts. Raises RequestNotFound."""
+    row = _whole_rows().filter(pk=request_id).first()
+    if row is None:
+        raise RequestNotFound(f"There is no promotion request {request_id}.", request=request_id)
+    return infos_of([row])[0]
+
+
+def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
+    """(environment, version there) → the request that released it."""
+    rows = Release.objects.filter(context_name=subject.context, subject_name=subject.subject)
+    columns = rows.values_list("environment__registry__name", "version_number", "request_id")
+    return {(name, version): request for name, version, request in columns}
+
+
+def waiting_for(user_id: int, *, limit: int = 20) -> list[RequestInfo]:
+    """Requests that this person can review, by right or by a rule; without their own and those reviewed already."""
+    return _waiting(user_id, limit=limit)
+
+
+def requested_by(user_id: int, *, limit: int = 20) -> list[RequestInfo]:
+    """Open requests of this person, including drafts."""
+    rows = _rows().filter(state__in=PromotionRequest.OPEN_STATES, requested_by_id=user_id)
+    return infos_of(list(rows[: _limit(limit)]))
+
+
+def _waiting(user_id: int, *, limit: int, **filters: Any) -> list[RequestInfo]:
+    numbers = waiting_numbers(user_id, **filters)[: _limit(limit)]
+    return infos_of(list(_rows().filter(pk__in=numbers)))
+
+
+def _limit(limit: int) -> int:
+    return max(1, min(limit, MAX_LIMIT))
+
+
+class _LightPlan(Func):
+    """A stored plan without the texts of its steps; for a damaged plan what is readable, or null."""
+
+    template = (
+        "(CASE jsonb_typeof(%(expressions)s) WHEN 'object' THEN %(expressions)s - 'steps' - 'reports' - 'target'"  # noqa: S608  our own words
+        " || jsonb_build_object('steps', (SELECT coalesce(jsonb_agg("
+        "step - 'text' - 'metadata' - 'rule_set' - 'references' ORDER BY place), '[]') FROM jsonb_array_elements("
+        f"{STEPS}) WITH ORDINALITY AS steps (step, place) WHERE jsonb_typeof(step) = 'object')) END)"
+    )
+    output_field = JSONField()
+
+
+def _rows() -> QuerySet[PromotionRequest]:
+    items = RequestItem.objects.order_by("position").defer("text", "references")
+    return (
+        _joined()
+        .defer("plan")
+        .annotate(light_plan=_LightPlan(F("plan")))
+        .prefetch_related(Prefetch("items", queryset=items))
+    )
+
+
+def _whole_rows() -> QuerySet[PromotionRequest]:
+    threads = Thread.objects.order_by("pk").select_related("resolved_by").prefetch_related("comments__author")
+    return _joined().prefetch_related(
+        Prefetch("items", queryset=RequestItem.objects.order_by("position")),
+        Prefetch("threads", queryset=threads),
+        Prefetch("acknowledgements", queryset=Acknowledgement.objects.order_by("pk").select_related("person")),
+        Prefetch("steps", queryset=ApplyStep.objects.order_by("position")),
+    )
+
+
+def _joined() -> QuerySet[PromotionRequest]:
+    threads = Thread.objects.filter(request=OuterRef("pk"), resolved_at=None).order_by().values("request")
+    # no grouping by a key: the views of the past have none
+    unresolved = Coalesce(Subquery(threads.annotate(number=Count("*")).values("number")), 0)
+    releases = Release.objects.order_by("pk").select_related("released_by")
+    return (
+        PromotionRequest.objects.order_by("-id")
+        .select_related("source__registry", "target__registry", "requested_by", "applied_by")
+        .prefetch_related("reviews__reviewer", Prefetch("releases", queryset=releases))
+        .annotate(open_threads=unresolved)
+    )
+
+
+def may_see(by: Actor, info: RequestInfo) -> bool:
+    """Whether the actor may read a request: all its subjects at the target; a draft is visible only to its requester."""
+    if info.state == PromotionRequest.DRAFT and by.user_id != info.requested_by_id:
+        return False
+    names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
+    return all(may(by, "schema.read", registry=info.target, subject=name) for name in names)
+
+
+def readable_request(request_id: int, by: Actor) -> RequestInfo:
+    """One request; if the actor may not read it, the error is the same as for a missing one.
+
+    Raises NotSignedIn, NotAllowed, RequestNotFound.
+    """
+    if not may_somewhere(by, "schema.read"):
+        require(by, "schema.read")
+    info = get_request(request_id)
+    if not may_see(by, info):
+        raise RequestNotFound(f"There is no promotion request {request_id}.", request=request_id)
+    return info
+
+
+#: states of requests that can be resubmitted: nothing was written, and nothing will be
+AGAIN: tuple[str, ...] = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN)
+
+
+def require_earlier(number: int, *, target: str, subjects: Collection[SubjectName], by: Actor) -> None:
+    """Refuse an earlier request that a new one for these subjects can't resubmit.
+
+    Raises RequestNotFound for one that `by` may not read, WrongState for one that was neither rejected nor withdrawn,
+    InvalidInput for one of another target or of other subjects alone.
+    """
+    earlier = readable_request(number, by)
+    if earlier.state not in AGAIN:
+        raise WrongState(
+            f"Request {number} is {earlier.state}; only one that was rejected or withdrawn is asked for again.",
+            request=number,
+        )
+    if earlier.target != target or not any(item.subject in subjects for item in earlier.items):
+        raise InvalidInput(
+            f"Request {number} asked for other subjects or another target than {target}; this doesn't ask for it again.",
+            field="again_of",
+        )

@@ -1,0 +1,221 @@
+"""Declared clients that a request breaks: who speaks for them, and which acknowledgements somebody still owes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import BooleanField, F, Func, JSONField
+
+from registry.access.models import User
+from registry.access.roles import Actor, may
+from registry.access.selectors import ContactPerson, people_named
+from registry.promotions.checks.consumers import AffectedClient, affected_clients
+from registry.promotions.models import Acknowledgement, PromotionRequest
+from registry.promotions.permissions import in_sight
+from registry.promotions.requests.infos import RequestInfo
+from registry.promotions.requests.selectors import requests_numbered
+from registry.promotions.reviews.eligibility import grants_of_roles
+from registry.promotions.reviews.linked_accounts import persons_of
+from registry.subjects.models import Registry
+from registry.subjects.usage.clients import ClientInfo, clients_of_several
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: people that a sentence names
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A client that a plan breaks; `people` are those whom its contact names, who acknowledge for it.
+
+    Without people, whoever may review the request acknowledges. `declared` is None if the declaration was withdrawn since.
+    """
+
+    hurt: AffectedClient
+    declared: ClientInfo | None = None
+    people: tuple[ContactPerson, ...] = ()
+
+    @property
+    def contact(self) -> str:
+        """The declared contact."""
+        return self.declared.contact if self.declared else ""
+
+    @property
+    def user_ids(self) -> frozenset[int]:
+        """The people's numbers."""
+        return frozenset(one.user_id for one in self.people)
+
+    @property
+    def speakers(self) -> str:
+        """Who can acknowledge for it, as a sentence; "" if its contact names nobody who could."""
+        names = [one.username for one in self.people]
+        if not names:
+            return ""
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f"It is acknowledged by those whom {self.hurt.client} names as its contact: {', '.join(names[:_NAMED])}{more}."
+
+
+def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:
+    """The clients that the request's stored plan breaks; a constant number of queries, none if there are none."""
+    hurt = affected_clients(info.checks)
+    if not hurt:
+        return ()
+    own = None if info.own_approval_allowed else info.requested_by_id
+    return _consumers(hurt, get_registry(info.target), [item.subject for item in info.items], own)
+
+
+def consumers_of_row(request: PromotionRequest) -> tuple[Consumer, ...]:
+    """The same for a row whose target is joined."""
+    hurt = affected_clients(request.plan["checks"])
+    if not hurt:
+        return ()
+    own = None if request.target.own_approval_allowed else request.requested_by_id
+    items = [SubjectName(row.context_name, row.subject_name) for row in request.items.all()]
+    return _consumers(hurt, request.target.registry, items, own)
+
+
+def _consumers(
+    hurt: Sequence[AffectedClient], target: Registry, items: Iterable[SubjectName], requester: int | None
+) -> tuple[Consumer, ...]:
+    names = {parse_subject(client.subject) for client in hurt}
+    clients = {
+        AffectedClient(name.qualified, info.name): info
+        for name, consumers in clients_of_several(target, names).items()
+        for info in consumers
+    }
+    named = people_named({clients[client].contact for client in hurt if client in clients})
+    everybody = {one.user_id for people in named.values() for one in people}
+    able = _able(everybody, target.name, [name.qualified for name in items]) - _same_as(requester, everybody)
+    consumers = []
+    for client in hurt:
+        declared = clients.get(client)
+        people = named[declared.contact] if declared else ()
+        consumers.append(Consumer(client, declared, tuple(one for one in people if one.user_id in able)))
+    return tuple(consumers)
+
+
+def _able(people: Collection[int], registry: str, subjects: Sequence[str]) -> set[int]:
+    """Those who may read the request: nobody acknowledges what they can't read."""
+    grants = grants_of_roles((), people) if people else {}
+    return {
+        number
+        for number in people
+        if all(
+            may(Actor("somebody", "task", grants=tuple(grants.get(number, ()))), "schema.read", **scope)
+            for scope in ({"registry": registry, "subject": subject} for subject in subjects)
+        )
+    }
+
+
+def _same_as(requester: int | None, people: Collection[int]) -> set[int]:
+    """The accounts of the requester, who can't acknowledge their own request; None if the environment allows it."""
+    if requester is None or not people:
+        return set()
+    persons = persons_of(dict(User.objects.filter(pk__in={*people, requester}).values_list("pk", "email")))
+    return {number for number in people if persons[number] == persons.get(requester)}
+
+
+#: the newest readable requests with a plan that are examined
+LOOKED_AT: Final = 300
+#: the most that are returned
+MOST: Final = 20
+
+
+@dataclass(frozen=True)
+class PendingAcknowledgement:
+    """A request that breaks declared clients, and the clients that the reader still has to acknowledge for."""
+
+    request: RequestInfo
+    clients: tuple[AffectedClient, ...]
+
+
+def pending_acknowledgements(by: Actor) -> list[PendingAcknowledgement]:
+    """The requests that wait for an actor's acknowledgement, newest first; one query if there are none, else a constant number.
+
+    As on the request's page, the client's contact must name the actor, who may read the request and isn't its requester.
+    """
+    rows = _unacknowledged(by) if by.user_id is not None else []
+    if not rows or by.user_id is None:
+        return []
+    left = _left(rows)
+    own = _clients_naming(by.user_id, [(row.target.registry, hurt) for row in rows for hurt in left[row.pk]])
+    theirs = _own_accounts(by.user_id, rows)
+    clients_by_request = {
+        row.pk: tuple(hurt for hurt in left[row.pk] if (row.target.registry_id, hurt) in own)
+        for row in rows
+        if row.target.own_approval_allowed or row.requested_by_id not in theirs
+    }
+    numbers = [number for number, clients in clients_by_request.items() if clients][:MOST]
+    return [PendingAcknowledgement(info, clients_by_request[info.id]) for info in requests_numbered(numbers)]
+
+
+def _unacknowledged(by: Actor) -> list[PromotionRequest]:
+    """The requests whose acknowledgement check doesn't pass, with only the part of the plan that names affected clients."""
+    planned = PromotionRequest.objects.filter(state__in=PromotionRequest.PLANNED_STATES)
+    newest = in_sight(planned, by).order_by("-pk").values("pk")[:LOOKED_AT]
+    rows = PromotionRequest.objects.filter(pk__in=newest).alias(waits=_Waits(F("plan"))).filter(waits=True)
+    return list(
+        rows.select_related("target__registry")
+        .defer("plan", "reason", "moved", "failure", "config")
+        .annotate(hurting=_Hurting(F("plan")))
+        .order_by("-pk")
+    )
+
+
+def _left(rows: Sequence[PromotionRequest]) -> dict[int, list[AffectedClient]]:
+    """The affected clients of each request for which nobody has acknowledged its plan."""
+    hashes = {row.pk: row.plan_hash for row in rows}
+    rows_of_requests = Acknowledgement.objects.filter(request__in=hashes, plan_hash__in=set(hashes.values()))
+    acknowledged = {
+        (number, AffectedClient(subject, client))
+        for number, subject, client, of in rows_of_requests.values_list("request", "subject", "client", "plan_hash")
+        if hashes[number] == of
+    }
+    left: dict[int, list[AffectedClient]] = {}
+    for row in rows:
+        clients = affected_clients(row.hurting)  # type: ignore[attr-defined]  # annotated
+        left[row.pk] = [client for client in clients if (row.pk, client) not in acknowledged]
+    return left
+
+
+def _clients_naming(
+    user_id: int, hurt_clients: Sequence[tuple[Registry, AffectedClient]]
+) -> set[tuple[int, AffectedClient]]:
+    """The clients whose contact names the user, with their registry's key; one query per registry, and two."""
+    subjects: dict[Registry, set[SubjectName]] = {}
+    for registry, hurt in hurt_clients:
+        subjects.setdefault(registry, set()).add(parse_subject(hurt.subject))
+    contacts = {
+        (registry.pk, AffectedClient(name.qualified, client.name)): client.contact
+        for registry, names in subjects.items()
+        for name, clients in clients_of_several(registry, names).items()
+        for client in clients
+        if client.contact
+    }
+    keys = {(registry.pk, hurt) for registry, hurt in hurt_clients} & contacts.keys()
+    named = people_named({contacts[key] for key in keys})
+    return {key for key in keys if any(one.user_id == user_id for one in named[contacts[key]])}
+
+
+def _own_accounts(user_id: int, rows: Sequence[PromotionRequest]) -> set[int]:
+    """The accounts of this person among the requesters."""
+    numbers = {user_id, *(row.requested_by_id for row in rows)}
+    persons = persons_of(dict(User.objects.filter(pk__in=numbers).values_list("pk", "email")))
+    return {number for number, person in persons.items() if person == persons.get(user_id)}
+
+
+class _Waits(Func):
+    """Whether a stored plan breaks clients that nobody has acknowledged for."""
+
+    template = """(%(expressions)s @? '$.checks[*] ? (@.code == "acknowledged" && @.verdict != "pass")')"""
+    output_field = BooleanField()
+
+
+class _Hurting(Func):
+    """The checks of a stored plan that name affected clients."""
+
+    template = """jsonb_path_query_array(%(expressions)s, '$.checks[*] ? (@.code == "clients")')"""
+    output_field = JSONField()

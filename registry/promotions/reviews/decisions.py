@@ -1,0 +1,290 @@
+"""Review decisions: approve, approve several at once, request changes, reject. An approval binds to the plan that was read.
+
+A review that requests changes blocks approval until its reviewer decides otherwise or the plan changes: no review of an
+earlier plan counts. A bulk approval approves each request by itself. It leaves out, with the reason, whatever breaks,
+fails, warns, or has changed since it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+
+from registry.access.roles import Actor, may, refusal
+from registry.access.selectors import approval_refusal
+from registry.audit.context import record
+from registry.errors import InvalidInput, NotAllowed, NotSignedIn, SchemadeskError, WrongState
+from registry.promotions.environments.services import fresh
+from registry.promotions.events import tell
+from registry.promotions.models import PromotionRequest, Review
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, SOURCE_DRIFT, WEIGHTLESS
+from registry.promotions.requests.state_machine import (
+    failing_checks,
+    in_words,
+    locked_for,
+    move,
+    overrides_of,
+    person,
+    refuse_by_token,
+    refuse_strangers,
+    require_plan_hash,
+    subject_of,
+    with_current_plan,
+    words,
+)
+from registry.promotions.requests.submission import count_reviews
+from registry.promotions.reviews.eligibility import (
+    AT_APPLYING,
+    REVIEW,
+    is_breaking,
+    needed_for,
+    override_text,
+    written_subjects,
+)
+from registry.promotions.reviews.linked_accounts import is_same_person
+
+#: codes of checks that an approver can ignore: ids usually differ, a freeze matters when the request is applied, and
+#: advice has no weight
+AS_USUAL: Final = frozenset({"ids", "freeze"}) | WEIGHTLESS
+_NOTHING_TO_SAY: Final = frozenset({PASS, SKIPPED})
+
+
+def why_alone(plan: Mapping[str, Any]) -> str:
+    """Why a request with this stored plan can't be part of a bulk approval, as a sentence; "" if it can."""
+    if plan.get("unreadable"):
+        return "Its stored plan can't be read: run its checks again."
+    if plan.get("breaking"):
+        return "It breaks what is there, so that its approval takes a comment: read it by itself."
+    if not plan["checks"]:
+        return "No check was run of it: run its checks first."
+    left = [check for check in plan["checks"] if _matters(check)]
+    worst = next((check for check in left if check["verdict"] == FAIL), left[0] if left else None)
+    if worst is None:
+        return ""
+    problem = "A check fails" if worst["verdict"] == FAIL else "A check warns"
+    return f"{problem}, so that it is read by itself: {worst['sentence']}"
+
+
+def _matters(check: Mapping[str, Any]) -> bool:
+    return check["verdict"] not in _NOTHING_TO_SAY and check.get("code") not in AS_USUAL
+
+
+#: states in which a request can still be rejected or sent back
+REVIEWABLE: Final = frozenset({PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED})
+
+
+def approve(
+    *,
+    request_id: int,
+    by: Actor,
+    plan_hash: str,
+    comment: str = "",
+    override: str = "",
+    typed: str = "",
+    only_safe: bool = False,
+) -> str:
+    """Approve the plan that the request shows; returns the state, `approved` once it has all approvals that it needs.
+
+    `plan_hash` is the plan that the approver has read. A breaking plan needs a comment, and so does one whose subject has
+    open breaks at the source. `override` is the reason to approve in spite of failing checks that may be overridden:
+    compatibility by somebody who may force versions, the others by any reviewer. `typed` is the subject's name, required
+    for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns.
+    Raises PlanHashRequired without a hash, PlanChanged (and keeps the new plan to be read) where it isn't what
+    would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
+    """
+    remark, reason = words(comment, "comment"), words(override, "reason")
+
+    def decide(request: PromotionRequest) -> str:
+        require_reviewer(request, by)
+        if refused := approval_refusal(by):
+            raise NotAllowed(refused)
+        if request.state != PromotionRequest.IN_REVIEW:
+            raise WrongState(f"Request {request.pk} is {request.state}; only one in review can be reviewed.")
+        if only_safe and (alone := why_alone(request.plan)):
+            raise WrongState(alone)
+        covered = _override(request, by, reason)
+        if is_breaking(request) and not (remark or reason):
+            raise InvalidInput("This breaks what is there: say why it may.", field="comment")
+        if not (remark or reason) and (open_there := _open_at_source(request)):
+            raise InvalidInput(f"{open_there} Say in a comment why it may come all the same.", field="comment")
+        _require_typed(request, typed)
+        _review(request, by, Review.APPROVE, remark, covered)
+        count_reviews(request, by)
+        lacking = "" if request.state == PromotionRequest.APPROVED else f" {needed_for(request).missing}"
+        tell(request, "promotion.reviewed", f"{by.name} says approve; it is {request.state}.{lacking}", by=by)
+        return request.state
+
+    _read_target(request_id, by)
+    require_plan_hash(request_id, plan_hash)
+    return with_current_plan(request_id, by, f"approve request {request_id}", decide, plan_hash)
+
+
+def _open_at_source(request: PromotionRequest) -> str:
+    """The sentence about open breaks at the source; "" if there are none."""
+    checks = (check for check in request.plan["checks"] if check.get("code") == SOURCE_DRIFT)
+    return next((str(check["sentence"]) for check in checks), "")
+
+
+def _require_typed(request: PromotionRequest, typed: str) -> None:
+    """Require the subject's name, typed, to approve what breaks a closed environment. Raises InvalidInput."""
+    name = subject_of(request).qualified
+    if is_breaking(request) and request.target.is_closed and typed.strip() != name:
+        sentence = f"It breaks what {request.target} has: type {name} to approve it all the same."
+        raise InvalidInput(sentence, field="typed")
+
+
+def _read_target(request_id: int, by: Actor) -> None:
+    """Refresh a remote target before an approval; no transaction is open while it is read."""
+    with transaction.atomic():
+        request = locked_for(request_id, by)
+        require_reviewer(request, by)
+    fresh(request.target)
+
+
+def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
+    """Request changes; the request stays in review until they are answered. Returns the state.
+
+    Raises InvalidInput without a comment, WrongState, NotAllowed.
+    """
+    remark = words(comment, "comment", needed="Say what should be different.")
+
+    def decide(request: PromotionRequest) -> None:
+        _review(request, by, Review.CHANGES, remark)
+        if request.state != PromotionRequest.IN_REVIEW:
+            move(request, PromotionRequest.IN_REVIEW, apply_at=None, moved=f"{by.name} asks for changes.")
+
+    return _decide(request_id, by, "ask for changes of", decide)
+
+
+def reject(*, request_id: int, by: Actor, comment: str) -> str:
+    """Reject the request, with a reason. Raises InvalidInput without one, WrongState, NotAllowed."""
+    remark = words(comment, "comment", needed="Say why: the requester needs a reason to repair the schema.")
+
+    def decide(request: PromotionRequest) -> None:
+        _review(request, by, Review.REJECT, remark)
+        move(request, PromotionRequest.REJECTED, apply_at=None)
+
+    return _decide(request_id, by, "reject", decide)
+
+
+def _decide(request_id: int, by: Actor, verb: str, decide: Callable[[PromotionRequest], None]) -> str:
+    """Make a decision that stops the request, for which the plan need not be current."""
+    with transaction.atomic():
+        request = locked_for(request_id, by)
+        require_reviewer(request, by)
+        if request.state not in REVIEWABLE:
+            raise WrongState(f"Request {request.pk} is {request.state}; it isn't reviewed any more.")
+        record(by=by, why=f"{verb} request {request_id}")
+        decide(request)
+        tell(request, "promotion.reviewed", f"{by.name}: {verb} it; it is {request.state}.", by=by)
+        return request.state
+
+
+def _review(request: PromotionRequest, by: Actor, verdict: str, comment: str, override: str = "") -> None:
+    """Store the person's one review of this plan; a second one must have another verdict. Raises WrongState."""
+    values = {"verdict": verdict, "comment": comment, "override": override}
+    row = request.reviews.filter(reviewer_id=by.user_id, plan_hash=request.plan_hash).first()
+    if row is None:
+        request.reviews.create(reviewer_id=person(by), plan_hash=request.plan_hash, **values)
+        return
+    if row.verdict == verdict:
+        raise WrongState(f"{by.name} has reviewed this plan already.")
+    for name, value in values.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(values))
+
+
+def _override(request: PromotionRequest, by: Actor, reason: str) -> str:
+    """The override as it is stored: the reason and the overridden codes; "" if there is nothing to override.
+
+    A freeze only prevents applying. Raises WrongState, InvalidInput, NotAllowed.
+    """
+    failing = failing_checks(request)
+    blocking = [item for item in failing if item["code"] not in AT_APPLYING]
+    hard = next((item for item in blocking if not item["overridable"]), None)
+    if hard is not None:
+        raise WrongState(in_words(hard), checks=blocking)
+    if not reason:
+        if blocking and not overrides_of(request):
+            raise WrongState(
+                f"{in_words(blocking[0])} It can be approved in spite of it, with a reason.", checks=blocking
+            )
+        return ""
+    passed = [item for item in failing if item["overridable"]]
+    if not passed:
+        raise InvalidInput("No check fails that could be overridden; say it in the comment.")
+    for item in passed:
+        _require_right_to_pass(request, by, item["code"], item["subject"])
+    return override_text(reason, (str(item["code"]) for item in passed))
+
+
+def _require_right_to_pass(request: PromotionRequest, by: Actor, code: str, subject: str) -> None:
+    if code != "compatibility":
+        return
+    registry = request.target.registry.name
+    for name in [subject] if subject else written_subjects(request):
+        if not may(by, "version.force", registry=registry, subject=name):
+            refused = refusal(by, "version.force", registry=registry, subject=name)
+            raise NotAllowed(f"A break of {name}'s level is overridden by an administrator: {refused}")
+
+
+def require_reviewer(request: PromotionRequest, by: Actor) -> None:
+    """Raise NotAllowed or NotSignedIn unless the actor is a reviewer of this request, and not its requester."""
+    registry, subjects = request.target.registry.name, written_subjects(request)
+    refused = next(filter(None, (refusal(by, REVIEW, registry=registry, subject=name) for name in subjects)), "")
+    user_id = person(by)
+    if refused:
+        refuse_by_token(by, REVIEW, registry=registry, subjects=subjects)
+        if user_id not in needed_for(request).named_ids:
+            raise NotAllowed(refused, action=REVIEW)
+    if request.target.own_approval_allowed:
+        return
+    if user_id == request.requested_by_id:
+        raise NotAllowed(f"{by.name} asked for this; somebody else must review it.")
+    if is_same_person(user_id, request.requested_by_id):
+        raise NotAllowed(
+            f"{by.name} has the address of mail of {request.requested_by}, who asked for this, or is stated to be the"
+            " same person; an account of somebody else must review it."
+        )
+
+
+#: requests of one bulk approval; each makes its plan again
+MOST_TOGETHER: Final = 50
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The result for one request: its state, or why it was left out."""
+
+    request: int
+    state: str = ""
+    refused: str = ""
+
+
+def approve_together(*, plans: Sequence[tuple[int, str]], by: Actor) -> list[Approval]:
+    """Approve each of these (number, hash of the plan that was read) that is safe, once each and in order.
+
+    A repeated call has no second effect: what this person has approved already is left out. Raises NotSignedIn,
+    NotAllowed for an actor who may read nothing, InvalidInput for no requests and for too many.
+    """
+    refuse_strangers(by)
+    person(by)
+    hashes = dict(plans)
+    if not hashes:
+        raise InvalidInput("Choose requests first.")
+    if len(hashes) > MOST_TOGETHER:
+        raise InvalidInput(f"{len(hashes)} requests are too many at once; choose up to {MOST_TOGETHER}.")
+    return [_approved(number, plan_hash, by) for number, plan_hash in hashes.items()]
+
+
+def _approved(number: int, plan_hash: str, by: Actor) -> Approval:
+    """Approve one request, in its own transactions."""
+    try:
+        return Approval(number, state=approve(request_id=number, by=by, plan_hash=plan_hash, only_safe=True))
+    except NotSignedIn:
+        raise
+    except SchemadeskError as error:
+        return Approval(number, refused=error.placed)

@@ -1,0 +1,201 @@
+"""The reviewers of an environment: who could approve, who may become or stay one, and when a review is due.
+
+In a closed environment nobody can add a reviewer, or remove the others, alone. While only the acting person could decide,
+there is no second person yet: the first one may be added, and the audit says so. Programs on the server (a command, a
+task) are allowed, since they can write the database anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+
+from registry.access.hooks import RightsChange
+from registry.access.models import GroupGrant, Ownership, User
+from registry.access.roles import ACTIONS, Actor, Grant, may
+from registry.access.selectors import grants_of
+from registry.audit.context import record, recorded
+from registry.promotions.environments.change_guard import LOOSENS, require_second_person, tell_loosened
+from registry.promotions.environments.freezes import Window, windows_from
+from registry.promotions.environments.selectors import EnvironmentInfo
+from registry.promotions.models import Environment, ReviewRule
+from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
+from registry.promotions.reviews.linked_accounts import persons_of
+
+KEEPER: Final = "reviewers of closed environments"
+
+
+def keep_reviewers(change: RightsChange, by: Actor) -> None:
+    """Raise SecondPersonRequired for a change of rights that needs another person's approval.
+
+    The reviewers of the last affected closed environment in the promotion order decide.
+    """
+    if by.user_id is None:
+        return
+    for environment in _closed():
+        others = other_reviewers(environment, by.user_id)
+        if change.joined and others and not other_reviewers(environment, by.user_id, joined=change.joined):
+            _require(environment, by, change)
+            return
+        if change.removes:
+            if others and others <= set(change.users) and _reviews(change.grants, environment):
+                _require(environment, by, change)
+                return
+        elif _widens(change, environment):
+            if others:
+                _require(environment, by, change)
+            else:
+                record(by=by, why=f"{LOOSENS}: the first other reviewer of {environment}; {recorded()}")
+                tell_loosened(environment, f"{by.name}: {change.sentence}.", by=by)
+            return
+
+
+def other_reviewers(environment: Environment, user_id: int, joined: Sequence[int] = ()) -> set[int]:
+    """The active accounts of other people who may review everything in the environment.
+
+    `joined` are further accounts that count as one person.
+    """
+    name = environment.registry.name
+    able = {number for number, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if _may_review(grants, name)}
+    rows = User.objects.filter(pk__in={*able, user_id, *joined}).values_list("pk", "email", "is_active")
+    persons = persons_of({number: email for number, email, _ in rows}, joined)
+    return {
+        number for number, _, active in rows if active and number in able and persons[number] != persons.get(user_id)
+    }
+
+
+def _closed() -> Sequence[Environment]:
+    """The closed environments, last in the order first, locked, so that the answer stays true until the change is made."""
+    rows = Environment.objects.filter(is_closed=True).select_related("registry").order_by("pk")
+    return sorted(rows.select_for_update(of=("self",)), key=lambda row: -row.position)
+
+
+def _require(environment: Environment, by: Actor, change: RightsChange) -> None:
+    require_second_person(environment, by, change.sentence, change.action, change.values)
+
+
+def _widens(change: RightsChange, environment: Environment) -> bool:
+    rules = list(environment.review_rules.all())
+    roles = {rule.name for rule in rules if rule.reviewers == ReviewRule.ROLE}
+    groups = {rule.name for rule in rules if rule.reviewers == ReviewRule.GROUP}
+    owners = any(rule.reviewers == ReviewRule.OWNERS for rule in rules)
+    if change.owner and owners:
+        return True
+    if groups & set(change.groups) or (owners and Ownership.objects.filter(group__name__in=change.groups).exists()):
+        return True
+    through = GroupGrant.objects.filter(group__name__in=change.groups).values_list(
+        "role", "registry", "subject_pattern"
+    )
+    grants = [*change.grants, *(Grant(*scope) for scope in through)]
+    if any(grant.role in roles and grant.registry in ("", environment.registry.name) for grant in grants):
+        return True
+    if _reviews(grants, environment) and not _already(change.users, environment):
+        return True
+    return bool(change.accounts) and any(_reviews(grants_of(number), environment) for number in change.accounts)
+
+
+def _reviews(grants: Iterable[Grant], environment: Environment) -> bool:
+    """Whether one of these grants allows reviewing something there."""
+    return any(grant.role in ACTIONS[REVIEW] and grant.registry in ("", environment.registry.name) for grant in grants)
+
+
+def _already(users: Sequence[int], environment: Environment) -> bool:
+    """Whether all of them may review everything there already."""
+    return bool(users) and all(_may_review(grants_of(number), environment.registry.name) for number in users)
+
+
+def _may_review(grants: Sequence[Grant], registry: str) -> bool:
+    somebody = Actor("somebody", "task", grants=tuple(grants))
+    return all(may(somebody, action, registry=registry) for action in ("schema.read", REVIEW))
+
+
+@dataclass(frozen=True)
+class Approvers:
+    """The accounts with the right to review everything there, by name, and how many people they are.
+
+    `is_enough` says whether they can approve a request of somebody else. Owners, roles and groups that a rule names depend
+    on a request's subjects, and aren't counted here.
+    """
+
+    names: tuple[str, ...]
+    people: int
+    needed: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are enough people for the environment's number."""
+        return self.people >= self.needed
+
+
+def approvers_of(environment: EnvironmentInfo) -> Approvers:
+    """Who could approve there now: active, with the right for every subject and an identity of the issuer; four queries."""
+    grants = grants_of_roles(ACTIONS[REVIEW], ())
+    able = {
+        number
+        for number, accounts in grants.items()
+        if all(
+            may(Actor("somebody", "task", grants=tuple(accounts)), action, registry=environment.name)
+            for action in ("schema.read", REVIEW)
+        )
+    }
+    rows = User.objects.filter(pk__in=able, is_active=True).order_by("username").distinct()
+    if settings.OIDC_ISSUER:
+        rows = rows.filter(socialaccount__isnull=False)
+    accounts = list(rows.values_list("pk", "username", "email"))
+    persons = persons_of({number: email for number, _, email in accounts})
+    return Approvers(
+        names=tuple(username for _, username, _ in accounts),
+        people=len({persons.get(number, number) for number, _, _ in accounts}),
+        needed=environment.reviews_needed,
+    )
+
+
+#: a review is overdue after this much time on working days
+WAITS: Final = timedelta(days=2)
+#: a review is also due if a freeze of its target begins within this time
+SOON: Final = timedelta(days=2)
+_SATURDAY: Final = 5
+_DAY: Final = timedelta(days=1)
+
+
+def worked(since: datetime, until: datetime) -> timedelta:
+    """The time between two moments, without Saturdays and Sundays (in UTC)."""
+    start, end = since.astimezone(UTC), until.astimezone(UTC)
+    if end <= start:
+        return timedelta()
+    weeks = (end - start) // timedelta(weeks=1)
+    duration = weeks * timedelta(days=5)
+    moment = start + weeks * timedelta(weeks=1)
+    while moment < end:
+        midnight = datetime.combine(moment.date() + _DAY, datetime.min.time(), tzinfo=UTC)
+        if _is_working(moment.date()):
+            duration += min(midnight, end) - moment
+        moment = midnight
+    return duration
+
+
+def waits_long(since: datetime, now: datetime) -> bool:
+    """Whether a review that was requested then is overdue."""
+    return worked(since, now) > WAITS
+
+
+def freezes_soon(targets: Collection[str], now: datetime) -> dict[str, Window]:
+    """Environment → the first freeze that begins there soon; three queries, none if there is no environment."""
+    if not targets:
+        return {}
+    rows = Environment.objects.filter(registry__name__in=targets).select_related("registry")
+    freezes = {}
+    for row in rows.prefetch_related("freeze_windows", "recurring_freezes"):
+        windows = windows_from(row.freeze_windows.all(), row.recurring_freezes.all(), now)
+        coming = [window for window in windows if now < window.starts_at <= now + SOON]
+        if coming:
+            freezes[row.registry.name] = min(coming, key=lambda window: window.starts_at)
+    return freezes
+
+
+def _is_working(day: date) -> bool:
+    return day.weekday() < _SATURDAY

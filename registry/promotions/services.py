@@ -1,0 +1,88 @@
+"""Requesting, reviewing and applying; what pages, dialects and tasks call."""
+
+from registry.promotions.apply.execution import apply, claim_due, give_up, resume, schedule, unschedule
+from registry.promotions.environments.break_glass import close_break_glass, confirm_break_glass, open_break_glass
+from registry.promotions.environments.change_requests import (
+    approve_environment_change,
+    reject_environment_change,
+    request_environment_change,
+    withdraw_environment_change,
+)
+from registry.promotions.environments.freezes import (
+    add_freeze,
+    add_recurring_freeze,
+    remove_freeze,
+    remove_recurring_freeze,
+)
+from registry.promotions.environments.services import (
+    add_review_rule,
+    change_environment,
+    ensure_environment,
+    remove_review_rule,
+)
+from registry.promotions.requests.discussions import (
+    acknowledge,
+    open_thread,
+    reopen,
+    reply,
+    resolve,
+    set_labels,
+    take_back,
+)
+from registry.promotions.requests.drafts import delete_draft, save_draft
+from registry.promotions.requests.resubmit import (
+    ask_again,
+    preview_promotion,
+    preview_proposal,
+    request_adoption,
+    request_roll_back,
+)
+from registry.promotions.requests.submission import propose_version, recheck, request_promotion, submit, withdraw
+from registry.promotions.reviews.decisions import approve, approve_together, reject, request_changes
+
+__all__ = [
+    "acknowledge",
+    "add_freeze",
+    "add_recurring_freeze",
+    "add_review_rule",
+    "apply",
+    "approve",
+    "approve_environment_change",
+    "approve_together",
+    "ask_again",
+    "change_environment",
+    "claim_due",
+    "close_break_glass",
+    "confirm_break_glass",
+    "delete_draft",
+    "ensure_environment",
+    "give_up",
+    "open_break_glass",
+    "open_thread",
+    "preview_promotion",
+    "preview_proposal",
+    "propose_version",
+    "recheck",
+    "reject",
+    "reject_environment_change",
+    "remove_freeze",
+    "remove_recurring_freeze",
+    "remove_review_rule",
+    "reopen",
+    "reply",
+    "request_adoption",
+    "request_changes",
+    "request_environment_change",
+    "request_promotion",
+    "request_roll_back",
+    "resolve",
+    "resume",
+    "save_draft",
+    "schedule",
+    "set_labels",
+    "submit",
+    "take_back",
+    "unschedule",
+    "withdraw",
+    "withdraw_environment_change",
+]

@@ -1,0 +1,286 @@
+"""Which audit events are about a subject or a registry, and which of them an actor may read, as conditions of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from django.db.models import BigIntegerField, Exists, F, Model, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
+
+from registry.access.permission_filters import NOTHING, Extent, require_extent
+from registry.access.roles import Actor
+from registry.audit.models import AuditEvent
+from registry.drift.findings.redaction import NAMING_RULES
+from registry.drift.models import Connector, Deployment, Finding, LeastVersion, Mute, Source
+from registry.promotions.models import (
+    Acknowledgement,
+    ApplyStep,
+    BreakGlass,
+    Comment,
+    Environment,
+    FreezeWindow,
+    PromotionRequest,
+    RecurringFreeze,
+    Release,
+    RenameDecision,
+    RequestItem,
+    Review,
+    ReviewRule,
+    Thread,
+)
+from registry.promotions.permissions import in_sight
+from registry.subjects.models import (
+    Association,
+    Client,
+    Config,
+    Context,
+    KeptCopy,
+    Mode,
+    Registry,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    Subject,
+    SubjectNote,
+    VersionStanding,
+)
+from registry.subjects.versions.glob_filters import qualified
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: rows of a kind that a subject's trail follows, the newest: a bound for what anybody can ask for
+MOST: Final = 2_000
+_PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
+
+
+def events_about(*, registry: str = "", subject: str = "") -> Q | None:
+    """The events of a subject (a qualified name), of a registry, or of a subject in a registry; None for all events.
+
+    A subject's events are those of its own row, its versions, their standings, its description, its compatibility and
+    mode, what is associated with it, its declared clients, its least version, the findings at it, and of its requests with all that was said
+    and decided there. What was removed for good is found by the events of its removal: versions by their subject, a
+    subject by its name. A constant number of queries. Raises RegistryNotFound, InvalidName.
+    """
+    place = get_registry(registry) if registry else None
+    if subject:
+        return _of_subject(place, parse_subject(subject))
+    return None if place is None else _of_registry(place)
+
+
+def _of_subject(place: Registry | None, name: SubjectName) -> Q:
+    there = {} if place is None else {"registry": place}
+    contexts = list(Context.objects.filter(**there, name=name.context).values_list("pk", flat=True))
+    there_now = list(Subject.objects.filter(context__in=contexts, name=name.subject).values_list("pk", flat=True))
+    subjects = [*there_now, *_gone_subjects(contexts, name.subject)]
+    versions = [*_newest(SchemaVersion.objects.filter(subject__in=there_now)), *_gone_versions(subjects)]
+    found: dict[type[Model], list[int]] = {
+        Subject: subjects,
+        SchemaVersion: versions,
+        SubjectNote: _newest(SubjectNote.objects.filter(subject__in=there_now)),
+        Association: _newest(Association.objects.filter(subject__in=there_now)),
+        Client: _newest(Client.objects.filter(subject__in=there_now)),
+        Finding: _findings(place, name),
+        **_requests(place, name),
+    }
+    wanted = Q(pk__in=())
+    for model, numbers in found.items():
+        wanted |= rows_of(model, numbers)
+    for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
+        wanted |= Q(table=table_of(model)) & holds("context_id", contexts) & holds("subject_name", [name.subject])
+    copies = Q(table=table_of(KeptCopy)) & holds("name", [name.qualified])
+    wanted |= copies if place is None else copies & holds("registry_id", [place.pk])
+    for gone in (RenameDecision, LeastVersion):  # one goes when it is taken back
+        wanted |= Q(table=table_of(gone)) & holds("subject_id", subjects)
+    return wanted | Q(table=table_of(VersionStanding)) & holds("version_id", versions)
+
+
+def _gone_subjects(contexts: Collection[int], name: str) -> list[int]:
+    """Subjects of the name that were removed for good, the last ones: a name may be taken again."""
+    events = AuditEvent.objects.alias(name=KeyTextTransform("name", "before"))
+    gone = events.filter(table=table_of(Subject), operation="DELETE", name=name, before__context_id__in=list(contexts))
+    return [int(number) for number in gone.order_by("-pk").values_list("row_id", flat=True)[:MOST]]
+
+
+def _gone_versions(subjects: Collection[int]) -> list[int]:
+    """Versions of the subjects that were removed for good, the last ones."""
+    events = AuditEvent.objects.alias(subject=KeyTextTransform("subject_id", "before"))
+    gone = events.filter(
+        ~Q(operation="INSERT"), table=table_of(SchemaVersion), subject__in=[str(pk) for pk in subjects]
+    )
+    removed = gone.filter(operation="DELETE").order_by("-pk")
+    return [int(number) for number in removed.values_list("row_id", flat=True)[:MOST]]
+
+
+def _findings(place: Registry | None, name: SubjectName) -> list[int]:
+    rows = Finding.objects.filter(subject_name=name.qualified)
+    return _newest(rows if place is None else rows.filter(source__registry=place))
+
+
+def _requests(place: Registry | None, name: SubjectName) -> dict[type[Model], list[int]]:
+    """The requests that carry the subject, from or to the registry, and the rows of all their parts."""
+    items = RequestItem.objects.filter(context_name=name.context, subject_name=name.subject)
+    if place is not None:
+        items = items.filter(Q(request__source__registry=place) | Q(request__target__registry=place))
+    requests = list(items.order_by("-request_id").values_list("request_id", flat=True)[:MOST])
+    found: dict[type[Model], list[int]] = {PromotionRequest: requests}
+    for model in _PARTS:
+        found[model] = _newest(model._default_manager.filter(request_id__in=requests))
+    return {**found, Comment: _newest(Comment.objects.filter(thread__request_id__in=requests))}
+
+
+def _of_registry(place: Registry) -> Q:
+    """Anything in a registry, by what a row refers to."""
+    contexts = list(Context.objects.filter(registry=place).values_list("pk", flat=True))
+    environments = list(Environment.objects.filter(registry=place).values_list("pk", flat=True))
+    sources = list(Source.objects.filter(registry=place).values_list("pk", flat=True))
+    requests = PromotionRequest.objects.filter(Q(source__in=environments) | Q(target__in=environments))
+    subjects = Subject.objects.filter(context__registry=place)
+    versions = SchemaVersion.objects.filter(subject__context__registry=place)
+    wanted = rows_of(Registry, [place.pk]) | holds("registry_id", [place.pk]) | holds("registry", [place.name])
+    wanted |= holds("context_id", contexts) | holds("environment_id", environments)
+    ends = holds("source_id", environments) | holds("target_id", environments)
+    wanted |= Q(table=table_of(PromotionRequest)) & ends
+    wanted |= Q(table=table_of(Finding)) & holds("source_id", sources)
+    for model in (SchemaVersion, SubjectNote, Client, RenameDecision, LeastVersion):
+        wanted |= Q(table=table_of(model)) & refers("subject_id", subjects)
+    wanted |= Q(table=table_of(VersionStanding)) & refers("version_id", versions)
+    return wanted | Q(table__in=[table_of(model) for model in _PARTS]) & refers("request_id", requests)
+
+
+def rows_of(model: type[Model], numbers: Iterable[int]) -> Q:
+    """Events of the rows of a model with these numbers."""
+    return Q(table=table_of(model), row_id__in=[str(number) for number in numbers])
+
+
+def holds(column: str, values: Collection[Any]) -> Q:
+    """Events whose row has one of the values in the column, after it or, where it is gone, before it."""
+    return Q(**{f"after__{column}__in": list(values)}) | Q(
+        after__isnull=True, **{f"before__{column}__in": list(values)}
+    )
+
+
+def refers(column: str, rows: QuerySet[Any]) -> Q:
+    """Events whose row refers to one of these; only for tables whose column is a number."""
+    number = Cast(KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before"))), BigIntegerField())
+    return Q(Exists(rows.filter(pk=number)))
+
+
+def _newest(rows: QuerySet[Any]) -> list[int]:
+    return list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST])
+
+
+def table_of(model: type[Model]) -> str:
+    """A model's table, as events name it."""
+    return model._meta.db_table
+
+
+READ: Final = "audit.read"
+#: tables by the column that says whose their rows are
+_OF_REGISTRY: Final = (Context, Config, Mode, Association, KeptCopy, Environment, Source, Deployment, Mute)
+_OF_CONTEXT: Final = (Subject, Schema)
+_OF_ENVIRONMENT: Final = (ReviewRule, FreezeWindow, RecurringFreeze, BreakGlass)
+_OF_SOURCE: Final = (Connector, Finding)
+_OF_SUBJECT: Final = (SchemaVersion, SubjectNote, Association, Client, RenameDecision, LeastVersion)
+_OF_REQUEST: Final = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
+#: of a source too; the app that has it isn't one that is asked from here
+_STORES: Final = "streams_checkpointstore"
+#: tables that the audit's page lets somebody choose from who may not read all of it
+TABLES: Final = tuple(
+    sorted(
+        {
+            _STORES,
+            *map(table_of, (Registry, PromotionRequest, Comment, SchemaReference, VersionStanding)),
+            *map(table_of, (*_OF_REGISTRY, *_OF_CONTEXT, *_OF_ENVIRONMENT, *_OF_SOURCE, *_OF_SUBJECT, *_OF_REQUEST)),
+        }
+    )
+)
+
+
+def events_shown(by: Actor, *, registry: str = "", subject: str = "") -> Q | None:
+    """What somebody may read of the events about a subject or a registry, as `events_about` has them; None for all.
+
+    Raises NotSignedIn, NotAllowed, RegistryNotFound, InvalidName.
+    """
+    mine, about = events_for(by, registry=registry), events_about(registry=registry, subject=subject)
+    return about if mine is None else mine if about is None else mine & about
+
+
+def events_for(by: Actor, *, registry: str = "") -> Q | None:
+    """The events that somebody may read, None for all; a constant number of queries.
+
+    Raises NotSignedIn, NotAllowed where there are none, in the `registry` where one is named.
+    """
+    require_extent(by, READ, registry=registry)
+    extent = require_extent(by, READ)
+    if extent.is_whole:
+        return None
+    return _of_registries(extent) | _of_subjects(extent) | _of_requests(by)
+
+
+def _of_registries(extent: Extent) -> Q:
+    readable = extent.registries("name")
+    places = [] if readable == NOTHING else list(Registry.objects.filter(readable).values_list("pk", flat=True))
+    if not places:
+        return NOTHING
+    contexts = Context.objects.filter(registry__in=places)
+    environments = list(Environment.objects.filter(registry__in=places).values_list("pk", flat=True))
+    sources = list(Source.objects.filter(registry__in=places).values_list("pk", flat=True))
+    there = list(contexts.values_list("pk", flat=True))
+    subjects = Subject.objects.filter(context__in=there)
+    wanted = rows_of(Registry, places)
+    wanted |= _in(*_OF_REGISTRY) & holds("registry_id", places)
+    wanted |= _in(*_OF_CONTEXT) & holds("context_id", there)
+    wanted |= _in(*_OF_ENVIRONMENT) & holds("environment_id", environments)
+    wanted |= (_in(*_OF_SOURCE) | Q(table=_STORES)) & holds("source_id", sources)
+    wanted |= _in(*_OF_SUBJECT) & refers("subject_id", subjects)
+    wanted |= _in(SchemaReference) & refers("schema_id", Schema.objects.filter(context__in=there))
+    versions = SchemaVersion.objects.filter(subject__in=subjects)
+    return wanted | _in(VersionStanding) & refers("version_id", versions)
+
+
+def _of_subjects(extent: Extent) -> Q:
+    """Of subjects alone; those of whole registries are there already."""
+    some = Extent(tuple(part for part in extent.parts if part.patterns))
+    if not some.parts:
+        return NOTHING
+    name = qualified(F("context__name"), F("name"))
+    subjects = Subject.objects.alias(qualified=name).filter(some.subjects("context__registry__name", "qualified"))
+    findings = Source.objects.alias(said=_said("subject_name")).filter(some.subjects("registry__name", "said"))
+    return (
+        _in(Subject) & refers("context_id", _contexts(some, "name"))
+        | _in(Config, Mode) & refers("context_id", _contexts(some, "subject_name"))
+        | _in(*_OF_SUBJECT) & refers("subject_id", subjects)
+        | _in(VersionStanding) & refers("version_id", SchemaVersion.objects.filter(subject__in=subjects))
+        | _in(Finding) & refers("source_id", findings) & ~_names_versions()
+    )
+
+
+def _contexts(some: Extent, column: str) -> Any:
+    """The contexts in which the subject that the event's row names in a column is one of these."""
+    named = Context.objects.alias(said=_said(column)).filter(said__isnull=False)
+    return named.alias(qualified=qualified(F("name"), F("said"))).filter(some.subjects("registry__name", "qualified"))
+
+
+def _of_requests(by: Actor) -> Q:
+    requests = in_sight(PromotionRequest.objects.order_by(), by)
+    return (
+        _in(PromotionRequest) & refers("id", requests)
+        | _in(*_OF_REQUEST) & refers("request_id", requests)
+        | _in(Comment) & refers("thread_id", Thread.objects.filter(request__in=requests))
+    )
+
+
+def _names_versions() -> Q:
+    """Findings whose sentence may name other subjects: the audit shows a row as it is, so these stay out of sight."""
+    return Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES)
+
+
+def _said(column: str) -> Any:
+    """What the event's row has in a column, as a text."""
+    return KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before")))
+
+
+def _in(*models: type[Model]) -> Q:
+    return Q(table__in=[table_of(model) for model in models])

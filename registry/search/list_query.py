@@ -1,0 +1,286 @@
+"""The search operators in a registry's list of subjects: which subjects they leave, as a condition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.db.models import BooleanField, F, Func, Q
+
+from registry.audit.time_travel import moment
+from registry.drift.selectors import open_findings_by_subject
+from registry.errors import InvalidInput
+from registry.search.models import DOC, NAME, PARENT, TAGS, TYPE
+from registry.search.query import OPERATORS, Query, as_guid, as_number, parse_query
+from registry.search.selectors.conditions import Sql, anywhere, contains, rows_of
+from registry.search.selectors.fields import COLUMNS, pattern_of, split_path
+from registry.search.statement_timeout import TookTooLong, in_time
+from registry.subjects.listing.filters import Condition, numbered, of_level
+from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.qualified_names import parse_subject
+
+#: what the index answers
+OF_THE_INDEX: Final = ("field", "type", "doc", "tag", "ref")
+#: terms that are gone through, and fields and subjects that are found, before there are too many
+MOST_TERMS: Final = 20_000
+MOST_FIELDS: Final = 25_000
+#: the database's time for those fields
+_SECONDS: Final = 1.0
+_KINDS: Final = {"type": TYPE, "doc": DOC, "tag": TAGS}
+_SAID: Final = {DOC: "doc", TAGS: "tags"}
+_TERMS: Final = "SELECT id FROM search_searchterm WHERE kind = '{kind}' AND folded LIKE {pattern}"
+_SUBJECTS: Final = """
+SELECT e.subject_id AS id FROM search_indexedsubject e
+WHERE e.registry_id = %(place)s AND e.folded_{column} <> '' AND e.folded_{column} LIKE {pattern}"""
+#: as text, which goes back into the next statement as it came
+_LISTS: Final = "SELECT {number}, array_agg(id)::text, count(*) FROM (SELECT id FROM ({rows}) every LIMIT {most}) found"
+_FITTING: Final = """
+WITH fitting AS MATERIALIZED (
+    SELECT f.subject_id FROM unnest('{terms}'::int[]) driver(id)
+    CROSS JOIN LATERAL (
+        SELECT f.subject_id FROM search_indexedfield f WHERE f.{column} = driver.id AND {where} LIMIT {most}
+    ) f LIMIT {most}
+)
+SELECT array_agg(subject_id)::text, (SELECT count(*) FROM fitting) FROM (SELECT DISTINCT subject_id FROM fitting) theirs"""
+_HAS_ONE: Final = """
+((SELECT true FROM search_indexedfield f WHERE f.subject_id = %(expressions)s AND {where} LIMIT 1) IS TRUE)"""
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """The condition, and whether it is too wide for all that it leaves to be counted."""
+
+    condition: Condition
+    is_wide: bool = False
+
+
+@dataclass
+class _Lists:
+    """Numbers of terms and of subjects that are looked up together; a list is named by its place."""
+
+    sql: Sql
+    rows: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+
+    def terms(self, kind: str, pattern: str, word: str) -> int:
+        """The terms of a kind."""
+        return self._add(_TERMS.format(kind=kind, pattern=self.sql.give(pattern)), word)
+
+    def subjects(self, column: str, pattern: str, word: str) -> int:
+        """The subjects that say it themselves."""
+        return self._add(_SUBJECTS.format(column=column, pattern=self.sql.give(pattern)), word)
+
+    def _add(self, rows: str, word: str) -> int:
+        self.rows.append(rows)
+        self.words.append(word)
+        return len(self.rows) - 1
+
+    def read(self) -> list[str]:
+        """Each as PostgreSQL writes a list. Raises InvalidInput where one is too long."""
+        parts = [_LISTS.format(number=number, rows=rows, most=MOST_TERMS + 1) for number, rows in enumerate(self.rows)]
+        found = rows_of(" UNION ALL ".join(parts), self.sql.parameters)
+        for number, _, count in found:
+            if count > MOST_TERMS:
+                raise _too_many(self.words[number])
+        lists = {number: listed or "{}" for number, listed, _ in found}
+        return [lists[number] for number in range(len(self.rows))]
+
+
+#: a column and the list it is in; any of them will do
+_Any = Sequence[tuple[str, int]]
+
+
+def indexed_subjects(registry: int, query: Query) -> Indexed:
+    """The condition of a query that asks the index alone; two queries. Raises InvalidInput where too much fits."""
+    lists = _Lists(Sql(parameters={"place": registry}))
+    of_fields = _of_fields(query, lists)
+    theirs = [] if query.of("field") or query.of("type") else _said(query, lists)
+    refs = [lists.subjects("refs", anywhere(value), f"ref:{value}") for value in query.of("ref")]
+    found = lists.read()
+
+    def where(parts: Sequence[_Any]) -> str:
+        fits = (" OR ".join(_in(f"f.{column}", found[number]) for column, number in part) for part in parts)
+        return " AND ".join(f"({fit})" for fit in fits) or "TRUE"
+
+    referring = [_listed(found[number]) for number in refs]
+    if not of_fields:
+        return Indexed(_all_of(referring))
+    column, _ = of_fields[0][0]
+    terms = _union([found[number] for _, number in of_fields[0]])
+    rows = _FITTING.format(terms=terms, column=column, where=where(of_fields[1:]), most=MOST_FIELDS + 1)
+    try:
+        with in_time(_SECONDS):
+            ((subjects, count),) = rows_of(rows, {})
+    except TookTooLong:
+        raise InvalidInput(
+            f"So many fields fit a part of “{query.text[:80]}” that those which fit the whole aren’t found in time: write more of"
+            " it, or search everything for it."
+        ) from None
+    is_wide = count > MOST_FIELDS
+    fitting = _has_one(where(of_fields)) if is_wide else _listed(subjects or "{}")
+    if theirs:
+        saying = _all_of([_listed(found[number]) for number in theirs])
+        fitting = _any_of([saying, fitting])
+    return Indexed(_all_of([*referring, fitting]), is_wide=is_wide)
+
+
+def _of_fields(query: Query, lists: _Lists) -> list[_Any]:
+    """What one field must fit; the first part is by which fields are found."""
+    parts: list[_Any] = []
+    words = [split_path(value) for value in query.of("field")]
+    names = [("name_id", lists.terms(NAME, contains(word.name), f"field:{word.name}")) for word in words]
+    if words:
+        parts.append(names)
+    for word, name in zip(words, names, strict=True):
+        if word.parent:
+            parents = lists.terms(PARENT, anywhere(word.parent), f"field:{word.parent}")
+            parts += [[name], [("parent_id", parents)]]
+        elif len(words) > 1:
+            parts.append([name, ("parent_id", lists.terms(PARENT, contains(word.name), f"field:{word.name}"))])
+    for operator in ("tag", "doc", "type"):  # most fields are of few types
+        kind = _KINDS[operator]
+        for value in query.of(operator):
+            pattern, written = pattern_of(kind, value), f"{operator}:{value}"
+            part = [(COLUMNS[kind], lists.terms(kind, pattern, written))]
+            if words and kind in _SAID:
+                part.append(("subject_id", lists.subjects(_SAID[kind], pattern, written)))
+            parts.append(part)
+    return parts
+
+
+def _said(query: Query, lists: _Lists) -> list[int]:
+    """Descriptions and tags that a subject may have itself."""
+    asked = [(operator, value) for operator in ("doc", "tag") for value in query.of(operator)]
+    return [
+        lists.subjects(_SAID[_KINDS[operator]], pattern_of(_KINDS[operator], value), f"{operator}:{value}")
+        for operator, value in asked
+    ]
+
+
+def _in(column: str, listed: str) -> str:
+    """IS TRUE keeps it one table that each is looked up in, as in `fields`; a plain list is weighed number by number."""
+    return f"({column} IN (SELECT unnest('{listed}'::bigint[]))) IS TRUE"
+
+
+def _union(lists: Sequence[str]) -> str:
+    """In the order of the indexes that they are looked up in, which is quicker."""
+    numbers = {number for each in lists for number in each.strip("{}").split(",") if number}
+    return f"{{{','.join(sorted(numbers, key=int))}}}"
+
+
+def _listed(numbers: str) -> Condition:
+    return lambda at: numbered(numbers, at)
+
+
+def _has_one(where: str) -> Condition:
+    template = _HAS_ONE.format(where=where)
+    return lambda at: Q(Func(F(at.removesuffix("__") or "pk"), template=template, output_field=BooleanField()))
+
+
+def _all_of(conditions: Sequence[Condition]) -> Condition:
+    def every(at: str) -> Q:
+        found = Q()
+        for each in conditions:
+            found &= each(at)
+        return found
+
+    return every
+
+
+def _any_of(conditions: Sequence[Condition]) -> Condition:
+    def some(at: str) -> Q:
+        found = Q()
+        for each in conditions:
+            found |= each(at)
+        return found
+
+    return some
+
+
+def _too_many(word: str) -> InvalidInput:
+    return InvalidInput(
+        f"More than {MOST_TERMS:,} fit {word[:80]}, too many to leave out all others: write more of it, or search everything"
+        " for it."
+    )
+
+
+_OPERATORS: Final = re.compile(rf'(?:^|[\s"])(?:{"|".join(OPERATORS)}):', re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a text asks: words that the name has, and conditions.
+
+    `is_wide`: so many fields fit that each subject of the list is asked for its own; how many fit at all isn't counted then.
+    """
+
+    words: str
+    conditions: tuple[Condition, ...] = ()
+    is_indexed: bool = False
+    is_wide: bool = False
+
+
+def has_operators(text: str) -> bool:
+    """Whether a text is one of the search's language; else it is a part of a name, whatever signs it has."""
+    return bool(_OPERATORS.search(text))
+
+
+def asked_of(place: Registry, text: str) -> Asked:
+    """What a text asks of the subjects of a registry; two queries of the index where it is asked.
+
+    Raises InvalidInput for what can't be read or answered.
+    """
+    if not has_operators(text):
+        return Asked(text)
+    query = parse_query(text)
+    indexed = _indexed(place, query)
+    conditions = [
+        _OF_SUBJECTS[term.operator](place, term.value) for term in query.terms if term.operator in _OF_SUBJECTS
+    ]
+    if indexed:
+        conditions.append(indexed.condition)
+    return Asked(
+        " ".join(query.words), tuple(conditions), is_indexed=bool(indexed), is_wide=bool(indexed and indexed.is_wide)
+    )
+
+
+def _indexed(place: Registry, query: Query) -> Indexed | None:
+    asked = Query(tuple(term for term in query.terms if term.operator in OF_THE_INDEX))
+    if not asked.terms:
+        return None
+    if moment() is not None:
+        raise InvalidInput(
+            f"{asked.terms[0].operator}: is looked up in the index of the search, which knows nothing of the past: leave it"
+            " out, or go back to now."
+        )
+    return indexed_subjects(place.pk, asked)
+
+
+def _of_id(place: Registry, value: str) -> Condition:
+    live = SchemaVersion.objects.filter(deleted_at=None, subject__context__registry=place)
+    if (number := as_number(value)) is not None:
+        live = live.filter(schema__schema_id=number, schema__context__registry=place)
+    elif (guid := as_guid(value)) is not None:
+        live = live.filter(schema__guid=guid)
+    else:
+        live = live.filter(schema__fingerprint=value)
+    return lambda at: Q(**{f"{at.removesuffix('__') or 'pk'}__in": live.values("subject")})
+
+
+def _of_drift(place: Registry, value: str) -> Condition:
+    names = [parse_subject(name) for name in open_findings_by_subject(place.name)]
+    return lambda at: among(names, at) if value == "yes" else ~among(names, at)
+
+
+def _of_level(place: Registry, value: str) -> Condition:
+    return lambda at: of_level(place, value, at)
+
+
+_OF_SUBJECTS: Final[dict[str, Callable[[Registry, str], Condition]]] = {
+    "id": _of_id,
+    "drift": _of_drift,
+    "compat": _of_level,
+}

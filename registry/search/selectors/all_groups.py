@@ -1,0 +1,275 @@
+"""One search over all groups, a further page of one of them, and a search by a pasted schema or message."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from registry.access.roles import Actor
+from registry.drift.selectors.messages import frame_of, read_pasted
+from registry.errors import InvalidInput, SchemadeskError
+from registry.formats.base import ParsedSchema
+from registry.search.models import NAME, StaleSubject, term_digest
+from registry.search.permission_filters import Sight, sight_of
+from registry.search.query import Query, Term, parse_query
+from registry.search.results import (
+    DOCS,
+    FIELDS,
+    GROUPS,
+    IDS,
+    MAX_LIMIT,
+    REQUESTS,
+    SUBJECTS,
+    TAGS,
+    TYPES,
+    Found,
+    Group,
+    IdHit,
+    Mark,
+    Pasted,
+)
+from registry.search.selectors.conditions import Sql, of_subjects, rows_of
+from registry.search.selectors.fields import FirstKeys, field_names_like, find_fields
+from registry.search.selectors.other_groups import find_ids, find_requests, find_tags, find_types
+from registry.search.selectors.subjects import find_subjects, numbered_subjects
+from registry.subjects.engine import schema_engine
+
+PREVIEW: Final = 8
+MOST_SUGGESTED: Final = 5
+_Find = Callable[[Query, Sight, Actor, int, str, FirstKeys], Group]
+
+
+def _docs(query: Query, sight: Sight, by: Actor, limit: int, cursor: str, first: FirstKeys) -> Group:
+    if not query.words or query.has_operators:
+        return Group(DOCS)
+    return find_fields(query, sight, by, limit=limit, cursor=cursor, group=DOCS, first=first)
+
+
+_FINDERS: Final[Mapping[str, _Find]] = {
+    SUBJECTS: lambda query, sight, by, limit, cursor, first: find_subjects(
+        query, sight, by, limit=limit, cursor=cursor, first=first
+    ),
+    FIELDS: lambda query, sight, by, limit, cursor, first: find_fields(
+        query, sight, by, limit=limit, cursor=cursor, first=first
+    ),
+    TYPES: lambda query, sight, by, limit, cursor, _: find_types(query, sight),
+    DOCS: _docs,
+    IDS: lambda query, sight, by, limit, cursor, _: find_ids(query, sight, by, limit=limit, cursor=cursor),
+    REQUESTS: lambda query, sight, by, limit, cursor, _: find_requests(query, sight, by, limit=limit, cursor=cursor),
+    TAGS: lambda query, sight, by, limit, cursor, _: find_tags(query, sight),
+}
+
+
+def search(text: str, *, by: Actor, limit: int = PREVIEW) -> Found:
+    """What a query finds, the beginning of each group; of what somebody may read alone.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput.
+    """
+    sight = sight_of(by)
+    query = parse_query(text)
+    if not query.terms:
+        return Found(query="", indexing=_is_indexing(sight))
+    most = _limit(limit)
+    first = FirstKeys()
+    groups = tuple(_FINDERS[name](query, sight, by, most, "", first) for name in GROUPS)
+    found = Found(query=query.text, groups=groups, indexing=_is_indexing(sight))
+    if not found.is_empty:
+        return found
+    words = [] if _is_tried(query) else [*query.words, *query.of("field")]
+    return Found(
+        query=query.text,
+        groups=groups,
+        suggestions=tuple(field_names_like(words, sight, most=MOST_SUGGESTED)) if words else (),
+        indexing=found.indexing,
+    )
+
+
+def search_group(text: str, group: str, *, by: Actor, cursor: str = "", limit: int = 50) -> Group:
+    """A page of one group; `cursor` is what the page before gave. Raises NotSignedIn, NotAllowed, InvalidInput."""
+    sight = sight_of(by)
+    if group not in GROUPS:
+        raise InvalidInput(f"{group[:40]!r} is no group: there are {', '.join(GROUPS)}.")
+    query = parse_query(text)
+    return _FINDERS[group](query, sight, by, _limit(limit), cursor, FirstKeys()) if query.terms else Group(group)
+
+
+def _is_tried(query: Query) -> bool:
+    """Whether the group of fields has looked for names like what is asked already, by nothing else than that."""
+    return all(term.operator in ("", "field") and "." not in term.value for term in query.terms)
+
+
+def _limit(limit: int) -> int:
+    return max(1, min(limit, MAX_LIMIT))
+
+
+def _is_indexing(sight: Sight) -> bool:
+    """Whether subjects wait to be indexed; of whom is nobody's business who can't see them all."""
+    return sight.whole and StaleSubject.objects.exists()
+
+
+MAX_PASTED: Final = 1_000_000
+MOST_EQUAL: Final = 20
+MOST_NEAREST: Final = 10
+#: names of a pasted schema that are compared
+MOST_NAMES: Final = 500
+#: of each name as many fields are looked at to find subjects that may be near
+MOST_OF_A_NAME: Final = 500
+MOST_CANDIDATES: Final = 60
+
+_HEX: Final = re.compile(r"(0[xX])?0(0[0-9A-Fa-f]{8}|1[0-9A-Fa-f]{32})([0-9A-Fa-f]{2})*")
+_BASE64: Final = re.compile(r"AA[A-D][A-Za-z0-9+/_-]{5,}={0,2}")
+_PROTOBUF: Final = re.compile(r"\b(syntax\s*=|message\s+\w+\s*\{|enum\s+\w+\s*\{)")
+
+_EQUAL: Final = """
+SELECT DISTINCT e.subject_id FROM subjects_schema sc
+JOIN subjects_schemaversion v ON v.schema_id = sc.id AND v.deleted_at IS NULL
+JOIN search_indexedsubject e ON e.subject_id = v.subject_id
+WHERE sc.fingerprint = {fingerprint} AND {where}
+ORDER BY e.subject_id LIMIT %(most)s
+"""
+#: subjects by how many of the names they have, those counted more that few have
+_CANDIDATES: Final = """
+WITH names AS MATERIALIZED (
+    SELECT id FROM search_searchterm WHERE kind = '{kind}' AND digest = ANY(%(digests)s::uuid[])
+), near AS (
+    SELECT f.subject_id, sum(1.0 / f.size) AS weight
+    FROM names CROSS JOIN LATERAL (
+        SELECT few.subject_id, count(*) OVER () AS size FROM (
+            SELECT DISTINCT f.subject_id FROM search_indexedfield f
+            WHERE f.name_id = names.id AND {seen} LIMIT %(of_a_name)s
+        ) few
+    ) f
+    GROUP BY f.subject_id ORDER BY weight DESC, f.subject_id LIMIT %(candidates)s
+)
+SELECT f.subject_id, count(DISTINCT f.name_id) FILTER (WHERE f.name_id IN (SELECT id FROM names)),
+       count(DISTINCT f.name_id)
+FROM near JOIN search_indexedfield f ON f.subject_id = near.subject_id
+GROUP BY f.subject_id
+"""
+
+
+def looks_pasted(text: str) -> bool:
+    """Whether a text is rather a schema or a message than a query."""
+    return looks_like_schema(text) or looks_like_message(text)
+
+
+def looks_like_message(text: str) -> bool:
+    """Whether a text is the bytes of a message that begins with a schema's mark, as hexadecimal or base64."""
+    compact = "".join(text.split())
+    return bool(_HEX.fullmatch(compact.replace("\\x", "")) or _BASE64.fullmatch(compact))
+
+
+def looks_like_schema(text: str) -> bool:
+    """Whether a text is JSON that isn't a plain word, or has a declaration of Protobuf's."""
+    start = text.lstrip()[:1]
+    return start in ("{", "[") or bool(_PROTOBUF.search(text))
+
+
+def find_pasted(text: str, *, by: Actor) -> Pasted:
+    """What a pasted text is, and what has it. Raises NotSignedIn, NotAllowed, InvalidInput for what is neither."""
+    sight = sight_of(by)
+    if len(text) > MAX_PASTED:
+        raise InvalidInput(f"The text has {len(text):,} characters; at most {MAX_PASTED:,} are read.")
+    if "\0" in text:
+        raise InvalidInput("The text holds a NUL, which neither a schema nor a message written as text has.")
+    if looks_like_message(text):
+        return _message(text, sight, by)
+    if looks_like_schema(text):
+        return _schema(text, sight, by)
+    raise InvalidInput(
+        "This is neither a schema (Avro, Protobuf, JSON Schema) nor a message that names its schema, as hexadecimal or"
+        " base64. Search for words in the box above."
+    )
+
+
+# -- messages -----------------------------------------------------------------------------------------------------------
+
+
+def _message(text: str, sight: Sight, by: Actor) -> Pasted:
+    """The mark of a message, and the versions that have its schema."""
+    try:
+        frame = frame_of(read_pasted(text).data, {}, "value")
+    except InvalidInput as error:
+        return Pasted("message", problem=error.message)
+    if frame.framing not in ("id", "guid"):
+        return Pasted("message", problem="The message doesn't begin with a schema's mark: a byte of 0 and an id, or of 1 and a GUID.")  # fmt: skip
+    mark = Mark("id" if frame.framing == "id" else "guid", frame.mark)
+    query = Query((Term("id", frame.mark),))
+    hits = find_ids(query, sight, by, limit=MOST_EQUAL).hits if _can_be_an_id(mark) else ()
+    return Pasted("message", mark=mark, ids=tuple(hit for hit in hits if isinstance(hit, IdHit)))
+
+
+def _can_be_an_id(mark: Mark) -> bool:
+    return mark.kind == "guid" or 1 <= int(mark.value) < 2**31
+
+
+# -- schemas ------------------------------------------------------------------------------------------------------------
+
+
+def _schema(text: str, sight: Sight, by: Actor) -> Pasted:
+    try:
+        parsed = _parsed(text)
+        names = list(dict.fromkeys(row.name for row in schema_engine.outline(parsed)))[:MOST_NAMES]
+    except SchemadeskError as error:
+        return Pasted("schema", problem=error.placed)
+    where = of_subjects(Query(()), sight) or Sql()
+    equal = _equal(parsed.fingerprint, where)
+    near = [row for row in _nearest(names, where, sight) if row[0] not in equal][:MOST_NEAREST]
+    found = dict(numbered_subjects([number for number, _, _ in near], sight, by))
+    return Pasted(
+        "schema",
+        schema_type=parsed.schema_type,
+        fingerprint=parsed.fingerprint,
+        fields=len(names),
+        equal=tuple(replace(hit, equal=True) for _, hit in numbered_subjects(equal, sight, by)),
+        nearest=tuple(
+            replace(found[number], shared=shared, share=round(share, 3))
+            for number, shared, share in near
+            if number in found
+        ),
+    )
+
+
+def _parsed(text: str) -> ParsedSchema:
+    """The schema that a text is, by its looks. Raises InvalidSchema."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return schema_engine.parse("PROTOBUF", text, is_new=False)
+    return schema_engine.parse("JSON" if _is_json_schema(text) else "AVRO", text, is_new=False)
+
+
+def _is_json_schema(text: str) -> bool:
+    try:
+        root = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(root, dict):
+        return False
+    marks = {"$schema", "$id", "$ref", "$defs", "definitions", "properties", "anyOf", "oneOf", "allOf", "const"}
+    return bool(marks & root.keys()) or root.get("type") in ("object", "number", "integer")
+
+
+def _equal(fingerprint: str, where: Sql) -> list[int]:
+    sql = Sql(parameters=dict(where.parameters))
+    query = _EQUAL.format(fingerprint=sql.give(fingerprint), where=where.where)
+    return [number for (number,) in rows_of(query, {**sql.parameters, "most": MOST_EQUAL})]
+
+
+def _nearest(names: Sequence[str], where: Sql, sight: Sight) -> list[tuple[int, int, float]]:
+    """Subjects with how many of the names they have, and what share that is of all that either has; nearest first."""
+    if not names:
+        return []
+    seen = "TRUE" if sight.whole else f"f.subject_id IN (SELECT e.subject_id FROM search_indexedsubject e WHERE {where.where})"  # fmt: skip
+    rows = rows_of(
+        _CANDIDATES.format(kind=NAME, seen=seen),
+        {
+            **where.parameters,
+            "digests": [term_digest(NAME, name) for name in names],
+            "of_a_name": MOST_OF_A_NAME,
+            "candidates": MOST_CANDIDATES,
+        },
+    )
+    scored = [(number, shared, shared / (len(names) + held - shared)) for number, shared, held in rows]
+    return sorted(scored, key=lambda row: (-row[2], row[0]))

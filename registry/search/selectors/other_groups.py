@@ -1,0 +1,209 @@
+"""Types, ids, requests and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from registry.access.roles import Actor, may
+from registry.promotions.models import PromotionRequest
+from registry.search.permission_filters import READ, Sight
+from registry.search.query import Query, is_id
+from registry.search.results import (
+    IDS,
+    MOST_COUNTED,
+    REQUESTS,
+    TAGS,
+    TYPES,
+    Group,
+    IdHit,
+    RequestHit,
+    TagHit,
+    TypeHit,
+    counted,
+)
+from registry.search.selectors.conditions import Sql, anywhere, contains, numbers_in, rows_of, which_id
+from registry.subjects.versions.glob_filters import escaped
+from registry.subjects.versions.qualified_names import SubjectName
+
+MOST_TYPES: Final = 20
+MOST_TAGS: Final = 50
+
+_TYPES: Final = """
+SELECT t.value, found.count
+FROM (
+    SELECT id, value FROM search_searchterm WHERE kind = 't' AND folded LIKE %(word)s
+    ORDER BY length(folded), folded COLLATE "C", id LIMIT %(most)s
+) t
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM (
+        SELECT 1 FROM search_indexedfield f WHERE f.type_id = t.id AND {seen} LIMIT %(counted)s
+    ) few
+) found
+WHERE found.count > 0
+ORDER BY length(t.value), t.value COLLATE "C"
+"""
+#: with a table of what is seen only where something isn't: it costs a look at every subject
+_SEEN: Final = "f.subject_id IN (SELECT e.subject_id FROM search_indexedsubject e WHERE {condition})"
+
+_IDS: Final = """
+SELECT e_registry.id, c.name, s.name, v.version, sc.schema_id, sc.guid, v.deleted_at IS NOT NULL, v.id
+FROM subjects_schema sc
+JOIN subjects_schemaversion v ON v.schema_id = sc.id
+JOIN subjects_subject s ON s.id = v.subject_id
+JOIN subjects_context c ON c.id = s.context_id
+JOIN subjects_registry e_registry ON e_registry.id = c.registry_id
+WHERE ({which}) AND {seen} AND v.id > %(after)s
+ORDER BY v.id LIMIT %(most)s
+"""
+_QUALIFIED: Final = "CASE c.name WHEN '.' THEN s.name ELSE ':' || c.name || ':' || s.name END"
+
+_REQUESTS: Final = """
+SELECT r.id FROM promotions_promotionrequest r
+JOIN promotions_environment target ON target.id = r.target_id
+WHERE {words}
+AND (r.state <> 'draft' OR r.requested_by_id = %(me)s)
+AND target.registry_id = ANY(%(registries)s)
+AND NOT EXISTS (
+    SELECT 1 FROM promotions_requestitem item WHERE item.request_id = r.id AND NOT ({seen})
+)
+AND ({seen_itself} OR EXISTS (SELECT 1 FROM promotions_requestitem item WHERE item.request_id = r.id))
+AND r.id < %(before)s
+ORDER BY r.id DESC LIMIT %(most)s
+"""
+_ITEM: Final = "CASE item.context_name WHEN '.' THEN item.subject_name ELSE ':' || item.context_name || ':' || item.subject_name END"
+_ITSELF: Final = (
+    "CASE r.context_name WHEN '.' THEN r.subject_name ELSE ':' || r.context_name || ':' || r.subject_name END"
+)
+
+#: (tag lines, subject) of subjects and of fields
+_TAGS: Final = """
+(SELECT e.tags, e.subject_id FROM search_indexedsubject e WHERE e.folded_tags <> '' AND e.folded_tags LIKE %(word)s AND {seen_subject}
+ LIMIT %(most)s)
+UNION ALL
+(SELECT DISTINCT t.value, f.subject_id FROM search_searchterm t
+ CROSS JOIN LATERAL (
+    SELECT DISTINCT f.subject_id FROM search_indexedfield f WHERE f.tags_id = t.id AND {seen} LIMIT %(most)s
+ ) f
+ WHERE t.kind = 'g' AND t.folded LIKE %(word)s LIMIT %(most)s)
+"""
+
+
+def find_types(query: Query, sight: Sight, *, limit: int = MOST_TYPES) -> Group:
+    """The types with a word in them, as many as a page has, and how many fields have each."""
+    if len(query.words) != 1 or query.has_operators:
+        return Group(TYPES)
+    given = {**sight.parameters, "word": contains(query.words[0]), "most": limit, "counted": MOST_COUNTED + 1}
+    rows = rows_of(_TYPES.format(seen=_seen(sight)), given)
+    hits = tuple(TypeHit(value, min(count, MOST_COUNTED), count > MOST_COUNTED) for value, count in rows)
+    return Group(TYPES, hits, total=len(hits), more=len(hits) == limit)
+
+
+def _seen(sight: Sight) -> str:
+    return "TRUE" if sight.whole else _SEEN.format(condition=sight.condition)
+
+
+def find_ids(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
+    """The versions whose schema has one of the ids, GUIDs or fingerprints, soft-deleted ones too."""
+    wanted = [*query.of("id"), *(word for word in query.words if is_id(word))]
+    if not wanted or (query.has_operators and not query.of("id")):
+        return Group(IDS)
+    (after,) = numbers_in(cursor, 1) if cursor else (0,)
+    sql = Sql(parameters=dict(sight.parameters))
+    which = " OR ".join(f"({which_id(value.lower(), sql)})" for value in wanted)
+    most = limit + 1 if cursor else MOST_COUNTED + 1
+    seen = sight.on("c.registry_id", f"({_QUALIFIED})")
+    rows = rows_of(_IDS.format(which=which, seen=seen), {**sql.parameters, "after": after, "most": most})
+    shown = rows[:limit]
+    total, more = counted(rows)
+    return Group(
+        IDS,
+        _id_hits(shown, sight, by),
+        total=None if cursor else total,
+        more=more,
+        cursor=str(shown[-1][-1]) if len(rows) > limit else "",
+    )
+
+
+def _id_hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor) -> tuple[IdHit, ...]:
+    found = []
+    for registry, context, name, version, schema_id, guid, deleted, _ in rows:
+        subject = SubjectName(context, name).qualified
+        if registry in sight.registries and may(by, READ, registry=sight.registries[registry], subject=subject):
+            found.append(IdHit(sight.registries[registry], subject, version, schema_id, str(guid), context, deleted))
+    return tuple(found)
+
+
+def find_requests(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
+    """The promotion requests with that number, or with every word in a subject's name, the reason or as a label; newest first."""
+    if not query.words or query.has_operators:
+        return Group(REQUESTS)
+    (before,) = numbers_in(cursor, 1) if cursor else (2**62,)
+    sql = Sql(parameters=dict(sight.parameters))
+    for word in query.words:
+        pattern = sql.give(f"%{escaped(word)}%")
+        fits = (
+            f"r.subject_name ILIKE {pattern} OR r.reason ILIKE {pattern} OR EXISTS (SELECT 1 FROM promotions_requestitem"
+            f" named WHERE named.request_id = r.id AND named.subject_name ILIKE {pattern})"
+        )
+        fits += f" OR r.labels @> ARRAY[{sql.give(word.lower())}]::varchar[]"
+        number = word.removeprefix("#")
+        if number.isascii() and number.isdecimal() and len(number) <= 18:
+            fits += f" OR r.id = {sql.give(int(number))}"
+        sql.add(f"({fits})")
+    given = {
+        **sql.parameters, "me": by.user_id or 0, "registries": list(sight.registries), "before": before,
+        "most": limit + 1 if cursor else MOST_COUNTED + 1,
+    }  # fmt: skip
+    rows = rows_of(
+        _REQUESTS.format(
+            words=sql.where,
+            seen=sight.on("target.registry_id", f"({_ITEM})"),
+            seen_itself=sight.on("target.registry_id", f"({_ITSELF})"),
+        ),
+        given,
+    )
+    numbers = [number for (number,) in rows]
+    shown = numbers[:limit]
+    total, more = counted(numbers)
+    return Group(
+        REQUESTS,
+        _request_hits(shown),
+        total=None if cursor else total,
+        more=more,
+        cursor=str(shown[-1]) if len(numbers) > limit else "",
+    )
+
+
+def _request_hits(numbers: Sequence[int]) -> tuple[RequestHit, ...]:
+    rows = PromotionRequest.objects.filter(pk__in=numbers).select_related("target__registry").order_by("-pk")
+    return tuple(
+        RequestHit(
+            id=row.pk,
+            kind=row.kind,
+            subject=SubjectName(row.context_name, row.subject_name).qualified,
+            version=row.version_number,
+            target=row.target.registry.name,
+            state=row.state,
+            reason=row.reason[:200],
+        )
+        for row in rows.defer("plan", "config")
+    )
+
+
+def find_tags(query: Query, sight: Sight, *, limit: int = MOST_TAGS) -> Group:
+    """The tags with a word in them, of subjects and of fields, and how many subjects have each."""
+    if len(query.words) != 1 or query.has_operators:
+        return Group(TAGS)
+    word = query.words[0].casefold()
+    given = {**sight.parameters, "word": anywhere(query.words[0]), "most": MOST_COUNTED + 1}
+    rows = rows_of(_TAGS.format(seen=_seen(sight), seen_subject=sight.condition), given)
+    subjects: dict[str, set[int]] = {}
+    for lines, subject in rows:
+        for tag in lines.split("\n"):
+            if word in tag.casefold() and tag:
+                subjects.setdefault(tag, set()).add(subject)
+    ordered = sorted(subjects, key=lambda tag: (tag.casefold() != word, -len(subjects[tag]), tag))
+    is_cut = len(rows) > MOST_COUNTED
+    hits = tuple(TagHit(tag, min(len(subjects[tag]), MOST_COUNTED), is_cut) for tag in ordered[:limit])
+    return Group(TAGS, hits, total=len(ordered), more=is_cut)

@@ -1,0 +1,218 @@
+"""Archived copies of what was deleted for good and of uploaded files: written, listed, read and pruned."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from registry.access.permission_filters import require_extent
+from registry.access.roles import Actor, may, require, system_actor
+from registry.audit.context import record
+from registry.errors import CopyNotFound
+from registry.subjects.import_export.export_file import read_snapshot, version_of
+from registry.subjects.import_export.snapshot import NoteRecord, Scope, Snapshot
+from registry.subjects.models import KeptCopy, Registry, SchemaVersion, Subject
+from registry.subjects.policy.effective_policy import COLUMNS
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+MOST: Final = 200
+_DELETED: Final = "version.delete_permanently"
+_SENT: Final = "mode.change"
+
+
+@dataclass(frozen=True)
+class CopyInfo:
+    """A copy: of a subject that was deleted for good (`name`), or a file that waits to be brought in."""
+
+    number: int
+    name: str
+    versions: int
+    made_at: datetime
+    made_by: str
+    until: datetime
+
+
+def deleted_copies(
+    place: Registry, *, by: Actor, subject: str = "", before: int | None = None, limit: int = MOST
+) -> list[CopyInfo]:
+    """Of what was deleted for good, newest first; those that the person may bring back; one query. Raises NotAllowed.
+
+    `before` is the number of the last one that is known.
+    """
+    extent = require_extent(by, _DELETED, registry=place.name)
+    rows = KeptCopy.objects.filter(extent.subjects("registry__name", "name"), kind=KeptCopy.DELETED)
+    if subject:
+        rows = rows.filter(name=subject)
+    return _listed(rows, place, before, limit)
+
+
+def waiting_files(place: Registry, *, by: Actor, limit: int = 20) -> list[CopyInfo]:
+    """The files that wait to be confirmed, newest first; none for who may not. One query."""
+    if not may(by, _SENT, registry=place.name):
+        return []
+    return _listed(KeptCopy.objects.filter(kind=KeptCopy.SENT), place, None, limit)
+
+
+def _listed(rows: QuerySet[KeptCopy], place: Registry, before: int | None, limit: int) -> list[CopyInfo]:
+    found = rows.filter(registry=place, until__gt=timezone.now()).order_by("-pk")
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    values = found.values_list("pk", "name", "versions", "made_at", "made_by", "until")[:limit]
+    return [CopyInfo(*value) for value in values]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents as those of a registry, and who owned the subject when it was deleted."""
+
+    snapshot: Snapshot
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OpenCopy:
+    """A copy that somebody may bring in, with its registry; its contents are read once."""
+
+    place: Registry
+    row: KeptCopy
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What is in it."""
+        return contents_of_copy(self.row)
+
+
+def contents_of_copy(row: KeptCopy) -> Contents:
+    """What is in a copy; of a file as it was checked when it came."""
+    if row.kind == KeptCopy.SENT:
+        return Contents(read_snapshot(io.BytesIO(row.content.encode()), row.name))
+    value = json.loads(row.content)
+    name = parse_subject(row.name)
+    note, config, mode = value["note"], value["config"], value["mode"]
+    configs: dict[Scope, Mapping[str, Any]] = {name: _settings(config)} if config else {}
+    return Contents(
+        Snapshot(
+            versions=tuple(version_of(_known(item)) for item in value["versions"]),
+            contexts={},
+            configs=configs,
+            modes={name: mode} if mode else {},
+            notes={name: NoteRecord(tuple(note["tags"]), note["doc"])} if note else {},
+        ),
+        owners=tuple(sorted({owner for pattern, owner in value["owners"] or () if _owns(pattern, name)})),
+    )
+
+
+def _known(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: part for name, part in value.items() if part is not None}
+
+
+def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[column] for name, column in COLUMNS.items() if row.get(column) is not None}
+
+
+def _owns(pattern: str, name: SubjectName) -> bool:
+    return fnmatchcase(name.qualified, pattern)
+
+
+#: kind of copy → the right that it takes
+RIGHTS: Final = {KeptCopy.DELETED: "version.delete_permanently", KeptCopy.SENT: "mode.change"}
+
+#: the lines of versions of an export file, and what else goes with a subject; of owners those whose pattern may name it
+_KEEP: Final = """
+INSERT INTO subjects_keptcopy (registry_id, kind, name, versions, content, made_at, made_by, until)
+SELECT c.registry_id, 'deleted', n.name, cardinality(%(versions)s::bigint[]), json_build_object(
+    'versions', (SELECT json_agg(json_strip_nulls(json_build_object(
+            'context', c.name, 'subject', s.name, 'version', v.version, 'id', d.schema_id,
+            'schemaType', d.schema_type, 'schema', d.canonical, 'submitted', v.submitted,
+            'created_at', v.created_at, 'created_by', v.created_by, 'door', v.door, 'deleted_at', v.deleted_at,
+            'references', (SELECT json_agg(json_build_object('name', r.name, 'subject', r.subject_name,
+                    'version', t.version) ORDER BY r.position)
+                FROM subjects_schemareference r JOIN subjects_schemaversion t ON t.id = r.target_id
+                WHERE r.schema_id = d.id)))::jsonb
+            || jsonb_build_object('metadata', d.metadata, 'ruleSet', d.rule_set) ORDER BY v.version)
+        FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
+        WHERE v.id = ANY(%(versions)s::bigint[])),
+    'note', (SELECT json_build_object('tags', x.tags, 'doc', x.doc) FROM subjects_subjectnote x WHERE x.subject_id = s.id),
+    'config', (SELECT to_json(x) FROM subjects_config x
+        WHERE x.registry_id = c.registry_id AND x.context_id = c.id AND x.subject_name = s.name),
+    'mode', (SELECT x.mode FROM subjects_mode x
+        WHERE x.registry_id = c.registry_id AND x.context_id = c.id AND x.subject_name = s.name),
+    'owners', (SELECT json_agg(json_build_array(o.subject_pattern, coalesce(u.username, g.name)))
+        FROM access_ownership o LEFT JOIN access_user u ON u.id = o.user_id LEFT JOIN auth_group g ON g.id = o.group_id
+        WHERE o.registry IN ('', p.name) AND starts_with(n.name, substring(o.subject_pattern FROM '^[^*?[]*')))
+    )::text, %(now)s, coalesce(nullif(current_setting('schemadesk.actor', true), ''), session_user), %(until)s
+FROM subjects_subject s JOIN subjects_context c ON c.id = s.context_id JOIN subjects_registry p ON p.id = c.registry_id
+CROSS JOIN LATERAL (SELECT CASE WHEN c.name = '.' THEN s.name ELSE ':' || c.name || ':' || s.name END AS name) n
+WHERE s.id = %(subject)s"""
+PRUNED: Final = 500
+_PRUNER: Final = system_actor("prune")
+
+
+def keep_deleted(subject: Subject, rows: Sequence[SchemaVersion]) -> None:
+    """Keep a copy of versions that are about to be removed, in the caller's transaction; nothing where none is wanted."""
+    if not rows or settings.DELETED_COPY_DAYS <= 0:
+        return
+    now = timezone.now()
+    values: dict[str, Any] = {
+        "subject": subject.pk,
+        "versions": [row.pk for row in rows],
+        "now": now,
+        "until": now + timedelta(days=settings.DELETED_COPY_DAYS),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, values)
+
+
+def kept(registry: str, number: int, by: Actor) -> tuple[Registry, KeptCopy]:
+    """A copy that is kept still, for whoever may bring it back. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    require_any(registry, by)
+    place = get_registry(registry)
+    row = KeptCopy.objects.filter(registry=place, pk=number, until__gt=timezone.now()).first()
+    subject = row.name if row is not None and row.kind == KeptCopy.DELETED else ""
+    if row is not None and may(by, RIGHTS[row.kind], registry=place.name, subject=subject):
+        return place, row
+    require(by, RIGHTS[KeptCopy.DELETED], registry=place.name)  # the same for what isn't theirs and what isn't there
+    raise gone(number)
+
+
+def require_any(registry: str, by: Actor) -> None:
+    """That somebody may bring back any copy of the registry, whether it is there or not. Raises NotSignedIn, NotAllowed."""
+    if not may(by, RIGHTS[KeptCopy.SENT], registry=registry):
+        require_extent(by, RIGHTS[KeptCopy.DELETED], registry=registry)
+
+
+def gone(number: int) -> CopyNotFound:
+    """What is said of a copy that isn't there."""
+    return CopyNotFound(
+        f"Copy {number} isn't kept: it was brought in or forgotten, or its time is over.", number=number
+    )
+
+
+@transaction.atomic
+def forget(*, registry: str, number: int, by: Actor) -> str:
+    """Remove a copy now, with all its texts; gives its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    place, row = kept(registry, number, by)
+    record(by=by, why=f"forget the copy of {row.name[:200]} in {place.name}")
+    if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
+        raise gone(number)
+    return row.name
+
+
+@transaction.atomic
+def prune() -> int:
+    """Remove some of the copies that are kept no longer; gives how many."""
+    old = KeptCopy.objects.filter(until__lte=timezone.now()).order_by("until").values_list("pk", flat=True)[:PRUNED]
+    record(by=_PRUNER, why="its time is over")
+    return KeptCopy.objects.filter(pk__in=list(old)).delete()[0]

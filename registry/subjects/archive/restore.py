@@ -1,0 +1,204 @@
+"""Restoring an archived copy into its registry: first as a plan, then exactly as planned."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from datetime import timedelta
+from typing import IO, Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.audit.context import record
+from registry.errors import InvalidInput, OperationNotPermitted, PlanChanged
+from registry.subjects.archive.archive import RIGHTS, OpenCopy, gone, kept
+from registry.subjects.events import REGISTERED, tell_of_many
+from registry.subjects.import_export import registry_import
+from registry.subjects.import_export.export_file import COMMAND, read_sent, shown_name, write_snapshot
+from registry.subjects.import_export.import_plan import Move, Plan, Ways, make_plan, missing_of, plan_move
+from registry.subjects.import_export.snapshot import Problem, contents_of
+from registry.subjects.lifecycle.retirement import restore_each
+from registry.subjects.models import KeptCopy, Registry
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
+from registry.subjects.registration.locks import retried
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: versions that one plan may bring: while it is made nothing else is registered
+MOST: Final = 500
+#: subjects that are looked up by their names; of more the whole registry is read
+NAMED: Final = 2000
+#: files that wait in one registry
+WAITING: Final = 20
+#: how long a file that was sent waits to be confirmed
+SENT_FOR: Final = timedelta(hours=2)
+
+
+@transaction.atomic
+def send_file(*, registry: str, data: bytes, name: str, by: Actor, size: int = 0) -> int:
+    """Keep a file until it is confirmed, checked as a whole, and give its copy's number; nothing is brought in yet.
+
+    `size` is what the file has where only a part of it was taken. Raises RegistryNotFound, NotAllowed, OperationNotPermitted for a mirror, InvalidSnapshot.
+    """
+    require(by, RIGHTS[KeptCopy.SENT], registry=registry)
+    place = get_registry(registry)
+    _refuse_mirror(place)
+    if KeptCopy.objects.filter(registry=place, kind=KeptCopy.SENT, until__gt=timezone.now()).count() >= WAITING:
+        raise InvalidInput(f"{WAITING} files wait in {place.name} already: bring them in or forget them first.")
+    snapshot = read_sent(data, name, size=size)
+    file, now = io.BytesIO(), timezone.now()
+    count = write_snapshot(snapshot, file)
+    record(by=by, why=f"look at {shown_name(name)} before it comes into {place.name}")
+    row = KeptCopy.objects.create(
+        registry=place,
+        kind=KeptCopy.SENT,
+        name=shown_name(name),
+        versions=count,
+        content=file.getvalue().decode(),
+        made_at=now,
+        made_by=by.name,
+        until=now + SENT_FOR,
+    )
+    return row.pk
+
+
+def write_copy(*, registry: str, number: int, file: IO[bytes], by: Actor) -> str:
+    """Write a copy as an export file; gives its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    copy = open_copy(registry=registry, number=number, by=by)
+    write_snapshot(copy.contents.snapshot, file)
+    return copy.row.name
+
+
+def plan_copy(*, registry: str, number: int, ways: Ways, by: Actor) -> Plan:
+    """What bringing a copy in would do now; nothing is changed.
+
+    Raises RegistryNotFound, CopyNotFound, NotAllowed, ReleaseRequired, OperationNotPermitted, and InvalidInput for more
+    than can be brought at once.
+    """
+    return plan_open(open_copy(registry=registry, number=number, by=by), ways=ways, by=by)
+
+
+def open_copy(*, registry: str, number: int, by: Actor) -> OpenCopy:
+    """A copy, for whoever may bring it in. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    return OpenCopy(*kept(registry, number, by))
+
+
+def plan_open(copy: OpenCopy, *, ways: Ways, by: Actor) -> Plan:
+    """`plan_copy` of one that was opened just now."""
+    _refuse_mirror(copy.place)
+    return _look(copy, _ways(copy.row, ways), by)
+
+
+@retried
+def _look(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
+    plan = _do(copy, ways, by)
+    transaction.set_rollback(True)
+    return plan
+
+
+@retried
+def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor) -> Plan:
+    """Do what a plan said; then the copy is kept no longer, so that it is done once.
+
+    Raises as `plan_copy` does, PlanChanged where the registry or the choice is another than the plan was made of, and
+    OperationNotPermitted for a plan that can't be done as a whole.
+    """
+    copy = open_copy(registry=registry, number=number, by=by)
+    place, row = copy.place, copy.row
+    _refuse_mirror(place)
+    ways = _ways(row, ways)
+    plan = _do(copy, ways, by)
+    if plan.digest != digest:
+        raise PlanChanged(
+            f"{place.name} changed since this was planned, or it was chosen otherwise: read the plan again."
+        )
+    if plan.stops and not ways.only_missing:
+        raise OperationNotPermitted(
+            "Something of it can't come, so that nothing was changed: bring in what is missing."
+        )
+    if plan.is_empty:
+        raise InvalidInput("There is nothing to bring in: nothing was changed.")
+    if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
+        raise gone(number)
+    if not ways.live:  # then each was told of as restored
+        tell_of_many(place, REGISTERED, plan.count("created"), why=_why(row, by), by=by)
+    return plan
+
+
+def _ways(row: KeptCopy, ways: Ways) -> Ways:
+    """What was deleted comes back where its place is free; a file's versions are as it says."""
+    return replace(ways, only_missing=True) if row.kind == KeptCopy.DELETED else replace(ways, live=False)
+
+
+def _why(row: KeptCopy, by: Actor) -> str:
+    what = "the copy of" if row.kind == KeptCopy.DELETED else "the file"
+    return f"{what} {row.name[:200]}, brought in by {by.name}"
+
+
+def _refuse_mirror(place: Registry) -> None:
+    if place.kind == Registry.REMOTE:
+        raise OperationNotPermitted(f"Registry {place.name} is a mirror of {place.url}; import into one of ours.")
+
+
+# -- the change ---------------------------------------------------------------------------------------------------------
+
+
+def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
+    """Do it in the caller's transaction, and say what was done."""
+    place, row = copy.place, copy.row
+    why = f"bring in {row.name[:200]}"
+    registry_import.hold(place, by=by, why=why)
+    _refuse_readonly(place, row, by)
+    there = copy.contents.snapshot
+    names = {record.subject for record in there.versions} | set(there.notes)
+    here = contents_of(place, names if len(names) <= NAMED else None, places=True)
+    move = plan_move(there, here, defaults=(DEFAULT_LEVEL, DEFAULT_MODE))
+    if ways.only_missing:
+        move = missing_of(move, here)
+    if len(move.bring) > MOST:
+        raise InvalidInput(
+            f"These are {len(move.bring):,} versions to bring in; {MOST:,} are taken at once here. For more there is the"
+            f" command: {COMMAND}"
+        )
+    done = _bring(place, move, by, why)
+    stays_deleted = _revive(place, move, done, by) if ways.live else ()
+    return make_plan(there, here, move, done, stays_deleted, (row.pk, ways))
+
+
+def _refuse_readonly(place: Registry, row: KeptCopy, by: Actor) -> None:
+    subject = row.name if row.kind == KeptCopy.DELETED else ""
+    passes = change_guard.ask("version.register", place, subject, by)
+    mode = effective_mode(place).mode
+    if change_guard.stops(mode, passes=passes):
+        raise OperationNotPermitted(f"Registry {place.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
+
+
+def _bring(place: Registry, move: Move, by: Actor, why: str) -> list[Problem]:
+    whole: dict[str, Any] = {"registry": place, "by": by, "why": why}
+    problems = [*move.problems, *registry_import.bring_contexts(contexts=move.contexts, **whole)]
+    problems += registry_import.bring_versions(records=move.bring, **whole).problems
+    problems += registry_import.bring_configs(configs=move.configs, **whole)
+    problems += registry_import.bring_notes(notes=move.notes, **whole)
+    modes = {scope: sides[1] for scope, sides in move.modes.items()}
+    if modes.get(None) == DEFAULT_MODE:
+        modes[None] = ""
+    if modes:
+        registry_import.bring_modes(modes=modes, **whole)
+    return problems
+
+
+def _revive(place: Registry, move: Move, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
+    """Let the versions that came live again, each by the rules of restoring; what can't stays soft-deleted."""
+    failed = {each.what for each in done}
+    deleted: dict[SubjectName, dict[int, str]] = {}
+    for item in move.bring:
+        if item.deleted and item.title not in failed:
+            deleted.setdefault(item.subject, {})[item.version] = item.title
+    problems = []
+    for name, titles in deleted.items():
+        errors = restore_each(registry=place.name, subject=name, versions=list(titles), by=by)
+        problems += [Problem(titles[number], error.message) for number, error in errors.items()]
+    return tuple(problems)

@@ -1,0 +1,1 @@
+"""Associations: which subjects a resource outside of the registry, such as a topic, uses."""

@@ -1,0 +1,223 @@
+"""Requests for associations, with defaults filled in, and the errors they can raise. No database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from registry.errors import Conflict, InvalidInput, NotFound
+from registry.formats.base import Reference
+from registry.formats.tags import EntityTags
+from registry.subjects.policy.data_contracts import Contract
+
+
+class InvalidAssociation(InvalidInput):
+    """A property of a request for associations that can't be; the message names it."""
+
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(
+            f"The association specified an invalid value for property: '{name}', detail: {detail}", property=name
+        )
+
+
+class AssociationNotFound(NotFound):
+    """The resource has no such association."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(f"Association for '{resource}' not found.", resource=resource)
+
+
+class AssociationForResourceExists(Conflict):
+    """The resource has another association of that type."""
+
+    def __init__(self, association_type: str, resource: str) -> None:
+        super().__init__(f"An association of type '{association_type}' already exists for resource '{resource}'")
+
+
+class AssociationForSubjectExists(Conflict):
+    """The subject is in use: nobody can own it beside the others, and it can't be deleted."""
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(f"An association already exists for subject '{subject}'", subject=subject)
+
+
+class StrongAssociationExists(Conflict):
+    """The subject is owned by a resource, so no other one can use it."""
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(f"A strong association already exists for subject '{subject}'", subject=subject)
+
+
+class NoActiveVersion(Conflict):
+    """A subject that is in use keeps at least one live version."""
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(f"No active (non-deleted) version exists for subject '{subject}'", subject=subject)
+
+
+class AssociationFrozen(Conflict):
+    """A STRONG association changes no more; it is deleted together with what its resource owns."""
+
+    def __init__(self, association_type: str, subject: str) -> None:
+        # two spaces stand after "type" in the established server's message too
+        super().__init__(f"The association of type  '{association_type}' is frozen for subject '{subject}'")
+
+
+RESOURCE_TYPES: Final = ("topic",)
+ASSOCIATION_TYPES: Final = ("key", "value")
+STRONG, WEAK = "STRONG", "WEAK"
+LIFECYCLES: Final = (STRONG, WEAK)
+MAX_NAME: Final = 256
+MAX_ID: Final = 1024
+MAX_ID_BYTES: Final = 2500  # it stands in an index, whose rows have at most 2,704
+TOPIC: Final = RESOURCE_TYPES[0]
+#: stands for every name or namespace in a look-up
+ANY: Final = "-"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What uses a subject. The id may be missing in a dry run, as a topic has none before it is made."""
+
+    name: str
+    namespace: str
+    id: str | None
+    type: str = TOPIC
+
+    def default_subject(self, association_type: str) -> str:
+        """The qualified name of the subject that the resource would own."""
+        return f":.{self.namespace}:{self.name}-{association_type}"
+
+
+@dataclass(frozen=True)
+class AskedSchema:
+    """The schema that a request brings along; the parts are those of a registration."""
+
+    text: str
+    schema_type: str = "AVRO"
+    references: tuple[Reference, ...] = ()
+    metadata: Contract | None = None
+    rule_set: Contract | None = None
+    version: int = 0
+    schema_id: int | None = None
+    tags_to_add: tuple[EntityTags, ...] = ()
+    tags_to_remove: tuple[EntityTags, ...] = ()
+    propagate_tags: bool = False
+
+
+@dataclass(frozen=True)
+class AskedAssociation:
+    """An association as it is asked for; None is what wasn't said."""
+
+    association_type: str = ""
+    subject: str | None = None
+    lifecycle: str | None = None
+    frozen: bool | None = None
+    schema: AskedSchema | None = None
+    normalize: bool = False
+
+
+def check_resource(resource: Resource, *, dry_run: bool) -> Resource:
+    """The resource with its type. Raises InvalidAssociation."""
+    for value, name in ((resource.name, "resourceName"), (resource.namespace, "resourceNamespace")):
+        _check_name(value, name)
+    if not resource.id and not dry_run:
+        raise InvalidAssociation("resourceId", "cannot be null or empty")
+    if resource.id and len(resource.id) > MAX_ID:
+        raise InvalidAssociation("resourceId", f"exceeds max length of {MAX_ID}")
+    if resource.id and len(resource.id.encode(errors="replace")) > MAX_ID_BYTES:
+        raise InvalidAssociation("resourceId", f"exceeds max length of {MAX_ID_BYTES} bytes in UTF-8")
+    if resource.type and resource.type not in RESOURCE_TYPES:
+        raise InvalidAssociation("resourceType", f"must be '{TOPIC}'")
+    return replace(resource, type=resource.type or TOPIC)
+
+
+def check_asked(asked: Sequence[AskedAssociation], resource: Resource, *, create: bool) -> tuple[AskedAssociation, ...]:
+    """The associations with their defaults, one a type. Raises InvalidAssociation."""
+    if not asked:
+        raise InvalidAssociation("associations", "cannot be null or empty")
+    checked = tuple(_checked(item, resource, create=create) for item in asked)
+    types = [item.association_type for item in checked]
+    twice = next((kind for kind in types if types.count(kind) > 1), None)
+    if twice is not None:
+        raise InvalidAssociation(
+            "associationType", f"may only appear once per request, but '{twice}' appears more than once"
+        )
+    return checked
+
+
+def check_type(text: str) -> str:
+    """The type of an association, `value` for an empty text. Raises InvalidAssociation."""
+    if text and text not in ASSOCIATION_TYPES:
+        raise InvalidAssociation("associationType", "must be either 'key' or 'value'")
+    return text or "value"
+
+
+def with_defaults(asked: AskedAssociation, *, create: bool) -> AskedAssociation:
+    """What a new association is: STRONG if it brings its schema, else WEAK; frozen if STRONG. Raises InvalidAssociation."""
+    if asked.schema is not None and not create:
+        raise InvalidAssociation(
+            "schema",
+            "cannot be provided when adding an association to an existing topic;"
+            " an association with a schema must be created with the topic",
+        )
+    if asked.schema is not None and asked.lifecycle == WEAK:
+        raise InvalidAssociation("lifecycle", "cannot be WEAK when schema is provided")
+    if asked.schema is not None and asked.frozen is False:
+        raise InvalidAssociation("frozen", "cannot be false when a schema is provided")
+    lifecycle = STRONG if asked.schema is not None else asked.lifecycle or WEAK
+    refuse_other_frozen(lifecycle, asked.frozen)
+    return replace(asked, lifecycle=lifecycle, frozen=lifecycle == STRONG)
+
+
+def refuse_other_frozen(lifecycle: str, frozen: bool | None) -> None:
+    """Raise InvalidAssociation unless what is STRONG is frozen and nothing else."""
+    if frozen is not None and frozen != (lifecycle == STRONG):
+        raise InvalidAssociation(
+            "frozen", f"association with lifecycle of {lifecycle} cannot be frozen={str(frozen).lower()}"
+        )
+
+
+def refuse_default_subject(resource: Resource, asked: AskedAssociation) -> None:
+    """Raise InvalidAssociation for a WEAK association to the subject that is there to be owned."""
+    default = resource.default_subject(asked.association_type)
+    if asked.lifecycle == WEAK and asked.subject == default:
+        raise InvalidAssociation("subject", f"WEAK associations cannot use subject '{default}'")
+
+
+def refuse_other_subject(resource: Resource, asked: AskedAssociation, *, frozen: bool) -> None:
+    """Raise InvalidAssociation for a frozen association to any other subject."""
+    default = resource.default_subject(asked.association_type)
+    if frozen and asked.subject != default:
+        raise InvalidAssociation("subject", f"frozen associations must use subject '{default}'")
+
+
+def _checked(asked: AskedAssociation, resource: Resource, *, create: bool) -> AskedAssociation:
+    if asked.subject == "":
+        raise InvalidAssociation("subject", "must not be empty")
+    if create:
+        asked = with_defaults(asked, create=True)
+    asked = replace(asked, association_type=check_type(asked.association_type))
+    if asked.lifecycle == WEAK:
+        if asked.schema is not None:
+            raise InvalidAssociation("lifecycle", "cannot be WEAK when schema is provided")
+        if asked.frozen:
+            raise InvalidAssociation("frozen", "association with lifecycle of WEAK cannot be frozen")
+        if create and asked.subject is None:
+            raise InvalidAssociation("subject", "must be provided for WEAK associations")
+    if create:
+        asked = replace(asked, subject=asked.subject or resource.default_subject(asked.association_type))
+        refuse_other_subject(resource, asked, frozen=bool(asked.frozen))
+        refuse_default_subject(resource, asked)
+    return asked
+
+
+def _check_name(text: str, name: str) -> None:
+    if not text:
+        raise InvalidAssociation(name, "cannot be null or empty")
+    if len(text) > MAX_NAME:
+        raise InvalidAssociation(name, f"exceeds max length of {MAX_NAME}")
+    for char in text:
+        if not (char.isalpha() or char.isdecimal() or char in "_-"):
+            raise InvalidAssociation(name, f"illegal character '{char}'")

@@ -1,0 +1,181 @@
+"""Creating and removing associations between resources and subjects."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from registry.access.roles import Actor
+from registry.audit.context import record, recorded
+from registry.subjects.associations.requests import (
+    STRONG,
+    AskedAssociation,
+    AskedSchema,
+    AssociationFrozen,
+    AssociationNotFound,
+    Resource,
+    check_asked,
+    check_resource,
+)
+from registry.subjects.associations.rules import (
+    IMPORT,
+    AssociationInfo,
+    Request,
+    Wanted,
+    associations_of_id,
+    info_of,
+    may_change,
+)
+from registry.subjects.lifecycle.deletion import remove_subject
+from registry.subjects.models import Association, Registry
+from registry.subjects.policy.effective_policy import effective_mode
+from registry.subjects.registration.locks import lock_policy, retried
+from registry.subjects.registration.registration import register_version
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
+from registry.subjects.versions.versions import VersionInfo, get_version
+
+
+@dataclass(frozen=True)
+class Associated:
+    """What was written, and the versions of the schemas that were brought, by type; nothing in a dry run."""
+
+    resource: Resource
+    associations: tuple[AssociationInfo, ...]
+    versions: Mapping[str, VersionInfo]
+
+
+class _Undo(Exception):
+    """Ends a dry run: all of it is undone."""
+
+
+@retried
+def associate(
+    *,
+    registry: str,
+    resource: Resource,
+    asked: Sequence[AskedAssociation],
+    by: Actor,
+    context: str = DEFAULT_CONTEXT,
+    create: bool,
+    dry_run: bool = False,
+) -> Associated:
+    """Let a resource use subjects, all of them or none; schemas that come along are registered.
+
+    `create` is for a resource that is made now: it alone may come to own subjects (STRONG). Without it only WEAK
+    associations are added. What is there as it is asked for stays. A dry run does all of it and undoes it.
+    Raises NotSignedIn, NotAllowed, InvalidAssociation, AssociationForResourceExists, AssociationForSubjectExists,
+    StrongAssociationExists, AssociationFrozen, NoActiveVersion, ReferenceExists, and what `register_version` does.
+    """
+    checked = check_resource(resource, dry_run=dry_run)
+    wishes = check_asked(asked, checked, create=create)
+    place = get_registry(registry)
+    done: list[Associated] = []
+    try:
+        with transaction.atomic():
+            record(by=by, why=f"associate {checked.type} {checked.name} of {checked.namespace} in {place.name}")
+            lock_policy(place, exclusive=True)
+            request = Request(place, checked, by, create, dry_run)
+            done.append(_write(registry, request, request.judge(wishes, context), by))
+            if dry_run:
+                raise _Undo
+    except _Undo:
+        return Associated(checked, (), {})
+    return done[0]
+
+
+@retried
+def dissociate(
+    *,
+    registry: str,
+    resource_id: str,
+    by: Actor,
+    resource_type: str,
+    types: Collection[str] = (),
+    cascade: bool = False,
+    dry_run: bool = False,
+) -> int:
+    """Take back the associations of a resource, those of the types or all; gives their number.
+
+    `cascade` is for a resource that is gone: what it owned is deleted with it, for good. Without it nothing that is
+    owned can be taken back. Raises NotSignedIn, NotAllowed, AssociationNotFound, AssociationFrozen,
+    OperationNotPermitted, ReferenceExists; then nothing has changed.
+    """
+    place = get_registry(registry)
+    found = associations_of_id(place, resource_id, resource_type=resource_type, types=types)
+    if not found:
+        raise AssociationNotFound(resource_id)
+    record(by=by, why=f"dissociate {resource_type} {resource_id}{', with what it owns' if cascade else ''}")
+    lock_policy(place, exclusive=True)
+    found = associations_of_id(place, resource_id, resource_type=resource_type, types=types)
+    for item in found:
+        _refuse_removal(place, item, by, cascade=cascade)
+    if dry_run:
+        return len(found)
+    for item in found:
+        Association.objects.filter(registry=place, guid=item.guid).delete()
+        owned = item.lifecycle == STRONG and effective_mode(place, item.subject).mode != IMPORT
+        if cascade and owned:
+            remove_subject(registry=registry, subject=item.subject, by=by)
+    return len(found)
+
+
+def _write(registry: str, request: Request, wanted: Sequence[Wanted], by: Actor) -> Associated:
+    place, resource = request.registry, request.resource
+    versions: dict[str, VersionInfo] = {}
+    why = recorded()
+    for item in wanted:
+        if item.asked.schema is not None:
+            versions[item.asked.association_type] = _register(registry, place, item, item.asked.schema, by)
+    record(by=by, why=why)  # what comes now is no registration any more
+    new = [item for item in wanted if not item.is_there]
+    if request.dry_run:
+        return Associated(resource, (), {})
+    return Associated(resource, tuple(_create(place, resource, item) for item in new), versions)
+
+
+def _register(registry: str, place: Registry, item: Wanted, schema: AskedSchema, by: Actor) -> VersionInfo:
+    done = register_version(
+        registry=registry,
+        subject=item.subject,
+        text=schema.text,
+        by=by,
+        schema_type=schema.schema_type,
+        references=schema.references,
+        normalize=item.asked.normalize or None,
+        metadata=schema.metadata,
+        rule_set=schema.rule_set,
+        schema_id=schema.schema_id,
+        version=schema.version,
+        tags_to_add=schema.tags_to_add,
+        tags_to_remove=schema.tags_to_remove,
+        propagate_tags=schema.propagate_tags,
+    )
+    return get_version(place, item.subject, done.version)
+
+
+def _create(place: Registry, resource: Resource, item: Wanted) -> AssociationInfo:
+    """The row; a resource that was made anew under its old name takes the place of the one before."""
+    subject = get_subject(place, item.subject)
+    named = {
+        "registry": place,
+        "resource_namespace": resource.namespace,
+        "resource_name": resource.name,
+        "resource_type": resource.type,
+        "association_type": item.asked.association_type,
+        "subject": subject,
+    }
+    Association.objects.filter(**named).delete()
+    row = Association.objects.create(
+        **named, guid=uuid.uuid4(), resource_id=resource.id or "", lifecycle=item.lifecycle
+    )
+    return info_of(row)
+
+
+def _refuse_removal(place: Registry, item: AssociationInfo, by: Actor, *, cascade: bool) -> None:
+    may_change(place, item.subject, by)
+    if item.is_frozen and not cascade:
+        raise AssociationFrozen(item.association_type, item.subject.qualified)

@@ -1,0 +1,1 @@
+"""Comparing versions and proposals: by text, by compatibility, and with data."""

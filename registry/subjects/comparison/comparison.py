@@ -1,0 +1,345 @@
+"""Two versions side by side, and a proposal against everything that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from registry.access.roles import Actor
+from registry.errors import SubjectNotFound, VersionNotFound
+from registry.formats.assessment import Assessment
+from registry.formats.base import Difference, ParsedSchema, Reference
+from registry.formats.compatibility import LevelStrip, level_named
+from registry.formats.lint import LintFinding
+from registry.formats.lint_rules import TAG_RULES
+from registry.formats.policies import PolicyReport
+from registry.formats.report import Profile, Report
+from registry.formats.reserved_fields import ReservedReport, check_reserved, refuse_restricted
+from registry.subjects.engine import schema_engine
+from registry.subjects.lifecycle.notes import note_of
+from registry.subjects.models import Registry, SchemaVersion, Subject
+from registry.subjects.policy.data_contracts import Contract, property_of
+from registry.subjects.policy.effective_policy import (
+    NO_POLICY,
+    EffectiveConfig,
+    OwnConfig,
+    config_and_settings,
+    effective_config,
+    effective_mode,
+)
+from registry.subjects.references.reference_graph import dependants_of
+from registry.subjects.usage.clients import clients_against
+from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import VersionInfo, live, parse_version, version_infos, version_row
+
+#: the compatibility policy under which JSON Schema's content models may be closed
+LENIENT_POLICY = "LENIENT"
+History = Sequence[tuple[int, ParsedSchema]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two versions, what differs between them, and what each direction of reading makes of it.
+
+    `differences` is None where the formats differ, so that only the texts can be compared.
+    `backward` is the new schema reading the old one's data, `forward` the old one reading the new one's.
+    """
+
+    old: VersionInfo
+    new: VersionInfo
+    differences: tuple[Difference, ...] | None
+    same_meaning: bool
+    backward: Report | None
+    forward: Report | None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What registering a text would do: the whole report under the settings that count.
+
+    `equal_version` is the live version that has this very schema already, so that nothing would be registered.
+    """
+
+    subject: SubjectName
+    schema: ParsedSchema
+    config: EffectiveConfig
+    assessment: Assessment
+    policy: PolicyReport | None
+    equal_version: int | None
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it would be registered without force."""
+        return self.assessment.is_compatible and (self.policy is None or self.policy.is_accepted())
+
+
+def history(
+    subject: Subject, *, group: str | None = None, like: Contract | None = None
+) -> list[tuple[int, ParsedSchema]]:
+    """The live versions with their parsed schemas, ascending.
+
+    With `group` those alone whose metadata has the same value of that property as the metadata `like`, or none as well.
+    """
+    return parsed_history(of_group(live_rows(subject), group=group, like=like))
+
+
+def live_rows(subject: Subject) -> list[SchemaVersion]:
+    """The live versions with their schemas, ascending."""
+    return list(live(subject.versions.all()).select_related("schema").order_by("version"))
+
+
+def of_group(rows: list[SchemaVersion], *, group: str | None, like: Contract | None) -> list[SchemaVersion]:
+    """Those with the value of the property `group` that the metadata `like` have; all where no group is named."""
+    if not group:
+        return rows
+    wanted = property_of(like, group)
+    return [row for row in rows if property_of(row.schema.metadata, group) == wanted]
+
+
+def parsed_history(rows: list[SchemaVersion], *, refer: bool = True) -> list[tuple[int, ParsedSchema]]:
+    """The versions with their parsed schemas; `refer` False says that none of those refers to another."""
+    parsed = parse_stored([row.schema for row in rows], refer=refer)
+    return list(zip((row.version for row in rows), parsed, strict=True))
+
+
+def compare_versions(
+    registry: Registry, subject: SubjectName, *, old: int | str, new: int | str, new_registry: Registry | None = None
+) -> Comparison:
+    """Two versions of a subject; `new_registry` is where the new one is, if elsewhere.
+
+    Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    """
+    old_row = version_row(get_subject(registry, subject, deleted=True), parse_version(old), deleted=True)
+    new_row = version_row(
+        get_subject(new_registry or registry, subject, deleted=True), parse_version(new), deleted=True
+    )
+    old_info, new_info = version_infos([old_row, new_row])
+    if old_row.schema.schema_type != new_row.schema.schema_type:
+        return Comparison(old_info, new_info, None, same_meaning=False, backward=None, forward=None)
+    old_schema, new_schema = parse_stored([old_row.schema, new_row.schema])
+    backward, forward = schema_engine.check_both(new_schema, (old_row.version, old_schema), profile="confluent")
+    return Comparison(
+        old=old_info,
+        new=new_info,
+        differences=schema_engine.diff(old_schema, new_schema),
+        same_meaning=old_schema.fingerprint == new_schema.fingerprint,
+        backward=backward,
+        forward=forward,
+    )
+
+
+def report_proposal(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str,
+    by: Actor,
+    references: Sequence[Reference] = (),
+    profile: Profile | None = None,
+    level: str | None = None,
+) -> Proposal:
+    """The whole compatibility report of a text that isn't registered; profile and level None are those in force.
+
+    Of the subjects that refer to this one it has those that `by` may read.
+
+    Raises InvalidSchema, InvalidReference, InvalidCompatibility.
+    """
+    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
+    schema = parse_schema(schema_type, text, resolved)
+    config = effective_config(registry, subject)
+    if profile is not None:
+        config = replace(config, profile=profile)
+    if level is not None:
+        config = replace(config, level=level_named(level).name)
+    versions = _live_history(registry, subject)
+    assessment = schema_engine.assess(
+        schema,
+        versions,
+        config.level,
+        references=resolved,
+        profile=config.profile,
+    )
+    return Proposal(
+        subject=subject,
+        schema=schema,
+        config=config,
+        assessment=replace(
+            assessment,
+            lint=_apt(assessment.lint, registry, subject),
+            clients=clients_against(registry, subject, schema),
+            dependants=dependants_of(registry, subject, schema, resolved, by=by),
+        ),
+        policy=None if config.policy == NO_POLICY else schema_engine.check_policy(config.policy, schema, versions),
+        equal_version=next((number for number, other in versions if schema.is_stored_as(other.text)), None),
+    )
+
+
+@dataclass(frozen=True)
+class TextCheck:
+    """What is told of a text while it is written: the settings that count, all seven levels, and advice.
+
+    `assessment` has the edits that would make it pass; None for a text that passes as it is.
+    """
+
+    config: EffectiveConfig
+    levels: LevelStrip
+    lint: tuple[LintFinding, ...]
+    assessment: Assessment | None = None
+
+
+def check_text(
+    registry: Registry, subject: SubjectName, *, text: str, schema_type: str, references: Sequence[Reference] = ()
+) -> TextCheck:
+    """Which of the seven levels a text that isn't registered would pass, and advice on it.
+
+    Raises InvalidSchema, InvalidReference.
+    """
+    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
+    schema = parse_schema(schema_type, text, resolved)
+    config, history = effective_config(registry, subject), _live_history(registry, subject)
+    levels = schema_engine.check_all_levels(schema, history, profile=config.profile)
+    passes = levels.reports[config.level].is_compatible
+    return TextCheck(
+        config=config,
+        levels=levels,
+        assessment=None
+        if passes
+        else schema_engine.assess(schema, history, config.level, references=resolved, profile=config.profile),
+        lint=_apt(schema_engine.lint(schema), registry, subject),
+    )
+
+
+def _apt(found: tuple[LintFinding, ...], registry: Registry, subject: SubjectName) -> tuple[LintFinding, ...]:
+    """The advice without that on tags, where the whole subject has one."""
+    if not any(item.rule in TAG_RULES for item in found) or not note_of(registry, subject).tags:
+        return found
+    return tuple(item for item in found if item.rule not in TAG_RULES)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a text could be registered, and if not, the reasons in Confluent's shape."""
+
+    is_compatible: bool
+    messages: list[str]
+
+
+def check_proposal(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str,
+    references: Sequence[Reference] = (),
+    version: int | str | None = None,
+    metadata: Contract | None = None,
+) -> Verdict:
+    """The verdict under the level that counts, against one version or (None) against those that the level names.
+
+    An absent subject, or its latest version, is compatible with anything. Raises InvalidSchema,
+    InvalidReference, InvalidVersion, VersionNotFound.
+    """
+    number = None if version is None else parse_version(version)
+    resolved = resolve_references(registry, references, context=subject.context)
+    config, settings = config_and_settings(registry, subject)
+    references_in = tuple(reference for reference, _ in resolved)
+    schema = parse_schema(schema_type, text, references_in, is_new=settings.validate_new_schemas is not False)
+    every = _live_rows(registry, subject)
+    versions = parsed_history(of_group(every, group=settings.compatibility_group, like=metadata))
+    if number is not None:
+        _require_version(registry, subject, number)
+        versions = [(found, other) for found, other in versions if found == number]
+        every = [row for row in every if row.version == number]
+    elif version is not None:
+        versions = versions[-1:]
+    reserved = check_fields(schema, settings, metadata, every[-1].schema.metadata if every else None)
+    lenient = settings.compatibility_policy == LENIENT_POLICY
+    report = schema_engine.check(schema, versions, config.level, profile=config.profile, lenient=lenient)
+    return Verdict(report.is_compatible and reserved.is_accepted(), refusals(report, reserved, settings))
+
+
+def check_fields(
+    schema: ParsedSchema, settings: OwnConfig, metadata: Contract | None, previous: Contract | None
+) -> ReservedReport:
+    """What the schema does to reserved fields, where the config wants that looked at. Raises InvalidSchema."""
+    if not settings.validate_fields:
+        return ReservedReport()
+    refuse_restricted(schema)
+    return check_reserved(metadata, previous, lambda name: schema_engine.has_top_level_field(schema, name))
+
+
+def refusals(report: Report, reserved: ReservedReport, settings: OwnConfig) -> list[str]:
+    """Why a schema can't be registered, in Confluent's shape; empty if it can."""
+    if report.is_compatible and reserved.is_accepted():
+        return []
+    checked = "true" if settings.validate_fields else "false"
+    found = report.messages()[:-1] if not report.is_compatible else []
+    return [*reserved.messages(), *found, f"{{validateFields: '{checked}', compatibility: '{report.level}'}}"]
+
+
+def _require_version(registry: Registry, subject: SubjectName, number: int) -> None:
+    try:
+        version_row(get_subject(registry, subject), number)
+    except SubjectNotFound as error:
+        raise VersionNotFound(f"Version {number} not found.", version=number) from error
+
+
+def _live_history(registry: Registry, subject: SubjectName) -> History:
+    return parsed_history(_live_rows(registry, subject))
+
+
+def _live_rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
+    try:
+        return live_rows(get_subject(registry, subject))
+    except SubjectNotFound:
+        return []
+
+
+@dataclass(frozen=True)
+class SubjectState:
+    """What a registry holds of a subject, and the policy that counts for it; `history` is ascending."""
+
+    level: str
+    mode: str
+    history: tuple[tuple[int, ParsedSchema], ...]
+    next_version: int
+    profile: Profile
+    policy: str
+
+
+def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
+    """The state of a subject, of one that doesn't exist too."""
+    try:
+        row: Subject | None = get_subject(registry, subject, deleted=True)
+    except SubjectNotFound:
+        row = None
+    newest = row.versions.order_by("-version").values_list("version", flat=True).first() if row else None
+    config = effective_config(registry, subject)
+    return SubjectState(
+        level=config.level,
+        mode=effective_mode(registry, subject).mode,
+        history=tuple(history(row)) if row else (),
+        next_version=(newest or 0) + 1,
+        profile=config.profile,
+        policy=config.policy,
+    )
+
+
+def stored_version(
+    registry: Registry, subject: SubjectName, version: int, *, deleted: bool = False
+) -> tuple[VersionInfo, ParsedSchema]:
+    """A version with its parsed schema, a live one unless told otherwise. Raises SubjectNotFound, VersionNotFound."""
+    row = version_row(get_subject(registry, subject, deleted=deleted), version, deleted=deleted)
+    return version_infos([row])[0], parse_stored([row.schema])[0]
+
+
+def faithful_text(registry: Registry, info: VersionInfo) -> str:
+    """The text as it was submitted, where it says what is stored; the stored one where normalizing changed it."""
+    found = resolve_references(registry, info.schema.references, context=info.subject.context)
+    submitted = parse_schema(
+        info.schema.schema_type, info.submitted, tuple(reference for reference, _ in found), is_new=False
+    )
+    return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text

@@ -1,0 +1,246 @@
+"""Any two versions side by side, with proof: of one subject or two, of one registry or two."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from django.utils import timezone
+
+from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
+from registry.formats.assessment import Parting, SuspectedRename, renames_of
+from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
+from registry.formats.report import Direction, Profile, Report, ReportItem
+from registry.subjects.comparison.comparison import Comparison
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, resolve_references
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, parse_version, version_infos, version_row
+
+#: findings of a direction that are proved; the others are told without a witness
+MAX_WITNESSES: Final = 50
+
+
+@dataclass(frozen=True)
+class Side:
+    """A version (a number or `latest`) of a subject of a registry; soft-deleted ones can be compared too."""
+
+    registry: Registry
+    subject: SubjectName
+    version: int | str
+
+
+@dataclass(frozen=True)
+class ProvedComparison(Comparison):
+    """A comparison whose findings carry a witness, with what the data say beside the rules.
+
+    `unchanged` are the fields that both sides have alike. `problem` says why a side can't be read; the formats are
+    then the same and `differences` is None all the same. `unproved` says why the findings have no witnesses.
+    """
+
+    partings: tuple[Parting, ...] = ()
+    renames: tuple[SuspectedRename, ...] = ()
+    unchanged: tuple[OutlineField, ...] = ()
+    new_text: str = ""
+    problem: str = ""
+    unproved: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that isn't registered, as of a subject of a registry, in which its references are looked up."""
+
+    registry: Registry
+    subject: SubjectName
+    text: str
+    schema_type: str
+    references: Sequence[Reference] = ()
+
+
+def compare_sides(old: Side | Text, new: Side | Text, *, profile: Profile = "confluent") -> ProvedComparison:
+    """Two versions or texts with their differences, both directions' reports, a witness each, and suspected renames.
+
+    The side of a text has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    """
+    rows = {id(side): _row(side) for side in (old, new) if isinstance(side, Side)}
+    found = dict(zip(rows, version_infos([*rows.values()]), strict=True)) if rows else {}
+    beside = next(iter(found.values()), None)
+    infos = [found[id(side)] if isinstance(side, Side) else _as_version(side, beside) for side in (old, new)]
+    bare = ProvedComparison(infos[0], infos[1], None, same_meaning=False, backward=None, forward=None)
+    if infos[0].schema.schema_type != infos[1].schema.schema_type:
+        return bare
+    try:
+        parse = parser_of([row.schema for row in rows.values()])
+        schemas = [parse(rows[id(side)].schema) if isinstance(side, Side) else _parsed(side) for side in (old, new)]
+        sides = [_said(*pair) for pair in zip((old, new), infos, schemas, strict=True)]
+        return _compared(replace(bare, old=sides[0], new=sides[1]), schemas, infos[0].version, profile)
+    except (InvalidSchema, InvalidReference) as error:
+        return replace(bare, problem=error.message)
+
+
+def compare_text(old: Side, text: str, schema_type: str, references: Sequence[Reference]) -> ProvedComparison:
+    """A version with a text that isn't registered, which is to follow it in the same registry and subject.
+
+    Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    """
+    return compare_sides(old, Text(old.registry, old.subject, text, schema_type, references))
+
+
+def _as_version(side: Text, beside: VersionInfo | None) -> VersionInfo:
+    """A text as a version, with what stands `beside` the schema of the version that it is compared with."""
+    return VersionInfo(
+        id=0,
+        subject=side.subject,
+        version=0,
+        schema=SchemaInfo(
+            schema_id=0,
+            context=side.subject.context,
+            schema_type=side.schema_type,
+            text=side.text,
+            guid="",
+            fingerprint="",
+            references=tuple(side.references),
+            metadata=beside.schema.metadata if beside else None,
+            rule_set=beside.schema.rule_set if beside else None,
+        ),
+        submitted=side.text,
+        created_at=beside.created_at if beside else timezone.now(),
+        created_by="",
+        door="",
+        deleted=False,
+    )
+
+
+def _said(side: Side | Text, info: VersionInfo, schema: ParsedSchema) -> VersionInfo:
+    """The side with the text that is compared, which of a text that isn't stored is made here."""
+    if isinstance(side, Side):
+        return info
+    return replace(info, schema=replace(info.schema, text=schema.canonical, fingerprint=schema.fingerprint))
+
+
+def _parsed(side: Text) -> ParsedSchema:
+    found = resolve_references(side.registry, side.references, context=side.subject.context)
+    return parse_schema(side.schema_type, side.text, tuple(reference for reference, _ in found))
+
+
+def _row(side: Side) -> SchemaVersion:
+    return version_row(
+        get_subject(side.registry, side.subject, deleted=True), parse_version(side.version), deleted=True
+    )
+
+
+@dataclass(frozen=True)
+class _Told:
+    """All that a comparison tells of two schemas, whatever versions they are of."""
+
+    differences: tuple[Difference, ...]
+    backward: Report
+    forward: Report
+    partings: tuple[Parting, ...] = ()
+    renames: tuple[SuspectedRename, ...] = ()
+    unchanged: tuple[OutlineField, ...] = ()
+    unproved: str = ""
+
+    @property
+    def weight(self) -> int:
+        """The rows, a thousand characters of a datum or an edit like one; too many where time ran out: that may do better."""
+        if self.unproved:
+            return sys.maxsize
+        items = [*self.backward.items, *self.forward.items]
+        witnesses = [*(item.witness for item in items), *(parting.witness for parting in self.partings)]
+        texts = [witness.encoded for witness in witnesses if witness is not None]
+        texts += [rename.edit.text for rename in self.renames if rename.edit is not None]
+        rows = len(self.differences) + len(items) + len(self.renames) + len(self.unchanged)
+        return rows + sum(1 + len(text) // 1_000 for text in texts)
+
+
+def _compared(
+    bare: ProvedComparison, schemas: Sequence[ParsedSchema], version: int, profile: Profile
+) -> ProvedComparison:
+    old, new = schemas
+    told = schema_engine.of_pair(old, new, (version, profile), lambda: _told(old, new, version, profile))
+    return replace(
+        bare,
+        differences=told.differences,
+        same_meaning=old.fingerprint == new.fingerprint,
+        backward=told.backward,
+        forward=told.forward,
+        partings=told.partings,
+        renames=told.renames,
+        unchanged=told.unchanged,
+        new_text=new.text,
+        unproved=told.unproved,
+    )
+
+
+def _told(old: ParsedSchema, new: ParsedSchema, version: int, profile: Profile) -> _Told:
+    backward, forward = schema_engine.check_both(new, (version, old), profile=profile)
+    found = _Told(differences=schema_engine.diff(old, new), backward=backward, forward=forward)
+    try:
+        found = replace(found, unchanged=_unchanged(schema_engine.outline(old), schema_engine.outline(new)))
+        return _proved(found, old, new, version)
+    except SchemaTooCostly as error:  # what is known without proof is shown all the same
+        return replace(found, unproved=error.message)
+
+
+def _proved(found: _Told, old: ParsedSchema, new: ParsedSchema, version: int) -> _Told:
+    sides: tuple[tuple[Direction, ParsedSchema, ParsedSchema], ...] = (("BACKWARD", new, old), ("FORWARD", old, new))
+    partings, reports = [], {}
+    for direction, reader, writer in sides:
+        judged = schema_engine.judge(reader, writer)
+        partings += _parting(judged, schema_engine.truth(reader, writer), version, direction)
+        report = found.backward if direction == "BACKWARD" else found.forward
+        reports[direction] = replace(report, items=_with_witnesses(report.items, judged, reader, writer))
+    return replace(
+        found,
+        backward=reports["BACKWARD"],
+        forward=reports["FORWARD"],
+        partings=tuple(partings),
+        renames=renames_of(
+            found.differences,
+            lambda item: schema_engine.accept_rename(old, new, item),
+            lambda: len(schema_engine.outline(new)),
+        ),
+    )
+
+
+def _parting(judged: Judgement, truth: Truth, version: int, direction: Direction) -> list[Parting]:
+    """Where rules and data part: one, or none."""
+    by_rules: Answer = "yes" if judged.is_compatible else "no"
+    if truth.answer == by_rules:
+        return []
+    witness = next((item.witness for item in truth.findings if item.witness), None)
+    return [Parting(version, direction, by_rules, truth.answer, truth.how, witness)]
+
+
+def _with_witnesses(
+    items: Sequence[ReportItem], judged: Judgement, reader: ParsedSchema, writer: ParsedSchema
+) -> tuple[ReportItem, ...]:
+    """The items, each with a witness; of very many, the first."""
+    findings = {(item.rule, item.path, item.location): item for item in (*judged.breaks, *judged.hazards)}
+    budget = MAX_WITNESSES
+    proved = []
+    for item in items:
+        finding = findings.get((item.rule, item.named_path, item.location))
+        if item.witness is None and item.severity != "warning" and finding is not None and budget > 0:
+            budget -= 1
+            item = replace(item, witness=schema_engine.witness(reader, writer, finding))  # noqa: PLW2901
+        proved.append(item)
+    return tuple(proved)
+
+
+def _unchanged(old: Sequence[OutlineField], new: Sequence[OutlineField]) -> tuple[OutlineField, ...]:
+    """The fields that are equal on both sides, in the new one's order; a field whose inside changed is none."""
+    before = {item.path: item for item in old}
+    after = {item.path: item for item in new}
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    touched = changed | {holder for path in changed for holder in _holders(path)}
+    return tuple(item for item in new if item.path not in touched)
+
+
+def _holders(path: str) -> Iterator[str]:
+    return (path[:at] for at, char in enumerate(path) if char in ".[{<")

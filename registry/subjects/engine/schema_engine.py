@@ -1,0 +1,427 @@
+"""The interface to the engines: cheap schemas are read and compared here, costly ones in a worker process that can be killed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeVar, cast
+
+from registry.errors import InvalidSchema
+from registry.formats import FORMATS, LENIENT, assessment, compatibility, read_modify_write
+from registry.formats.assessment import Assessment
+from registry.formats.avro import AVRO
+from registry.formats.base import (
+    Difference,
+    Edit,
+    Incompatibility,
+    Judgement,
+    OutlineField,
+    ParsedSchema,
+    Resolution,
+    ResolvedReference,
+    SchemaFormat,
+    Truth,
+    Witness,
+)
+from registry.formats.compatibility import History, LevelStrip
+from registry.formats.cost import Cost, Place, estimate, place_of, place_of_pair
+from registry.formats.json_change import Change
+from registry.formats.lint import LintFinding
+from registry.formats.message_bodies import DecodedBody
+from registry.formats.policies import POLICIES, PolicyReport
+from registry.formats.protobuf import PROTOBUF
+from registry.formats.read_modify_write import Reset, Simulation
+from registry.formats.report import Profile, Report
+from registry.formats.tags import EntityTags, changes_of
+from registry.sandbox.cache import WeighedCache
+from registry.sandbox.codec import Source
+from registry.subjects.engine.schema_workers import label_of, run_in_child
+
+#: characters of a new schema times its comparisons with data that are made here: about 2 µs each
+_PROVED_HERE: Final = 2_000_000
+#: what pages ask for again and again, by rows: fields of schemas, differences of pairs, and what their users reset
+_outlines = WeighedCache[tuple[OutlineField, ...]](50_000, lambda fields: len(fields) + 1)
+_differences = WeighedCache[tuple[Difference, ...]](30_000, lambda found: len(found) + 1)
+_resets = WeighedCache[tuple[Reset, ...]](10_000, lambda found: len(found) + 1)
+_pairs = WeighedCache[Any](60_000, lambda found: found.weight)
+#: what the rules and the data say of a pair, by findings, and advice: a report is asked for again with another level, view or file
+_judgements = WeighedCache[Judgement](30_000, lambda found: len(found.breaks) + len(found.hazards) + 1)
+_truths = WeighedCache[Truth](30_000, lambda found: len(found.findings) + 1)
+_advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda found: len(found) + 1)
+#: whole reports but for what refers to the subject, by what they found
+_assessments = WeighedCache[Assessment](40_000, lambda found: found.weight)
+#: the edits of suspected renames, by characters
+_edits = WeighedCache[Edit | None](4_000_000, lambda edit: len(edit.text) if edit else 1)
+
+
+class Heavy(Protocol):
+    """What knows how many rows it has."""
+
+    @property
+    def weight(self) -> int:
+        """The rows."""
+
+
+Made = TypeVar("Made", bound=Heavy)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedSchema(ParsedSchema):
+    """A parsed schema with what decides where it is worked on.
+
+    `resolved` is what it refers to, with the texts.
+    """
+
+    resolved: tuple[ResolvedReference, ...] = field(default=(), compare=False, repr=False)
+    cost: Cost = field(default_factory=lambda: Cost("", {}), compare=False, repr=False)
+
+
+def parse(
+    schema_type: str, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True
+) -> PlacedSchema:
+    """The parsed schema; nothing is cached.
+
+    What isn't new was accepted once, here or elsewhere: its defaults aren't held against their types, as on the
+    established server (`validateNewSchemas`). Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable.
+    """
+    if schema_type not in FORMATS:
+        known = ", ".join(sorted(FORMATS))
+        raise InvalidSchema(f"Invalid schema type {schema_type[:40]!r}: this server knows {known}.")
+    resolved = tuple(references)
+    cost = estimate(schema_type, text, resolved)
+    if place_of(cost) == "process":
+        found = _parse_here(schema_type, text, resolved, is_new=is_new)
+    else:
+        found = run_in_child(
+            "parse", [Source(schema_type, text, resolved)], {"is_new": is_new}, label_of(schema_type, text)
+        )
+    return PlacedSchema(
+        schema_type=schema_type,
+        text=text,
+        canonical=found.canonical,
+        fingerprint=found.fingerprint,
+        references=tuple(item.reference for item in resolved),
+        earlier_canonical=found.earlier_canonical,
+        missing_types=found.missing_types,
+        model=found.model,
+        resolved=resolved,
+        cost=cost,
+    )
+
+
+def _parse_here(
+    schema_type: str, text: str, references: tuple[ResolvedReference, ...], *, is_new: bool
+) -> ParsedSchema:
+    if schema_type == AVRO.name:
+        return AVRO.parse(text, references, validate_defaults=is_new)
+    if schema_type == PROTOBUF.name:
+        return PROTOBUF.parse(text, references, is_new=is_new)
+    return FORMATS[schema_type].parse(text, references)
+
+
+def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
+    """What a schema that was parsed here refers to, with the texts."""
+    if isinstance(schema, PlacedSchema):
+        return schema.resolved
+    if schema.references:
+        raise TypeError("a schema with references goes through engines.parse, which keeps what they lead to")
+    return ()
+
+
+def _content(schema: ParsedSchema) -> tuple[str, str, str]:
+    """What decides everything that is said of a schema for people: comments, which the fingerprint leaves out, too."""
+    return schema.schema_type, schema.fingerprint, schema.text
+
+
+def _digest(history: History) -> bytes:
+    """What names the content of many versions, without their texts."""
+    found = hashlib.sha256()
+    for version, schema in history:
+        for part in (str(version), *_content(schema)):
+            found.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
+    return found.digest()
+
+
+def normalize(schema: ParsedSchema) -> str:
+    """The text that `normalize=true` registers."""
+    return str(_verb("normalize", schema))
+
+
+def serialized(schema: ParsedSchema) -> str:
+    """The descriptor of a Protobuf schema in base64, as Python's and other clients without a compiler ask for it."""
+    return str(_verb("serialized", schema))
+
+
+def without_extensions(schema: ParsedSchema) -> str:
+    """The text of a Protobuf schema without extensions and custom options."""
+    return str(_verb("without_extensions", schema))
+
+
+def outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:
+    """The fields as a flat list, nested ones after their parent."""
+    return _outlines.get(_content(schema), lambda: _verb("outline", schema))
+
+
+def self_contained(schema: ParsedSchema) -> str:
+    """The text with everything that it refers to inside."""
+    return str(_verb("self_contained", schema))
+
+
+def example(schema: ParsedSchema) -> Any:
+    """A datum of the schema in the format's JSON form. Raises InvalidDatum."""
+    return _verb("example", schema)
+
+
+def position(schema: ParsedSchema, pointer: str) -> tuple[int, int] | None:
+    """Line and column of what a pointer leads to."""
+    found: tuple[int, int] | None = _verb("position", schema, pointer)
+    return found
+
+
+def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
+    """All changes, for people, in the order of the text."""
+    return _differences.get((_content(old), _content(new)), lambda: _verb("diff", old, new))
+
+
+def of_pair(old: ParsedSchema, new: ParsedSchema, way: Hashable, make: Callable[[], Made]) -> Made:
+    """What is made of the content of two schemas alone, in some way; kept by its weight in rows."""
+    found: Made = _pairs.get((_content(old), _content(new), way), make)
+    return found
+
+
+def lint(schema: ParsedSchema) -> tuple[LintFinding, ...]:
+    """Advice on the schema alone."""
+    return _advice.get(_content(schema), lambda: _verb("lint", schema))
+
+
+def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
+    """All breaks and hazards of reading the writer's data with the reader."""
+    return _judgements.get((_content(reader), _content(writer)), lambda: _verb("judge", reader, writer))
+
+
+def tags(schema: ParsedSchema) -> tuple[EntityTags, ...]:
+    """The tagged records and fields with their tags, in the order of the text."""
+    found: tuple[EntityTags, ...] = _verb("tags", schema)
+    return found
+
+
+def with_tags(schema: ParsedSchema, add: Sequence[EntityTags], remove: Sequence[EntityTags]) -> str:
+    """The text with those tags added, then those removed. Raises InvalidSchema for an entity that isn't there."""
+    return str(_verb("with_tags", schema, changes_of(add, remove)))
+
+
+def has_top_level_field(schema: ParsedSchema, name: str) -> bool:
+    """Whether the schema itself, not one inside of it, has a field of that name."""
+    return bool(_verb("has_top_level_field", schema, name))
+
+
+def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
+    """The breaks alone."""
+    return judge(reader, writer).breaks
+
+
+def truth(reader: ParsedSchema, writer: ParsedSchema) -> Truth:
+    """What really happens to the writer's data."""
+    return _truths.get((_content(reader), _content(writer)), lambda: _verb("truth", reader, writer))
+
+
+def witness(reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    """Proof of one finding, or of any break of the pair."""
+    proof: Witness = _verb("witness", reader, writer, found)
+    return proof
+
+
+def resolve(reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
+    """What the reader makes of a datum. Raises InvalidDatum."""
+    found: Resolution = _verb("resolve", reader, writer, datum)
+    return found
+
+
+def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool) -> Edit | None:
+    """The smallest edit of `schema` that removes the finding against `other`."""
+    edit: Edit | None = _verb("repair", schema, other, found, is_reader=is_reader)
+    return edit
+
+
+def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
+    """The edit of `new` that makes a suspected rename a known one."""
+    key = (_content(old), _content(new), suspected.rule, suspected.pointer_old, suspected.pointer_new)
+    return _edits.get(key, lambda: _verb("accept_rename", old, new, suspected))
+
+
+def check(
+    new: ParsedSchema, history: History, level: str, *, profile: Profile = "confluent", lenient: bool = False
+) -> Report:
+    """The report of a new schema against the versions that the level names, `lenient` as the compatibility policy is.
+
+    Raises InvalidCompatibility.
+    """
+    if _place([new, *(old for _, old in history)]) == "process":
+        engine = (LENIENT if lenient else FORMATS)[new.schema_type]
+        return compatibility.check(engine, new, history, level, profile=profile)
+    scope = compatibility.level_named(level).scope
+    wanted = {"none": [], "latest": history[-1:], "all": history}[scope]
+    found: Report = _with_history("check", new, wanted, level, profile=profile, lenient=lenient)
+    return found
+
+
+def check_both(new: ParsedSchema, old: tuple[int, ParsedSchema], *, profile: Profile) -> tuple[Report, Report]:
+    """The reports of a new schema against one version: whether it reads that one's data, and the other way round."""
+    if _place([new, old[1]]) == "process":
+        checker = compatibility.Checker(_kept(new), new, [old], profile)
+        return checker.report(compatibility.LEVELS["BACKWARD"]), checker.report(compatibility.LEVELS["FORWARD"])
+    return check(new, [old], "BACKWARD", profile=profile), check(new, [old], "FORWARD", profile=profile)
+
+
+def check_all_levels(new: ParsedSchema, history: History, *, profile: Profile = "confluent") -> LevelStrip:
+    """The reports of all seven levels and the matrix of all versions."""
+    if _place([new, *(old for _, old in history)]) == "process":
+        return compatibility.check_all_levels(FORMATS[new.schema_type], new, history, profile=profile)
+    found: LevelStrip = _with_history("check_all_levels", new, history, profile=profile)
+    return found
+
+
+def assess(
+    new: ParsedSchema,
+    history: History,
+    level: str,
+    *,
+    references: Sequence[ResolvedReference] | None = None,
+    profile: Profile = "confluent",
+) -> Assessment:
+    """The whole report of a new schema; `references` are its own, if it wasn't parsed by this module."""
+    key = (_content(new), _digest(history), level, profile)
+    return _assessments.get(key, lambda: _assess(new, history, level, references, profile))
+
+
+def _assess(
+    new: ParsedSchema,
+    history: History,
+    level: str,
+    references: Sequence[ResolvedReference] | None,
+    profile: Profile,
+) -> Assessment:
+    resolved = references_of(new) if references is None else tuple(references)
+    compared = len(new.text) * min(2 * len(history), assessment.MAX_COMPARED_WITH_DATA)
+    if compared <= _PROVED_HERE and _place([new, *(old for _, old in history)]) == "process":
+        return assessment.assess(
+            _kept(new),
+            new,
+            history,
+            level,
+            parse=lambda text: parse(new.schema_type, text, resolved),
+            profile=profile,
+        )
+    found: Assessment = _with_history("assess", new, history, level, profile=profile)
+    return found
+
+
+def check_policy(policy: str, new: ParsedSchema, history: History) -> PolicyReport:
+    """The report of a policy of `registry.formats.policies.POLICIES` on a new schema."""
+    if _place([new, *(old for _, old in history)]) == "process":
+        return POLICIES[policy].check(new, history)
+    found: PolicyReport = _with_history("check_policy", new, history, policy)
+    return found
+
+
+def decode_body(schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
+    """The body of a message, decoded, always in a child: a few bytes may declare anything. Raises InvalidDatum."""
+    found: DecodedBody = _ask("decode_body", [schema], [_source(schema), body, indexes], {})
+    return found
+
+
+def simulate_read_modify_write(
+    known: ParsedSchema, other: ParsedSchema, datum: Any, change: Change | None = None
+) -> Simulation:
+    """A datum of `known`, modified through `other` and read again. Raises InvalidDatum."""
+    if _place([known, other]) == "process":
+        return read_modify_write.simulate_read_modify_write(
+            FORMATS[known.schema_type], known, other, known, datum, change
+        )
+    sent = [_source(known), _source(other), _source(known), datum, change]
+    found: Simulation = _ask("simulate_read_modify_write", [known, other], sent, {})
+    return found
+
+
+def find_resets(versions: History) -> tuple[Reset, ...]:
+    """The fields that read-modify-writes by versions in use together reset."""
+    content = tuple((number, _content(schema)) for number, schema in versions)
+    return _resets.get(content, lambda: _find_resets(versions))
+
+
+def _find_resets(versions: History) -> tuple[Reset, ...]:
+    schemas = [schema for _, schema in versions]
+    if all(_place([schema, *schemas]) == "process" for schema in schemas):
+        return read_modify_write.find_resets(FORMATS[schemas[0].schema_type], versions)
+    sent = [tuple((number, _source(schema)) for number, schema in versions)]
+    found: tuple[Reset, ...] = _ask("find_resets", schemas, sent, {})
+    return found
+
+
+def forget() -> None:
+    """Forget what is kept of earlier answers, so that the engines are asked again."""
+    for kept in (_outlines, _differences, _resets, _pairs, _judgements, _truths, _advice, _assessments, _edits):
+        kept.clear()
+
+
+class _Kept:
+    """An engine whose answers are this module's, where those are kept."""
+
+    _VERBS: Final = {
+        "diff": diff,
+        "outline": outline,
+        "lint": lint,
+        "judge": judge,
+        "truth": truth,
+        "accept_rename": accept_rename,
+    }
+
+    def __init__(self, engine: SchemaFormat) -> None:
+        self._engine = engine
+        self.name, self.position = engine.name, engine.position  # asked for with every finding
+
+    def __getattr__(self, verb: str) -> Any:
+        return self._VERBS.get(verb) or getattr(self._engine, verb)
+
+
+def _kept(schema: ParsedSchema) -> SchemaFormat:
+    return cast(SchemaFormat, _Kept(FORMATS[schema.schema_type]))
+
+
+# -- where, and how ---------------------------------------------------------------------------------------------------
+
+
+def _place(schemas: Sequence[ParsedSchema]) -> Place:
+    """Where the first schema is compared with each of the others: with one costly pair, all in the child."""
+    if any(schema.model is None for schema in schemas):
+        return "child"
+    first, *others = (_cost(schema) for schema in schemas)
+    if place_of(first) == "child" or any(place_of_pair(first, other) == "child" for other in others):
+        return "child"
+    return "process"
+
+
+def _cost(schema: ParsedSchema) -> Cost:
+    return schema.cost if isinstance(schema, PlacedSchema) else estimate(schema.schema_type, schema.text)
+
+
+def _verb(verb: str, *arguments: Any, **options: Any) -> Any:
+    schemas = [argument for argument in arguments if isinstance(argument, ParsedSchema)]
+    if _place(schemas) == "process":
+        return getattr(FORMATS[schemas[0].schema_type], verb)(*arguments, **options)
+    sent = [_source(item) if isinstance(item, ParsedSchema) else item for item in arguments]
+    return _ask(verb, schemas, sent, options)
+
+
+def _with_history(verb: str, new: ParsedSchema, history: History, *arguments: Any, **options: Any) -> Any:
+    sent = tuple((version, _source(old)) for version, old in history)
+    return _ask(verb, [new, *(old for _, old in history)], [_source(new), sent, *arguments], options)
+
+
+def _ask(verb: str, schemas: Sequence[ParsedSchema], sent: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    return run_in_child(verb, sent, options, label_of(schemas[0].schema_type, schemas[0].text))
+
+
+def _source(schema: ParsedSchema) -> Source:
+    return Source(schema.schema_type, schema.text, references_of(schema))

@@ -1,0 +1,88 @@
+"""The worker processes in which costly schemas are read and compared: their limits, and what one request may use."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.signals import request_finished, request_started
+from django.dispatch import receiver
+
+from registry.errors import SchemaTooCostly
+from registry.sandbox.pool import Pool
+from registry.sandbox.process import MIB, Limits
+
+#: with less than this left of a request's allowance, no child is asked
+_LEAST_SECONDS: Final = 0.05
+
+
+@lru_cache(maxsize=1)
+def pool() -> Pool:
+    """The children of this process, with the limits of the settings; none is started by asking."""
+    return Pool(
+        Limits(
+            children=settings.SCHEMA_CHILDREN,
+            seconds=settings.SCHEMA_SECONDS,
+            memory=settings.SCHEMA_MEMORY_MIB * MIB,
+        )
+    )
+
+
+def prestart() -> None:
+    """Begins to start the children, so that the first costly schema doesn't wait for them."""
+    pool().start()
+
+
+def run_in_child(verb: str, sent: Sequence[Any], options: Mapping[str, Any], about: str) -> Any:
+    """A job of a child, within what the request that is served by this thread has left."""
+    limit = pool().limits.seconds
+    left = limit - (_spent.seconds or 0.0)
+    if left < _LEAST_SECONDS:
+        raise SchemaTooCostly(
+            f"Reading and comparing the schemas of one request takes more than {limit:.2g} s, which is the limit, "
+            f"before it comes to {about}. Use smaller schemas, or compare with fewer versions."
+        )
+    begin = time.monotonic()
+    try:
+        return pool().run(verb, sent, options, about=about, seconds=left)
+    finally:
+        if _spent.seconds is not None:
+            _spent.seconds += time.monotonic() - begin
+
+
+class _Spent(threading.local):
+    """Seconds that the request served by this thread has spent with children; None outside of a request."""
+
+    seconds: float | None = None
+
+
+_spent = _Spent()
+
+
+@receiver(request_started, dispatch_uid="schema allowance begins")
+def _begin_allowance(**signal: Any) -> None:
+    _spent.seconds = 0.0
+
+
+@receiver(request_finished, dispatch_uid="schema allowance ends")
+def _end_allowance(**signal: Any) -> None:
+    _spent.seconds = None
+
+
+_NAMES: Final = {
+    "AVRO": re.compile(r'"name"\s*:\s*"([^"\\]{1,80})"'),
+    "JSON": re.compile(r'"(?:title|\$id)"\s*:\s*"([^"\\]{1,80})"'),
+    "PROTOBUF": re.compile(r"\bmessage\s+(\w{1,80})"),
+}
+
+
+def label_of(schema_type: str, text: str) -> str:
+    """The schema for people: by its name, else by how it begins."""
+    found = _NAMES[schema_type].search(text, 0, 10_000) if schema_type in _NAMES else None
+    said = f'"{found[1]}"' if found else f"that begins with {text[:40]!r}"
+    return f"the {schema_type} schema {said}"

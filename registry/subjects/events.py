@@ -1,0 +1,193 @@
+"""The events of versions, settings and mirrors: published in the transaction of the change, once a call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+from urllib.parse import quote
+
+from registry.access.roles import Actor
+from registry.notifications.services import notify
+from registry.subjects.models import Registry
+from registry.subjects.versions.lookup import RegistryResource
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.version_status import Standing
+
+REGISTERED, DELETED, STANDING = "version.registered", "version.deleted", "version.deprecated"
+CONFIG, MODE, MIRROR = "config.changed", "mode.changed", "mirror.failed"
+#: event → one, several, and what happened to them
+_MANY: Final = {
+    REGISTERED: ("version", "versions", "came into"),
+    DELETED: ("version", "versions", "went out of"),
+    CONFIG: ("scope", "scopes", "changed compatibility settings in"),
+}
+SHOWN: Final = 10  # version numbers in a sentence; all of them are in the data, up to MOST
+MOST: Final = 500
+
+
+def tell_of_version(
+    place: Registry, subject: SubjectName, *, version: int, schema_id: int, by: Actor, force: str = ""
+) -> None:
+    """A version was registered."""
+    forced = f", forced: {force}" if force else ""
+    _tell(
+        REGISTERED,
+        place,
+        subject,
+        f"Version {version} of {subject.qualified} was registered in {place.name} by {by.name}{forced}.",
+        {"version": version, "schema_id": schema_id, "forced": bool(force)},
+        by=by,
+    )
+
+
+def tell_of_deletion(
+    place: Registry, subject: SubjectName, *, versions: Sequence[int], permanent: bool, by: Actor
+) -> None:
+    """Versions of a subject were deleted."""
+    if not versions:
+        return
+    how = "removed for good from" if permanent else "deleted in"
+    many = len(versions) > 1
+    _tell(
+        DELETED,
+        place,
+        subject,
+        f"{_versions(versions)} of {subject.qualified} {'were' if many else 'was'} {how} {place.name} by {by.name}.",
+        {"versions": list(versions[:MOST]), "number": len(versions), "permanent": permanent},
+        by=by,
+    )
+
+
+def tell_of_restoring(place: Registry, subject: SubjectName, *, versions: Sequence[int], by: Actor) -> None:
+    """Soft-deleted versions of a subject live again; whoever follows registrations hears of it."""
+    verb = "were" if len(versions) > 1 else "was"
+    text = f"{_versions(versions)} of {subject.qualified} {verb} restored in {place.name} by {by.name}."
+    data = {"versions": list(versions[:MOST]), "number": len(versions), "restored": True}
+    _tell(REGISTERED, place, subject, text, data, by=by)
+
+
+def tell_of_many(place: Registry, event: str, count: int, *, why: str, by: Actor) -> None:
+    """What one import or sync did to as many versions, or settings of scopes; nothing for none."""
+    if not count:
+        return
+    one, many, what = _MANY[event]
+    text = f"{count} {one if count == 1 else many} {what} {place.name}: {why}."
+    _tell(event, place, None, text, {"number": count}, by=by)
+
+
+def tell_of_setting(
+    place: Registry,
+    scope: SubjectName | None,
+    event: str,
+    *,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    by: Actor,
+) -> None:
+    """Settings or a mode changed: `before` and `after` have those that did, None for what is inherited."""
+    if before == after:
+        return
+    where = place.name if scope is None else scope.qualified if scope.subject else f"context {scope.context}"
+    said = ", ".join(f"{name} from {_short(before.get(name))} to {_short(after.get(name))}" for name in after)
+    what = "mode" if event == MODE else "compatibility settings"
+    text = f"The {what} of {where} changed in {place.name} by {by.name}: {said}."
+    _tell(event, place, scope, text, {"before": dict(before), "after": dict(after)}, by=by)
+
+
+def tell_of_standing(
+    place: Registry,
+    subject: SubjectName,
+    version: int,
+    *,
+    before: Standing | None,
+    after: Standing | None,
+    by: Actor,
+    owners: Collection[int],
+) -> None:
+    """The standing of a version changed; owners of the subject are told in any case, but whoever did it."""
+    name = f"Version {version} of {subject.qualified} in {place.name}"
+    if after is None:
+        text = f"{name} is in good standing again, by {by.name}."
+    else:
+        until = f", to be used until {after.ends_at:%Y-%m-%d} at most" if after.ends_at else ""
+        text = f"{name} is {after.standing} by {by.name}{until}: {after.message}"
+    data = {
+        "version": version,
+        "standing": after.standing if after else "",
+        "before": before.standing if before else "",
+        "ends_at": after.ends_at.isoformat() if after and after.ends_at else None,
+    }
+    _tell(STANDING, place, subject, text, data, by=by, to=set(owners) - {by.user_id})
+
+
+def tell_of_mirror(place: Registry, error: str) -> None:
+    """A mirror can't be read, since just now."""
+    notify(
+        event=MIRROR,
+        registry=key_of(place),
+        subject="",
+        text=f"The mirror {place.name} of {place.url} can't be brought up to date: {error}",
+        url=_url(place, None),
+        data={"error": error},
+    )
+
+
+def key_of(place: Registry) -> str:
+    """What grants, and so patterns of subscriptions, call a registry."""
+    return str(RegistryResource(place.project, place.location, place.name).key)
+
+
+def changed(before: Any, after: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of two frozen values of one kind, the fields that differ."""
+    was, becomes = asdict(before), asdict(after)
+    names = [name for name in becomes if was[name] != becomes[name]]
+    return {name: was[name] for name in names}, {name: becomes[name] for name in names}
+
+
+def _tell(
+    event: str,
+    place: Registry,
+    subject: SubjectName | None,
+    text: str,
+    data: dict[str, Any],
+    *,
+    by: Actor,
+    to: Collection[int] = (),
+) -> None:
+    notify(
+        event=event,
+        registry=key_of(place),
+        subject=subject.qualified if subject else "",
+        text=text,
+        url=_url(place, subject),
+        to=tuple(to),
+        data={**data, "by": by.name},
+        by=by.user_id,
+    )
+
+
+def _url(place: Registry, subject: SubjectName | None) -> str:
+    """The page of the subject, of all subjects where it is of none; the site has pages of its own project's alone."""
+    if key_of(place) != place.name:
+        return ""
+    start = f"/ui/registries/{quote(place.name, safe='')}/subjects"
+    if subject is None or not subject.subject:
+        return start
+    # Browsers fold `.` and `..` away, encoded or not; the qualified name of the default context says the same.
+    name = f":.:{subject.qualified}" if subject.qualified in (".", "..") else subject.qualified
+    return f"{start}/{quote(name, safe='')}/"
+
+
+def _versions(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"Version {numbers[0]}"
+    shown = ", ".join(map(str, numbers[:SHOWN]))
+    rest = len(numbers) - SHOWN
+    return f"Versions {shown} and {rest} more" if rest > 0 else f"Versions {shown}"
+
+
+def _short(value: Any) -> str:
+    if value is None or value == "":
+        return "what is inherited"
+    return str(value) if isinstance(value, str | bool) else "another one"

@@ -1,0 +1,256 @@
+"""The history of one field: which version added it, and what each version changed about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any, Final
+
+from django.db.models import F
+
+from registry.errors import InvalidReference, InvalidSchema, Unavailable
+from registry.formats.base import OutlineField, ParsedSchema
+from registry.subjects.engine import schema_engine
+from registry.subjects.history.level_history import TextBytes
+from registry.subjects.models import Registry, Schema, SchemaVersion, Subject
+from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.parsed_schemas import parser_of
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: versions that are looked at, the newest ones
+MAX_VERSIONS: Final = 200
+SECONDS: Final = 4.0
+#: bytes of texts that are read
+_MAX_BYTES: Final = 16_000_000
+#: characters of a text that a sentence quotes
+_QUOTED: Final = 200
+#: paths that are offered where a field isn't there
+_NEAREST: Final = 5
+
+INTRODUCED, THERE, REMOVED, RETURNED, CHANGED = "introduced", "there", "removed", "returned", "changed"
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One thing that a version did to the field, as a sentence; `kind` is one of those above."""
+
+    kind: str
+    sentence: str
+    renamed_from: str = ""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A version that did something to the field, and who registered it when, by which door."""
+
+    version: int
+    at: datetime
+    by: str
+    door: str
+    deleted: bool
+    changes: tuple[FieldChange, ...]
+
+
+@dataclass(frozen=True)
+class FieldHistory:
+    """The chapters, oldest first; none where no version that was looked at has the field.
+
+    `field` is the field as the newest version has it, None where it hasn't. `looked_at` of `versions` versions were
+    looked at, the newest ones; `unread` says of some why they couldn't be. `nearest` are other paths, where the field
+    was never there.
+    """
+
+    path: str
+    chapters: tuple[Chapter, ...]
+    field: OutlineField | None
+    newest: int
+    looked_at: int
+    versions: int
+    unread: tuple[tuple[int, str], ...] = ()
+    nearest: tuple[str, ...] = ()
+
+
+def field_history(registry: Registry, subject: SubjectName, path: str, *, seconds: float = SECONDS) -> FieldHistory:
+    """The history of the field at a path, over the versions that aren't deleted for good. Raises SubjectNotFound.
+
+    A constant number of queries; within a time, beyond which the oldest versions are left out.
+    """
+    row = get_subject(registry, subject, deleted=True)
+    rows, versions = _newest(row)
+    looking = _Looking(path, parser_of([item.schema for item in rows]), time.monotonic() + seconds)
+    seen = looking.back(rows)
+    chapters = looking.told(seen, is_whole=len(seen) == versions)
+    newest = seen[-1] if seen else None
+    return FieldHistory(
+        path=path,
+        chapters=tuple(chapters),
+        field=newest.found if newest else None,
+        newest=rows[0].version if rows else 0,
+        looked_at=len(seen),
+        versions=versions,
+        unread=tuple(looking.unread),
+        nearest=() if chapters else tuple(_nearest(path, newest)),
+    )
+
+
+def _newest(subject: Subject) -> tuple[list[SchemaVersion], int]:
+    """The newest versions, as many as are read, newest first; and how many there are."""
+    sizes = subject.versions.order_by("-version").annotate(size=TextBytes(F("schema__canonical")))
+    chosen, room, count = list[int](), _MAX_BYTES, 0
+    for pk, size in sizes.values_list("pk", "size"):
+        count += 1
+        room -= size
+        if len(chosen) < MAX_VERSIONS and (room >= 0 or not chosen):
+            chosen.append(pk)
+    rows = SchemaVersion.objects.filter(pk__in=chosen).select_related("schema").defer("submitted")
+    return list(rows.order_by("-version")), count
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A version that was read: the field in it, and all of its fields."""
+
+    row: SchemaVersion
+    schema: ParsedSchema
+    found: OutlineField | None
+    paths: tuple[str, ...] = field(repr=False, default=())
+
+
+@dataclass
+class _Looking:
+    """Versions being read, from the newest back."""
+
+    path: str
+    parse: Callable[[Schema], ParsedSchema]
+    until: float
+    unread: list[tuple[int, str]] = field(default_factory=list)
+
+    def back(self, rows: Sequence[SchemaVersion]) -> list[_Seen]:
+        """What was read in time, oldest first."""
+        seen: list[_Seen] = []
+        for row in rows:
+            if seen and time.monotonic() >= self.until:
+                break
+            try:
+                schema = self.parse(row.schema)
+                outline = schema_engine.outline(schema)
+            except (InvalidSchema, InvalidReference, Unavailable) as error:
+                self.unread.append((row.version, error.placed))
+                continue
+            found = next((item for item in outline if item.path == self.path), None)
+            seen.append(_Seen(row, schema, found, tuple(item.path for item in outline)))
+        return seen[::-1]
+
+    def told(self, seen: Sequence[_Seen], *, is_whole: bool) -> list[Chapter]:
+        """What each version did, for those that did anything; unless all were read the first one tells what was there."""
+        chapters: list[Chapter] = []
+        before: _Seen | None = None
+        for item in seen:
+            was_there = any(change.kind != REMOVED for chapter in chapters for change in chapter.changes)
+            changes = self._changes(before, item, was_there=was_there, is_first=before is None and not is_whole)
+            if changes:
+                row = item.row
+                gone = row.deleted_at is not None
+                chapters.append(Chapter(row.version, row.created_at, row.created_by, row.door, gone, tuple(changes)))
+            before = item
+        return chapters
+
+    def _changes(self, before: _Seen | None, now: _Seen, *, was_there: bool, is_first: bool) -> list[FieldChange]:
+        old = before.found if before else None
+        if now.found is None:
+            return [FieldChange(REMOVED, "It is gone.")] if old else []
+        if old is not None:
+            return [FieldChange(CHANGED, sentence) for sentence in _differences(old, now.found)]
+        described = _described(now.found)
+        if is_first:
+            return [FieldChange(THERE, f"It was there already: {described}.")]
+        if was_there:
+            return [FieldChange(RETURNED, f"It came back: {described}.")]
+        renamed = self._renamed_from(before, now) if before else ""
+        if renamed:
+            return [FieldChange(INTRODUCED, f"It was renamed from {renamed}: {described}.", renamed)]
+        return [FieldChange(INTRODUCED, f"It was introduced: {described}.")]
+
+    def _renamed_from(self, before: _Seen, now: _Seen) -> str:
+        """The path that the field had before, "" where it is a new one, or nobody can tell."""
+        if before.schema.schema_type != now.schema.schema_type:
+            return ""
+        try:
+            differences = schema_engine.diff(before.schema, now.schema)
+        except (InvalidSchema, Unavailable) as error:
+            self.unread.append((now.row.version, f"whether it was renamed isn’t known: {error.message}"))
+            return ""
+        for found in differences:
+            if found.kind == "renamed" and found.path == self.path and found.score is None:
+                old = f"{self.path[: len(self.path) - len(str(found.after))]}{found.before}"
+                return old if old in before.paths else ""
+        return ""
+
+
+def _described(item: OutlineField) -> str:
+    said = [f"type {item.type}", _default(item)]
+    if item.tags:
+        said.append(f"tagged {', '.join(item.tags)}")
+    if item.aliases:
+        said.append(f"also known as {', '.join(item.aliases)}")
+    return ", ".join(said)
+
+
+def _default(item: OutlineField) -> str:
+    if item.default is not None:
+        return f"default {_quoted(item.default)}"
+    return "required" if item.required else "without a default"
+
+
+def _differences(old: OutlineField, new: OutlineField) -> list[str]:
+    """What changed about the field, each as a sentence, in one order."""
+    said = []
+    if old.type != new.type:
+        said.append(f"Its type changed from {old.type} to {new.type}.")
+    if _default(old) != _default(new):
+        said.append(f"It was {_was(old)} and is {_was(new)}.")
+    if old.doc != new.doc:
+        said.append(_doc(old.doc, new.doc))
+    said += _sets("tag", "tags", old.tags, new.tags)
+    said += _sets("alias", "aliases", old.aliases, new.aliases)
+    return said
+
+
+def _was(item: OutlineField) -> str:
+    found = _default(item)
+    return f"with {found}" if item.default is not None else found
+
+
+def _doc(old: str, new: str) -> str:
+    if not old:
+        return f"Its description was added: “{_quoted(new)}”"
+    if not new:
+        return "Its description was taken away."
+    return f"Its description changed from “{_quoted(old)}” to “{_quoted(new)}”"
+
+
+def _sets(one: str, many: str, old: tuple[str, ...], new: tuple[str, ...]) -> list[str]:
+    said = []
+    for words, names in (("added", set(new) - set(old)), ("taken away", set(old) - set(new))):
+        if names:
+            noun, verb = (one, "was") if len(names) == 1 else (many, "were")
+            said.append(f"The {noun} {', '.join(sorted(names))} {verb} {words}.")
+    return said
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+
+
+def _nearest(path: str, newest: Any) -> list[str]:
+    """Paths of the newest version that resemble one that is nowhere."""
+    if newest is None:
+        return []
+    name = path.rpartition(".")[2]
+    same = [other for other in newest.paths if other.rpartition(".")[2] == name]
+    return [*same, *(other for other in get_close_matches(path, newest.paths, _NEAREST) if other not in same)][
+        :_NEAREST
+    ]

@@ -1,0 +1,368 @@
+"""What another compatibility level would have refused: past registrations and open requests, judged again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db.models import Count, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly, SubjectNotFound, Unavailable
+from registry.formats.base import ParsedSchema
+from registry.formats.compatibility import Level, level_named
+from registry.formats.report import Report
+from registry.subjects.comparison.comparison import LENIENT_POLICY, of_group
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Config, Registry, Schema, SchemaVersion, Subject
+from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig, configs_and_settings
+from registry.subjects.versions.parsed_schemas import parser_of
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: subjects that one answer looks at
+MAX_SUBJECTS: Final = 200
+#: versions of a subject that are looked at, the newest ones
+MAX_VERSIONS: Final = 100
+#: for how long an answer goes on
+SECONDS: Final = 4.0
+#: bytes of texts that are read at once
+_BYTES_AT_ONCE: Final = 8_000_000
+
+
+@dataclass(frozen=True)
+class FailingVersion:
+    """A version that would have been refused; `against` are the versions that it breaks, newest first.
+
+    `fails_now`: the level in force would refuse it as well, so it came in some other way, or before that level.
+    """
+
+    version: int
+    against: tuple[int, ...]
+    sentence: str
+    fails_now: bool
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """A version of which nothing can be said, and why."""
+
+    version: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class SubjectTrial:
+    """What the level says of one subject, whose level is `level` now.
+
+    Of its `transitions`, which are its live versions but the first, `judged` were looked at, newest first; `left_out`
+    older versions weren't read at all.
+    """
+
+    subject: SubjectName
+    level: str
+    transitions: int
+    judged: int = 0
+    failing: tuple[FailingVersion, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
+    left_out: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every transition was judged."""
+        return not self.left_out and not self.unjudged and self.judged == self.transitions
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is more to tell than that all of it would pass."""
+        return bool(self.failing) or not self.is_whole
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trial as JSON values."""
+        return {
+            "subject": self.subject.qualified,
+            "level": self.level,
+            "transitions": self.transitions,
+            "judged": self.judged,
+            "left_out": self.left_out,
+            "failing": [
+                {
+                    "version": item.version,
+                    "against": list(item.against),
+                    "sentence": item.sentence,
+                    "fails_now": item.fails_now,
+                }
+                for item in self.failing
+            ],
+            "unjudged": [{"version": item.version, "sentence": item.sentence} for item in self.unjudged],
+        }
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a level says of the past.
+
+    `subjects` are those of this answer of which there is more to tell than that all would pass. `looked_at` of `total`
+    subjects were looked at so far, this answer's included; `keeping` more have a level of their own at a nearer scope.
+    The numbers of transitions are of this answer alone. `cursor` asks for the next one, "" at the end; `stopped` says
+    why it ended before its time.
+    """
+
+    level: str
+    scope: SubjectName | None
+    subjects: tuple[SubjectTrial, ...]
+    looked_at: int
+    total: int
+    keeping: int
+    transitions: int
+    failing: int
+    cursor: str = ""
+    stopped: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON values; the scope as `subject` and `context`, both "" for the registry."""
+        scope = self.scope or SubjectName("", "")
+        return {
+            "level": self.level,
+            "context": scope.context,
+            "subject": scope.qualified if scope.subject else "",
+            "looked_at": self.looked_at,
+            "total": self.total,
+            "keeping": self.keeping,
+            "transitions": self.transitions,
+            "failing": self.failing,
+            "subjects": [item.to_dict() for item in self.subjects],
+            "cursor": self.cursor,
+            "stopped": self.stopped,
+        }
+
+
+def what_if(
+    registry: Registry,
+    level: str,
+    scope: SubjectName | None = None,
+    *,
+    cursor: str = "",
+    limit: int = MAX_SUBJECTS,
+    seconds: float = SECONDS,
+) -> WhatIf:
+    """Which versions of the subjects below a scope (None: the registry) would have been refused under a level.
+
+    `cursor` is that of the answer before. The number of queries is constant but for texts of many megabytes.
+    Raises InvalidCompatibility, InvalidName, SubjectNotFound.
+    """
+    chosen, after = level_named(level.upper()), parse_subject(cursor) if cursor else None
+    inside = _inside(registry, scope)
+    affected = inheriting(inside, registry, scope)
+    total = affected.count()
+    if scope is not None and scope.subject and not total:
+        raise SubjectNotFound(f"Subject '{scope.qualified}' not found.", subject=scope.qualified)
+    rows = list(_after(affected, after).select_related("context").order_by("context__name", "name")[: limit + 1])
+    page, has_more = rows[:limit], len(rows) > limit
+    trying = _Trying(registry, chosen, time.monotonic() + seconds)
+    trials = trying.subjects(page)
+    last = trials[-1].subject if trials else after
+    is_over = not has_more and len(trials) == len(page)
+    passed = total if is_over else total - _after(affected, last).count()
+    return WhatIf(
+        level=chosen.name,
+        scope=scope,
+        subjects=tuple(item for item in trials if item.says_something),
+        looked_at=passed,
+        total=total,
+        keeping=inside.count() - total,
+        transitions=sum(item.judged for item in trials),
+        failing=sum(len(item.failing) for item in trials),
+        cursor="" if is_over or last is None else f":{last.context}:{last.subject}",
+        stopped=trying.stopped,
+    )
+
+
+def _inside(registry: Registry, scope: SubjectName | None) -> QuerySet[Subject]:
+    """The subjects below a scope that have a live version."""
+    rows = Subject.objects.filter(
+        Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None)), context__registry=registry
+    )
+    if scope is not None:
+        rows = rows.filter(context__name=scope.context)
+    return rows.filter(name=scope.subject) if scope is not None and scope.subject else rows
+
+
+def inheriting(rows: QuerySet[Subject], registry: Registry, scope: SubjectName | None) -> QuerySet[Subject]:
+    """Those for which a level that is set at the scope counts: no nearer scope sets one."""
+    setting = Config.objects.filter(registry=registry, context=OuterRef("context"), compatibility_level__isnull=False)
+    if scope is None:
+        rows = rows.filter(~Exists(setting.filter(subject_name=None)))
+    return (
+        rows
+        if scope is not None and scope.subject
+        else rows.filter(~Exists(setting.filter(subject_name=OuterRef("name"))))
+    )
+
+
+def _after(rows: QuerySet[Subject], subject: SubjectName | None) -> QuerySet[Subject]:
+    """Those that come after a subject, by context and name."""
+    if subject is None:
+        return rows
+    return rows.filter(
+        Q(context__name__gt=subject.context) | Q(context__name=subject.context, name__gt=subject.subject)
+    )
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is to be read of a subject: its newest live versions by primary key, with their bytes, of how many."""
+
+    versions: tuple[int, ...]
+    size: int
+    many: int
+
+
+@dataclass
+class _Trying:
+    """A level being tried on one subject after the other, until the time is over or the engines refuse."""
+
+    registry: Registry
+    level: Level
+    until: float
+    stopped: str = ""
+    judged: int = field(default=0)
+
+    def subjects(self, rows: Sequence[Subject]) -> list[SubjectTrial]:
+        """The trials of as many as can be had; at least one of them, so that the next answer begins further on."""
+        names = {row.pk: SubjectName(row.context.name, row.name) for row in rows}
+        configs = configs_and_settings(self.registry, names.values())
+        held, found = held_versions(names), list[SubjectTrial]()
+        for batch in _batches(rows, held):
+            texts, parse = read_versions([pk for row in batch for pk in held[row.pk].versions])
+            for row in batch:
+                if found and self._must_stop():
+                    return found
+                config, settings, _ = configs[names[row.pk]]
+                history = texts.get(row.pk, [])
+                many = held[row.pk].many
+                found.append(self._subject(names[row.pk], history, many, config, settings, parse))
+        return found
+
+    def _must_stop(self) -> bool:
+        if not self.stopped and self.judged and time.monotonic() >= self.until:
+            self.stopped = "The time for one answer was over."
+        return bool(self.stopped)
+
+    def _subject(
+        self,
+        name: SubjectName,
+        rows: list[SchemaVersion],
+        many: int,
+        config: EffectiveConfig,
+        settings: OwnConfig,
+        parse: Callable[[Schema], ParsedSchema],
+    ) -> SubjectTrial:
+        failing: list[FailingVersion] = []
+        unjudged: list[Unjudged] = []
+        judged = 0
+        for position in range(len(rows) - 1, 0, -1):
+            if self._must_stop():
+                break
+            new = rows[position]
+            before = of_group(rows[:position], group=settings.compatibility_group, like=new.schema.metadata)
+            try:
+                report = _checked(new, before, self.level, config, settings, parse)
+                if not report.is_compatible:
+                    now = _checked(new, before, level_named(config.level), config, settings, parse)
+                    failing.append(_failing(new.version, report, fails_now=not now.is_compatible))
+                judged += 1
+            except (InvalidSchema, InvalidReference) as error:
+                unjudged.append(Unjudged(new.version, error.placed))
+                self._mind(error)
+            except Unavailable as error:
+                unjudged.append(Unjudged(new.version, error.message))
+                self.stopped = error.message
+            self.judged += 1
+        left_out = many - len(rows)
+        return SubjectTrial(name, config.level, max(0, many - 1), judged, tuple(failing), tuple(unjudged), left_out)
+
+    def _mind(self, error: InvalidSchema | InvalidReference) -> None:
+        """Stops where the request's whole allowance is spent; one schema that meets a limit of its own stops nothing."""
+        if isinstance(error, SchemaTooCostly) and "limit" not in error.details:
+            self.stopped = error.message
+
+
+def _checked(
+    new: SchemaVersion,
+    before: Sequence[SchemaVersion],
+    level: Level,
+    config: EffectiveConfig,
+    settings: OwnConfig,
+    parse: Callable[[Schema], ParsedSchema],
+) -> Report:
+    """The report that the registration of a version would have met under a level."""
+    named = {"none": (), "latest": before[-1:], "all": before}[level.scope]
+    if not named:
+        return Report(level=level.name, is_compatible=True)
+    history = [(row.version, parse(row.schema)) for row in named]
+    lenient = settings.compatibility_policy == LENIENT_POLICY
+    return schema_engine.check(parse(new.schema), history, level.name, profile=config.profile, lenient=lenient)
+
+
+def _failing(version: int, report: Report, *, fails_now: bool) -> FailingVersion:
+    against = tuple(dict.fromkeys(item.against_version for item in report.breaks))
+    first, more = report.breaks[0], len(report.breaks) - 1
+    said = first.message if first.named_path in first.message else f"{first.message} at {first.named_path}"
+    if more:
+        said += f", and {more} more"
+    return FailingVersion(version, against, f"{said}.", fails_now)
+
+
+class TextBytes(Func):
+    """How many bytes a text has, told without reading it."""
+
+    function = "octet_length"
+    output_field = IntegerField()
+
+
+def held_versions(subject_pks: Collection[int]) -> dict[int, Held]:
+    """The newest live versions of each subject; one query, without any text."""
+    rows = (
+        SchemaVersion.objects.filter(subject_id__in=list(subject_pks), deleted_at=None)
+        .annotate(
+            place=Window(RowNumber(), partition_by=F("subject_id"), order_by=F("version").desc()),
+            many=Window(Count("pk"), partition_by=F("subject_id")),
+            size=TextBytes(F("schema__canonical")),
+        )
+        .filter(place__lte=MAX_VERSIONS)
+    )
+    found: dict[int, tuple[list[int], int, int]] = {}
+    for subject, pk, many, size in rows.values_list("subject_id", "pk", "many", "size"):
+        versions, whole, _ = found.get(subject, ([], 0, 0))
+        versions.append(pk)
+        found[subject] = versions, whole + size, many
+    empty = Held((), 0, 0)
+    known = {subject: Held(tuple(versions), size, many) for subject, (versions, size, many) in found.items()}
+    return {subject: known.get(subject, empty) for subject in subject_pks}
+
+
+def _batches(rows: Sequence[Subject], held: dict[int, Held]) -> Iterator[list[Subject]]:
+    """The subjects in order, as many at a time as their texts leave room for."""
+    batch: list[Subject] = []
+    size = 0
+    for row in rows:
+        if batch and size + held[row.pk].size > _BYTES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += held[row.pk].size
+    if batch:
+        yield batch
+
+
+def read_versions(
+    version_pks: Sequence[int],
+) -> tuple[dict[int, list[SchemaVersion]], Callable[[Schema], ParsedSchema]]:
+    """The versions of each subject with their texts, ascending, and what parses them."""
+    found: dict[int, list[SchemaVersion]] = {}
+    rows = SchemaVersion.objects.filter(pk__in=version_pks).select_related("schema").defer("submitted")
+    for row in rows.order_by("version"):
+        found.setdefault(row.subject_id, []).append(row)
+    return found, parser_of([row.schema for versions in found.values() for row in versions])

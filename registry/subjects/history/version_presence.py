@@ -1,0 +1,254 @@
+"""Which registries have which versions of a subject, and what each version changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property, partial
+from typing import Final
+
+from registry.access.roles import Actor, may
+from registry.formats.base import Difference, OutlineField, ParsedSchema
+from registry.formats.compatibility import level_named
+from registry.formats.report import Profile
+from registry.subjects.comparison.comparison import LENIENT_POLICY, stored_version
+from registry.subjects.comparison.parsed_versions import UNREADABLE, Reading
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.policy.data_contracts import property_of
+from registry.subjects.policy.effective_policy import NO_POLICY, EffectiveConfig, OwnConfig
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: how the kinds of differences are counted in a version's one-line summary
+KIND_WORDS = {
+    "added": "{} added",
+    "removed": "{} removed",
+    "changed": "{} changed",
+    "renamed": "{} renamed",
+    "moved": "{} moved",
+}
+#: why a version isn't judged
+NOT_ASKED: Final = "the level asks nothing"
+FIRST_OF_GROUP: Final = "first of its group"
+NOT_READ: Final = "can't be read"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A version where it is: the schema id that it has there, and since when."""
+
+    schema_id: int
+    since: datetime
+
+
+@dataclass(frozen=True)
+class SubjectPresence:
+    """Registry name → live version → fingerprint, over the registries of one project and location.
+
+    `arrivals` tells of each registry's version.
+    """
+
+    held: dict[str, dict[int, str]] = field(default_factory=dict)
+    arrivals: dict[tuple[str, int], Arrival] = field(default_factory=dict)
+
+    def version_with(self, registry: str, fingerprint: str) -> int | None:
+        """The newest version of a registry with that content."""
+        return self._newest.get(registry, {}).get(fingerprint)
+
+    def seen_by(self, by: Actor, subject: SubjectName) -> SubjectPresence:
+        """What somebody may read of it: a registry where they may not read the subject is as one that lacks it."""
+        name = subject.qualified
+        seen = {
+            each: versions
+            for each, versions in self.held.items()
+            if may(by, "schema.read", registry=each, subject=name)
+        }
+        return SubjectPresence(seen, {place: found for place, found in self.arrivals.items() if place[0] in seen})
+
+    @cached_property
+    def _newest(self) -> dict[str, dict[str, int]]:
+        """Registry → content → the newest version with it."""
+        return {
+            registry: {fingerprint: version for version, fingerprint in sorted(versions.items())}
+            for registry, versions in self.held.items()
+        }
+
+
+@dataclass(frozen=True)
+class VersionSummary:
+    """What a version changed against the live one before it, and whether the settings in force would take it after that.
+
+    It is judged as a registration is, against version `against`: the one before it, or the one before it in its group
+    where the settings name a group. `is_compatible` is None where nothing is judged, for the reason `unjudged`; `problem`
+    is what reading or comparing met.
+    """
+
+    previous: int
+    sentence: str
+    is_compatible: bool | None = None
+    against: int | None = None
+    unjudged: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a registration is judged by, of the settings that count; two schemas' verdict is kept under these."""
+
+    level: str
+    profile: Profile
+    lenient: bool
+    policy: str
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether any schema is taken."""
+        return not level_named(self.level).directions and self.policy == NO_POLICY
+
+
+def terms_of(config: EffectiveConfig, settings: OwnConfig) -> Terms:
+    """The terms of a subject's settings."""
+    lenient = settings.compatibility_policy == LENIENT_POLICY
+    return Terms(config.level, config.profile, lenient=lenient, policy=config.policy)
+
+
+def is_registered(registry: Registry, subject: SubjectName) -> bool:
+    """Whether the registry has a version of the subject, soft-deleted ones too: then it has a page; one query."""
+    return SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    ).exists()
+
+
+def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
+    """Where the subject is; one query."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry__project=registry.project,
+        subject__context__registry__location=registry.location,
+        subject__context__name=subject.context,
+        subject__name=subject.subject,
+        deleted_at=None,
+    ).values_list(
+        "subject__context__registry__name", "version", "schema__fingerprint", "schema__schema_id", "created_at"
+    )
+    held: dict[str, dict[int, str]] = {}
+    arrivals = {}
+    for name, version, fingerprint, schema_id, since in rows:
+        held.setdefault(name, {})[version] = fingerprint
+        arrivals[name, version] = Arrival(schema_id, since)
+    return SubjectPresence(held, arrivals)
+
+
+def summarize_versions(
+    readings: Sequence[Reading], config: EffectiveConfig, settings: OwnConfig, *, of: Collection[int] | None = None
+) -> dict[int, VersionSummary]:
+    """A summary for each live version but the first, or for those of `of` alone, under the settings that count; no query.
+
+    Of each of those the readings have the live version before it, and the one before it in its group.
+    """
+    terms, group = terms_of(config, settings), settings.compatibility_group
+    return {
+        reading.version: _summary(readings[place - 1], _peer(readings[:place], reading, group), reading, terms)
+        for place, reading in enumerate(readings)
+        if place and (of is None or reading.version in of)
+    }
+
+
+def _peer(before: Sequence[Reading], reading: Reading, group: str | None) -> Reading | None:
+    """The version that a registration compares with: the newest one before it, in its group where there are groups."""
+    if not group:
+        return before[-1]
+    wanted = property_of(reading.metadata, group)
+    return next((other for other in reversed(before) if property_of(other.metadata, group) == wanted), None)
+
+
+def _summary(before: Reading, peer: Reading | None, after: Reading, terms: Terms) -> VersionSummary:
+    sentence, unsaid = _said(before, after)
+    is_compatible, unjudged, unread = _judged(peer, after, terms)
+    return VersionSummary(
+        previous=before.version,
+        sentence=sentence,
+        is_compatible=is_compatible,
+        against=peer.version if peer else None,
+        unjudged=unjudged,
+        problem=unsaid or unread,
+    )
+
+
+def _said(before: Reading, after: Reading) -> tuple[str, str]:
+    """What changed in words; or "", and what reading or comparing met."""
+    if before.schema is None or after.schema is None:
+        return "", _unread(before, after)
+    if before.schema_type != after.schema_type:
+        return f"{before.schema_type} became {after.schema_type}", ""
+    try:
+        said = schema_engine.of_pair(before.schema, after.schema, _Said, partial(_changes, before.schema, after.schema))
+    except UNREADABLE as error:
+        return "", error.placed
+    return said.sentence, ""
+
+
+def _judged(peer: Reading | None, after: Reading, terms: Terms) -> tuple[bool | None, str, str]:
+    """Whether the version would be taken after the other; or None, why not, and what reading or comparing met."""
+    if terms.asks_nothing:
+        return None, NOT_ASKED, ""
+    if peer is None:
+        return None, FIRST_OF_GROUP, ""
+    if peer.schema is None or after.schema is None:
+        return None, NOT_READ, _unread(peer, after)
+    try:
+        verdict = schema_engine.of_pair(
+            peer.schema, after.schema, terms, partial(_verdict, peer.schema, after.schema, terms)
+        )
+    except UNREADABLE as error:
+        return None, NOT_READ, error.placed
+    return verdict.is_accepted, "", ""
+
+
+def _unread(*readings: Reading) -> str:
+    """The first of them that can't be read, and why."""
+    found = next(reading for reading in readings if reading.schema is None)
+    return f"Version {found.version} can't be read: {found.error.placed if found.error else ''}"
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What changed between two schemas, in a line; it depends on no setting."""
+
+    sentence: str
+    weight: int = 1
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """Whether one schema is taken after another, under some terms."""
+
+    is_accepted: bool
+    weight: int = 1
+
+
+def _changes(before: ParsedSchema, after: ParsedSchema) -> _Said:
+    return _Said(_sentence(schema_engine.diff(before, after)))
+
+
+def _verdict(before: ParsedSchema, after: ParsedSchema, terms: Terms) -> _Verdict:
+    history = [(1, before)]
+    report = schema_engine.check(after, history, terms.level, profile=terms.profile, lenient=terms.lenient)
+    if not report.is_compatible or terms.policy == NO_POLICY:
+        return _Verdict(report.is_compatible)
+    return _Verdict(schema_engine.check_policy(terms.policy, after, history).is_accepted())
+
+
+def _sentence(differences: tuple[Difference, ...]) -> str:
+    counts = Counter[str](difference.kind for difference in differences)
+    return ", ".join(words.format(counts[kind]) for kind, words in KIND_WORDS.items() if counts[kind]) or "no change"
+
+
+def outline_of(registry: Registry, subject: SubjectName, version: int) -> tuple[OutlineField, ...]:
+    """The fields of a version, nested ones after their parent.
+
+    Raises SubjectNotFound, VersionNotFound, and InvalidSchema, InvalidReference or Unavailable where it can't be read.
+    """
+    _, schema = stored_version(registry, subject, version, deleted=True)
+    return schema_engine.outline(schema)

@@ -1,0 +1,1 @@
+"""Exports of a registry, and imports from a file or from another registry."""

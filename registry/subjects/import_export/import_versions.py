@@ -1,0 +1,350 @@
+"""Versions imported together: each is judged in turn, then all are written, one statement for each table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import Q
+from django.utils import timezone
+
+from registry.access.roles import Actor
+from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
+from registry.formats.base import Reference, ResolvedReference
+from registry.subjects.import_export.snapshot import Place, Problem, VersionRecord
+from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.registration.locks import lock_subjects, make_subjects, pass_schema_ids
+from registry.subjects.registration.registration_state import links_of, schema_of
+from registry.subjects.registration.submission import Submission, refuse_too_large
+from registry.subjects.versions.parsed_schemas import (
+    MAX_REFERENCE_DEPTH,
+    Resolver,
+    missing_reference,
+    parse_schema,
+    read_graph,
+    targets_of,
+    too_deep,
+    wanted_of,
+)
+from registry.subjects.versions.parsed_schemas import Place as SchemaPlace
+from registry.subjects.versions.qualified_names import SubjectName, check_context, parse_subject
+from registry.subjects.versions.versions import MAX_VERSION
+
+#: a reference, and the place that it names
+Wanted = tuple[Reference, SchemaPlace]
+#: a reference as a text has it, and the version that it leads to
+Found = tuple[ResolvedReference, SchemaVersion]
+
+
+class References:
+    """What the references of a batch lead to: versions that are there, the soft-deleted ones too, and those that come.
+
+    One that comes is added in its turn, so that those after it find it. Its schema has a primary key of some kind by
+    then, which no other schema has.
+    """
+
+    def __init__(self, registry: Registry, places: Collection[SchemaPlace]) -> None:
+        self._targets = targets_of(registry, set(places), deleted=True) if places else {}
+        schemas = {row.schema_id for row in self._targets.values()}
+        self._graph = read_graph(schemas)[0] if schemas else {}
+        self._resolver = Resolver(self._graph)
+
+    def add(self, name: SubjectName, row: SchemaVersion, found: Sequence[Found]) -> None:
+        """A version that comes, with what it refers to."""
+        self._targets[name, row.version] = row
+        newest = self._targets.get((name, None))
+        if newest is None or newest.version < row.version:
+            self._targets[name, None] = row
+        self._graph.setdefault(
+            row.schema_id,
+            [SchemaReference(name=item.name, subject_name=item.subject, target=target) for item, target in found],
+        )
+
+    def resolve(self, wanted: Sequence[Wanted]) -> tuple[Found, ...]:
+        """Each reference with its text and its version. Raises InvalidReference."""
+        for reference, place in wanted:
+            if place not in self._targets:
+                raise missing_reference(reference)
+        targets = [self._targets[place] for _, place in wanted]
+        self._refuse_deep({row.schema_id for row in targets})
+        return tuple(
+            (self._resolver.to(reference.name, reference.subject, target), target)
+            for (reference, _), target in zip(wanted, targets, strict=True)
+        )
+
+    def _refuse_deep(self, schemas: set[int]) -> None:
+        """What is asked for by itself is read as deep, and no deeper."""
+        seen, level = set(schemas), schemas
+        for _ in range(MAX_REFERENCE_DEPTH):
+            level = {link.target.schema_id for schema in level for link in self._graph[schema]} - seen
+            if not level:
+                return
+            seen |= level
+        raise too_deep()
+
+
+# Django's own way would put the time of now into each.
+_ADD: Final = """
+INSERT INTO subjects_schemaversion
+    (subject_id, version, schema_id, submitted, created_at, created_by, door, deleted_at, imported)
+SELECT w.subject_id, w.version, w.schema_id, w.submitted, w.created_at, w.created_by, w.door, w.deleted_at, true
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::timestamptz[], %s::text[], %s::text[],
+    %s::timestamptz[]) WITH ORDINALITY
+    AS w(subject_id, version, schema_id, submitted, created_at, created_by, door, deleted_at, place)
+ORDER BY w.place
+RETURNING subject_id, version, id
+"""
+
+
+def add_versions(
+    registry: Registry,
+    subjects: Mapping[SubjectName, Subject],
+    versions: Sequence[tuple[SubjectName, SchemaVersion]],
+    schemas: Sequence[tuple[SubjectName, Schema, Sequence[Found]]],
+) -> None:
+    """Store new versions, with the schemas among theirs that are new and what those refer to.
+
+    `subjects` are those that are there, which are locked; the others are made. In the order of everybody: subjects, then
+    counters. What a schema refers to may be one of these versions, so that is written last.
+    """
+    names = dict.fromkeys(name for name, _ in versions)
+    there = {**subjects, **make_subjects(registry, [name for name in names if name not in subjects])}
+    newest = {there[name].context_id: 0 for name in names}
+    for name, schema, _ in schemas:
+        schema.context = there[name].context
+        newest[schema.context_id] = max(newest[schema.context_id], schema.schema_id)
+    pass_schema_ids(newest)
+    for _, schema, _ in schemas:
+        schema.pk = None
+    Schema.objects.bulk_create(schema for _, schema, _ in schemas)
+    for name, row in versions:
+        row.subject, row.schema = there[name], row.schema
+    _insert([row for _, row in versions])
+    SchemaReference.objects.bulk_create(link for _, schema, found in schemas for link in links_of(schema, found))
+
+
+def _insert(rows: Sequence[SchemaVersion]) -> None:
+    number = SchemaVersion._meta.get_field("version")
+    columns: tuple[list[Any], ...] = (
+        [row.subject_id for row in rows],
+        [number.get_db_prep_save(row.version, connection) for row in rows],
+        [row.schema_id for row in rows],
+        [row.submitted for row in rows],
+        [row.created_at for row in rows],
+        [row.created_by for row in rows],
+        [row.door for row in rows],
+        [row.deleted_at for row in rows],
+    )
+    by_place = {(row.subject_id, row.version): row for row in rows}
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, columns)
+        for subject, version, pk in cursor.fetchall():
+            by_place[subject, version].pk = pk
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What became of a batch: versions that were new, whose deletion changed, that were there; and the problems."""
+
+    added: int = 0
+    changed: int = 0
+    same: int = 0
+    problems: tuple[Problem, ...] = ()
+
+    def __add__(self, other: Brought) -> Brought:
+        return Brought(
+            self.added + other.added,
+            self.changed + other.changed,
+            self.same + other.same,
+            self.problems + other.problems,
+        )
+
+
+def bring_together(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
+    """Bring versions of different places, each after those that it refers to, inside the caller's savepoint.
+
+    What can't be brought is told and changes nothing. Raises IntegrityError, DataError where the database refuses one.
+    """
+    read: list[tuple[VersionRecord, list[Wanted] | SchemadeskError]] = [(item, _read(item)) for item in records]
+    sound = {item.place: asked for item, asked in read if isinstance(asked, list)}
+    batch = _Batch(registry, [item for item in records if item.place in sound], sound, by)
+    done = Brought()
+    for item, asked in read:
+        try:
+            if isinstance(asked, SchemadeskError):
+                raise asked
+            done += batch.judge(item, asked)
+        except SchemadeskError as error:
+            done += Brought(problems=(Problem(item.title, error.message),))
+    batch.write()
+    return done
+
+
+def _read(item: VersionRecord) -> list[Wanted] | SchemadeskError:
+    """What a version refers to, or what is wrong with it whatever is there."""
+    try:
+        check_context(item.subject.context)
+        if parse_subject(item.subject.qualified) != item.subject:
+            raise InvalidInput("its name would mean another subject.")
+        refuse_too_large(item.text)
+        return wanted_of(item.references, context=item.subject.context)
+    except SchemadeskError as error:
+        return error
+
+
+@dataclass(frozen=True)
+class _There:
+    """A version that is there."""
+
+    pk: int
+    schema_id: int
+    identity: str
+    deleted: bool
+
+
+class _Batch:
+    """What is there of what the versions need, and what is to be written of them."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        records: Sequence[VersionRecord],
+        wanted: Mapping[Place, Sequence[Wanted]],
+        by: Actor,
+    ) -> None:
+        self._registry, self._by, self._now = registry, by, timezone.now()
+        self._subjects = lock_subjects(registry, {item.subject for item in records})
+        self._versions = self._read_versions(records)
+        self._schemas = self._read_schemas(records)
+        self._references = References(registry, {place for asked in wanted.values() for _, place in asked})
+        self._comes: list[tuple[SubjectName, SchemaVersion]] = []
+        self._schemas_come: list[tuple[SubjectName, Schema, Sequence[Found]]] = []
+        self._changes: list[SchemaVersion] = []
+        #: primary key of a schema → the first of the versions that come with it, as `_holders` has those that are there
+        self._coming_holders: dict[int, tuple[str, int]] = {}
+
+    def judge(self, item: VersionRecord, wanted: Sequence[Wanted]) -> Brought:
+        """What becomes of a version. Raises what a registration of it would, and OperationNotPermitted."""
+        found = self._references.resolve(wanted)
+        submission = _submission(item, found)
+        schema = schema_of(submission, submission.canonical(normalize=False))
+        there = self._versions.get(item.place)
+        if there is not None:
+            return self._settle(there, item, submission, schema)
+        self._add(item, submission, self._stored(item, submission, schema, found), found)
+        return Brought(added=1)
+
+    def write(self) -> None:
+        """Write what came of all of them."""
+        if self._comes:
+            add_versions(self._registry, self._subjects, self._comes, self._schemas_come)
+        if self._changes:
+            SchemaVersion.objects.bulk_update(self._changes, ["deleted_at", "imported"])
+
+    def _settle(self, there: _There, item: VersionRecord, submission: Submission, schema: Schema) -> Brought:
+        """What a version that is there already needs: nothing, or its deletion as it is elsewhere."""
+        if there.schema_id != item.schema_id:
+            raise OperationNotPermitted(f"here it has schema id {there.schema_id}, there {item.schema_id}.")
+        if there.identity not in submission.identities(schema.canonical):
+            raise OperationNotPermitted(f"here it is another schema under the same id {item.schema_id}.")
+        if there.deleted == item.deleted:
+            return Brought(same=1)
+        self._changes.append(SchemaVersion(pk=there.pk, deleted_at=self._deleted_at(item), imported=True))
+        return Brought(changed=1)
+
+    def _stored(self, item: VersionRecord, submission: Submission, schema: Schema, found: Sequence[Found]) -> Schema:
+        """The schema of the version's id: the one that is there or comes, or this one. Raises OperationNotPermitted."""
+        place = item.subject.context, item.schema_id
+        known = self._schemas.get(place)
+        if known is None:
+            self._schemas_come.append((item.subject, schema, found))
+            schema.schema_id, schema.imported = item.schema_id, True
+            schema.pk = -len(self._schemas_come)  # until it has one: none that is stored is below zero
+            self._schemas[place] = schema
+            return schema
+        if known.identity not in submission.identities(schema.canonical):
+            raise OperationNotPermitted(f"schema id {item.schema_id} stands for {self._holder(known)} here.")
+        return known
+
+    def _add(self, item: VersionRecord, submission: Submission, schema: Schema, found: Sequence[Found]) -> None:
+        row = SchemaVersion(
+            version=item.version,
+            schema=schema,
+            submitted=submission.submitted,
+            created_at=item.created_at or self._now,
+            created_by=item.created_by or self._by.name,
+            door=item.door or self._by.door,
+            deleted_at=self._deleted_at(item),
+            imported=True,
+        )
+        self._comes.append((item.subject, row))
+        self._references.add(item.subject, row, found)
+        place = item.subject.subject, item.version
+        self._coming_holders[schema.pk] = min(place, self._coming_holders.get(schema.pk, place))
+
+    def _deleted_at(self, item: VersionRecord) -> Any:
+        return (item.deleted_at or self._now) if item.deleted else None
+
+    # -- what is there
+
+    def _read_versions(self, records: Sequence[VersionRecord]) -> dict[Place, _There]:
+        places = {
+            (self._subjects[item.subject].pk, item.version): item.place
+            for item in records
+            if item.subject in self._subjects and item.version <= MAX_VERSION
+        }
+        if not places:
+            return {}
+        with connection.cursor() as cursor:
+            cursor.execute(_VERSIONS, [[subject for subject, _ in places], [version for _, version in places]])
+            return {places[subject, version]: _There(*row) for subject, version, *row in cursor.fetchall()}
+
+    def _read_schemas(self, records: Sequence[VersionRecord]) -> dict[tuple[str, int], Schema]:
+        ids: dict[str, set[int]] = {}
+        for item in records:
+            if item.schema_id <= MAX_VERSION:
+                ids.setdefault(item.subject.context, set()).add(item.schema_id)
+        wanted = Q(pk__in=())
+        for context, numbers in ids.items():
+            wanted |= Q(context__name=context, schema_id__in=numbers)
+        rows = Schema.objects.filter(wanted, context__registry=self._registry).select_related("context")
+        return {(row.context.name, row.schema_id): row for row in rows}
+
+    def _holder(self, schema: Schema) -> str:
+        held = [each.get(schema.pk) for each in (self._holders, self._coming_holders)]
+        first = min((each for each in held if each is not None), default=None)
+        return "another schema" if first is None else f"another schema ({first[0]} version {first[1]})"
+
+    @cached_property
+    def _holders(self) -> dict[int, tuple[str, int]]:
+        """The first version of each schema that is there, by subject and number."""
+        stored = [row.pk for row in self._schemas.values() if row.pk > 0]
+        rows = SchemaVersion.objects.filter(schema__in=stored).order_by("schema_id", "subject__name", "version")
+        listed = rows.distinct("schema_id").values_list("schema_id", "subject__name", "version")
+        return {schema: (name, version) for schema, name, version in listed}
+
+
+_VERSIONS: Final = """
+SELECT v.subject_id, v.version, v.id, d.schema_id, d.identity, v.deleted_at IS NOT NULL
+FROM unnest(%s::bigint[], %s::bigint[]) AS w(subject_id, version)
+JOIN subjects_schemaversion v ON v.subject_id = w.subject_id AND v.version = w.version
+JOIN subjects_schema d ON d.id = v.schema_id
+"""
+
+
+def _submission(item: VersionRecord, found: Sequence[Found]) -> Submission:
+    resolved = tuple(reference for reference, _ in found)
+    schema = parse_schema(item.schema_type, item.text, resolved, is_new=False)
+    if item.submitted:  # then the text is what was kept, which may be the normalized one
+        schema = replace(schema, canonical=item.text)
+    return Submission(
+        schema=schema,
+        resolved=resolved,
+        targets=tuple(target for _, target in found),
+        submitted=item.submitted or item.text,
+        metadata=item.metadata,
+        rule_set=item.rule_set,
+    )

@@ -1,0 +1,329 @@
+"""Importing the content of another registry or of an export file, with its ids, version numbers and deletions."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, Final
+
+from django.db import DataError, IntegrityError, connection, transaction
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.audit.context import record as record_audit
+from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
+from registry.subjects.events import REGISTERED, tell_of_many
+from registry.subjects.import_export.export_file import write_in_order
+from registry.subjects.import_export.import_plan import Move, missing_of, plan_move
+from registry.subjects.import_export.import_versions import Brought, bring_together
+from registry.subjects.import_export.snapshot import (
+    NoteRecord,
+    Place,
+    Problem,
+    Scope,
+    Snapshot,
+    VersionRecord,
+    contents_in_pieces,
+    contents_of,
+    scope_title,
+)
+from registry.subjects.lifecycle.notes import bring_note
+from registry.subjects.models import Config, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.effective_policy import COLUMNS, DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
+from registry.subjects.policy.policy_settings import bring_config, set_mode
+from registry.subjects.registration.locks import lock_context, lock_ids, lock_policy, pass_schema_id, retried
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName, check_context
+from registry.subjects.versions.versions import MAX_VERSION
+
+BATCH = 100
+#: versions that are written at once, and the characters of their texts
+AT_ONCE, CHARACTERS = 500, 8_000_000
+
+
+def batches(records: Sequence[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
+    """The versions in the pieces in which they are brought."""
+    for begin in range(0, len(records), BATCH):
+        yield records[begin : begin + BATCH]
+
+
+@retried
+def bring_versions(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> Brought:
+    """Bring versions, each after those that it refers to. What can't be brought is told and changes nothing."""
+    hold(registry, by=by, why=why)
+    done = Brought()
+    for piece in _pieces(records):
+        done += _bring(registry, piece, by)
+    return done
+
+
+def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
+    """All of them at once; where the database refuses that, in halves, down to the one that it refuses."""
+    try:
+        with transaction.atomic():
+            return bring_together(registry, records, by)
+    except (IntegrityError, DataError) as error:
+        if len(records) == 1:
+            reason = str(error).partition("\n")[0][:200]
+            return Brought(problems=(Problem(records[0].title, f"the database refuses it: {reason}"),))
+    half = len(records) // 2
+    return _bring(registry, records[:half], by) + _bring(registry, records[half:], by)
+
+
+def _pieces(records: Iterable[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
+    """What is brought at once: of each place one, and not more text than is well sent in one statement."""
+    piece, places, characters = list[VersionRecord](), set[Place](), 0
+    for item in records:
+        is_full = len(piece) == AT_ONCE or characters + len(item.text) > CHARACTERS
+        if piece and (is_full or item.place in places):
+            yield piece
+            piece, places, characters = [], set(), 0
+        piece.append(item)
+        places.add(item.place)
+        characters += len(item.text)
+    if piece:
+        yield piece
+
+
+def hold(registry: Registry, *, by: Actor, why: str) -> None:
+    """Begin a change of many parts: alone in the registry until the transaction ends. Raises ReleaseRequired."""
+    record_audit(by=by, why=why)
+    lock_policy(registry, exclusive=True)
+    change_guard.ask("version.register", registry, "", by)
+
+
+@retried
+def mark_deleted(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> int:
+    """Soft-delete the versions that are live; gives how many those were."""
+    hold(registry, by=by, why=why)
+    count = 0
+    for item in records:
+        rows = SchemaVersion.objects.filter(
+            subject__context__registry=registry,
+            subject__context__name=item.subject.context,
+            subject__name=item.subject.subject,
+            version=item.version,
+            deleted_at=None,
+        )
+        count += rows.update(deleted_at=timezone.now())
+    return count
+
+
+@retried
+def bring_contexts(*, registry: Registry, contexts: Mapping[str, int], by: Actor, why: str) -> tuple[Problem, ...]:
+    """Make the contexts, and let their counters stand above every id that was ever given elsewhere."""
+    hold(registry, by=by, why=why)
+    problems = []
+    for name, following in sorted(contexts.items()):
+        try:
+            context = lock_context(registry, check_context(name))
+        except SchemadeskError as error:
+            problems.append(Problem(f"context {name[:80]}", error.message))
+            continue
+        lock_ids(context)
+        if following > 1:
+            pass_schema_id(context, min(following, MAX_VERSION) - 1)
+    return tuple(problems)
+
+
+@retried
+def bring_configs(
+    *,
+    registry: Registry,
+    configs: Mapping[Scope, tuple[Mapping[str, Any], Mapping[str, Any]]],
+    by: Actor,
+    why: str,
+) -> tuple[Problem, ...]:
+    """Set each scope's settings to what they are elsewhere; what isn't set there is inherited here too."""
+    hold(registry, by=by, why=why)
+    problems = []
+    for scope, (mine, theirs) in configs.items():
+        try:
+            with transaction.atomic():
+                _set(registry, scope, mine, theirs)
+        except SchemadeskError as error:
+            problems.append(Problem(f"config of {scope_title(scope)}", error.message))
+    return tuple(problems)
+
+
+def _set(registry: Registry, scope: Scope, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    unknown = sorted(theirs.keys() - COLUMNS.keys())
+    if unknown:
+        raise InvalidInput(f"{', '.join(unknown)[:200]}: no such setting.")
+    unset = [name for name in mine if name not in theirs]
+    bring_config(registry, scope, unset=unset, **theirs)
+
+
+@retried
+def bring_notes(
+    *, registry: Registry, notes: Mapping[SubjectName, NoteRecord], by: Actor, why: str
+) -> tuple[Problem, ...]:
+    """Write what is written about subjects elsewhere, in place of what is written here."""
+    hold(registry, by=by, why=why)
+    problems = []
+    names = {subject.subject for subject in notes}
+    rows = Subject.objects.filter(context__registry=registry, name__in=names).select_related("context")
+    known = {SubjectName(row.context.name, row.name): row for row in rows}
+    for subject, note in notes.items():
+        row = known.get(subject)
+        try:
+            if row is None:
+                raise InvalidInput("there is no such subject here.")
+            bring_note(row, tags=note.tags, doc=note.doc, by=by)
+        except SchemadeskError as error:
+            problems.append(Problem(f"note of {subject.qualified[:200]}", error.message))
+    return tuple(problems)
+
+
+@retried
+def bring_modes(*, registry: Registry, modes: Mapping[Scope, str], by: Actor, why: str) -> None:
+    """Set each scope's mode; an empty one is inherited."""
+    hold(registry, by=by, why=why)
+    for scope, mode in modes.items():
+        context = None if scope is None else lock_context(registry, scope.context)
+        where: dict[str, Any] = {
+            "registry": registry,
+            "context": context,
+            "subject_name": (scope.subject or None) if scope else None,
+        }
+        if mode:
+            Mode.objects.update_or_create(**where, defaults={"mode": mode})
+        else:
+            Mode.objects.filter(**where).delete()
+
+
+def empty_registry(registry: Registry) -> None:
+    """Remove all versions and schemas of a mirror, inside the caller's transaction; configs and modes stay."""
+    SchemaReference.objects.filter(schema__context__registry=registry).delete()
+    SchemaVersion.objects.filter(subject__context__registry=registry).delete()
+    Schema.objects.filter(context__registry=registry).delete()
+    Subject.objects.filter(context__registry=registry).delete()
+
+
+@retried
+def drop_configs(*, registry: Registry, scopes: Iterable[Scope], by: Actor, why: str) -> None:
+    """Remove the settings of scopes that set nothing any more."""
+    hold(registry, by=by, why=why)
+    for scope in scopes:
+        Config.objects.filter(
+            registry=registry,
+            context__name=scope.context if scope else None,
+            subject_name=(scope.subject or None) if scope else None,
+        ).delete()
+
+
+IMPORT = "IMPORT"
+DEFAULTS = (DEFAULT_LEVEL, DEFAULT_MODE)
+#: bytes of a file that are held in memory; the rest is on a disk, without a name, until it is sent
+HELD: Final = 8 * 1024 * 1024
+#: called with versions done, of how many, and the problems so far
+Progress = Callable[[int, int, int], None]
+
+
+def plan_import(*, registry: str, snapshot: Snapshot) -> Move:
+    """What an import would do; nothing is changed. Raises RegistryNotFound."""
+    return plan_move(snapshot, contents_of(get_registry(registry)), defaults=DEFAULTS)
+
+
+def import_snapshot(
+    *,
+    registry: str,
+    snapshot: Snapshot,
+    by: Actor,
+    keep_going: bool = False,
+    only_missing: bool = False,
+    on_progress: Progress = lambda done, total, problems: None,
+) -> Brought:
+    """Bring all that is missing or differs, in batches; what is here alone stays. `only_missing`: nothing is changed that is here.
+
+    The registry is in mode IMPORT meanwhile, so nothing else is registered, and gets the modes of the other one at the
+    end. Without `keep_going` the first problem ends the run: the registry stays in IMPORT, and a further run goes on.
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a mirror or a registry that is
+    read-only.
+    """
+    place = get_registry(registry)
+    require(by, "mode.change", registry=place.name)
+    done = _import(place, snapshot, by, keep_going, on_progress, only_missing=only_missing)
+    with transaction.atomic():  # once, after many transactions: whoever is told needs no line a version
+        tell_of_many(place, REGISTERED, done.added, why=f"an import by {by.name}", by=by)
+    return done
+
+
+def _import(
+    place: Registry, snapshot: Snapshot, by: Actor, keep_going: bool, on_progress: Progress, *, only_missing: bool
+) -> Brought:
+    here = contents_of(place)
+    move = plan_move(snapshot, here, defaults=DEFAULTS)
+    if only_missing:
+        move = missing_of(move, here)
+    done = Brought(same=move.same, problems=move.problems)
+    if move.is_empty or (move.problems and not keep_going):
+        return done
+    _open(place, by)
+    why = f"import into {place.name}"
+    done += Brought(problems=bring_contexts(registry=place, contexts=move.contexts, by=by, why=why))
+    brought = 0
+    for batch in batches(move.bring):
+        if done.problems and not keep_going:
+            return done
+        done += bring_versions(registry=place, records=batch, by=by, why=why)
+        brought += len(batch)
+        on_progress(brought, len(move.bring), len(done.problems))
+    if not done.problems or keep_going:
+        done += Brought(problems=bring_configs(registry=place, configs=move.configs, by=by, why=why))
+    if move.notes and (not done.problems or keep_going):
+        done += Brought(problems=bring_notes(registry=place, notes=move.notes, by=by, why=why))
+    if not done.problems or keep_going:
+        wanted = {scope: modes[1] for scope, modes in move.modes.items()}
+        # Whatever the other one doesn't set is inherited, this registry's IMPORT above all.
+        last = here.modes.get(None, "") if only_missing else snapshot.modes.get(None, "")
+        wanted[None] = "" if last == DEFAULT_MODE or (only_missing and last == IMPORT) else last
+        bring_modes(registry=place, modes=wanted, by=by, why=why)
+    return done
+
+
+def _open(place: Registry, by: Actor) -> None:
+    """Put the registry into IMPORT. Raises OperationNotPermitted, ReleaseRequired.
+
+    READONLY isn't passed: what comes takes the place of the mode, so that is set first.
+    """
+    if place.kind == Registry.REMOTE:
+        raise OperationNotPermitted(f"Registry {place.name} is a mirror of {place.url}; import into one of ours.")
+    with transaction.atomic():
+        hold(place, by=by, why=f"import into {place.name}")
+    mode = effective_mode(place).mode
+    if mode == IMPORT:
+        return
+    if mode.startswith("READONLY"):
+        raise OperationNotPermitted(f"Registry {place.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
+    set_mode(registry=place.name, subject=None, by=by, mode=IMPORT, force=True)
+
+
+def export_registry(*, registry: str, file: IO[bytes], by: Actor) -> int:
+    """Write all that a registry holds, as it is at one moment; gives the number of versions. Nobody waits for it.
+
+    Raises RegistryNotFound, NotAllowed.
+    """
+    place = get_registry(registry)
+    require(by, "schema.read", registry=place.name)
+    is_own = not connection.in_atomic_block
+    with transaction.atomic():
+        if is_own:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        else:  # in somebody's transaction others' changes come in between
+            lock_policy(place, exclusive=True)
+        return write_in_order(*contents_in_pieces(place), file)
+
+
+def spooled_export(*, registry: str, by: Actor) -> IO[bytes]:
+    """The same in a file of its own, to be read from its beginning and closed. Raises RegistryNotFound, NotAllowed."""
+    file = tempfile.SpooledTemporaryFile(max_size=HELD)  # noqa: SIM115  # whoever sends it closes it
+    try:
+        export_registry(registry=registry, file=file, by=by)
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return file

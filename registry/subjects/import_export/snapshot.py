@@ -1,0 +1,259 @@
+"""The whole content of a registry as plain values that can be carried to another one, and how they are read here."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+
+from registry.errors import InvalidName
+from registry.formats.base import Reference
+from registry.subjects.lifecycle.notes import notes_of
+from registry.subjects.models import Config, Context, Mode, Registry, SchemaReference, SchemaVersion, Subject
+from registry.subjects.policy.effective_policy import OwnConfig, settings_of
+from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: (subject, version)
+Place = tuple[SubjectName, int]
+#: None is the whole registry, an empty subject a context
+Scope = SubjectName | None
+
+
+@dataclass(frozen=True)
+class VersionRecord:
+    """A version with its definition. What is None (and an empty submitted text) isn't known, so it isn't brought."""
+
+    subject: SubjectName
+    version: int
+    schema_id: int
+    schema_type: str
+    text: str = field(repr=False)
+    references: tuple[Reference, ...] = ()
+    metadata: dict[str, Any] | None = None
+    rule_set: dict[str, Any] | None = None
+    deleted: bool = False
+    deleted_at: datetime | None = None
+    submitted: str = field(default="", repr=False)
+    created_at: datetime | None = None
+    created_by: str = ""
+    door: str = ""
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return self.subject, self.version
+
+    @property
+    def title(self) -> str:
+        """Subject and version, for people."""
+        return f"{self.subject.qualified} version {self.version}"
+
+
+@dataclass(frozen=True)
+class NoteRecord:
+    """What is written about a subject."""
+
+    tags: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A registry's contents. `configs` holds settings by their names in `services.set_config`.
+
+    `notes` has the subjects that somebody described; other servers know no notes, so those that are here alone stay.
+    """
+
+    versions: tuple[VersionRecord, ...]
+    #: context → the lowest schema id that was never given; 1 or absent where that isn't known
+    contexts: Mapping[str, int]
+    configs: Mapping[Scope, Mapping[str, Any]]
+    modes: Mapping[Scope, str]
+    notes: Mapping[SubjectName, NoteRecord] = field(default_factory=dict)
+
+    @property
+    def by_place(self) -> dict[Place, VersionRecord]:
+        """The versions by subject and number."""
+        return {record.place: record for record in self.versions}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that can't be brought, and why."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+def in_order(records: Iterable[VersionRecord]) -> tuple[list[VersionRecord], list[Problem]]:
+    """The versions, each after those that it refers to, else by name and number; and those that are in a circle.
+
+    What refers to a version that isn't among these has no place to wait for: it may be there already.
+    """
+    rows = {record.place: record for record in records}
+    waits = {place: _needs(record) & rows.keys() for place, record in rows.items()}
+    waiting: dict[Place, list[Place]] = {}
+    for place, needs in waits.items():
+        for needed in needs:
+            waiting.setdefault(needed, []).append(place)
+    left = {place: len(needs) for place, needs in waits.items()}
+    ready = [(_key(place), place) for place, count in left.items() if not count]
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        _, place = heapq.heappop(ready)
+        ordered.append(rows[place])
+        for freed in waiting.get(place, ()):
+            left[freed] -= 1
+            if not left[freed]:
+                heapq.heappush(ready, (_key(freed), freed))
+    stuck = sorted((place for place, count in left.items() if count), key=_key)
+    return ordered, [Problem(rows[place].title, "its references lead in a circle.") for place in stuck]
+
+
+def _needs(record: VersionRecord) -> set[Place]:
+    found: set[Place] = set()
+    for reference in record.references:
+        try:
+            found.add((parse_subject(reference.subject, context=record.subject.context), reference.version))
+        except InvalidName:
+            continue  # said when the version is brought
+    return found
+
+
+def _key(place: Place) -> tuple[str, str, int]:
+    return place[0].context, place[0].subject, place[1]
+
+
+def scope_key(scope: Scope) -> tuple[str, str]:
+    """The order of scopes: the registry, then each context before its subjects."""
+    return ("", "") if scope is None else (scope.context, scope.subject)
+
+
+def scope_title(scope: Scope) -> str:
+    """A scope's name, for people."""
+    return "the registry" if scope is None else scope.qualified
+
+
+def is_same_definition(one: VersionRecord, other: VersionRecord) -> bool:
+    """Whether two versions have the same id and say the same in the same letters."""
+    return _said(one) == _said(other) and (one.text in (other.text, other.submitted) or one.submitted == other.text)
+
+
+def _said(record: VersionRecord) -> tuple[Any, ...]:
+    return (
+        record.schema_id,
+        record.schema_type,
+        record.references,
+        record.metadata or {},
+        record.rule_set or {},
+    )
+
+
+#: subjects whose versions are read at once
+CHUNK: Final = 500
+
+
+def contents_of(
+    registry: Registry, subjects: Collection[SubjectName] | None = None, *, places: bool = False
+) -> Snapshot:
+    """Every version, the soft-deleted ones too, with contexts, configs, modes and notes; seven queries, however much it holds.
+
+    Of `subjects` alone: with their own configs and modes, and with their contexts; with `places` also what the registry
+    and its contexts set.
+    """
+    names = None if subjects is None else frozenset(subjects)
+    of_subjects = Q() if names is None else among(names, "subject__")
+    rows = SchemaVersion.objects.filter(of_subjects, subject__context__registry=registry)
+    of = Q(schema__context__registry=registry) if names is None else Q(schema__in=rows.values("schema"))
+    return replace(_around(registry, names, places=places), versions=tuple(_records(rows, of)))
+
+
+def contents_in_pieces(registry: Registry) -> tuple[Snapshot, Iterator[VersionRecord]]:
+    """The same of a whole registry, the versions apart and in the order of an export, some hundred subjects in memory.
+
+    Both are of one moment in a transaction where every statement sees the same.
+    """
+    return _around(registry, None), _in_order(registry)
+
+
+def _in_order(registry: Registry) -> Iterator[VersionRecord]:
+    for context in sorted(Context.objects.filter(registry=registry), key=lambda row: row.name):
+        last = ""
+        while names := list(_names_after(context, last)):
+            rows = SchemaVersion.objects.filter(subject__context=context, subject__name__in=names)
+            found = _records(rows, Q(schema__in=rows.values("schema")))
+            yield from sorted(found, key=lambda row: (row.subject.subject, row.version))
+            last = names[-1]
+
+
+def _names_after(context: Context, last: str) -> QuerySet[Subject, str]:
+    rows = Subject.objects.filter(context=context, name__gt=last)
+    return rows.order_by("name").values_list("name", flat=True)[:CHUNK]
+
+
+def _records(rows: QuerySet[SchemaVersion], referring: Q) -> Iterator[VersionRecord]:
+    used = SchemaReference.objects.filter(referring).order_by("schema_id", "position")
+    listed = used.values_list("schema_id", "name", "subject_name", "target__version")
+    references = {
+        schema: tuple(Reference(name, subject, version) for _, name, subject, version in group)
+        for schema, group in groupby(listed, key=lambda row: row[0])
+    }
+    for row in rows.select_related("schema", "subject__context"):
+        yield _record(row, references.get(row.schema_id, ()))
+
+
+def _around(registry: Registry, names: frozenset[SubjectName] | None, *, places: bool = False) -> Snapshot:
+    """All but the versions."""
+    configs = Config.objects.filter(registry=registry).select_related("context")
+    modes = Mode.objects.filter(registry=registry).select_related("context")
+    contexts = Context.objects.filter(registry=registry)
+    if names is not None:
+        contexts = contexts.filter(name__in={name.context for name in names})
+
+    def is_meant(scope: Scope) -> bool:
+        return names is None or scope in names or (places and (scope is None or not scope.subject))
+
+    return Snapshot(
+        versions=(),
+        contexts=dict(contexts.values_list("name", "next_schema_id")),
+        configs={scope: _settings(settings_of(row)) for row in configs if is_meant(scope := _scope(row))},
+        modes={scope: row.mode for row in modes if is_meant(scope := _scope(row))},
+        notes={subject: NoteRecord(note.tags, note.doc) for subject, note in notes_of(registry, names).items()},
+    )
+
+
+def _record(row: SchemaVersion, references: tuple[Reference, ...]) -> VersionRecord:
+    return VersionRecord(
+        subject=SubjectName(row.subject.context.name, row.subject.name),
+        version=row.version,
+        schema_id=row.schema.schema_id,
+        schema_type=row.schema.schema_type,
+        text=row.schema.canonical,
+        references=references,
+        metadata=row.schema.metadata,
+        rule_set=row.schema.rule_set,
+        deleted=row.deleted_at is not None,
+        deleted_at=row.deleted_at,
+        submitted=row.submitted,
+        created_at=row.created_at,
+        created_by=row.created_by,
+        door=row.door,
+    )
+
+
+def _scope(row: Config | Mode) -> Scope:
+    return None if row.context is None else SubjectName(row.context.name, row.subject_name or "")
+
+
+def _settings(settings: OwnConfig) -> dict[str, object]:
+    return {name: value for name, value in vars(settings).items() if value is not None}

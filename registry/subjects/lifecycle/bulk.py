@@ -1,0 +1,89 @@
+"""Actions on several subjects at once: export into one file, deprecation."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO, Final
+
+from django.db import transaction
+
+from registry.access.roles import Actor, may_somewhere, require
+from registry.errors import InvalidInput, SchemadeskError
+from registry.subjects.import_export.export_file import write_snapshot
+from registry.subjects.import_export.snapshot import contents_of
+from registry.subjects.lifecycle.notes import MOST
+from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS, retire
+from registry.subjects.models import Subject
+from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: of the file in an archive: equal subjects give equal bytes
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one subject: the versions that were deprecated, or why none was, with the error's name."""
+
+    subject: SubjectName
+    versions: tuple[int, ...] = ()
+    refusal: str = ""
+    error: str = ""
+
+
+@transaction.atomic
+def export_subjects(*, registry: str, subjects: Sequence[SubjectName], file: IO[bytes], by: Actor) -> int:
+    """Write a zip of an export file with these subjects, as they are at one moment; gives the number of versions.
+
+    It has their versions, the soft-deleted ones too, their own configs, modes and notes, and what `import_registry` needs
+    of their contexts; not what they refer to. Raises InvalidInput, RegistryNotFound, SubjectNotFound, NotAllowed.
+    """
+    names = _chosen(subjects)
+    place = get_registry(registry)
+    for name in names:
+        require(by, "schema.read", registry=place.name, subject=name.qualified)
+    for name in names:
+        get_subject(place, name, deleted=True)
+    # nothing is registered in them meanwhile
+    held = Subject.objects.filter(among(names, ""), context__registry=place).select_for_update(of=("self",))
+    list(held.order_by("pk").values_list("pk"))
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        entry = zipfile.ZipInfo("subjects.jsonl", _EARLIEST)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(entry, "w") as inside:
+            return write_snapshot(contents_of(place, names), inside)
+
+
+def deprecate_several(
+    *, registry: str, subjects: Sequence[SubjectName], message: str, by: Actor, ends_at: datetime | None = None
+) -> list[Outcome]:
+    """Deprecate the live versions of each subject, by its own rights and rules; what one refuses stops no other.
+
+    Raises InvalidInput for what is wrong with all of them, RegistryNotFound, and NotAllowed for who may deprecate nothing.
+    """
+    names = _chosen(subjects)
+    place = get_registry(registry)
+    if not may_somewhere(by, RIGHTS[DEPRECATE]):
+        require(by, RIGHTS[DEPRECATE], registry=place.name)
+    if not message.strip():
+        raise InvalidInput("Say why in a message, and what to use instead.", field="message")
+    return [_deprecated(place.name, name, message, ends_at, by) for name in names]
+
+
+def _deprecated(registry: str, name: SubjectName, message: str, ends_at: datetime | None, by: Actor) -> Outcome:
+    try:
+        done = retire(registry=registry, subject=name, choice=DEPRECATE, message=message, ends_at=ends_at, by=by)
+    except SchemadeskError as error:
+        return Outcome(name, refusal=error.message, error=type(error).__name__)
+    return Outcome(name, done.versions)
+
+
+def _chosen(subjects: Sequence[SubjectName]) -> list[SubjectName]:
+    """Each once, in one order, so that two callers don't wait for each other in a circle. Raises InvalidInput."""
+    if not 1 <= len(subjects) <= MOST:
+        raise InvalidInput(f"Choose 1 to {MOST} subjects at a time, not {len(subjects)}.", field="subjects")
+    return sorted(set(subjects), key=lambda each: each.qualified)

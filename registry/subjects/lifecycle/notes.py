@@ -1,0 +1,226 @@
+"""Notes on subjects: tags and a description, in every registry, mirrors too."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, QuerySet
+
+from registry.access.roles import Actor, require
+from registry.audit.context import record
+from registry.errors import InvalidInput, NoteChanged, SubjectNotFound
+from registry.subjects.models import Registry, Subject, SubjectNote
+from registry.subjects.models.registries import MAX_DOC, MAX_TAG, MAX_TAGS
+from registry.subjects.registration.locks import retried
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: the state of a subject without a note
+NONE: Final = "none"
+
+
+@dataclass(frozen=True)
+class Note:
+    """The tags and the text of a subject, both empty where nobody wrote any; then `updated_at` is None."""
+
+    tags: tuple[str, ...] = ()
+    doc: str = ""
+    updated_at: datetime | None = None
+    updated_by: str = ""
+
+    @property
+    def state(self) -> str:
+        """What changes with every change; who writes says which state they had read."""
+        return NONE if self.updated_at is None else self.updated_at.isoformat()
+
+    @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """The text in the pieces between empty lines."""
+        return tuple(part.strip() for part in self.doc.split("\n\n") if part.strip())
+
+
+def note_info(row: SubjectNote | None) -> Note:
+    """The row as a value; an empty one for none."""
+    return Note() if row is None else Note(tuple(row.tags), row.doc, row.updated_at, row.updated_by)
+
+
+def note_of(registry: Registry, subject: SubjectName) -> Note:
+    """What is written about a subject; one query. Whether there is such a subject isn't asked."""
+    return note_info(
+        _rows(registry).filter(subject__context__name=subject.context, subject__name=subject.subject).first()
+    )
+
+
+def notes_of(registry: Registry, subjects: Collection[SubjectName] | None = None) -> dict[SubjectName, Note]:
+    """What is written about those subjects (None: about all), those without a note left out; one query."""
+    rows = _rows(registry).select_related("subject__context")
+    if subjects is not None:
+        rows = rows.filter(subject__name__in={each.subject for each in subjects})
+    found = {SubjectName(row.subject.context.name, row.subject.name): note_info(row) for row in rows}
+    return found if subjects is None else {name: note for name, note in found.items() if name in set(subjects)}
+
+
+def tag_counts(registry: Registry) -> dict[str, int]:
+    """The tags of the registry's subjects in lower case with how many have each, most used first; one query."""
+    counts: Counter[str] = Counter()
+    alike = _rows(registry).filter(tags__len__gt=0).values_list("tags").annotate(notes=Count("pk"))
+    for tags, notes in alike.order_by():
+        counts.update(dict.fromkeys({tag.lower() for tag in tags}, notes))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _rows(registry: Registry) -> QuerySet[SubjectNote]:
+    return SubjectNote.objects.filter(subject__context__registry=registry)
+
+
+ACTION: Final = "subject.describe"
+#: in place of a state: whatever is there is replaced
+ANY_STATE: Final = "*"
+MAX_REASON: Final = 500
+#: subjects of one call
+MOST: Final = 200
+_TAG: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.:-]{{0,{MAX_TAG - 1}}}")
+
+
+@retried
+def set_note(
+    *,
+    registry: str,
+    subject: SubjectName,
+    tags: Iterable[str],
+    doc: str,
+    by: Actor,
+    expected: str,
+    reason: str = "",
+) -> Note:
+    """Replace the tags and the text of a subject, which may be soft-deleted; gives what stands then.
+
+    `expected` is the state of the note that the caller had read (`Note.state`), `*` to replace whatever is there. Of
+    tags that differ in case alone the first stays. Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound,
+    and NoteChanged where somebody else wrote meanwhile.
+    """
+    wanted, text, why = clean_tags(tags), _doc(doc), _reason(reason)
+    place = get_registry(registry)
+    require(by, ACTION, registry=place.name, subject=subject.qualified)
+    row = _held(place, subject)
+    before = note_info(SubjectNote.objects.filter(subject=row).first())
+    if expected not in (before.state, ANY_STATE):
+        who = f" by {before.updated_by}" if before.updated_by else ""
+        raise NoteChanged(
+            f"The description of {subject.qualified} was changed{who} since you read it; read it again, then change it.",
+            subject=subject.qualified,
+            state=before.state,
+        )
+    record(by=by, why=f"describe {subject.qualified} in {place.name}{why}")
+    return _write(row, before, wanted, text, by)
+
+
+@retried
+def change_tags(
+    *,
+    registry: str,
+    subjects: Sequence[SubjectName],
+    by: Actor,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    reason: str = "",
+) -> dict[SubjectName, Note]:
+    """Add tags to several subjects and take others from them, all or none; gives what stands of each then.
+
+    A tag is taken away however it is written, and one that is there stays as it is written. Raises InvalidInput,
+    NotAllowed, RegistryNotFound, SubjectNotFound.
+    """
+    added, removed, why = clean_tags(add), {tag.lower() for tag in clean_tags(remove)}, _reason(reason)
+    if not added and not removed:
+        raise InvalidInput("Name a tag to add or to remove.", field="tags")
+    if not 1 <= len(subjects) <= MOST:
+        raise InvalidInput(f"Choose 1 to {MOST} subjects at a time, not {len(subjects)}.", field="subjects")
+    place = get_registry(registry)
+    for subject in subjects:
+        require(by, ACTION, registry=place.name, subject=subject.qualified)
+    verb = ", ".join([*(f"add {tag}" for tag in added), *(f"remove {tag}" for tag in sorted(removed))])
+    done: dict[SubjectName, Note] = {}
+    for subject in sorted(
+        set(subjects), key=lambda each: each.qualified
+    ):  # in one order, so that two callers don't wait for each other
+        row = _held(place, subject)
+        before = note_info(SubjectNote.objects.filter(subject=row).first())
+        kept = [tag for tag in before.tags if tag.lower() not in removed]
+        try:
+            wanted = clean_tags([*kept, *added])
+        except InvalidInput as error:
+            raise InvalidInput(f"{subject.qualified}: {error.message}", field="tags") from error
+        record(by=by, why=f"{verb} at {subject.qualified} in {place.name}{why}")
+        done[subject] = _write(row, before, wanted, before.doc, by)
+    return done
+
+
+def bring_note(row: Subject, *, tags: Sequence[str], doc: str, by: Actor) -> Note:
+    """Write a note that comes from elsewhere, inside the transaction and the audit of its caller, who has the right.
+
+    Raises InvalidInput.
+    """
+    before = note_info(SubjectNote.objects.filter(subject=row).first())
+    return _write(row, before, clean_tags(tags), _doc(doc), by)
+
+
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """The tags as they are kept: each once, sorted. Raises InvalidInput, which names the one that is no tag."""
+    found: dict[str, str] = {}
+    for tag in tags:
+        if not isinstance(tag, str) or not _TAG.fullmatch(tag):
+            raise InvalidInput(
+                f"{str(tag)[:80]!r} is no tag: it begins with a letter or digit and has at most {MAX_TAG} ASCII letters,"
+                " digits and signs of `_ . : -`.",
+                field="tags",
+            )
+        found.setdefault(tag.lower(), tag)
+    if len(found) > MAX_TAGS:
+        raise InvalidInput(f"These are {len(found)} tags; a subject has {MAX_TAGS} at most.", field="tags")
+    return tuple(sorted(found.values()))
+
+
+def _held(place: Registry, subject: SubjectName) -> Subject:
+    """The subject's row, locked: so two who write the first note come one after the other."""
+    found = get_subject(place, subject, deleted=True)
+    row = Subject.objects.select_for_update().filter(pk=found.pk).first()
+    if row is None:
+        raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
+    return row
+
+
+def _write(row: Subject, before: Note, tags: tuple[str, ...], doc: str, by: Actor) -> Note:
+    """What stands then; nothing is written where it stood already, and a note that says nothing goes."""
+    if (before.tags, before.doc) == (tags, doc):
+        return before
+    if not tags and not doc:
+        SubjectNote.objects.filter(subject=row).delete()
+        return Note()
+    written, _ = SubjectNote.objects.update_or_create(
+        subject=row, defaults={"tags": list(tags), "doc": doc, "updated_by": by.name}
+    )
+    return note_info(written)
+
+
+def _doc(doc: str) -> str:
+    text = doc.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if len(text) > MAX_DOC:
+        raise InvalidInput(f"The text has {len(text):,} characters; {MAX_DOC:,} are taken.", field="doc")
+    if any(not (char.isprintable() or char in "\n\t") for char in text):
+        raise InvalidInput("The text has a character that can't be shown; take it out.", field="doc")
+    return text
+
+
+def _reason(reason: str) -> str:
+    """What is added to the audit's why."""
+    text = " ".join(reason.split())
+    if len(text) > MAX_REASON:
+        raise InvalidInput(f"The reason has {len(text)} characters; {MAX_REASON} are taken.", field="reason")
+    if not text.isprintable():
+        raise InvalidInput("The reason has a character that can't be shown; take it out.", field="reason")
+    return f": {text}" if text else ""

@@ -1,0 +1,320 @@
+"""Deprecating, quarantining and retiring versions, and taking that back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.access.selectors import owners_of
+from registry.audit.context import record
+from registry.errors import (
+    InvalidInput,
+    NotFound,
+    OperationNotPermitted,
+    SchemadeskError,
+    VersionInUse,
+    VersionNotFound,
+)
+from registry.subjects.events import tell_of_standing
+from registry.subjects.lifecycle import deletion
+from registry.subjects.lifecycle.deletion import delete_subject, delete_version
+from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStanding
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.effective_policy import effective_mode
+from registry.subjects.registration.locks import lock_policy, retried
+from registry.subjects.usage.evidence import Evidence, evidence_of
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.version_status import Standing, standing_info
+from registry.subjects.versions.versions import parse_version, version_row
+
+MAX_MESSAGE: Final = 2000
+#: standing → what is done by setting it, in words
+_VERBS: Final = {
+    VersionStanding.DEPRECATED: "deprecate",
+    VersionStanding.RETIRED: "retire",
+    VersionStanding.QUARANTINED: "quarantine",
+}
+FROZEN: Final = "READONLY_OVERRIDE"
+
+
+@retried
+def set_standing(
+    *,
+    registry: str,
+    subject: SubjectName,
+    version: int | str,
+    standing: str,
+    message: str,
+    by: Actor,
+    ends_at: datetime | None = None,
+    release: bool = False,
+) -> Standing:
+    """Deprecate, retire or quarantine a version, which may be soft-deleted; gives what stands then.
+
+    `message` says why and what to use instead; `ends_at` until when a deprecated one should be used at most. The same
+    standing again changes message and end, not since when it is so. The mode READONLY plays no part: nothing is
+    registered. `release` is said by the applying of an approved promotion alone.
+    Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion,
+    ReleaseRequired, OperationNotPermitted.
+    """
+    message = _message(standing, message)
+    _refuse_end(standing, ends_at)
+    place = get_registry(registry)
+    row = _begin(place, subject, version, by, release=release, verb=_VERBS[standing], message=message)
+    before = standing_info(VersionStanding.objects.filter(version=row).first())
+    if before is not None and (before.standing, before.message, before.ends_at) == (standing, message, ends_at):
+        return before
+    done = _write(row, before, Standing(standing, message, ends_at, by.name, timezone.now()))
+    _tell(place, subject, row.version, before=before, after=done, by=by)
+    return done
+
+
+def _write(row: SchemaVersion, before: Standing | None, wanted: Standing) -> Standing:
+    """What stands then: since before where it was called the same already."""
+    if before is None:
+        made = VersionStanding(version=row, **asdict(wanted))
+        made.save()
+        return replace(wanted, decided_at=made.decided_at)
+    done = replace(wanted, decided_at=before.decided_at) if before.standing == wanted.standing else wanted
+    # Not by `save`, which would put the time of this change where clients read since when it is so.
+    VersionStanding.objects.filter(version=row).update(**asdict(done))
+    return done
+
+
+@retried
+def clear_standing(
+    *, registry: str, subject: SubjectName, version: int | str, by: Actor, release: bool = False
+) -> Standing:
+    """Bring a version back into good standing; gives what stood. Raises NotFound where it is in good standing.
+
+    Raises NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, ReleaseRequired and
+    OperationNotPermitted too.
+    """
+    place = get_registry(registry)
+    row = _begin(place, subject, version, by, release=release, verb="clear the standing of")
+    before = standing_info(VersionStanding.objects.filter(version=row).first())
+    if before is None:
+        raise NotFound(
+            f"Version {row.version} of {subject.qualified} is in good standing.",
+            subject=subject.qualified,
+            version=row.version,
+        )
+    VersionStanding.objects.filter(version=row).delete()
+    _tell(place, subject, row.version, before=before, after=None, by=by)
+    return before
+
+
+def leave_quarantine(version_pk: int) -> bool:
+    """End the quarantine of a version that was adopted, inside the transaction and the audit of the applied request."""
+    rows = VersionStanding.objects.filter(version=version_pk, standing=VersionStanding.QUARANTINED)
+    return bool(rows.delete()[0])
+
+
+def _tell(
+    place: Registry, subject: SubjectName, version: int, *, before: Standing | None, after: Standing | None, by: Actor
+) -> None:
+    owners = owners_of(place.name, subject.qualified).user_ids
+    tell_of_standing(place, subject, version, before=before, after=after, by=by, owners=owners)
+
+
+def _message(standing: str, message: str) -> str:
+    """The message as it is kept. Raises InvalidInput, for a standing that doesn't exist too."""
+    if standing not in VersionStanding.STANDINGS:
+        known = ", ".join(VersionStanding.STANDINGS)
+        raise InvalidInput(f"There is no standing {str(standing)[:40]!r}; known are {known}.", field="standing")
+    text = message.strip()
+    if not text:
+        raise InvalidInput("Say why in a message, and what to use instead.", field="message")
+    if len(text) > MAX_MESSAGE:
+        raise InvalidInput(f"The message has {len(text)} characters; {MAX_MESSAGE} are taken.", field="message")
+    if any(not (char.isprintable() or char in "\r\n\t") for char in text):
+        raise InvalidInput("The message has a character that can't be shown; take it out.", field="message")
+    return text
+
+
+def _refuse_end(standing: str, ends_at: datetime | None) -> None:
+    if ends_at is None:
+        return
+    if standing != VersionStanding.DEPRECATED:
+        raise InvalidInput(f"Only a deprecated version has an end; one that is {standing} is so now.", field="ends_at")
+    if timezone.is_naive(ends_at):
+        raise InvalidInput("The end needs a time zone, as in 2026-12-31T00:00:00Z.", field="ends_at")
+    if ends_at <= timezone.now():
+        raise InvalidInput("The end lies in the past; retire the version, or give a later end.", field="ends_at")
+
+
+def _begin(
+    place: Registry,
+    subject: SubjectName,
+    version: int | str,
+    by: Actor,
+    *,
+    release: bool,
+    verb: str,
+    message: str = "",
+) -> SchemaVersion:
+    """The version's row, locked, once the right, the gate and the mode let it be changed."""
+    number = parse_version(version)
+    action = "promotion.apply" if release else "version.standing"
+    require(by, action, registry=place.name, subject=subject.qualified)
+    lock_policy(place)
+    mode = effective_mode(place, subject).mode
+    if mode == FROZEN and place.kind != Registry.REMOTE:  # a mirror is always in it, for what the remote holds
+        raise OperationNotPermitted(
+            f"Subject {subject.subject} in context {subject.context} is in mode {FROZEN}: nothing about it changes.",
+            mode=mode,
+        )
+    found = version_row(get_subject(place, subject, deleted=True), number, deleted=number is not None)
+    row = SchemaVersion.objects.select_for_update().get(pk=found.pk)
+    said = f": {message}" if message else ""
+    record(by=by, why=f"{verb} version {row.version} of {subject.qualified} in {place.name}{said}")
+    change_guard.ask(
+        "version.standing", place, subject.qualified, by, release=release
+    )  # last: it adds to what is recorded
+    return row
+
+
+DEPRECATE, SOFT, HARD, RESTORE = "deprecate", "soft", "hard", "restore"
+CHOICES: Final = (DEPRECATE, SOFT, HARD, RESTORE)
+#: choice → the right that it takes
+RIGHTS: Final = {
+    DEPRECATE: "version.standing",
+    SOFT: "version.delete",
+    HARD: "version.delete_permanently",
+    RESTORE: "version.delete",
+}
+
+
+@dataclass(frozen=True)
+class Retired:
+    """What was done: the versions, ascending, and the schema ids that they had."""
+
+    choice: str
+    versions: tuple[int, ...]
+    schema_ids: tuple[int, ...]
+
+
+@retried
+def retire(
+    *,
+    registry: str,
+    subject: SubjectName,
+    choice: str,
+    by: Actor,
+    version: int | None = None,
+    confirmed: str = "",
+    message: str = "",
+    ends_at: datetime | None = None,
+    force: str = "",
+) -> Retired:
+    """Do one step, to a version or (None) to all of the subject; all of it or nothing.
+
+    `confirmed` is the subject's name as it was typed, for what deletes. `message` and `ends_at` are of a deprecation.
+    `force` is the reason to delete for good what is in use, or may be, and to restore what breaks the level.
+    Raises InvalidInput, VersionInUse, and what set_standing, delete_version, delete_subject and restoring raise.
+    """
+    if choice not in CHOICES:
+        raise InvalidInput(f"{choice[:40]!r} is nothing to choose: it is one of {', '.join(CHOICES)}.", field="choice")
+    place = get_registry(registry)
+    require(by, RIGHTS[choice], registry=place.name, subject=subject.qualified)
+    if choice in (SOFT, HARD) and confirmed.strip() != subject.qualified:
+        raise InvalidInput(
+            f"Type the subject's name as it is, {subject.qualified}, to confirm what deletes.", field="confirmed"
+        )
+    lock_policy(place, exclusive=choice == HARD)
+    row = Subject.objects.select_for_update().get(pk=get_subject(place, subject, deleted=True).pk)
+    rows = _meant(row, subject, choice, version)
+    done = Retired(
+        choice, tuple(each.version for each in rows), tuple(sorted({each.schema.schema_id for each in rows}))
+    )
+    if choice == DEPRECATE:
+        for each in rows:
+            set_standing(
+                registry=place.name, subject=subject, version=each.version, standing="deprecated", message=message,
+                ends_at=ends_at, by=by,
+            )  # fmt: skip
+    elif choice == RESTORE:
+        deletion.restore(row, rows, subject, by=by, force=force)
+    else:
+        if choice == HARD and all(each.deleted_at is not None for each in rows):  # others the deletion refuses itself
+            _refuse_unknown(evidence_of(place, subject, done.versions), subject, by, place.name, force)
+        _delete(place.name, subject, version, by=by, permanent=choice == HARD, force=force)
+    return done
+
+
+@retried
+def restore_each(
+    *, registry: str, subject: SubjectName, versions: Sequence[int], by: Actor
+) -> dict[int, SchemadeskError]:
+    """Restore each of the soft-deleted versions, ascending, that may be and can be; gives what hinders the others."""
+    numbers = sorted(versions)
+    try:
+        place = get_registry(registry)
+        require(by, RIGHTS[RESTORE], registry=place.name, subject=subject.qualified)
+        lock_policy(place)
+        row = Subject.objects.select_for_update().get(pk=get_subject(place, subject, deleted=True).pk)
+        rows = {each.version: each for each in _meant(row, subject, RESTORE, None)}
+    except SchemadeskError as error:
+        return dict.fromkeys(numbers, error)
+    lost = {
+        number: InvalidInput(f"There is nothing of version {number} of {subject.qualified} to restore.")
+        for number in numbers
+        if number not in rows
+    }
+    return lost | deletion.restore_each(row, [rows[number] for number in numbers if number in rows], subject, by=by)
+
+
+def _meant(subject: Subject, name: SubjectName, choice: str, version: int | None) -> list[SchemaVersion]:
+    """The versions that the step changes. Raises VersionNotFound, InvalidInput where there is none to change."""
+    rows = list(subject.versions.select_related("schema").order_by("version"))
+    if version is not None:
+        rows = [row for row in rows if row.version == version]
+        if not rows:
+            raise VersionNotFound(f"Version {version} of {name.qualified} not found.", version=version)
+    if choice in (DEPRECATE, SOFT):
+        found = [row for row in rows if row.deleted_at is None]
+    else:
+        found = [row for row in rows if row.deleted_at is not None] if choice == RESTORE else rows
+    if not found and choice != SOFT:  # what is deleted already is told by the deletion
+        raise InvalidInput(f"There is nothing of {name.qualified} to {choice}: {_what_is(rows)}.", field="choice")
+    return found
+
+
+def _what_is(rows: Sequence[SchemaVersion]) -> str:
+    return "all of it is soft-deleted" if all(row.deleted_at is not None for row in rows) else "none of it is deleted"
+
+
+def _refuse_unknown(
+    evidence: dict[int, tuple[Evidence, ...]], subject: SubjectName, by: Actor, registry: str, force: str
+) -> None:
+    """Nothing goes for good of which it isn't known that nothing needs it, but with a reason. Raises VersionInUse."""
+    doubts = [item for items in evidence.values() for item in items if item.in_use != "no"]
+    if not doubts:
+        return
+    if force.strip():
+        require(by, "version.force", registry=registry, subject=subject.qualified)
+        return
+    worst = next((item for item in doubts if item.in_use == "yes"), doubts[0])
+    said = "is in use" if worst.in_use == "yes" else "may be in use"
+    raise VersionInUse(
+        f"{subject.qualified} {said}: {worst.sentence} Wait, have its topics scanned, or give a reason to delete it all"
+        " the same.",
+        subject=subject.qualified,
+        versions=sorted(number for number, items in evidence.items() if any(item.in_use != "no" for item in items)),
+        reasons=[item.sentence for item in doubts],
+    )
+
+
+def _delete(
+    registry: str, subject: SubjectName, version: int | None, *, by: Actor, permanent: bool, force: str
+) -> None:
+    if version is None:
+        delete_subject(registry=registry, subject=subject, by=by, permanent=permanent, force=force)
+    else:
+        delete_version(registry=registry, subject=subject, version=version, by=by, permanent=permanent, force=force)

@@ -1,0 +1,217 @@
+"""Which subjects a list has: what its filters mean, as conditions of the database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from django.db.models import (
+    BooleanField,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+)
+
+from registry.subjects.models import (
+    Config,
+    Context,
+    Mode,
+    Registry,
+    SchemaReference,
+    SchemaVersion,
+    Subject,
+    SubjectNote,
+    VersionStanding,
+)
+from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, MIRROR_MODE
+from registry.subjects.versions.glob_filters import among, fits
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: words that a name is searched for one by one; what follows them is one more as it is written
+MOST_WORDS: Final = 16
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+#: the numbers of subjects of which live versions of others refer to a version
+REFERRED: Final = """
+SELECT target.subject_id FROM subjects_schemareference r
+JOIN subjects_schemaversion target ON target.id = r.target_id
+JOIN subjects_schemaversion referrer ON referrer.schema_id = r.schema_id AND referrer.deleted_at IS NULL
+WHERE referrer.subject_id <> target.subject_id"""
+#: told how rows get to the subject, "" for subjects themselves
+Condition = Callable[[str], Q]
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """Which subjects: empty means all.
+
+    `schema_type` is that of the newest live version, of one that is deleted of any. `tag` is one of the subjects' notes,
+    in any case of letters; `owned` are the patterns of what an owner has, `unowned` those of what anybody has, none of
+    which may fit; `standing` is that of a live version; `among` are names, `keys` the numbers of subjects. `also` are
+    conditions that others make, by the filter they are of; `is_sought` where those are better asked once.
+    """
+
+    text: str = ""
+    schema_type: str = ""
+    level: str = ""
+    tag: str = ""
+    owned: Collection[str] | None = None
+    unowned: Collection[str] | None = None
+    standing: str = ""
+    among: Collection[SubjectName] | None = None
+    keys: Collection[int] | None = None
+    also: Mapping[str, Condition] = field(default_factory=dict)
+    is_sought: bool = False
+
+    @property
+    def names_matter(self) -> bool:
+        """Whether it takes the subjects' names to tell which they are."""
+        return bool(self.text or self.owned or self.unowned)
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether all subjects are looked at to find those that match."""
+        return self.names_matter or self.is_sought or bool(self.level)
+
+
+ALL: Final = Narrowing()
+
+
+def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str, deleted: bool = False) -> Rows:
+    """The rows that the filters leave; `at` is how they get to the subject, "" for subjects themselves."""
+    key = at.removesuffix("__") or "pk"
+    if given.names_matter:  # the context's names are then read from their index alone, not those of all registries
+        rows = rows.filter(**{f"{at}context__in": list(_contexts(registry))})
+    if words := given.text.split(maxsplit=MOST_WORDS - 1):
+        rows = rows.filter(*(Q(**{f"{at}name__icontains": word}) for word in words))
+    if given.schema_type:
+        rows = rows.filter(_of_type(given.schema_type, at, deleted=deleted))
+    if given.level:
+        rows = rows.filter(of_level(registry, given.level, at))
+    if given.tag:
+        rows = rows.filter(Exists(tagged(given.tag).filter(subject=OuterRef(key))))
+    if given.owned is not None:
+        rows = rows.filter(fits(registry, given.owned, at))
+    if given.unowned is not None:
+        rows = rows.filter(~fits(registry, given.unowned, at))
+    if given.standing:
+        stands = VersionStanding.objects.filter(standing=given.standing, version__deleted_at=None)
+        rows = rows.filter(**{f"{key}__in": stands.values("version__subject")})
+    if given.keys is not None:
+        rows = rows.filter(numbered(f"{{{','.join(map(str, given.keys))}}}", at))
+    for condition in given.also.values():
+        rows = rows.filter(condition(at))
+    return rows if given.among is None else rows.filter(among(given.among, at))
+
+
+def numbered(keys: str, at: str) -> Q:
+    """The subjects of numbers, as PostgreSQL writes a list of them: thousands one by one take longer to write than to find."""
+    template = f"(%(expressions)s = ANY ('{keys}'::bigint[]))"
+    return Q(Func(F(at.removesuffix("__") or "pk"), template=template, output_field=BooleanField()))
+
+
+def tagged(tag: str) -> QuerySet[SubjectNote]:
+    """The notes that have a tag, however its letters are written."""
+    words = Func(F("tags"), Value(" "), function="array_to_string", output_field=TextField())
+    if not tag.isascii() or not tag.isprintable() or " " in tag:
+        return SubjectNote.objects.none()
+    return SubjectNote.objects.annotate(words=words).filter(words__iregex=rf"(^| ){re.escape(tag)}( |$)")
+
+
+def _of_type(schema_type: str, at: str, *, deleted: bool) -> Q:
+    if deleted:
+        of_type = SchemaVersion.objects.filter(subject=OuterRef("pk"), schema__schema_type=schema_type)
+        return Q(Exists(of_type))
+    return Q(**{"schema_type" if at else "activity__schema_type": schema_type})
+
+
+def registry_level(registry: Registry) -> str:
+    """The level of what has none of its own, in a context without one; one query."""
+    wide = Config.objects.filter(registry=registry, context=None)
+    return wide.values_list("compatibility_level", flat=True).first() or DEFAULT_LEVEL
+
+
+def registry_mode(registry: Registry) -> str:
+    """The mode of what has none of its own, in a context without one; one query, none for a mirror."""
+    if registry.kind == Registry.REMOTE:
+        return MIRROR_MODE
+    wide = Mode.objects.filter(registry=registry, context=None)
+    return wide.values_list("mode", flat=True).first() or DEFAULT_MODE
+
+
+def _contexts(registry: Registry) -> QuerySet[Context, int]:
+    return Context.objects.filter(registry=registry).values_list("pk", flat=True)
+
+
+def of_level(registry: Registry, level: str, at: str) -> Q:
+    """By the subject's own level, else its context's, else the registry's."""
+    return _that_counts(Config.objects.filter(registry=registry), "compatibility_level", level, DEFAULT_LEVEL, at)
+
+
+def of_mode(registry: Registry, mode: str, at: str) -> Q:
+    """By the mode that counts: as with levels, but that an override of the registry or context wins over what is nearer."""
+    wider = Mode.objects.filter(registry=registry, subject_name=None, mode=MIRROR_MODE)
+    forced = list(wider.values_list("context", flat=True))
+    if registry.kind == Registry.REMOTE or None in forced:
+        return ~Q(pk__in=()) if mode == MIRROR_MODE else Q(pk__in=())
+    counts = _that_counts(Mode.objects.filter(registry=registry), "mode", mode, DEFAULT_MODE, at)
+    if not forced:
+        return counts
+    overridden = Q(**{f"{at}context__in": forced})
+    return counts | overridden if mode == MIRROR_MODE else counts & ~overridden
+
+
+def has_own_level(registry: Registry, at: str) -> Q:
+    """Whether a level is set for the subject itself."""
+    own = _own(Config.objects.filter(registry=registry, compatibility_level__isnull=False))
+    return Q(**{f"{at.removesuffix('__') or 'pk'}__in": _with(own)})
+
+
+def refers(at: str) -> Q:
+    """Whether a live version of the subject refers to another schema."""
+    referring = SchemaVersion.objects.filter(deleted_at=None, schema__in=SchemaReference.objects.values("schema"))
+    return Q(**{f"{at.removesuffix('__') or 'pk'}__in": referring.values("subject")})
+
+
+def is_referred_to(at: str) -> Q:
+    """Whether a live version of another subject refers to the subject."""
+    return Q(
+        Func(
+            F(at.removesuffix("__") or "pk"), template=f"(%(expressions)s IN ({REFERRED}))", output_field=BooleanField()
+        )
+    )
+
+
+def _that_counts(rows: QuerySet[Any], column: str, value: str, default: str, at: str) -> Q:
+    """The subjects for which a value counts: their own, else their context's, else the registry's, else the default."""
+    key = at.removesuffix("__") or "pk"
+    wider = rows.filter(subject_name=None).values_list("context", column)
+    said = {context: found for context, found in wider if found}
+    base = next((found for context, found in said.items() if context is None), default)
+    values = {context: found for context, found in said.items() if context is not None}
+    is_own = Q(**{f"{key}__in": _with(_own(rows).filter(**{column: value}))})
+    is_other = Q(**{f"{key}__in": _with(_own(rows).exclude(**{column: value}).filter(**{f"{column}__isnull": False}))})
+    inherits = Q(**{f"{at}context__in": [context for context, found in values.items() if found == value]})
+    if base == value:
+        differing = [context for context, found in values.items() if found != value]
+        if not differing:
+            return ~is_other
+        inherits = ~Q(**{f"{at}context__in": differing})
+    elif value not in values.values():
+        return is_own
+    return is_own | (inherits & ~is_other)
+
+
+def _own(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """The rows of the subject that is asked about."""
+    return rows.filter(context=OuterRef("context"), subject_name=OuterRef("name"))
+
+
+def _with(own: QuerySet[Any]) -> QuerySet[Subject, int]:
+    return Subject.objects.filter(Exists(own)).values_list("pk", flat=True)

@@ -1,0 +1,298 @@
+"""Lists of registries, contexts and subjects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from django.db.models import (
+    Count,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Window,
+)
+from django.db.models.functions import Coalesce
+
+from registry.access.permission_filters import extent_of
+from registry.access.roles import Actor
+from registry.errors import InvalidInput
+from registry.subjects.listing.filters import ALL, Narrowing, narrowed
+from registry.subjects.models import (
+    Config,
+    Context,
+    Registry,
+    SchemaVersion,
+    Subject,
+    SubjectActivity,
+)
+from registry.subjects.permissions import Visible
+from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+
+ALL_CONTEXTS = ":*:"
+_CURSOR: Final = re.compile(r"(?P<microseconds>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})")
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: of a version, what a line of the list is made of
+_SHOWN: Final = ("subject", "version", "created_at", "created_by", "deleted_at")
+
+
+@dataclass(frozen=True)
+class RegistryInfo:
+    """A registry and how many subjects with a live version are in it."""
+
+    name: str
+    project: str
+    location: str
+    kind: str
+    subjects: int
+
+
+@dataclass(frozen=True)
+class SubjectRow:
+    """A line of the subject list: the versions of the same subject in every registry, by registry name."""
+
+    subject: SubjectName
+    schema_type: str
+    latest_version: int
+    live_versions: int
+    versions: dict[str, int]
+    level: str
+    level_is_own: bool
+    changed_at: datetime
+    changed_by: str
+    deleted: bool = False
+
+
+@dataclass(frozen=True)
+class SubjectRows:
+    """A page of the subject list: its rows, how many match at all, and how many of these stand before the page.
+
+    `before` and `after` are the cursors of the pages beside it, "" where there is none. `total` is None where too many match
+    to be counted. Where those that lack an owner come first, `looked` is among how many that changed last they were looked
+    for; None for all.
+    """
+
+    rows: list[SubjectRow]
+    total: int | None
+    skipped: int
+    before: str
+    after: str
+    looked: int | None = None
+
+
+class _Place(NamedTuple):
+    """Where a row stands in the list: the last change first, and of one moment by number."""
+
+    changed_at: datetime
+    subject: int
+
+    @property
+    def cursor(self) -> str:
+        """The place as text, for the address of a page."""
+        return f"{(self.changed_at - _BEGINNING) // timedelta(microseconds=1)}.{self.subject}"
+
+
+def list_registries() -> list[RegistryInfo]:
+    """All registries, the configured default first."""
+    there = SubjectActivity.objects.filter(registry_id=OuterRef("pk")).order_by().values("registry_id")
+    live = Coalesce(Subquery(there.annotate(number=Count("*")).values("number")), 0)
+    rows = Registry.objects.order_by("pk").values_list("name", "project", "location", "kind", live)
+    return [RegistryInfo(*row) for row in sorted(rows, key=lambda row: row[0] != settings.DEFAULT_REGISTRY)]
+
+
+def registry_names(by: Actor | None = None) -> list[str]:
+    """Their names alone, in the same order, of those that `by` may read something of: nothing is counted for it."""
+    extent = extent_of(by, "schema.read") if by else None
+    rows = Registry.objects.order_by("pk").values_list("name", flat=True)
+    names = [name for name in rows if extent is None or extent.has(name)]
+    return sorted(names, key=lambda name: name != settings.DEFAULT_REGISTRY)
+
+
+def has_subjects() -> bool:
+    """Whether any registry has a subject with a live version."""
+    return SubjectActivity.objects.exists()
+
+
+def list_contexts(registry: Registry, visible: Visible | None = None) -> list[str]:
+    """`.` and the other contexts, sorted; those with readable subjects alone for who may `visible` not read all."""
+    rows = Context.objects.filter(registry=registry)
+    if visible is not None and not visible.is_whole:
+        rows = rows.filter(pk__in=visible.narrowed(Subject.objects.filter(context__in=rows)).values("context"))
+    names = rows.values_list("name", flat=True)
+    return sorted({DEFAULT_CONTEXT, *names})
+
+
+def subject_rows(
+    registry: Registry,
+    given: Narrowing = ALL,
+    *,
+    after: str = "",
+    before: str = "",
+    offset: int = 0,
+    limit: int = 50,
+) -> SubjectRows:
+    """A page of the subject list, the last change first; a constant number of queries.
+
+    `after` and `before` are cursors of another page: what comes and goes
+    meanwhile moves no row over the edge between the two. `offset` is for who has none. Raises InvalidInput for a cursor
+    that is none.
+    """
+    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
+    if given.is_dear and not (after or before or offset):
+        page, total, skipped = *_first_page(rows, limit), 0
+    else:
+        page = _page(rows, after=_place_of(after), before=_place_of(before), offset=offset, limit=limit)
+        total, skipped = _counted(rows, _Place(page[0].changed_at, page[0].subject_id) if page else None)
+    edge = _Place(page[0].changed_at, page[0].subject_id) if page else None
+    last = _Place(page[-1].changed_at, page[-1].subject_id) if page else None
+    return SubjectRows(
+        rows=rows_of(registry, page),
+        total=total,
+        skipped=skipped,
+        before=edge.cursor if edge and skipped else "",
+        after=last.cursor if last and skipped + len(page) < total else "",
+    )
+
+
+def rows_of(registry: Registry, page: Collection[SubjectActivity], *, deleted: bool = False) -> list[SubjectRow]:
+    """The lines of some subjects, in four queries; `deleted` is of those that have no live version."""
+    newest = _newest_versions([row.subject_id for row in page], deleted=deleted)
+    elsewhere = _latest_by_registry(registry, [row.subject.name for row in page])
+    levels = _own_levels(registry)
+    inherited = levels.get((None, None)) or DEFAULT_LEVEL
+    return [
+        _subject_row(row, newest[row.subject_id], elsewhere, levels, inherited)
+        for row in page
+        if row.subject_id in newest
+    ]
+
+
+def counted(
+    rows: QuerySet[Any], total: int | None, shown: int, skipped: int, *, is_whole: bool, is_counted: bool
+) -> int | None:
+    """How many there are: as many as are shown where that is all, or as was counted before; None where nobody counts."""
+    if is_whole:
+        return shown
+    if total is None and not is_counted:
+        return None
+    return max(rows.count() if total is None else total, skipped + shown)
+
+
+def _place_of(cursor: str) -> _Place | None:
+    """The place that a cursor names, None for no cursor. Raises InvalidInput."""
+    if not cursor:
+        return None
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InvalidInput("The cursor is none that the list of subjects gave: begin without one.")
+    return _Place(_BEGINNING + timedelta(microseconds=int(found["microseconds"])), int(found["subject"]))
+
+
+def _page(
+    rows: QuerySet[SubjectActivity], *, after: _Place | None, before: _Place | None, offset: int, limit: int
+) -> list[SubjectActivity]:
+    """The rows of one page in the order of the list, read from an index alone, however late the page is."""
+    if before is not None:
+        keys = rows.filter(_ahead(before)).order_by("changed_at", "-subject_id")[:limit]
+    elif after is not None:
+        keys = rows.filter(_behind(after)).order_by("-changed_at", "subject_id")[:limit]
+    else:
+        keys = rows.order_by("-changed_at", "subject_id")[offset : offset + limit]
+    return _of(keys.values("subject_id"))
+
+
+def _first_page(rows: QuerySet[SubjectActivity], limit: int) -> tuple[list[SubjectActivity], int]:
+    """The first rows, and how many there are, of rows that are found by reading all names: they are read once."""
+    ordered = rows.order_by("-changed_at", "subject_id").annotate(whole=Window(Count("pk")))
+    found = list(ordered.values_list("subject_id", "whole")[:limit])
+    return _of([key for key, _ in found]), found[0][1] if found else 0
+
+
+def _of(keys: Any) -> list[SubjectActivity]:
+    rows = SubjectActivity.objects.filter(subject_id__in=keys).order_by("-changed_at", "subject_id")
+    return list(rows.select_related("subject__context"))
+
+
+def _behind(place: _Place) -> Q:
+    """What comes after a place; the first condition is the one that an index can begin at."""
+    later = Q(changed_at__lt=place.changed_at) | Q(subject_id__gt=place.subject)
+    return Q(changed_at__lte=place.changed_at) & later
+
+
+def _ahead(place: _Place) -> Q:
+    """What comes before a place."""
+    earlier = Q(changed_at__gt=place.changed_at) | Q(subject_id__lt=place.subject)
+    return Q(changed_at__gte=place.changed_at) & earlier
+
+
+def _counted(rows: QuerySet[SubjectActivity], edge: _Place | None) -> tuple[int, int]:
+    """How many there are, and how many of them before the edge; all where there is none."""
+    if edge is None:
+        total = rows.count()
+        return total, total
+    found = rows.aggregate(total=Count("pk"), skipped=Count("pk", filter=_ahead(edge)))
+    return found["total"], found["skipped"]
+
+
+def _newest_versions(subject_pks: list[int], *, deleted: bool) -> dict[int, SchemaVersion]:
+    """The newest of each, without texts; found from the index one by one, as a subject may have any number of them."""
+    theirs = SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at__isnull=not deleted)
+    newest = Subject.objects.filter(pk__in=subject_pks).values_list(
+        Subquery(theirs.order_by("-version").values("pk")[:1])
+    )
+    rows = SchemaVersion.objects.filter(pk__in=newest).select_related("schema").only(*_SHOWN, "schema__schema_type")
+    return {row.subject_id: row for row in rows}
+
+
+def _latest_by_registry(registry: Registry, names: list[str]) -> dict[tuple[str, str], dict[str, int]]:
+    """(context, subject) → registry name → latest live version, over the registries of the same project and location."""
+    rows = (
+        SchemaVersion.objects.filter(
+            subject__name__in=names,
+            deleted_at=None,
+            subject__context__registry__project=registry.project,
+            subject__context__registry__location=registry.location,
+        )
+        .values("subject__context__name", "subject__name", "subject__context__registry__name")
+        .annotate(latest=Max("version"))
+    )
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for row in rows:
+        key = (row["subject__context__name"], row["subject__name"])
+        found.setdefault(key, {})[row["subject__context__registry__name"]] = row["latest"]
+    return found
+
+
+def _own_levels(registry: Registry) -> dict[tuple[str | None, str | None], str | None]:
+    rows = Config.objects.filter(registry=registry).values_list("context__name", "subject_name", "compatibility_level")
+    return {(context, subject): level for context, subject, level in rows}
+
+
+def _subject_row(
+    row: SubjectActivity,
+    newest: SchemaVersion,
+    elsewhere: dict[tuple[str, str], dict[str, int]],
+    levels: dict[tuple[str | None, str | None], str | None],
+    inherited: str,
+) -> SubjectRow:
+    context, name = row.subject.context.name, row.subject.name
+    own = levels.get((context, name))
+    return SubjectRow(
+        subject=SubjectName(context, name),
+        schema_type=newest.schema.schema_type,
+        latest_version=newest.version,
+        live_versions=row.live_versions,
+        versions=elsewhere.get((context, name), {}),
+        level=own or levels.get((context, None)) or inherited,
+        level_is_own=own is not None,
+        changed_at=newest.deleted_at or newest.created_at,
+        changed_by="" if newest.deleted_at else newest.created_by,
+        deleted=newest.deleted_at is not None,
+    )

@@ -1,0 +1,163 @@
+"""Schemas, versions, their references and their status; and archived copies of what was deleted for good."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from registry.subjects.models.registries import Context, Registry, Subject
+
+SCHEMA_TYPES = ("AVRO", "PROTOBUF", "JSON")
+
+
+class Schema(models.Model):
+    """A definition with its id, which belongs to a context and is given once.
+
+    `identity` is the SHA-256 of type, canonical text, references, metadata and rule set: equal means
+    the same id, but where an import brought ids of its own.
+    """
+
+    context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="schemas", db_index=False)
+    schema_id = models.PositiveIntegerField()
+    schema_type = models.CharField(max_length=8, choices=[(kind, kind) for kind in SCHEMA_TYPES])
+    canonical = models.TextField()
+    identity = models.CharField(max_length=64)
+    fingerprint = models.CharField(max_length=64, help_text="equal in every registry that has the schema")
+    guid = models.UUIDField(db_index=True)
+    metadata = models.JSONField(null=True, blank=True)
+    rule_set = models.JSONField(null=True, blank=True)
+    imported = models.BooleanField(default=False, help_text="its id was given by an import")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["context", "schema_id"], name="one_schema_id"),
+            models.UniqueConstraint(
+                fields=["context", "identity"], condition=models.Q(imported=False), name="one_id_a_definition"
+            ),
+            models.CheckConstraint(condition=models.Q(schema_type__in=SCHEMA_TYPES), name="known_schema_type"),
+            models.CheckConstraint(condition=models.Q(schema_id__gte=1), name="schema_id_from_one"),
+        ]
+        indexes = [
+            models.Index(fields=["identity"], name="schema_by_identity"),
+            models.Index(fields=["fingerprint"], name="schema_by_fingerprint"),
+            # thousands are compared at once by these, without their texts
+            models.Index(fields=["id"], include=["fingerprint", "schema_id"], name="schema_without_text"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.schema_type} {self.schema_id}"
+
+
+class SchemaVersion(models.Model):
+    """A version of a subject, with the text as it was submitted and an id of its own.
+
+    That id is what Spring's dialect calls a schema's id. A version is soft-deleted by `deleted_at`.
+    """
+
+    subject = models.ForeignKey(Subject, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    version = models.PositiveIntegerField()
+    schema = models.ForeignKey(Schema, on_delete=models.PROTECT, related_name="versions")
+    submitted = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.TextField()
+    door = models.CharField(max_length=16)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    imported = models.BooleanField(default=False, db_default=False, help_text="its number was given by an import")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["subject", "version"], name="one_version"),
+            models.UniqueConstraint(
+                fields=["subject", "schema"],
+                condition=models.Q(deleted_at=None, imported=False),
+                name="one_live_version_a_schema",
+            ),
+            models.CheckConstraint(condition=models.Q(version__gte=1), name="versions_from_one"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["subject", "-version"],
+                include=["schema", "id"],
+                condition=models.Q(deleted_at=None),
+                name="newest_live_version",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_id} v{self.version}"
+
+
+class SchemaReference(models.Model):
+    """`name` in a schema's text means that version. A version that is referred to can't be removed."""
+
+    schema = models.ForeignKey(Schema, on_delete=models.CASCADE, related_name="references", db_index=False)
+    position = models.PositiveSmallIntegerField()
+    name = models.TextField()
+    subject_name = models.TextField(help_text="as it was written, which may name another context")
+    target = models.ForeignKey(SchemaVersion, on_delete=models.PROTECT, related_name="referrers")
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [models.UniqueConstraint(fields=["schema", "position"], name="one_reference_a_position")]
+
+    def __str__(self) -> str:
+        return f"{self.name} → {self.subject_name}"
+
+
+class VersionStanding(models.Model):
+    """A version that shouldn't be used any more; one without a row is in good standing.
+
+    Deprecated: use another, by `ends_at` where given. Retired: not for new data; reading it stays possible.
+    Quarantined: arrived without a request, and isn't trusted; it is neither promoted nor the latest that is proposed.
+    """
+
+    DEPRECATED, RETIRED, QUARANTINED = "deprecated", "retired", "quarantined"
+    STANDINGS = (DEPRECATED, RETIRED, QUARANTINED)
+
+    version = models.OneToOneField(SchemaVersion, on_delete=models.CASCADE, related_name="standing")
+    standing = models.CharField(max_length=16)
+    message = models.TextField()
+    ends_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.TextField()
+    decided_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(standing__in=("deprecated", "retired", "quarantined")), name="known_standing"
+            ),
+            models.CheckConstraint(condition=~models.Q(message=""), name="standing_says_why"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version_id}: {self.standing}"
+
+
+class KeptCopy(models.Model):
+    """Versions that are in no subject: those that were deleted for good, or those of a file that somebody sent.
+
+    `content` is JSON of the one (registry/subjects/archive/archive.py) and an export file of the other. A row goes when it is
+    `until`, when it is forgotten, and a file's when it has been brought in.
+    """
+
+    DELETED, SENT = "deleted", "sent"
+
+    registry = models.ForeignKey(Registry, on_delete=models.CASCADE, related_name="kept_copies", db_index=False)
+    kind = models.CharField(max_length=7, choices=[(kind, kind) for kind in (DELETED, SENT)])
+    name = models.TextField(help_text="the subject's qualified name, or what the file was called")
+    versions = models.PositiveIntegerField()
+    content = models.TextField()
+    made_at = models.DateTimeField()
+    made_by = models.TextField()
+    until = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(kind__in=("deleted", "sent")), name="known_kind_of_copy"),
+            models.CheckConstraint(condition=~models.Q(name=""), name="copy_has_a_name"),
+            models.CheckConstraint(condition=models.Q(until__gt=models.F("made_at")), name="copy_is_kept_for_a_while"),
+        ]
+        indexes = [models.Index(fields=["registry", "kind", "-id"], name="copies_newest_first")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} of {self.registry_id}"

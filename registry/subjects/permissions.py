@@ -1,0 +1,195 @@
+"""What of a registry an actor may read, and the names of subjects, sorted and page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Collate, Concat
+
+from registry.access.permission_filters import Extent, ExtentPart, extent_of, require_extent
+from registry.access.roles import Actor, may
+from registry.errors import SchemaNotFound
+from registry.formats.base import Reference
+from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, SubjectActivity
+from registry.subjects.versions.parsed_schemas import missing_reference
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.versions.version_status import standings_of_schemas
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, get_schema, schemas_of_guid, versions_of_schema
+
+
+def list_subjects(
+    registry: Registry,
+    *,
+    context: str | None = None,
+    prefix: str = "",
+    deleted: bool = False,
+    deleted_only: bool = False,
+    offset: int = 0,
+    limit: int | None = None,
+    visible: Visible | None = None,
+) -> list[str]:
+    """Qualified names, sorted: those with a live version; with `deleted` also the soft-deleted ones.
+
+    `context` None means every context. `deleted_only` gives those that have soft-deleted versions and no live one.
+    `visible` leaves what may be read. No more is read than the page of them that `offset` and `limit` name; two queries.
+    """
+    here, order = by_qualified_name(registry, context)
+    rows = Subject.objects.filter(here)
+    if prefix:
+        rows = rows.filter(name__startswith=prefix)
+    is_live = Exists(SubjectActivity.objects.filter(subject=OuterRef("pk")))
+    has_versions = Exists(SchemaVersion.objects.filter(subject=OuterRef("pk")))
+    rows = rows.filter(has_versions, ~is_live) if deleted_only else rows.filter(has_versions if deleted else is_live)
+    if visible is not None:
+        rows = visible.narrowed(rows)
+    found = rows.order_by(order).values_list("context__name", "name")
+    return [SubjectName(*pair).qualified for pair in found[offset : None if limit is None else offset + limit]]
+
+
+def by_qualified_name(registry: Registry, context: str | None, path: str = "") -> tuple[Q, Combinable]:
+    """The condition on rows that they are of the registry and the context (None: of every one), and their order.
+
+    `path` leads from the rows to the subject. Where only one context is meant, as in most registries, an index has the
+    order already, and a page of a long list reads no more than itself; otherwise all names are sorted.
+    """
+    contexts = Context.objects.filter(registry=registry)
+    if context is not None:
+        contexts = contexts.filter(name=context)
+    found = list(contexts.values_list("pk", flat=True)[:2])
+    if len(found) == 1:
+        return Q(**{f"{path}context": found[0]}), F(f"{path}name")
+    return Q(**{f"{path}context__in": contexts}), qualified_name(path)
+
+
+def qualified_name(path: str = "") -> Combinable:
+    """The name as `SubjectName.qualified` writes it, for sorting by bytes."""
+    context, name = f"{path}context__name", F(f"{path}name")
+    whole = Case(
+        When(**{context: DEFAULT_CONTEXT}, then=name),
+        default=Concat(Value(":"), F(context), Value(":"), name),
+        output_field=TextField(),
+    )
+    return Collate(whole, "C")
+
+
+READ: Final = "schema.read"
+_QUALIFIED: Final = "qualified_name_to_read"
+_Rows = TypeVar("_Rows", bound=QuerySet[Any, Any])
+
+
+class Visible:
+    """What of a registry somebody may read; for whoever may read all of it nothing here takes a query."""
+
+    def __init__(self, registry: Registry, by: Actor) -> None:
+        self.registry = registry
+        self._by = by
+        parts = extent_of(by, READ).within(registry.name).parts
+        self._extent = Extent(tuple(ExtentPart(patterns=part.patterns) for part in parts))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of the registry."""
+        return self._extent.is_whole
+
+    def has_subject(self, subject: SubjectName) -> bool:
+        """Whether the subject is readable by its name, be it there or not."""
+        return self.is_whole or may(self._by, READ, registry=self.registry.name, subject=subject.qualified)
+
+    def has_version(self, subject: SubjectName, version: int) -> bool:
+        """Whether the version is readable, by its subject or because a readable one refers to it."""
+        if self.has_subject(subject):
+            return True
+        target = {
+            "target__subject__context__registry": self.registry,
+            "target__subject__context__name": subject.context,
+            "target__subject__name": subject.subject,
+            "target__version": version,
+        }
+        return self._leads_to(SchemaReference.objects.filter(**target).values_list("schema", flat=True))
+
+    def has_schema(self, schema_pk: int) -> bool:
+        """Whether a readable version has the schema, or refers to it."""
+        return self.is_whole or self._leads_to([schema_pk])
+
+    def narrowed(self, rows: _Rows, path: str = "") -> _Rows:
+        """The rows whose subject is readable; `path` leads from the rows to it."""
+        if self.is_whole:
+            return rows
+        named = rows.alias(**{_QUALIFIED: qualified_name(path)})
+        return named.filter(self._extent.subjects("", _QUALIFIED))  # type: ignore[return-value]  # the same model's
+
+    def _leads_to(self, schemas: Iterable[int]) -> bool:
+        """Whether a readable version has one of these schemas, or leads to one through references."""
+        seen: set[int] = set()
+        level = set(schemas)
+        while level:
+            if self.narrowed(SchemaVersion.objects.filter(schema__in=level), "subject__").exists():
+                return True
+            seen |= level
+            referring = SchemaReference.objects.filter(target__schema__in=level)
+            level = set(referring.values_list("schema", flat=True)) - seen
+        return False
+
+
+def require_visible(registry: Registry, by: Actor) -> Visible:
+    """What somebody may read of a registry. Raises NotSignedIn, NotAllowed where it is nothing."""
+    require_extent(by, READ, registry=registry.name)
+    return Visible(registry, by)
+
+
+def visible_schema(visible: Visible, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> SchemaInfo:
+    """`get_schema`, as far as it is readable. Raises SchemaNotFound."""
+    return _readable(visible, [get_schema(visible.registry, schema_id, context=context)], schema_id)[0]
+
+
+def visible_schemas_of_guid(visible: Visible, guid: str) -> list[SchemaInfo]:
+    """`schemas_of_guid`, as far as they are readable. Raises SchemaNotFound."""
+    return _readable(visible, schemas_of_guid(visible.registry, guid), guid[:80])
+
+
+def visible_versions_of_schema(
+    visible: Visible, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
+) -> list[VersionInfo]:
+    """`versions_of_schema`, those of readable subjects; none where only a reference leads there. Raises SchemaNotFound."""
+    found = versions_of_schema(visible.registry, schema_id, context=context, deleted=deleted)
+    if not visible.is_whole:
+        visible_schema(visible, schema_id, context=context)
+    return [info for info in found if visible.has_subject(info.subject)]
+
+
+def require_references(visible: Visible, references: Sequence[Reference], *, context: str) -> None:
+    """Raise InvalidReference for a reference to what isn't readable, as for one to what isn't there.
+
+    Otherwise whoever may register would read any schema by referring to it.
+    """
+    if visible.is_whole:
+        return
+    for reference in references:
+        subject = parse_subject(reference.subject, context=context)
+        if not visible.has_version(subject, reference.version):
+            raise missing_reference(reference)
+
+
+def _readable(visible: Visible, found: list[SchemaInfo], name: int | str) -> list[SchemaInfo]:
+    """Those that are readable, with what stands of readable versions alone. Raises SchemaNotFound where none is."""
+    if visible.is_whole:
+        return found
+    rows = {(info.context, info.schema_id): _row(visible.registry, info) for info in found}
+    left = [info for info in found if visible.has_schema(rows[info.context, info.schema_id])]
+    if not left:
+        raise SchemaNotFound(f"Schema {name} not found", schema_id=name)
+    marked = [rows[info.context, info.schema_id] for info in left if info.standing is not None]
+    versions = visible.narrowed(SchemaVersion.objects.all(), "subject__")
+    standings = standings_of_schemas(marked, versions) if marked else {}
+    return [replace(info, standing=standings.get(rows[info.context, info.schema_id])) for info in left]
+
+
+def _row(registry: Registry, info: SchemaInfo) -> int:
+    """The number of a definition's row."""
+    return Schema.objects.values_list("pk", flat=True).get(
+        context__registry=registry, context__name=info.context, schema_id=info.schema_id
+    )

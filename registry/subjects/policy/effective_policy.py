@@ -1,0 +1,296 @@
+"""Which compatibility level and which mode count for a subject, and where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeVar
+
+from django.db import connection
+from django.db.models import Q
+
+from registry.errors import SubjectConfigNotFound, SubjectModeNotFound
+from registry.formats.report import Profile
+from registry.subjects.models import Config, Mode, Registry
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+
+DEFAULT_LEVEL = "BACKWARD"
+DEFAULT_MODE = "READWRITE"
+#: the mode of every mirror
+MIRROR_MODE = "READONLY_OVERRIDE"
+NO_POLICY = "none"
+#: from the nearest scope to the farthest
+ORIGINS = ("subject", "context", "registry", "server default")
+_Row = TypeVar("_Row", Config, Mode)
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class OwnConfig:
+    """What one scope itself sets; None is inherited. The names are those of `services.set_config`."""
+
+    level: str | None = None
+    normalize: bool | None = None
+    profile: str | None = None
+    policy: str | None = None
+    compatibility_policy: str | None = None
+    compatibility_group: str | None = None
+    validate_fields: bool | None = None
+    validate_new_schemas: bool | None = None
+    validate_rules: bool | None = None
+    alias: str | None = None
+    alias_for_deks: str | None = None
+    default_metadata: dict[str, Any] | None = None
+    override_metadata: dict[str, Any] | None = None
+    default_rule_set: dict[str, Any] | None = None
+    override_rule_set: dict[str, Any] | None = None
+
+
+#: setting → the column that holds it
+COLUMNS = {setting.name: setting.name for setting in fields(OwnConfig)} | {"level": "compatibility_level"}
+#: what farther scopes don't add to once a nearer one has a config, as on the established server
+NEAREST_ALONE = frozenset(
+    {"alias", "alias_for_deks", "default_metadata", "override_metadata", "default_rule_set", "override_rule_set"}
+)
+
+
+@dataclass(frozen=True)
+class EffectiveConfig:
+    """The settings that count, and the scope that says the level.
+
+    `profile` is whose verdict counts, the established rules' (`confluent`) or the data's (`semantic`); `policy` names
+    rules that hold beside the level.
+    """
+
+    level: str
+    normalize: bool
+    origin: str
+    profile: Profile = "confluent"
+    policy: str = NO_POLICY
+
+
+@dataclass(frozen=True)
+class EffectiveMode:
+    """The mode that counts, and the scope that says it."""
+
+    mode: str
+    origin: str
+
+
+#: the configs and modes that may speak for a subject, as two lists in JSON; to be put into a larger statement too, with
+#: the parameters of `scope_of`
+SPOKEN: Final = ", ".join(
+    f"""(SELECT jsonb_agg(to_jsonb(x)) FROM subjects_{kind} x WHERE x.registry_id = %(registry)s::bigint AND (
+        x.context_id IS NULL
+        OR (x.context_id = (SELECT id FROM named) AND x.subject_name IS NULL)
+        OR (x.context_id = (SELECT id FROM named) AND x.subject_name = %(subject)s::text)))"""  # noqa: S608
+    for kind in ("config", "mode")
+)
+#: what it is put behind: the context, which may not exist
+NAMED: Final = """WITH named AS MATERIALIZED (
+    SELECT id FROM subjects_context WHERE registry_id = %(registry)s::bigint AND name = %(context)s::text)"""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What the scopes say that speak for one subject, nearest first, each with its name."""
+
+    configs: Sequence[tuple[str, OwnConfig]]
+    modes: Sequence[tuple[str, str]]
+
+    def config(self) -> EffectiveConfig:
+        """What counts of the configs: subject before context before registry before BACKWARD, each setting by itself."""
+        return _config_of(self.configs)
+
+    def settings(self) -> OwnConfig:
+        """All settings as they count, None where no scope sets one."""
+        return _settings_in_scope([row for _, row in self.configs])
+
+    def mode(self, registry: Registry) -> EffectiveMode:
+        """What counts of the modes; see `effective_mode`."""
+        return EffectiveMode(MIRROR_MODE, "registry") if registry.kind == Registry.REMOTE else _mode_of(self.modes)
+
+    def inherited(self) -> Spoken:
+        """What would count without the subject's own config and mode."""
+        configs = [(origin, own) for origin, own in self.configs if origin != ORIGINS[0]]
+        return Spoken(configs, [(origin, mode) for origin, mode in self.modes if origin != ORIGINS[0]])
+
+
+def scope_of(registry: Registry, subject: SubjectName | None) -> dict[str, Any]:
+    """The parameters of `SPOKEN`; without a subject those of the default context."""
+    name = subject or SubjectName(DEFAULT_CONTEXT, "")
+    return {"registry": registry.pk, "context": name.context, "subject": name.subject}
+
+
+def spoken_from(configs: str | None, modes: str | None) -> Spoken:
+    """What the two columns of `SPOKEN` say."""
+    return Spoken(
+        configs=_nearest_first([(row, _own_of(row)) for row in json.loads(configs or "[]")]),
+        modes=_nearest_first([(row, row["mode"]) for row in json.loads(modes or "[]")]),
+    )
+
+
+def _own_of(row: Mapping[str, Any]) -> OwnConfig:
+    return OwnConfig(**{name: row[column] for name, column in COLUMNS.items()})
+
+
+def _nearest_first(rows: list[tuple[Mapping[str, Any], _Value]]) -> list[tuple[str, _Value]]:
+    found = [
+        (ORIGINS[2 if row["context_id"] is None else 1 if row["subject_name"] is None else 0], value)
+        for row, value in rows
+    ]
+    return sorted(found, key=lambda pair: ORIGINS.index(pair[0]))
+
+
+def spoken_for(registry: Registry, subject: SubjectName | None) -> Spoken:
+    """What the configs and modes say that may speak for a subject; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"{NAMED} SELECT {SPOKEN}", scope_of(registry, subject))
+        configs, modes = cursor.fetchone()
+    return spoken_from(configs, modes)
+
+
+def effective_config(registry: Registry, subject: SubjectName | None = None) -> EffectiveConfig:
+    """Subject before context before registry before BACKWARD, each setting by itself."""
+    return spoken_for(registry, subject).config()
+
+
+def config_and_settings(registry: Registry, subject: SubjectName | None) -> tuple[EffectiveConfig, OwnConfig]:
+    """The same, with all settings as they count, None where no scope sets one; one query."""
+    spoken = spoken_for(registry, subject)
+    return spoken.config(), spoken.settings()
+
+
+def effective_configs(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, EffectiveConfig]:
+    """The same for many subjects, in one query."""
+    return {
+        subject: _config_of(_owns(scopes)) for subject, scopes in _scopes_of_many(Config, registry, subjects).items()
+    }
+
+
+def configs_and_settings(
+    registry: Registry, subjects: Collection[SubjectName]
+) -> dict[SubjectName, tuple[EffectiveConfig, OwnConfig, OwnConfig | None]]:
+    """For many subjects: the config and all settings as they count, and what the subject sets itself; one query."""
+    found = {}
+    for subject, scopes in _scopes_of_many(Config, registry, subjects).items():
+        owns = _owns(scopes)
+        own = next((settings for origin, settings in owns if origin == ORIGINS[0]), None)
+        found[subject] = _config_of(owns), _settings_in_scope([settings for _, settings in owns]), own
+    return found
+
+
+def _owns(scopes: list[tuple[str, Config]]) -> list[tuple[str, OwnConfig]]:
+    return [(origin, settings_of(row)) for origin, row in scopes]
+
+
+def effective_modes(
+    registry: Registry, subjects: Collection[SubjectName], *, as_stored: bool = False
+) -> dict[SubjectName, EffectiveMode]:
+    """The modes of many subjects, in one query; with `as_stored` a mirror's are those of its remote registry.
+
+    Those are of subjects and contexts: the mode of a whole mirror is our own, and the remote's isn't kept.
+    """
+    is_mirror = registry.kind == Registry.REMOTE
+    if is_mirror and not as_stored:
+        return {subject: EffectiveMode(MIRROR_MODE, "registry") for subject in subjects}
+    found = _scopes_of_many(Mode, registry, subjects)
+    return {
+        subject: _mode_of([(origin, row.mode) for origin, row in scopes if not is_mirror or origin != "registry"])
+        for subject, scopes in found.items()
+    }
+
+
+def _scopes_of_many(
+    model: type[_Row], registry: Registry, subjects: Collection[SubjectName]
+) -> dict[SubjectName, list[tuple[str, _Row]]]:
+    """For each subject the rows that may speak for it, nearest scope first, in one query for all."""
+    wider = Q(subject_name=None) & (Q(context=None) | Q(context__name__in={subject.context for subject in subjects}))
+    rows = model.objects.filter(
+        wider | Q(subject_name__in={subject.subject for subject in subjects}), registry=registry
+    ).select_related("context")
+    by_scope = {(row.context.name if row.context else None, row.subject_name): row for row in rows}
+
+    def scopes(subject: SubjectName) -> list[tuple[str, _Row]]:
+        keys = zip(ORIGINS, [(subject.context, subject.subject), (subject.context, None), (None, None)], strict=False)
+        return [(origin, by_scope[key]) for origin, key in keys if key in by_scope]
+
+    return {subject: scopes(subject) for subject in subjects}
+
+
+def _config_of(scopes: Sequence[tuple[str, OwnConfig]]) -> EffectiveConfig:
+    level, origin = next(
+        ((row.level, origin) for origin, row in scopes if row.level),
+        (DEFAULT_LEVEL, ORIGINS[-1]),
+    )
+    found = _settings_in_scope([row for _, row in scopes])
+    return EffectiveConfig(
+        level=level,
+        normalize=bool(found.normalize),
+        origin=origin,
+        profile="semantic" if found.profile == "semantic" else "confluent",
+        policy=found.policy or NO_POLICY,
+    )
+
+
+def _settings_in_scope(rows: Sequence[OwnConfig]) -> OwnConfig:
+    """Each setting from the nearest scope that has it, but those of NEAREST_ALONE from the nearest scope."""
+    if not rows:
+        return OwnConfig()
+
+    def speak(name: str) -> list[Any]:
+        speaking = rows[:1] if name in NEAREST_ALONE else rows
+        return [getattr(row, name) for row in speaking]
+
+    return OwnConfig(**{name: next((v for v in speak(name) if v is not None), None) for name in COLUMNS})
+
+
+def effective_mode(registry: Registry, subject: SubjectName | None = None) -> EffectiveMode:
+    """Subject before context before registry before READWRITE; a READONLY_OVERRIDE farther out wins over them all.
+
+    A mirror takes nothing but what its remote registry has, whatever modes are stored.
+    """
+    if registry.kind == Registry.REMOTE:
+        return EffectiveMode(MIRROR_MODE, "registry")
+    return spoken_for(registry, subject).mode(registry)
+
+
+def _mode_of(scopes: Sequence[tuple[str, str]]) -> EffectiveMode:
+    for origin, mode in reversed(scopes):
+        if mode == MIRROR_MODE:
+            return EffectiveMode(mode, origin)
+    origin, mode = next(iter(scopes), (ORIGINS[-1], DEFAULT_MODE))
+    return EffectiveMode(mode, origin)
+
+
+def own_config(registry: Registry, subject: SubjectName) -> OwnConfig:
+    """What the subject (or, with an empty subject, the context) sets itself. Raises SubjectConfigNotFound."""
+    row = _own(Config, registry, subject)
+    if row is None:
+        raise SubjectConfigNotFound(
+            f"Subject '{subject.qualified}' does not have subject-level compatibility configured",
+            subject=subject.qualified,
+        )
+    return settings_of(row)
+
+
+def settings_of(row: Config) -> OwnConfig:
+    """A row's settings."""
+    return OwnConfig(**{name: getattr(row, column) for name, column in COLUMNS.items()})
+
+
+def own_mode(registry: Registry, subject: SubjectName) -> str:
+    """The mode that the subject (or context) sets itself. Raises SubjectModeNotFound."""
+    row = _own(Mode, registry, subject)
+    if row is None:
+        raise SubjectModeNotFound(
+            f"Subject '{subject.qualified}' does not have subject-level mode configured", subject=subject.qualified
+        )
+    return row.mode
+
+
+def _own(model: type[_Row], registry: Registry, subject: SubjectName) -> _Row | None:
+    return model.objects.filter(
+        registry=registry, context__name=subject.context, subject_name=subject.subject or None
+    ).first()

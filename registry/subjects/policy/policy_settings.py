@@ -1,0 +1,293 @@
+"""Setting and unsetting compatibility levels and modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from django.conf import settings as site
+
+from registry.access.roles import Actor, require
+from registry.audit.context import record
+from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, OperationNotPermitted
+from registry.subjects.events import CONFIG, MODE, changed, tell_of_setting
+from registry.subjects.lifecycle.deletion import refuse_referenced, remove_versions
+from registry.subjects.models import (
+    FORWARD,
+    LEVELS,
+    MODES,
+    POLICIES,
+    PROFILES,
+    Config,
+    Context,
+    Mode,
+    Registry,
+    SchemaVersion,
+    Subject,
+)
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.data_contracts import read_metadata, read_rule_set
+from registry.subjects.policy.effective_policy import (
+    COLUMNS,
+    OwnConfig,
+    effective_mode,
+    own_config,
+    own_mode,
+    settings_of,
+)
+from registry.subjects.registration.locks import lock_context, lock_policy, retried
+from registry.subjects.versions.lookup import find_context, get_registry
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
+
+IMPORT = "IMPORT"
+COMPATIBILITY_POLICIES = ("STRICT", "LENIENT", "LOGICAL")
+
+
+def _boolean(setting: str) -> Callable[[Any], bool]:
+    def read(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise InvalidInput(f"/{setting} takes true or false.", setting=setting)
+        return value
+
+    return read
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput("The setting takes a string.")
+    return value
+
+
+def _alias(value: Any) -> str:
+    """A subject's name; an empty one means none."""
+    parse_subject(_text(value))
+    return str(value)
+
+
+def _one_of(setting: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise InvalidInput(f"{str(value)[:40]!r} is no {setting}: use one of {', '.join(known)}.", setting=setting)
+    return str(value)
+
+
+def parse_level(text: str) -> str:
+    """The level's name in capitals. Raises InvalidCompatibility, which lists the seven."""
+    level = text.upper() if isinstance(text, str) else ""
+    if level not in LEVELS:
+        raise InvalidCompatibility(
+            "Invalid compatibility level. Valid values are none, backward, forward, full, backward_transitive,"
+            " forward_transitive, and full_transitive",
+            level=str(text)[:40],
+        )
+    return level
+
+
+#: setting → what makes a given value one that is kept; it raises for one that can't be
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "level": parse_level,
+    "normalize": _boolean("normalize"),
+    "profile": lambda value: _one_of("profile", value, PROFILES),
+    "policy": lambda value: _one_of("policy", value, POLICIES),
+    "compatibility_policy": lambda value: _one_of("compatibilityPolicy", _text(value).upper(), COMPATIBILITY_POLICIES),
+    "compatibility_group": _text,
+    "validate_fields": _boolean("validateFields"),
+    "validate_new_schemas": _boolean("validateNewSchemas"),
+    "validate_rules": _boolean("validateRules"),
+    "alias": _alias,
+    "alias_for_deks": _alias,
+    "default_metadata": lambda value: read_metadata(value, "defaultMetadata"),
+    "override_metadata": lambda value: read_metadata(value, "overrideMetadata"),
+    "default_rule_set": lambda value: read_rule_set(value, "defaultRuleSet"),
+    "override_rule_set": lambda value: read_rule_set(value, "overrideRuleSet"),
+}
+
+
+@retried
+def set_config(
+    *,
+    registry: str,
+    subject: SubjectName | None,
+    by: Actor,
+    unset: Collection[str] = (),
+    release: bool = False,
+    **settings: Any,
+) -> OwnConfig:
+    """Set what a registry (no subject), a context (empty subject) or a subject holds versions to.
+
+    `settings` are those of OwnConfig: what is None or left out stays as it is, what `unset` names is inherited again.
+    `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE.
+    Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, ReleaseRequired,
+    NotAllowed.
+    """
+    given = _columns(settings, unset)
+    place, context, passes = _begin(registry, subject, by, "config.change", "set compatibility", release=release)
+    _refuse_readonly(place, subject, passes=passes)
+    before, after = _store(place, context, subject, given)
+    _tell_of_config(place, subject, before, after, by)
+    return after
+
+
+def bring_config(
+    place: Registry, subject: SubjectName | None, *, unset: Collection[str] = (), **settings: Any
+) -> OwnConfig:
+    """The same as another registry has it, in any mode; the caller holds the registry alone.
+
+    Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName.
+    """
+    given = _columns(settings, unset)
+    return _store(place, lock_context(place, subject.context) if subject else None, subject, given)[1]
+
+
+def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
+    unknown = {*settings, *unset} - COLUMNS.keys()
+    if unknown:
+        raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
+    given: dict[str, Any] = {COLUMNS[name]: None for name in unset}
+    return given | {COLUMNS[name]: _READERS[name](value) for name, value in settings.items() if value is not None}
+
+
+def _store(
+    place: Registry, context: Context | None, subject: SubjectName | None, given: Mapping[str, Any]
+) -> tuple[OwnConfig, OwnConfig]:
+    """Sets what is given; what the scope set before and sets now. The caller holds the registry alone."""
+    where: dict[str, Any] = {"registry": place, "context": context, "subject_name": _subject_name(subject)}
+    row = Config.objects.filter(**where).first() or Config(**where)
+    before = settings_of(row) if row.pk else OwnConfig()
+    for column, value in given.items():
+        setattr(row, column, value)
+    found = settings_of(row)
+    if found != OwnConfig():
+        row.save()
+    elif row.pk:
+        row.delete()  # a config that sets nothing is none
+    return before, found
+
+
+def _tell_of_config(
+    place: Registry, subject: SubjectName | None, before: OwnConfig, after: OwnConfig, by: Actor
+) -> None:
+    was, becomes = changed(before, after)
+    tell_of_setting(place, subject, CONFIG, before=was, after=becomes, by=by)
+
+
+@retried
+def delete_config(*, registry: str, subject: SubjectName | None, by: Actor, release: bool = False) -> OwnConfig:
+    """Unset it and give what it was; `release` as for `set_config`.
+
+    Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted, ReleaseRequired.
+    """
+    place, context, passes = _begin(registry, subject, by, "config.change", "unset compatibility", release=release)
+    _refuse_readonly(place, subject, passes=passes)
+    rows = Config.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
+    found = rows.first()
+    old = settings_of(found) if found else None
+    if old is None:
+        old = own_config(place, subject) if subject else OwnConfig()
+    rows.delete()
+    if found is not None:
+        _tell_of_config(place, subject, old, OwnConfig(), by)
+    return old
+
+
+@retried
+def set_mode(
+    *, registry: str, subject: SubjectName | None, by: Actor, mode: str, force: bool = False, release: bool = False
+) -> str:
+    """Set the mode of a registry, a context or a subject.
+
+    IMPORT takes ids and versions as they come, so it needs a place without live versions, unless it is forced; what is
+    soft-deleted there goes for ever. FORWARD takes them so too, for a registry as a whole that another one writes to,
+    and leaves what is there. `release` as for `set_config`.
+    Raises InvalidMode, OperationNotPermitted, ReleaseRequired, ReferenceExists, NotAllowed.
+    """
+    wanted = mode.upper()
+    if wanted not in MODES:
+        raise InvalidMode(
+            "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT and FORWARD.", mode=mode[:40]
+        )
+    if wanted == FORWARD and subject is not None:
+        raise InvalidMode("Forward mode only supported on global level", mode=wanted)
+    place, context = _begin_mode(registry, subject, by, f"set mode {wanted}", release=release)
+    if wanted == IMPORT and not force and effective_mode(place, subject).mode != IMPORT:
+        _clear_for_import(place, subject)
+    where: dict[str, Any] = {"registry": place, "context": context, "subject_name": _subject_name(subject)}
+    before = Mode.objects.filter(**where).values_list("mode", flat=True).first()
+    Mode.objects.update_or_create(**where, defaults={"mode": wanted})
+    tell_of_setting(place, subject, MODE, before={"mode": before}, after={"mode": wanted}, by=by)
+    return wanted
+
+
+@retried
+def delete_mode(
+    *, registry: str, subject: SubjectName | None, by: Actor, recursive: bool = False, release: bool = False
+) -> str:
+    """Unset the mode and give what it was; with `recursive` also those of the subjects of a context.
+
+    Without a subject that context is the default one. Raises SubjectModeNotFound where a subject had none, but with
+    `recursive`, which then gives an empty text; OperationNotPermitted, ReleaseRequired, NotAllowed.
+    """
+    place, context = _begin_mode(registry, subject, by, "unset mode", release=release)
+    rows = Mode.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
+    found = rows.first()
+    if found is None and subject is not None and not recursive:
+        own_mode(place, subject)
+    rows.delete()
+    gone = 0
+    if recursive and _subject_name(subject) is None:
+        inner = subject.context if subject else DEFAULT_CONTEXT
+        gone, _ = Mode.objects.filter(registry=place, context__name=inner).delete()
+    if found is not None or gone:
+        before = {"mode": found.mode if found else None} | ({"subjects": gone} if gone else {})
+        tell_of_setting(place, subject, MODE, before=before, after=dict.fromkeys(before), by=by)
+    if found is not None:
+        return found.mode
+    return "READWRITE" if subject is None else ""
+
+
+def _begin_mode(
+    registry: str, subject: SubjectName | None, by: Actor, why: str, *, release: bool
+) -> tuple[Registry, Context | None]:
+    if not site.MODE_MUTABILITY:
+        raise OperationNotPermitted("Mode changes are not allowed")
+    return _begin(registry, subject, by, "mode.change", why, release=release)[:2]
+
+
+def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
+    """Refuse a place with live versions; remove its soft-deleted ones, whose ids and numbers an import brings anew."""
+    versions = SchemaVersion.objects.filter(subject__context__registry=registry)
+    if subject is not None:
+        versions = versions.filter(subject__context__name=subject.context)
+        if subject.subject:
+            versions = versions.filter(subject__name=subject.subject)
+    if versions.filter(deleted_at=None).exists():
+        raise OperationNotPermitted("Cannot import since found existing subjects")
+    found: dict[Subject, list[SchemaVersion]] = {}
+    for row in versions.select_related("subject__context").order_by("subject_id", "version"):
+        found.setdefault(row.subject, []).append(row)
+    for holder, rows in found.items():
+        refuse_referenced(SubjectName(holder.context.name, holder.name), rows, deleted=True)
+        remove_versions(holder, rows, keep_settings=True)
+
+
+def _begin(
+    registry: str, subject: SubjectName | None, by: Actor, action: str, why: str, *, release: bool
+) -> tuple[Registry, Context | None, bool]:
+    """The scope, held, and whether the mode READONLY is passed there."""
+    place, name = get_registry(registry), subject.qualified if subject else ""
+    require(by, "promotion.apply" if release else action, registry=place.name, subject=name)
+    record(by=by, why=f"{why} of {name or place.name}")
+    lock_policy(place, exclusive=True)
+    passes = change_guard.ask(action, place, name, by, release=release)
+    if subject is None:
+        return place, None, passes
+    return place, find_context(place, subject.context) or lock_context(place, subject.context), passes
+
+
+def _refuse_readonly(registry: Registry, subject: SubjectName | None, *, passes: bool) -> None:
+    mode = effective_mode(registry, subject).mode
+    if change_guard.stops(mode, passes=passes):
+        raise OperationNotPermitted(f"Subject {subject.qualified if subject else None} is in read-only mode", mode=mode)
+
+
+def _subject_name(subject: SubjectName | None) -> str | None:
+    return (subject.subject or None) if subject else None

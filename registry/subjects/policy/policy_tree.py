@@ -1,0 +1,253 @@
+"""What a registry holds versions to, as a tree: the places that set something of their own, the others counted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import CharField, Count, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
+
+from registry.subjects.models import Config, Context, Mode, Registry, Subject, SubjectActivity
+from registry.subjects.policy.effective_policy import (
+    DEFAULT_LEVEL,
+    NO_POLICY,
+    ORIGINS,
+    EffectiveConfig,
+    EffectiveMode,
+    OwnConfig,
+    configs_and_settings,
+    effective_mode,
+    effective_modes,
+    settings_of,
+)
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
+
+#: places of an answer
+MAX_PLACES: Final = 100
+REGISTRY, CONTEXT, SUBJECT = "registry", "context", "subject"
+
+
+@dataclass(frozen=True)
+class PolicyPlace:
+    """A registry, a context or a subject: what it sets itself (None: nothing), and what counts there, from where.
+
+    `subjects` are the live subjects below it, `inheriting` those of them that set nothing of their own; both are 0 for a
+    subject. `exists` is False for a subject that has no live version (yet).
+    """
+
+    kind: str
+    scope: SubjectName | None
+    own: OwnConfig | None
+    own_mode: str | None
+    config: EffectiveConfig
+    settings: OwnConfig
+    mode: EffectiveMode
+    subjects: int = 0
+    inheriting: int = 0
+    exists: bool = True
+
+    @property
+    def sets_something(self) -> bool:
+        """Whether the place has a config or a mode of its own."""
+        return self.own is not None or self.own_mode is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The place as JSON values."""
+        scope = self.scope or SubjectName("", "")
+        return {
+            "kind": self.kind,
+            "context": scope.context,
+            "subject": scope.qualified if scope.subject else "",
+            "own": {name: value for name, value in asdict(self.own).items() if value is not None} if self.own else {},
+            "own_mode": self.own_mode,
+            "effective": {**asdict(self.config), "mode": self.mode.mode, "mode_origin": self.mode.origin},
+            "subjects": self.subjects,
+            "inheriting": self.inheriting,
+            "exists": self.exists,
+        }
+
+
+@dataclass(frozen=True)
+class PolicyTree:
+    """The registry, and the contexts and subjects with something of their own, by context and name.
+
+    A context that sets nothing stands there too where a subject of it does. `total` counts those that set something;
+    `cursor` asks for the next page, "" at the end.
+    """
+
+    root: PolicyPlace
+    places: tuple[PolicyPlace, ...]
+    total: int
+    cursor: str = ""
+
+
+def scope_of(context: str, subject: str) -> SubjectName | None:
+    """The place that the two name: a subject, a context (no subject), or (neither) None for the registry.
+
+    Raises InvalidName.
+    """
+    if subject:
+        return parse_subject(subject, context=check_context(context) if context else DEFAULT_CONTEXT)
+    return SubjectName(check_context(context), "") if context else None
+
+
+def policy_tree(registry: Registry, *, cursor: str = "", limit: int = MAX_PLACES) -> PolicyTree:
+    """A page of the tree; a constant number of queries. Raises InvalidName for a cursor that is none."""
+    after = parse_subject(cursor) if cursor else None
+    keys = list(_exceptions(registry, after)[: limit + 1])
+    scopes = [SubjectName(context, name) for context, name in keys[:limit]]
+    reading = _Reading(registry, scopes)
+    places: list[PolicyPlace] = []
+    shown = after.context if after else None
+    for scope in scopes:
+        if scope.subject and scope.context != shown:
+            places.append(reading.place(SubjectName(scope.context, "")))
+        shown = scope.context
+        places.append(reading.place(scope))
+    more = len(keys) > limit
+    last = scopes[-1] if scopes else None
+    return PolicyTree(
+        root=reading.root(),
+        places=tuple(places),
+        total=_exceptions(registry, None).count(),
+        cursor=f":{last.context}:{last.subject}" if more and last else "",
+    )
+
+
+def policy_place(registry: Registry, scope: SubjectName | None) -> PolicyPlace:
+    """One place, whether or not it sets anything; a constant number of queries."""
+    reading = _Reading(registry, [scope] if scope else [])
+    return reading.place(scope) if scope else reading.root()
+
+
+def _exceptions(registry: Registry, after: SubjectName | None) -> QuerySet[Any]:
+    """(context, subject or "") of every context and subject that has a config or a mode, in order."""
+    return _keys(Config, registry, after).union(_keys(Mode, registry, after)).order_by("context__name", "key")
+
+
+def _keys(model: type[Config] | type[Mode], registry: Registry, after: SubjectName | None) -> QuerySet[Any]:
+    key = Coalesce("subject_name", Value(""), output_field=CharField(db_collation="C"))
+    rows = model.objects.filter(registry=registry, context__isnull=False).annotate(key=key)
+    if after is not None:
+        rows = rows.filter(Q(context__name__gt=after.context) | Q(context__name=after.context, key__gt=after.subject))
+    return rows.order_by().values_list("context__name", "key")
+
+
+@dataclass
+class _Reading:
+    """All that the places of a page need, read at once."""
+
+    registry: Registry
+    scopes: Sequence[SubjectName]
+    own: dict[tuple[str | None, str | None], OwnConfig] = field(init=False)
+    own_modes: dict[tuple[str | None, str | None], str] = field(init=False)
+    subjects: dict[str, int] = field(init=False)
+    setting: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        contexts = {scope.context for scope in self.scopes}
+        self.names = {*self.scopes, *(SubjectName(context, "") for context in contexts)}
+        self.configs = configs_and_settings(self.registry, self.names)
+        self.modes = effective_modes(self.registry, self.names)
+        self.own = {_key(row): settings_of(row) for row in self._rows(Config)}
+        self.own_modes = {_key(row): row.mode for row in self._rows(Mode)}
+        live = _live(self.registry)
+        self.subjects = _by_context(self.registry)
+        self.setting = _setting_by_context(self.registry)
+        self.there = self._there(live, contexts)
+
+    def root(self) -> PolicyPlace:
+        """The registry itself."""
+        own = self.own.get((None, None))
+        level = own.level if own and own.level else DEFAULT_LEVEL
+        origin = REGISTRY if own and own.level else ORIGINS[-1]
+        whole = sum(self.subjects.values())
+        return PolicyPlace(
+            kind=REGISTRY,
+            scope=None,
+            own=own,
+            own_mode=self.own_modes.get((None, None)),
+            config=EffectiveConfig(
+                level=level,
+                normalize=bool(own and own.normalize),
+                origin=origin,
+                profile="semantic" if own and own.profile == "semantic" else "confluent",
+                policy=(own.policy if own else None) or NO_POLICY,
+            ),
+            settings=own or OwnConfig(),
+            mode=effective_mode(self.registry, None),
+            subjects=whole,
+            inheriting=whole - sum(self.setting.values()),
+        )
+
+    def place(self, scope: SubjectName) -> PolicyPlace:
+        """A context or a subject."""
+        config, settings, _ = self.configs[scope]
+        key = (scope.context, scope.subject or None)
+        count = self.subjects.get(scope.context, 0)
+        return PolicyPlace(
+            kind=SUBJECT if scope.subject else CONTEXT,
+            scope=scope,
+            own=self.own.get(key),
+            own_mode=self.own_modes.get(key),
+            config=config,
+            settings=settings,
+            mode=self.modes[scope],
+            subjects=0 if scope.subject else count,
+            inheriting=0 if scope.subject else count - self.setting.get(scope.context, 0),
+            exists=not scope.subject or scope in self.there,
+        )
+
+    def _rows(self, model: Any) -> QuerySet[Any]:
+        contexts = {scope.context for scope in self.names}
+        named = Q(context__name__in=contexts, subject_name__in={scope.subject for scope in self.names})
+        wider = Q(context=None) | Q(context__name__in=contexts, subject_name=None)
+        rows: QuerySet[Any] = model.objects.filter(named | wider, registry=self.registry)
+        return rows.select_related("context")
+
+    def _there(self, live: QuerySet[Subject], contexts: Collection[str]) -> set[SubjectName]:
+        names = {scope.subject for scope in self.scopes if scope.subject}
+        rows = live.filter(context__name__in=contexts, name__in=names).values_list("context__name", "name")
+        return {SubjectName(context, name) for context, name in rows}
+
+
+def _key(row: Config | Mode) -> tuple[str | None, str | None]:
+    context: Context | None = row.context
+    return (context.name if context else None, row.subject_name)
+
+
+def _live(registry: Registry) -> QuerySet[Subject]:
+    return Subject.objects.filter(activity__registry_id=registry.pk)
+
+
+#: subjects with a live version that a config or a mode names, counted from the side that is small
+_SETTING: Final = """
+SELECT c.name, count(*) FROM (
+    SELECT context_id, subject_name FROM subjects_config WHERE registry_id = %(registry)s::bigint
+    UNION SELECT context_id, subject_name FROM subjects_mode WHERE registry_id = %(registry)s::bigint
+) AS k
+JOIN subjects_subject s ON s.context_id = k.context_id AND s.name = k.subject_name
+JOIN subjects_subjectactivity a ON a.subject_id = s.id
+JOIN subjects_context c ON c.id = k.context_id
+GROUP BY c.name
+"""
+
+
+def _setting_by_context(registry: Registry) -> dict[str, int]:
+    """Context → how many of its live subjects set something of their own."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SETTING, {"registry": registry.pk})
+        return dict(cursor.fetchall())
+
+
+def _by_context(registry: Registry) -> dict[str, int]:
+    """Context → how many live subjects it has; those of a registry's only context are counted of an index alone."""
+    contexts = list(Context.objects.filter(registry=registry).values_list("name", flat=True)[:2])
+    if len(contexts) == 1:
+        number = SubjectActivity.objects.filter(registry_id=registry.pk).count()
+        return {contexts[0]: number} if number else {}
+    counted = _live(registry).order_by().values_list("context__name").annotate(count=Count("pk"))
+    return dict(counted.values_list("context__name", "count"))

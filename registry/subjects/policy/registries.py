@@ -1,0 +1,285 @@
+"""Registries and contexts: created, listed and removed, and how fresh mirrors are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Sum
+from django.utils import timezone
+
+from registry.access.roles import Actor, may, require
+from registry.audit.context import record
+from registry.errors import ContextNotEmpty, InvalidName, OperationNotPermitted
+from registry.formats.base import Reference
+from registry.subjects.models import (
+    Association,
+    Config,
+    Context,
+    Mode,
+    Registry,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    Subject,
+    SubjectActivity,
+)
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.effective_policy import effective_mode
+from registry.subjects.registration.locks import lock_policy, retried
+from registry.subjects.registration.registration import RegisteredVersion, register_version
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+
+#: a registry's `sync_tag` while a sync is handed out and not begun
+QUEUED: Final = "queued"
+
+
+@dataclass(frozen=True)
+class MirrorState:
+    """A mirror: where from, when it was last read as a whole, and what is wrong since when, if something is.
+
+    `age` is None before the first sync. `is_stale` says that three syncs in a row are missing, `is_queued` that a sync is
+    handed out and not begun. `secret` is the name of the secret that signs `user` in, never the secret.
+    """
+
+    registry: str
+    kind: str
+    url: str
+    every_seconds: int
+    synced_at: datetime | None
+    age: timedelta | None
+    error: str
+    failing_since: datetime | None
+    is_running: bool
+    is_stale: bool
+    is_queued: bool = False
+    number: int = 0
+    next_at: datetime | None = None
+    user: str = ""
+    secret: str = ""
+
+
+def mirror_of(registry: Registry) -> MirrorState | None:
+    """The state of a registry's mirror; None for a registry of ours."""
+    return _state(registry, timezone.now()) if registry.kind == Registry.REMOTE else None
+
+
+def list_mirrors() -> list[MirrorState]:
+    """All mirrors, by name."""
+    now = timezone.now()
+    return [_state(row, now) for row in Registry.objects.filter(kind=Registry.REMOTE).order_by("name")]
+
+
+def _state(row: Registry, now: datetime) -> MirrorState:
+    every = row.every_seconds or 0
+    age = now - row.synced_at if row.synced_at else None
+    leased = row.sync_lease_until is not None and row.sync_lease_until > now
+    return MirrorState(
+        registry=row.name,
+        kind=row.kind,
+        url=row.url,
+        every_seconds=every,
+        synced_at=row.synced_at,
+        age=age,
+        error=row.sync_error,
+        failing_since=row.failing_since,
+        is_running=leased and row.sync_tag != QUEUED,
+        is_stale=age is None or age > timedelta(seconds=3 * every),
+        is_queued=leased and row.sync_tag == QUEUED,
+        number=row.pk,
+        next_at=row.next_sync_at,
+        user=row.user,
+        secret=row.secret,
+    )
+
+
+@dataclass(frozen=True)
+class RegistryEntry:
+    """A registry, its live subjects and versions, and where it is mirrored from; `mirror` None for one of ours."""
+
+    name: str
+    kind: str
+    subjects: int
+    versions: int
+    created_at: datetime
+    mirror: MirrorState | None
+
+
+def registries_for(actor: Actor) -> list[RegistryEntry]:
+    """Those of the server's own place that the person may read something of, the default first. Two queries."""
+    counts = {
+        number: (subjects, versions)
+        for number, subjects, versions in SubjectActivity.objects.order_by()
+        .values_list("registry_id")
+        .annotate(subjects=Count("*"), versions=Sum("live_versions"))
+    }
+    rows = Registry.objects.filter(project=settings.DEFAULT_PROJECT, location=settings.DEFAULT_LOCATION).order_by("pk")
+    found = [row for row in rows if may(actor, "schema.read", registry=row.name)]
+    found.sort(key=lambda row: row.name != settings.DEFAULT_REGISTRY)
+    return [
+        RegistryEntry(row.name, row.kind, *counts.get(row.pk, (0, 0)), row.created_at, mirror_of(row)) for row in found
+    ]
+
+
+def amounts_of(registry: Registry) -> tuple[int, int]:
+    """How many live subjects and versions a registry has; one query."""
+    found = SubjectActivity.objects.filter(registry_id=registry.pk).aggregate(
+        subjects=Count("*"), versions=Sum("live_versions")
+    )
+    return found["subjects"], found["versions"] or 0
+
+
+_REGISTRY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
+_PLACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,62}")
+
+
+@transaction.atomic
+def ensure_registry(*, name: str, by: Actor, project: str = "", location: str = "") -> bool:
+    """Make a registry of ours with its default context; False where it is there already.
+
+    Raises NotAllowed, and InvalidName for a name of registry, project or location that can't stand in an address.
+    """
+    require(by, "registry.manage", registry=name)
+    _check(_REGISTRY_NAME, name, "registry", "1 to 63 letters, digits, _ and -, the first of them no digit and no -")
+    for kind, value in (("project", project), ("location", location)):
+        if value:
+            _check(_PLACE_NAME, value, kind, "1 to 63 letters, digits and . : _ -, the first a letter or digit")
+    record(by=by, why=f"make registry {name}")
+    row, created = Registry.objects.get_or_create(
+        project=project or settings.DEFAULT_PROJECT, location=location or settings.DEFAULT_LOCATION, name=name
+    )
+    Context.objects.get_or_create(registry=row, name=DEFAULT_CONTEXT)
+    return created
+
+
+def _check(pattern: re.Pattern[str], name: str, kind: str, wanted: str) -> None:
+    if not pattern.fullmatch(name):
+        raise InvalidName(f"{name[:80]!r} is not a {kind} name: it takes {wanted}.", name=name[:80], field=kind)
+
+
+@retried
+def delete_registry(*, name: str, by: Actor, project: str = "", location: str = "", is_mirror: bool = False) -> None:
+    """Remove a registry with all that is registered in it; a mirror, which is READONLY, only where that is said.
+
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a registry that is READONLY, that
+    the other dialects answer with by default, or that promotions or scans are about.
+    """
+    place = get_registry(name, project=project, location=location)
+    require(by, "registry.manage", registry=place.name)
+    record(by=by, why=f"delete registry {place.name}")
+    lock_policy(place, exclusive=True)
+    change_guard.ask(
+        "registry.manage", place, "", by
+    )  # READONLY isn't passed: all of it goes, so the mode is set first
+    if not (is_mirror and place.kind == Registry.REMOTE):
+        _refuse_readonly(place)
+    _refuse_in_use(place)
+    Association.objects.filter(registry=place).delete()
+    SchemaReference.objects.filter(schema__context__registry=place).delete()
+    SchemaVersion.objects.filter(subject__context__registry=place).delete()
+    Schema.objects.filter(context__registry=place).delete()
+    for model in (Config, Mode):
+        model.objects.filter(registry=place).delete()
+    Subject.objects.filter(context__registry=place).delete()
+    Context.objects.filter(registry=place).delete()
+    place.delete()
+
+
+def _refuse_readonly(place: Registry) -> None:
+    if effective_mode(place).mode.startswith("READONLY"):
+        raise OperationNotPermitted(f"Registry {place.name} is in read-only mode; set it to READWRITE first.")
+
+
+def _refuse_in_use(place: Registry) -> None:
+    default = (settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION, settings.DEFAULT_REGISTRY)
+    if (place.project, place.location, place.name) == default:
+        raise OperationNotPermitted(f"Registry {place.name} is the server's default one and stays.")
+    for relation in Registry._meta.related_objects:
+        model = relation.related_model
+        outside = model._meta.app_label != Registry._meta.app_label
+        if outside and model._default_manager.filter(**{relation.field.name: place}).exists():
+            raise OperationNotPermitted(
+                f"Registry {place.name} is used by {model._meta.verbose_name_plural}; remove those first."
+            )
+
+
+@retried
+def create_version(
+    *,
+    registry: str,
+    subject: SubjectName,
+    text: str,
+    by: Actor,
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    normalize: bool | None = None,
+    version: int = 0,
+    schema_id: int | None = None,
+) -> RegisteredVersion:
+    """`register_version`, under the rule that a READONLY registry takes no new subject, whatever mode that one has.
+
+    Raises as `register_version` does.
+    """
+    done = register_version(
+        registry=registry,
+        subject=subject,
+        text=text,
+        by=by,
+        schema_type=schema_type,
+        references=references,
+        normalize=normalize,
+        version=version,
+        schema_id=schema_id,
+    )
+    # Looked at afterwards, under the locks that the registration holds; raising undoes it.
+    place = get_registry(registry)
+    mode = effective_mode(place, SubjectName(subject.context, "")).mode
+    if done.created and mode.startswith(change_guard.READONLY) and _is_only_version(done):
+        passes = change_guard.ask("version.register", place, subject.qualified, by)
+        if not change_guard.stops(mode, passes=passes):
+            return done
+        raise OperationNotPermitted(
+            f"Registry {place.name} is in read-only mode: the new subject {subject.qualified} can't be created.",
+            mode=mode,
+        )
+    return done
+
+
+def _is_only_version(done: RegisteredVersion) -> bool:
+    others = SchemaVersion.objects.filter(subject__versions=done.version_id, deleted_at=None).exclude(
+        pk=done.version_id
+    )
+    return not others.exists()
+
+
+@retried
+def delete_context(*, registry: str, context: str, by: Actor) -> bool:
+    """Remove a context without subjects, with its config and mode; False where there is none of that name.
+
+    Raises NotAllowed, ContextNotEmpty, ReleaseRequired, and OperationNotPermitted for the default context and a
+    read-only one.
+    """
+    place = get_registry(registry)
+    require(by, "version.delete_permanently", registry=place.name)
+    if context == DEFAULT_CONTEXT:
+        raise OperationNotPermitted("The default context can't be deleted.")
+    record(by=by, why=f"delete context {context} of {place.name}")
+    lock_policy(place, exclusive=True)
+    passes = change_guard.ask("version.delete_permanently", place, "", by)
+    row = Context.objects.select_for_update().filter(registry=place, name=context).first()
+    if row is None:
+        return False
+    if change_guard.stops(effective_mode(place, SubjectName(context, "")).mode, passes=passes):
+        raise OperationNotPermitted(f"Context {context} is in read-only mode")
+    if Subject.objects.filter(context=row).exists() or Schema.objects.filter(context=row).exists():
+        raise ContextNotEmpty(f"The specified context '{context}' is not empty.", context=context)
+    for model in (Config, Mode):
+        model.objects.filter(registry=place, context=row).delete()
+    row.delete()
+    return True

@@ -1,0 +1,1 @@
+"""References between subjects: what a subject uses, and what depends on it."""

@@ -1,0 +1,386 @@
+"""What a subject refers to and what refers to it, two steps each way; and what a change would do to its dependants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import Count, F, Max, Window
+from django.db.models.functions import RowNumber
+
+from registry.access.roles import Actor, may
+from registry.errors import InvalidReference, InvalidSchema
+from registry.formats.assessment import Dependant
+from registry.formats.base import ParsedSchema, ResolvedReference
+from registry.formats.report import Report
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Registry, SchemaReference, SchemaVersion
+from registry.subjects.policy.effective_policy import EffectiveConfig, effective_configs
+from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.parsed_schemas import parse_stored
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.versions.versions import parse_version, version_row
+
+MAX_DEPENDANTS = 50
+
+
+def dependants_of(
+    registry: Registry,
+    subject: SubjectName,
+    new: ParsedSchema,
+    references: tuple[ResolvedReference, ...],
+    *,
+    by: Actor | None = None,
+) -> tuple[Dependant, ...]:
+    """What the latest version of each subject that refers to this one would become if it referred to `new`.
+
+    A reference names a version, so nothing breaks by itself: this is what its owner meets when moving on. At most
+    50 subjects, a constant number of queries. With `by` those alone that they may read: the message of a dependant tells
+    what its schema has.
+    """
+    rows = _latest_referrers(registry, subject)
+    if by is not None:
+        rows = [row for row in rows if may(by, "schema.read", registry=registry.name, subject=_name(row).qualified)]
+    configs = effective_configs(registry, {_name(row) for row in rows})
+    parsed = zip(rows, parse_stored([row.schema for row in rows]), strict=True)
+    return tuple(_dependant(row, old, subject, new, references, configs[_name(row)]) for row, old in parsed)
+
+
+def count_referrers(registry: Registry, subject: SubjectName, version: int) -> int:
+    """How many other subjects have a live version that refers to that one; one query."""
+    target = {
+        "target__subject__name": subject.subject,
+        "target__subject__context__name": subject.context,
+        "target__subject__context__registry": registry,
+        "target__version": version,
+    }
+    schemas = SchemaReference.objects.filter(**target).values("schema")
+    rows = SchemaVersion.objects.filter(schema__in=schemas, deleted_at=None, subject__context__registry=registry)
+    itself = {"subject__name": subject.subject, "subject__context__name": subject.context}
+    return rows.exclude(**itself).values("subject").distinct().count()
+
+
+def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
+    """The latest live version of each other subject, where it refers to a version of this one.
+
+    Step by step, as most subjects have none: PostgreSQL starts workers for a single statement of it all.
+    """
+    referring = SchemaReference.objects.filter(
+        target__subject__name=subject.subject,
+        target__subject__context__name=subject.context,
+        target__subject__context__registry=registry,
+    )
+    itself = {"subject__name": subject.subject, "subject__context__name": subject.context}
+    subjects = set(
+        SchemaVersion.objects.filter(
+            schema__in=referring.values("schema"), deleted_at=None, subject__context__registry=registry
+        )
+        .exclude(**itself)
+        .values_list("subject", flat=True)
+    )
+    if not subjects:
+        return []
+    latest = dict(
+        SchemaVersion.objects.filter(subject__in=subjects, deleted_at=None)
+        .order_by("subject_id", "-version")
+        .distinct("subject_id")
+        .values_list("pk", "schema_id")
+    )
+    using = set(referring.filter(schema__in=latest.values()).values_list("schema", flat=True))
+    found = [pk for pk, schema in latest.items() if schema in using][:MAX_DEPENDANTS]
+    rows = SchemaVersion.objects.filter(pk__in=found).select_related("schema", "subject__context")
+    return list(rows.order_by("subject_id"))
+
+
+def _name(row: SchemaVersion) -> SubjectName:
+    return SubjectName(row.subject.context.name, row.subject.name)
+
+
+def _dependant(
+    row: SchemaVersion,
+    old: ParsedSchema,
+    subject: SubjectName,
+    new: ParsedSchema,
+    references: tuple[ResolvedReference, ...],
+    config: EffectiveConfig,
+) -> Dependant:
+    name = _name(row)
+
+    moved_references = tuple(
+        ResolvedReference(item.name, item.subject, item.version + 1, new.text, references)
+        if parse_subject(item.subject, context=name.context) == subject
+        else item
+        for item in schema_engine.references_of(old)
+    )
+    try:
+        moved = schema_engine.parse(row.schema.schema_type, row.schema.canonical, moved_references, is_new=False)
+        if set(moved.missing_types) - set(old.missing_types):
+            lost = ", ".join(moved.missing_types)[:300]
+            return Dependant(name.qualified, row.version, "no", f"with the new schema nothing declares {lost}")
+        report = schema_engine.check(moved, [(row.version, old)], config.level, profile=config.profile)
+    except (InvalidSchema, InvalidReference) as error:
+        return Dependant(name.qualified, row.version, "no", f"with the new schema it doesn't parse: {error.message}")
+    return _said(name, row.version, report, config)
+
+
+def _said(name: SubjectName, version: int, report: Report, config: EffectiveConfig) -> Dependant:
+    if report.is_compatible:
+        return Dependant(name.qualified, version, "yes", f"still fits under {config.level}")
+    first = report.breaks[0]
+    more = f" and {len(report.breaks) - 1} more" if len(report.breaks) > 1 else ""
+    said = f"breaks under {config.level}: {first.message} at {first.named_path or 'its root'}{more}"
+    return Dependant(name.qualified, version, "no", said)
+
+
+#: neighbours of a node that are read at the first and at the second step
+WIDTHS: Final = (50, 10)
+
+#: of subjects, those whose newest referring live version refers to any version of them; the subject itself isn't one
+_DEPENDANTS: Final = """
+WITH edge AS (
+    SELECT t.subject_id AS target, v.subject_id AS source, v.version, t.version AS pinned,
+           t.deleted_at IS NOT NULL AS is_gone, r.name
+    FROM subjects_schemaversion t
+    JOIN subjects_schemareference r ON r.target_id = t.id
+    JOIN subjects_schemaversion v ON v.schema_id = r.schema_id AND v.deleted_at IS NULL
+    WHERE t.subject_id = ANY(%(subjects)s) AND v.subject_id <> t.subject_id
+), newest AS (
+    SELECT target, source, max(version) AS version FROM edge GROUP BY target, source
+), pair AS (
+    SELECT target, source, version, array_agg(DISTINCT pinned ORDER BY pinned) AS pins,
+           coalesce(array_agg(DISTINCT pinned ORDER BY pinned) FILTER (WHERE is_gone), '{}') AS gone, min(name) AS name
+    FROM edge JOIN newest USING (target, source, version)
+    GROUP BY target, source, version
+), placed AS (
+    SELECT pair.*, c.name AS context, s.name AS subject, count(*) OVER (PARTITION BY target) AS many,
+           row_number() OVER (PARTITION BY target ORDER BY c.name, s.name) AS place
+    FROM pair JOIN subjects_subject s ON s.id = pair.source JOIN subjects_context c ON c.id = s.context_id
+)
+SELECT target, source, context, subject, version, pins, gone, name, many FROM placed
+WHERE place <= %(width)s ORDER BY target, place
+"""
+_DEPENDANTS_COUNTED: Final = """
+SELECT t.subject_id, count(DISTINCT v.subject_id)
+FROM subjects_schemaversion t
+JOIN subjects_schemareference r ON r.target_id = t.id
+JOIN subjects_schemaversion v ON v.schema_id = r.schema_id AND v.deleted_at IS NULL
+WHERE t.subject_id = ANY(%(subjects)s) AND v.subject_id <> t.subject_id
+GROUP BY t.subject_id
+"""
+
+
+@dataclass(frozen=True)
+class ReferenceNode:
+    """A subject in the graph, as seen from the one before it.
+
+    Of one that is referred to, `version` is the version that is meant; of one that refers, its newest that does, and
+    `pins` are the versions that this one means. `latest` is the subject's newest live version, None where it has none.
+    `broken` are pinned versions that were deleted. Of its own neighbours those in `nodes` are here; `more` aren't.
+    """
+
+    subject: SubjectName
+    version: int
+    latest: int | None
+    name: str
+    pins: tuple[int, ...] = ()
+    broken: tuple[int, ...] = ()
+    nodes: tuple[ReferenceNode, ...] = ()
+    more: int = 0
+    is_readable: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The node as JSON values."""
+        return {
+            "subject": self.subject.qualified,
+            "version": self.version,
+            "latest": self.latest,
+            "name": self.name,
+            "pins": list(self.pins),
+            "broken": list(self.broken),
+            "nodes": [node.to_dict() for node in self.nodes],
+            "more": self.more,
+        }
+
+
+@dataclass(frozen=True)
+class ReferenceGraph:
+    """A version of a subject with what it refers to, and what refers to any version of the subject.
+
+    `more_references` and `more_dependants` count those that aren't here: too many, or not for the reader.
+    """
+
+    subject: SubjectName
+    version: int
+    latest: int | None
+    references: tuple[ReferenceNode, ...]
+    dependants: tuple[ReferenceNode, ...]
+    more_references: int = 0
+    more_dependants: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The graph as JSON values."""
+        return {
+            "subject": self.subject.qualified,
+            "version": self.version,
+            "latest": self.latest,
+            "references": [node.to_dict() for node in self.references],
+            "more_references": self.more_references,
+            "dependants": [node.to_dict() for node in self.dependants],
+            "more_dependants": self.more_dependants,
+        }
+
+
+def reference_graph(
+    registry: Registry, subject: SubjectName, version: int | str = "latest", *, by: Actor, steps: int = 2
+) -> ReferenceGraph:
+    """The graph, one or two steps each way; a constant number of queries.
+
+    What refers to the subject is named to those alone who may read it. Raises SubjectNotFound, VersionNotFound,
+    InvalidVersion.
+    """
+    row = get_subject(registry, subject, deleted=True)
+    number = parse_version(version)
+    start = _start(row, number)
+    reading = _Reading(registry, by, WIDTHS[:steps])
+    references = reading.references({start.schema_id})
+    dependants = reading.dependants({row.pk})
+    reading.latest = _latest({*reading.seen, row.pk})
+    out, more_out = reading.nodes(references, start.schema_id)
+    into, more_into = reading.nodes(dependants, row.pk)
+    return ReferenceGraph(
+        subject=subject,
+        version=start.version,
+        latest=reading.latest.get(row.pk),
+        references=out,
+        dependants=into,
+        more_references=more_out,
+        more_dependants=more_into,
+    )
+
+
+def _start(row: Any, number: int | None) -> SchemaVersion:
+    """The version that is asked for; for `latest` of a subject without a live version the newest deleted one."""
+    if number is None and not row.versions.filter(deleted_at=None).exists():
+        return version_row(row, None, deleted=True)
+    return version_row(row, number, deleted=number is not None)
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A neighbour: its node without neighbours, what leads on from it, and the subject's row."""
+
+    node: ReferenceNode
+    key: int
+    subject_pk: int
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The neighbours of each key, and how many there are."""
+
+    edges: Mapping[int, tuple[_Edge, ...]]
+    many: Mapping[int, int]
+
+
+@dataclass
+class _Reading:
+    """One graph being read: levels of edges, then the newest versions of all subjects that were seen."""
+
+    registry: Registry
+    by: Actor
+    widths: Sequence[int]
+
+    def __post_init__(self) -> None:
+        self.seen: set[int] = set()
+        self.latest: dict[int, int] = {}
+
+    def references(self, schemas: Collection[int]) -> list[_Level]:
+        """What schemas refer to, level by level; the last one is of counts alone."""
+        levels = []
+        for width in self.widths:
+            levels.append(self._references_of(schemas, width))
+            schemas = _keys(levels[-1])
+        counted = SchemaReference.objects.filter(schema__in=schemas).order_by().values_list("schema")
+        levels.append(_Level({}, dict(counted.annotate(count=Count("pk")))))
+        return levels
+
+    def dependants(self, subjects: Collection[int]) -> list[_Level]:
+        """What refers to subjects, the same way."""
+        levels = []
+        for width in self.widths:
+            levels.append(self._dependants_of(subjects, width))
+            subjects = _keys(levels[-1])
+        levels.append(_Level({}, dict(_rows(_DEPENDANTS_COUNTED, subjects=list(subjects)))))
+        return levels
+
+    def _references_of(self, schemas: Collection[int], width: int) -> _Level:
+        rows = (
+            SchemaReference.objects.filter(schema__in=schemas)
+            .annotate(
+                place=Window(RowNumber(), partition_by=F("schema_id"), order_by=F("position").asc()),
+                many=Window(Count("pk"), partition_by=F("schema_id")),
+            )
+            .filter(place__lte=width)
+            .order_by("schema_id", "position")
+            .values_list(
+                "schema_id", "name", "many", "target__version", "target__deleted_at", "target__schema_id",
+                "target__subject_id", "target__subject__name", "target__subject__context__name",
+            )
+        )  # fmt: skip
+        edges: dict[int, list[_Edge]] = {}
+        counts: dict[int, int] = {}
+        for schema, name, many, version, deleted_at, target_schema, pk, subject, context in rows:
+            whole = SubjectName(context, subject)
+            broken = (version,) if deleted_at else ()
+            node = ReferenceNode(whole, version, None, name, broken=broken, is_readable=self._may_read(whole))
+            edges.setdefault(schema, []).append(_Edge(node, target_schema, pk))
+            counts[schema] = many
+            self.seen.add(pk)
+        return _Level({schema: tuple(found) for schema, found in edges.items()}, counts)
+
+    def _dependants_of(self, subjects: Collection[int], width: int) -> _Level:
+        edges: dict[int, list[_Edge]] = {}
+        counts: dict[int, int] = {}
+        for target, source, context, subject, version, pins, gone, name, many in _rows(
+            _DEPENDANTS, subjects=list(subjects), width=width
+        ):
+            counts[target] = many
+            whole = SubjectName(context, subject)
+            if self._may_read(whole):
+                node = ReferenceNode(whole, version, None, name, tuple(pins), tuple(gone))
+                edges.setdefault(target, []).append(_Edge(node, source, source))
+                self.seen.add(source)
+        return _Level({target: tuple(found) for target, found in edges.items()}, counts)
+
+    def _may_read(self, subject: SubjectName) -> bool:
+        return may(self.by, "schema.read", registry=self.registry.name, subject=subject.qualified)
+
+    def nodes(self, levels: Sequence[_Level], key: int) -> tuple[tuple[ReferenceNode, ...], int]:
+        """The neighbours of a key with theirs, and how many more there are."""
+        first, rest = levels[0], levels[1:]
+        edges = first.edges.get(key, ())
+        return tuple(self._whole(edge, rest) for edge in edges), first.many.get(key, 0) - len(edges)
+
+    def _whole(self, edge: _Edge, rest: Sequence[_Level]) -> ReferenceNode:
+        """A node with its own neighbours; of a subject that the reader may not read nothing more is told."""
+        if not edge.node.is_readable:
+            return edge.node
+        nodes, more = self.nodes(rest, edge.key) if rest else ((), 0)
+        return replace(edge.node, latest=self.latest.get(edge.subject_pk), nodes=nodes, more=more)
+
+
+def _keys(level: _Level) -> set[int]:
+    return {edge.key for edges in level.edges.values() for edge in edges if edge.node.is_readable}
+
+
+def _latest(subjects: Collection[int]) -> dict[int, int]:
+    rows = SchemaVersion.objects.filter(subject__in=subjects, deleted_at=None).order_by().values_list("subject")
+    return dict(rows.annotate(latest=Max("version")))
+
+
+def _rows(statement: str, **parameters: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall())

@@ -1,0 +1,1 @@
+"""Registering a version: `registration` is the flow, `submission` what was sent, `registration_state` the database's part."""

@@ -1,0 +1,212 @@
+"""The order in which everybody locks, so that no two wait for each other.
+
+role → policy (configs and modes of a registry) → subject → referenced versions by id → the context's counter.
+
+The gate (registry/subjects/policy/change_guard.py) is asked under the policy lock, which the closing of an environment takes alone. With
+break-glass it holds that row too: a registration, which asks only when it has something to write, asks with its subject
+locked where there is one, the others before they lock one. Two changes of one person at one subject may so break each other off; they are
+retried like any deadlock.
+
+A permanent deletion takes the policy lock exclusively, so it is alone in its registry: it takes along a subject's config
+and mode, and schemas that a registration of another subject may be about to use.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, ParamSpec, TypeVar
+
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+from psycopg.errors import DeadlockDetected, SerializationFailure
+
+from registry.access.roles import Actor
+from registry.audit.context import RECORDING, recording
+from registry.subjects.models import Context, Registry, SchemaVersion, Subject
+from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.lookup import columns_of, row_of, width_of
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: first key of the advisory locks that stand for a registry's configs and modes: rows that may not exist yet
+POLICY_LOCK = 7201
+RETRIES = 3
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def lock_policy(registry: Registry, *, exclusive: bool = False) -> None:
+    """Hold a registry's configs, modes, subjects and schemas until the transaction ends; exclusive to change or remove."""
+    shared = "" if exclusive else "_shared"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_advisory_xact_lock{shared}(%s, %s)", [POLICY_LOCK, registry.pk])
+
+
+def lock_context(registry: Registry, name: str) -> Context:
+    """The context's row, made where it is new. It isn't locked: only `take_schema_id` does that, last."""
+    context, _ = Context.objects.get_or_create(registry=registry, name=name)
+    return context
+
+
+_HOLD: Final = f"""
+WITH told AS MATERIALIZED (SELECT {RECORDING}),
+policy AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared({POLICY_LOCK}, %(registry)s::integer) FROM told)
+SELECT {columns_of(Subject, "s")}, {columns_of(Context, "c")}
+FROM policy CROSS JOIN subjects_context c JOIN subjects_subject s ON s.context_id = c.id
+WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s AND s.name = %(subject)s
+FOR UPDATE OF s
+"""  # noqa: S608
+
+
+def hold_subject(registry: Registry, subject: SubjectName, *, by: Actor, why: str) -> Subject | None:
+    """Record who changes it and why, then hold the policy and the subject's row, which is given with its context.
+
+    One statement: a row is locked last in it, as it is after that lock. None where there is no such subject; then
+    nothing is recorded or held for sure.
+    """
+    values: dict[str, Any] = {
+        **recording(by, why),
+        "registry": registry.pk,
+        "context": subject.context,
+        "subject": subject.subject,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    width = width_of(Subject)
+    found = row_of(Subject, row[:width])
+    found.context = row_of(Context, row[width:])
+    return found
+
+
+_MAKE: Final = f"""
+INSERT INTO subjects_subject AS s (context_id, name, created_at) VALUES (%s, %s, %s)
+ON CONFLICT DO NOTHING RETURNING {columns_of(Subject, "s")}
+"""  # noqa: S608
+
+
+def lock_subject(context: Context, name: str) -> Subject:
+    """The subject's row, made where it is new, locked until the transaction ends; the policy lock keeps it there.
+
+    One statement where it is new, two where it isn't.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_MAKE, [context.pk, name, timezone.now()])
+        row = cursor.fetchone()
+    found = row_of(Subject, row) if row else Subject.objects.select_for_update().get(context=context, name=name)
+    found.context = context
+    return found
+
+
+def lock_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, Subject]:
+    """Those of the subjects that are there, with their contexts, locked in one order until the transaction ends."""
+    rows = Subject.objects.filter(among(names, ""), context__registry=registry).select_related("context")
+    held = rows.select_for_update(of=("self",)).order_by("pk")
+    return {SubjectName(row.context.name, row.name): row for row in held}
+
+
+_MAKE_SEVERAL: Final = f"""
+INSERT INTO subjects_subject AS s (context_id, name, created_at)
+SELECT w.context_id, w.name, %s FROM unnest(%s::bigint[], %s::text[]) AS w(context_id, name)
+RETURNING {columns_of(Subject, "s")}
+"""  # noqa: S608
+
+
+def make_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, Subject]:
+    """New subjects, and their contexts where those are new; whoever calls this is alone in the registry."""
+    if not names:
+        return {}
+    contexts, made = _contexts(registry, {name.context for name in names}), {}
+    with connection.cursor() as cursor:
+        pairs = [contexts[name.context].pk for name in names], [name.subject for name in names]
+        cursor.execute(_MAKE_SEVERAL, [timezone.now(), *pairs])
+        by_pk = {row.pk: row for row in contexts.values()}
+        for values in cursor.fetchall():
+            row = row_of(Subject, values)
+            row.context = by_pk[row.context_id]
+            made[SubjectName(row.context.name, row.name)] = row
+    return made
+
+
+def _contexts(registry: Registry, names: set[str]) -> dict[str, Context]:
+    found = {row.name: row for row in Context.objects.filter(registry=registry, name__in=names)}
+    return found | {name: lock_context(registry, name) for name in sorted(names - found.keys())}
+
+
+def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
+    """The live rows among these, held against deletion, by primary key."""
+    ids = sorted({row.pk for row in rows})
+    if not ids:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM subjects_schemaversion WHERE id = ANY(%s) AND deleted_at IS NULL ORDER BY id FOR SHARE",
+            [ids],
+        )
+        alive = {pk for (pk,) in cursor.fetchall()}
+    return {row.pk: row for row in rows if row.pk in alive}
+
+
+def take_schema_id(context: Context) -> int:
+    """The next id of the context. It locks the counter until the transaction ends, so take it last."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE subjects_context SET next_schema_id = next_schema_id + 1 WHERE id = %s RETURNING next_schema_id - 1",
+            [context.pk],
+        )
+        (schema_id,) = cursor.fetchone()
+    return int(schema_id)
+
+
+def lock_ids(context: Context) -> None:
+    """Hold the context's counter until the transaction ends: what has an id and what has none stays so. Take it last."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM subjects_context WHERE id = %s FOR UPDATE", [context.pk])
+
+
+def pass_schema_id(context: Context, schema_id: int) -> None:
+    """Let the counter stand above an id that was given by an import."""
+    Context.objects.filter(pk=context.pk, next_schema_id__lte=schema_id).update(next_schema_id=schema_id + 1)
+
+
+_RAISE: Final = """
+WITH held AS MATERIALIZED (SELECT id FROM subjects_context WHERE id = ANY(%(contexts)s::bigint[]) ORDER BY id FOR UPDATE)
+UPDATE subjects_context c SET next_schema_id = w.following
+FROM held JOIN unnest(%(contexts)s::bigint[], %(following)s::bigint[]) AS w(id, following) USING (id)
+WHERE c.id = held.id AND c.next_schema_id < w.following
+"""
+
+
+def pass_schema_ids(newest: Mapping[int, int]) -> None:
+    """The same for several contexts: primary key → id. Their counters are held then as by `lock_ids`, so this comes last."""
+    column = Context._meta.get_field("next_schema_id")
+    following = [column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()]
+    with connection.cursor() as cursor:
+        cursor.execute(_RAISE, {"contexts": list(newest), "following": following})
+
+
+def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Run a service again when PostgreSQL ended its transaction to break a deadlock."""
+
+    @functools.wraps(service)
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for attempt in range(RETRIES + 1):
+            try:
+                return service(*args, **kwargs)
+            except OperationalError as error:
+                broken = isinstance(error.__cause__, DeadlockDetected | SerializationFailure)
+                if not broken or attempt == RETRIES or connection.in_atomic_block:
+                    raise
+                time.sleep(0.01 * 2**attempt)
+        raise AssertionError("the loop returns or raises")
+
+    return wrapper
+
+
+def retried(service: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Run a service in one transaction, again when PostgreSQL ended it to break a deadlock."""
+    return retry_deadlocks(transaction.atomic(service))

@@ -1,0 +1,355 @@
+"""Registering a version: the steps in order, and every reason to refuse one.
+
+Read this first, then `submission` (what was sent) and `registration_state` (what the database holds and gets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from registry.access.roles import Actor, require
+from registry.errors import (
+    IncompatibleSchema,
+    InvalidInput,
+    InvalidName,
+    InvalidReference,
+    InvalidSchema,
+    OperationNotPermitted,
+    PolicyViolated,
+)
+from registry.formats.base import ParsedSchema, Reference
+from registry.formats.compatibility import level_named
+from registry.formats.reserved_fields import ReservedReport
+from registry.formats.tags import EntityTags
+from registry.subjects.associations.rules import owned_subjects
+from registry.subjects.comparison.comparison import (
+    LENIENT_POLICY,
+    History,
+    check_fields,
+    live_rows,
+    of_group,
+    parsed_history,
+    refusals,
+)
+from registry.subjects.engine import schema_engine
+from registry.subjects.events import tell_of_version
+from registry.subjects.models import MODES_WITH_IDS, Registry, SchemaVersion
+from registry.subjects.permissions import Visible, require_references
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.data_contracts import Contract, read_metadata, read_rule_set, version_in
+from registry.subjects.policy.effective_policy import NO_POLICY, OwnConfig, config_and_settings
+from registry.subjects.registration.locks import lock_referenced, retried
+from registry.subjects.registration.registration_state import (
+    LATEST,
+    Asked,
+    Held,
+    adds_to_contracts,
+    ask,
+    hold,
+    import_version,
+    store_version,
+)
+from registry.subjects.registration.submission import (
+    Submission,
+    equal_version,
+    prepare,
+    repeat,
+    same_version,
+    submission_identity,
+    with_tags,
+)
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.parsed_schemas import parse_stored
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.version_status import Standing, joined_standing
+from registry.subjects.versions.versions import MAX_VERSION, VersionInfo, info_of_new, parse_version
+
+__all__ = ["RegisteredVersion", "register_version", "submission_identity"]
+
+
+def refuse_by_rules(held: Held, submission: Submission, asked: Asked) -> None:
+    """Raise IncompatibleSchema or PolicyViolated for what the level, the fields' rules or the policy refuse."""
+    previous = held.situation.latest
+    versions = _history(held, submission)
+    reserved = check_fields(
+        submission.schema, held.scope, submission.metadata, previous.schema.metadata if previous else None
+    )
+    if not asked.force:
+        _refuse_incompatible(held, submission.schema, versions, reserved)
+    _refuse_by_policy(held.subject, submission.schema, versions, held.config.policy, force=bool(asked.force))
+
+
+def _history(held: Held, submission: Submission) -> History:
+    """The versions that the level and the policy look at, ascending; no more than that is read."""
+    latest, group = held.situation.latest, held.scope.compatibility_group
+    scope = level_named(held.config.level).scope if held.config.policy == NO_POLICY else "all"
+    if scope == "none" or latest is None:
+        return []
+    if scope == "latest" and not group:
+        return parsed_history([latest], refer=held.situation.latest_refers)
+    return parsed_history(of_group(live_rows(held.row), group=group, like=submission.metadata))
+
+
+def refuse_missing_types(submission: Submission) -> None:
+    """Raise InvalidSchema for types that nothing declares, which an import alone may bring."""
+    missing = submission.schema.missing_types
+    if missing:
+        raise InvalidSchema(
+            f"Could not resolve type: {', '.join(missing)[:300]}: add a reference to the schema that declares it."
+        )
+
+
+def refuse_by_mode(held: Held, asked: Asked, *, passes: bool) -> None:
+    """Raise OperationNotPermitted where the mode takes no version, or none with an id; `passes` is what the gate said."""
+    registry, subject, mode = held.registry, held.subject, held.mode
+    if registry.kind == Registry.REMOTE:
+        raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; register there.")
+    wanted = {"READWRITE"} if asked.schema_id is None else MODES_WITH_IDS
+    if mode in wanted or (passes and asked.schema_id is None and mode == change_guard.READONLY):
+        return
+    state = "import" if asked.schema_id is not None else "read-write"
+    said = "in read-only mode" if mode.startswith("READONLY") else f"not in {state} mode"
+    raise OperationNotPermitted(f"Subject {subject.subject} in context {subject.context} is {said}", mode=mode)
+
+
+def refuse_lost_references(submission: Submission, held: dict[int, SchemaVersion]) -> None:
+    """Raise InvalidReference for a reference whose version is not among those that are held."""
+    for reference, target in zip(submission.references, submission.targets, strict=True):
+        if target.pk not in held:
+            raise InvalidReference(
+                f"Reference {reference.name!r} names {reference.subject} version {reference.version},"
+                " which was deleted just now."
+            )
+
+
+def refuse_owned_references(submission: Submission) -> None:
+    """Raise OperationNotPermitted for a reference to what a resource owns: that goes with it. It is so in every mode."""
+    owned = owned_subjects({target.subject_id for target in submission.targets}) if submission.targets else set()
+    for reference, target in zip(submission.references, submission.targets, strict=True):
+        if target.subject_id in owned:
+            raise OperationNotPermitted(
+                f"Subject '{reference.subject}' has a strong association and cannot be referenced"
+            )
+
+
+def _refuse_incompatible(held: Held, schema: ParsedSchema, versions: History, reserved: ReservedReport) -> None:
+    config, name = held.config, held.subject.qualified
+    lenient = held.scope.compatibility_policy == LENIENT_POLICY
+    report = schema_engine.check(schema, versions, config.level, profile=config.profile, lenient=lenient)
+    found = refusals(report, reserved, held.scope)
+    if not found:
+        return
+    said = (
+        f'Schema being registered is incompatible with an earlier schema for subject "{name}",'
+        f" details: [{', '.join(found)}]"
+    )
+    if report.is_compatible:
+        raise PolicyViolated(said, report=reserved, subject=name)
+    raise IncompatibleSchema(said, report=report, subject=name)
+
+
+def _refuse_by_policy(
+    subject: SubjectName, schema: ParsedSchema, versions: History, policy: str, *, force: bool
+) -> None:
+    """The rules that hold beside the level; what a policy calls an error isn't forced either."""
+    if policy == NO_POLICY:
+        return
+    report = schema_engine.check_policy(policy, schema, versions)
+    if not report.is_accepted(force=force):
+        raise PolicyViolated(
+            f"Schema being registered is {report.verdict} under the policy {policy} of subject"
+            f' "{subject.qualified}", details: [{", ".join(report.messages())}]',
+            report=report,
+            subject=subject.qualified,
+        )
+
+
+@dataclass(frozen=True)
+class RegisteredVersion:
+    """What a registration gave. `created` is False where the subject had this schema already, whatever it is worth.
+
+    `info` is the version as it was made, None where it wasn't.
+    """
+
+    version_id: int
+    version: int
+    schema_id: int
+    guid: str
+    created: bool
+    standing: Standing | None = None
+    info: VersionInfo | None = field(default=None, compare=False)
+
+
+@retried
+def register_version(
+    *,
+    registry: str | Registry,
+    subject: SubjectName,
+    text: str,
+    by: Actor,
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    normalize: bool | None = None,
+    metadata: dict[str, Any] | None = None,
+    rule_set: dict[str, Any] | None = None,
+    schema_id: int | None = None,
+    version: int = 0,
+    release: bool = False,
+    force: str = "",
+    tags_to_add: Sequence[EntityTags] = (),
+    tags_to_remove: Sequence[EntityTags] = (),
+    propagate_tags: bool = False,
+) -> RegisteredVersion:
+    """Add a version to a subject, or give the one that it has already for this schema, in any mode.
+
+    `registry` is its name, or its row where the call has read that. An empty text repeats the latest version's schema. `metadata` and `rule_set` are the previous version's where they
+    are None. `version` is the next one (0), the latest where that has the schema (-1), or the number that the next one
+    must have. `schema_id` is for the modes IMPORT and FORWARD, which take ids and versions as they come, unchecked.
+    `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE. `force` is the
+    reason of somebody with the right to pass the level (ORA-1); it stands in the audit.
+    `tags_to_add` and `tags_to_remove` change the tags inside the text: that is a new version with its number in the
+    metadata, as on the established server. `propagate_tags` adds those of the latest version.
+    Raises NotAllowed, InvalidName, InvalidSchema, InvalidReference, InvalidRuleSet, InvalidVersion,
+    OperationNotPermitted, ReleaseRequired, ReferenceExists, IncompatibleSchema and PolicyViolated; then nothing has
+    changed and no id is used up.
+    """
+    if not subject.subject:
+        raise InvalidName("The specified subject '' is not valid: a subject needs a name.", name="")
+    place = get_registry(registry)
+    require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
+    asked = _asked(schema_id, version, normalize, release=release, force=force)
+    if not release:  # what a release brings was read where it comes from
+        require_references(Visible(place, by), references, context=subject.context)
+    contract = read_metadata(metadata), read_rule_set(rule_set)
+    config, scope = config_and_settings(place, subject)
+    is_new = schema_id is None and scope.validate_new_schemas is not False
+    submission = (
+        prepare(place, subject, text, schema_type, references, *contract, is_new=is_new) if text.strip() else None
+    )
+    asked = replace(asked, propagate_tags=propagate_tags)
+    if tags_to_add or tags_to_remove:
+        if submission is None:
+            raise InvalidSchema("Empty schema")
+        submission = with_tags(submission, tags_to_add, tags_to_remove)
+        asked = replace(asked, is_tagged=True, version=version or LATEST)
+    if force and not release:  # a release's force is the right of whoever approved it in spite of the level
+        require(by, "version.force", registry=place.name, subject=subject.qualified)
+    canonical = asked.canonical(submission, config) if submission else ""
+    there = _known(place, subject, submission, canonical, asked, scope) if submission else None
+    if there is not None:
+        return there
+    forced = f", forced: {force}" if force else ""
+    why = f"register a version of {subject.qualified} in {place.name}{forced}"
+    held = hold(place, subject, submission, canonical, asked, by=by, why=why)
+    return _register(held, submission, contract, asked, by)
+
+
+def _asked(schema_id: int | None, version: int, normalize: bool | None, *, release: bool, force: str) -> Asked:
+    if schema_id is not None and schema_id < 0:
+        schema_id = None
+    if schema_id is not None and not 1 <= schema_id <= MAX_VERSION:
+        raise InvalidInput(f"The schema id {str(schema_id)[:40]} is not between 1 and 2^31-1.")
+    if version > 0:
+        parse_version(version)
+    return Asked(schema_id, version, normalize, release, force)
+
+
+def _known(
+    registry: Registry, subject: SubjectName, submission: Submission, canonical: str, asked: Asked, scope: OwnConfig
+) -> RegisteredVersion | None:
+    """The version that answers the call as it stands, found without a lock: nothing is written for it."""
+    if not asked.may_be_there or adds_to_contracts(scope):
+        return None
+    identities = submission.identities(canonical)
+    found = same_version(registry, subject, identities, latest=asked.version == LATEST)
+    if found is None or asked.schema_id not in (None, found.schema_id):
+        return None
+    return RegisteredVersion(found.id, found.version, found.schema_id, found.guid, False, found.standing)
+
+
+def _register(
+    held: Held,
+    submission: Submission | None,
+    contract: tuple[Contract | None, Contract | None],
+    asked: Asked,
+    by: Actor,
+) -> RegisteredVersion:
+    """The registration under the locks of its subject; `submission` is None for an empty text."""
+    targets = lock_referenced(submission.targets) if submission else {}
+    there = _as_it_stands(held, submission, asked) if submission else None
+    if there is not None:
+        return _registered(there, created=False)
+    passes = held.passes
+    if passes is None:
+        passes = ask(held.registry, held.subject, asked, by)
+    refuse_by_mode(held, asked, passes=passes)
+    previous, following = held.situation.latest, held.following()
+    repeated = submission is None
+    if submission is None:
+        if previous is None:
+            raise InvalidSchema("Empty schema")
+        submission = replace(
+            repeat(held.registry, held.subject, previous.schema), metadata=contract[0], rule_set=contract[1]
+        )
+        targets = lock_referenced(submission.targets)
+    refuse_lost_references(submission, targets)
+    refuse_owned_references(submission)
+    if held.mode in MODES_WITH_IDS:
+        done, created = import_version(held.context, held.row, submission, asked.schema_id, asked.version, by)
+        return _registered(done, created=created)
+    refuse_missing_types(submission)
+    if asked.propagate_tags and previous is not None:
+        submission = _with_tags_of(previous, submission)
+    whole = submission.with_contract(held.scope, previous.schema if previous else None)
+    if asked.version or version_in(whole.metadata) is not None:
+        whole = whole.numbered(following)
+    canonical = asked.canonical(whole, held.config)
+    was_looked_at = whole == submission and not repeated and canonical == held.canonical
+    if asked.version == 0 and (not was_looked_at or adds_to_contracts(held.scope)):
+        there = equal_version(held.versions(), whole, canonical)
+        if there is not None:
+            return _registered(there, created=False)
+    is_known = was_looked_at and held.situation.is_known
+    return _add(held, whole, canonical, following, asked, by, is_known=is_known)
+
+
+def _with_tags_of(previous: SchemaVersion, submission: Submission) -> Submission:
+    tags = schema_engine.tags(parse_stored([previous.schema])[0])
+    return with_tags(submission, tags, ()) if tags else submission
+
+
+def _as_it_stands(held: Held, submission: Submission, asked: Asked) -> SchemaVersion | None:
+    """The version that has the schema just as it was sent."""
+    if not asked.may_be_there or adds_to_contracts(held.scope):
+        return None
+    canonical = asked.canonical(submission, held.config)
+    if canonical == held.canonical and not held.situation.may_equal:
+        return None
+    found = equal_version(held.versions(latest=asked.version == LATEST), submission, canonical)
+    return found if found is None or asked.schema_id in (None, found.schema.schema_id) else None
+
+
+def _add(
+    held: Held, submission: Submission, canonical: str, number: int, asked: Asked, by: Actor, *, is_known: bool
+) -> RegisteredVersion:
+    """A new version of that number, if the rules let it."""
+    refuse_by_rules(held, submission, asked)
+    if asked.version > 0 and asked.version != number:
+        raise InvalidSchema("Version is not one more than previous version")
+    row = store_version(held.context, held.row, submission, canonical, number, by, is_known=is_known)
+    schema_id = row.schema.schema_id
+    tell_of_version(held.registry, held.subject, version=number, schema_id=schema_id, by=by, force=asked.force)
+    return replace(_registered(row, created=True), info=info_of_new(row, submission.references))
+
+
+def _registered(row: SchemaVersion, *, created: bool) -> RegisteredVersion:
+    return RegisteredVersion(
+        version_id=row.pk,
+        version=row.version,
+        schema_id=row.schema.schema_id,
+        guid=str(row.schema.guid),
+        created=created,
+        standing=None if created else joined_standing(row),
+    )

@@ -1,0 +1,360 @@
+"""The database's part of a registration: the subject under its locks with the rules that apply, and the rows that are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from registry.access.roles import Actor
+from registry.audit.context import record
+from registry.errors import OperationNotPermitted
+from registry.formats.base import Reference, ResolvedReference
+from registry.subjects.lifecycle.deletion import refuse_referenced
+from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig
+from registry.subjects.registration.locks import (
+    hold_subject,
+    lock_context,
+    lock_ids,
+    lock_policy,
+    lock_subject,
+    pass_schema_id,
+    take_schema_id,
+)
+from registry.subjects.registration.submission import Situation, Submission, situation_of, versions_of
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import MAX_VERSION
+
+LATEST = -1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call asks for beside the schema: the id and version that it brings, and who may do what."""
+
+    schema_id: int | None
+    version: int
+    normalize: bool | None
+    release: bool
+    force: str
+    is_tagged: bool = False
+    propagate_tags: bool = False
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether a version that is there can answer; one with changed tags is new in any case."""
+        return self.version <= 0 and not self.is_tagged and not self.propagate_tags
+
+    def canonical(self, submission: Submission, config: EffectiveConfig) -> str:
+        """The text that would be stored under that config."""
+        return submission.canonical(normalize=config.normalize if self.normalize is None else self.normalize)
+
+
+def adds_to_contracts(scope: OwnConfig) -> bool:
+    """Whether the settings add to the metadata or rule sets that are sent."""
+    return any((scope.default_metadata, scope.override_metadata, scope.default_rule_set, scope.override_rule_set))
+
+
+@dataclass(frozen=True)
+class Held:
+    """The subject under its locks; `passes` is what the gate said, None while it isn't asked.
+
+    The situation was looked at for a submission whose text to store was `canonical`.
+    """
+
+    registry: Registry
+    subject: SubjectName
+    context: Context
+    row: Subject
+    situation: Situation
+    canonical: str
+    passes: bool | None
+
+    @property
+    def config(self) -> EffectiveConfig:
+        """The config that counts."""
+        return self.situation.config
+
+    @property
+    def scope(self) -> OwnConfig:
+        """All settings that count."""
+        return self.situation.scope
+
+    @property
+    def mode(self) -> str:
+        """The mode that counts."""
+        return self.situation.mode
+
+    def versions(self, *, latest: bool = False) -> QuerySet[SchemaVersion]:
+        """The live versions, newest first, or the newest alone."""
+        rows = versions_of(self.registry, self.subject)
+        return rows.filter(pk__in=rows[:1].values("pk")) if latest else rows
+
+    def following(self) -> int:
+        """The number of the next version, which counts the soft-deleted ones too. Raises OperationNotPermitted."""
+        if self.situation.highest >= MAX_VERSION:
+            raise OperationNotPermitted("The subject has version 2^31-1, so there is no next one.")
+        return self.situation.highest + 1
+
+
+def hold(
+    registry: Registry,
+    subject: SubjectName,
+    submission: Submission | None,
+    canonical: str,
+    asked: Asked,
+    *,
+    by: Actor,
+    why: str,
+) -> Held:
+    """The subject, made where it is new: then the gate is asked first. One that is there may have the schema already.
+
+    `canonical` is the text to store, as it seemed without a lock.
+    """
+    row, passes = hold_subject(registry, subject, by=by, why=why), None
+    if row is None:
+        record(by=by, why=why)
+        lock_policy(registry)
+        passes = ask(registry, subject, asked, by)
+        row = lock_subject(lock_context(registry, subject.context), subject.subject)
+    situation = situation_of(registry, subject, row, submission, canonical)
+    return Held(registry, subject, row.context, row, situation, canonical, passes)
+
+
+def ask(registry: Registry, subject: SubjectName, asked: Asked, by: Actor) -> bool:
+    """What the gate says. Raises ReleaseRequired."""
+    return change_guard.ask("version.register", registry, subject.qualified, by, release=asked.release)
+
+
+#: the context's schema of an identity, or else a new one with the next id, and a version of it
+_ADD: Final = """
+WITH known AS MATERIALIZED (
+    SELECT id, schema_id FROM subjects_schema
+    WHERE identity = ANY(%(identities)s) AND context_id + 0 = %(context)s::bigint
+    ORDER BY identity = %(identity)s DESC, schema_id LIMIT 1
+), taken AS (
+    UPDATE subjects_context SET next_schema_id = next_schema_id + 1
+    WHERE id = %(context)s::bigint AND NOT EXISTS (SELECT FROM known) RETURNING next_schema_id - 1 AS schema_id
+), made AS (
+    INSERT INTO subjects_schema (context_id, schema_id, schema_type, canonical, identity, fingerprint, guid, metadata,
+        rule_set, imported, created_at)
+    SELECT %(context)s::bigint, schema_id, %(schema_type)s, %(canonical)s, %(identity)s, %(fingerprint)s,
+        %(guid)s::uuid, %(metadata)s::jsonb, %(rule_set)s::jsonb, false, %(now)s::timestamptz
+    FROM taken RETURNING id, schema_id
+), referring AS (
+    INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)
+    SELECT made.id, r.position - 1, r.name, r.subject_name, r.target FROM made CROSS JOIN unnest(
+        %(names)s::text[], %(subject_names)s::text[], %(targets)s::bigint[]
+    ) WITH ORDINALITY AS r(name, subject_name, target, position)
+), used AS (
+    SELECT id, schema_id, false AS is_known FROM made UNION ALL SELECT id, schema_id, true FROM known
+), added AS (
+    INSERT INTO subjects_schemaversion (subject_id, version, schema_id, submitted, created_at, created_by, door,
+        imported)
+    SELECT %(subject)s::bigint, %(version)s::integer, id, %(submitted)s, %(now)s::timestamptz, %(by)s, %(door)s, false
+    FROM used RETURNING id
+)
+SELECT added.id, used.id, used.schema_id, used.is_known FROM added CROSS JOIN used
+"""
+
+
+def store_version(
+    context: Context,
+    subject: Subject,
+    submission: Submission,
+    canonical: str,
+    number: int,
+    by: Actor,
+    *,
+    is_known: bool = False,
+) -> SchemaVersion:
+    """A new version of the context's schema of that identity, which gets the next id where it is new.
+
+    Two writers agree on the counter's lock; it isn't needed for a schema that the context is known to have, as schemas
+    go under the exclusive policy lock alone. Soft-deleted versions below it of the same schema go as `add_version` says.
+    """
+    if not is_known:
+        lock_ids(context)
+    schema = schema_of(submission, canonical, context)
+    now = timezone.now()
+    values = {
+        **{name: getattr(schema, name) for name in ("schema_type", "canonical", "identity", "fingerprint", "guid")},
+        "identities": submission.identities(canonical),
+        "context": context.pk,
+        "metadata": _json(schema.metadata),
+        "rule_set": _json(schema.rule_set),
+        "names": [reference.name for reference in submission.references],
+        "subject_names": [reference.subject for reference in submission.references],
+        "targets": [target.pk for target in submission.targets],
+        "subject": subject.pk,
+        "version": number,
+        "submitted": submission.submitted,
+        "by": by.name,
+        "door": by.door,
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, values)
+        version_id, schema.pk, schema.schema_id, was_known = cursor.fetchone()
+    if was_known:
+        _remove_deleted(subject, schema, number)
+    return SchemaVersion(
+        pk=version_id,
+        subject=subject,
+        version=number,
+        schema=schema,
+        submitted=submission.submitted,
+        created_at=now,
+        created_by=by.name,
+        door=by.door,
+    )
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def store_schema(context: Context, submission: Submission, canonical: str) -> Schema:
+    """The context's schema of that identity; a new one gets the next id.
+
+    Two writers agree on the counter's lock.
+    """
+    known = Schema.objects.filter(context=context, identity__in=submission.identities(canonical)).order_by("schema_id")
+    found = known.first()
+    if found is None:
+        lock_ids(context)
+        found = known.first()
+    if found is None:
+        return _create_schema(context, submission, canonical, take_schema_id(context), imported=False)
+    found.context = context
+    return found
+
+
+def add_version(
+    subject: Subject,
+    schema: Schema,
+    number: int,
+    submitted: str,
+    by: Actor,
+    *,
+    imported: bool = False,
+) -> SchemaVersion:
+    """A new version. Soft-deleted ones below it of the same schema go, unless something refers to them.
+
+    An `imported` version may be of a schema that is live under another number.
+    """
+    _remove_deleted(subject, schema, number)
+    return SchemaVersion.objects.create(
+        subject=subject,
+        version=number,
+        schema=schema,
+        submitted=submitted,
+        created_by=by.name,
+        door=by.door,
+        imported=imported,
+    )
+
+
+def _remove_deleted(subject: Subject, schema: Schema, below: int) -> None:
+    gone = subject.versions.filter(schema=schema, version__lt=below, referrers__isnull=True)
+    gone.exclude(deleted_at=None).delete()
+
+
+def import_version(
+    context: Context, subject: Subject, submission: Submission, schema_id: int | None, number: int, by: Actor
+) -> tuple[SchemaVersion, bool]:
+    """The version with the id and number that it brings (0 or -1: the next), and whether anything was written.
+
+    A version of that number that is there already gives way, if nothing refers to it. One schema may be several live
+    versions: that's how it may be where it comes from. Without a number the version that has the schema is given.
+    Raises OperationNotPermitted for an id that stands for another schema; ReferenceExists.
+    """
+    rows = list(subject.versions.select_for_update().order_by("-version"))  # before the counter, which is locked last
+    schema = schema_with_id(context, submission, schema_id)
+    twin = next((row for row in rows if row.schema_id == schema.pk and row.deleted_at is None), None)
+    if number == 0 and twin is not None:
+        return twin, False
+    if number <= 0:
+        number = rows[0].version + 1 if rows else 1
+    there = next((row for row in rows if row.version == number), None)
+    if there is not None and there.schema_id == schema.pk and there.deleted_at is None:
+        return there, False
+    if there is None:
+        return add_version(subject, schema, number, submission.submitted, by, imported=True), True
+    return _replace(context, subject, there, schema, submission.submitted, by), True
+
+
+def schema_with_id(context: Context, submission: Submission, schema_id: int | None) -> Schema:
+    """The context's schema of that id, made where it is new; for None as `store_schema`.
+
+    Raises OperationNotPermitted for an id that stands for another schema.
+    """
+    canonical = submission.canonical(normalize=False)
+    if schema_id is None:
+        return store_schema(context, submission, canonical)
+    lock_ids(context)
+    identities = submission.identities(canonical)
+    found = Schema.objects.filter(context=context, schema_id=schema_id).first()
+    if found is None:
+        pass_schema_id(context, schema_id)
+        return _create_schema(context, submission, canonical, schema_id, imported=True)
+    if found.identity not in identities:
+        raise OperationNotPermitted(
+            f"Overwrite new schema with id {schema_id} in context {context.name} is not permitted.", schema_id=schema_id
+        )
+    return found
+
+
+def _replace(
+    context: Context, subject: Subject, row: SchemaVersion, schema: Schema, submitted: str, by: Actor
+) -> SchemaVersion:
+    if row.schema_id != schema.pk:
+        refuse_referenced(SubjectName(context.name, subject.name), [row], deleted=True)
+    before = row.schema_id
+    if before != schema.pk:  # what was decided of the other text says nothing of this one
+        VersionStanding.objects.filter(version=row).delete()
+    row.schema, row.submitted, row.created_by, row.door, row.deleted_at = schema, submitted, by.name, by.door, None
+    row.imported = True
+    row.save()
+    Schema.objects.filter(pk=before, versions__isnull=True).delete()
+    return row
+
+
+def _create_schema(
+    context: Context, submission: Submission, canonical: str, schema_id: int, *, imported: bool
+) -> Schema:
+    schema = schema_of(submission, canonical, context)
+    schema.schema_id, schema.imported = schema_id, imported
+    schema.save(force_insert=True)
+    SchemaReference.objects.bulk_create(links_of(schema, zip(submission.references, submission.targets, strict=True)))
+    return schema
+
+
+def links_of(
+    schema: Schema, found: Iterable[tuple[Reference | ResolvedReference, SchemaVersion]]
+) -> Iterator[SchemaReference]:
+    """What a stored schema refers to, as it is stored; `found` are its references with the versions that they lead to."""
+    for position, (to, target) in enumerate(found):
+        yield SchemaReference(schema=schema, position=position, name=to.name, subject_name=to.subject, target=target)
+
+
+def schema_of(submission: Submission, canonical: str, context: Context | None = None) -> Schema:
+    """The schema that would be stored, without its id."""
+    identity = submission.identity(canonical)
+    return Schema(
+        context=context,
+        schema_type=submission.schema.schema_type,
+        canonical=canonical,
+        identity=identity.digest,
+        fingerprint=submission.fingerprint(canonical),
+        guid=identity.guid,
+        metadata=submission.metadata or None,
+        rule_set=submission.rule_set or None,
+    )

@@ -1,0 +1,398 @@
+"""A schema as it was submitted: what it would be stored as, whether a subject has it already, and what else it meets there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from registry.errors import InvalidSchema, SchemaTooLarge
+from registry.formats.base import ParsedSchema, Reference, ResolvedReference
+from registry.formats.tags import EntityTags
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.policy.data_contracts import (
+    VERSION_PROPERTY,
+    Contract,
+    merge_metadata,
+    merge_rule_sets,
+    version_in,
+    with_version,
+    without_version,
+)
+from registry.subjects.policy.effective_policy import (
+    NAMED,
+    SPOKEN,
+    EffectiveConfig,
+    OwnConfig,
+    config_and_settings,
+    effective_config,
+    scope_of,
+    spoken_from,
+)
+from registry.subjects.versions.lookup import columns_of, row_of, width_of
+from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.schema_identity import Identity, identify
+from registry.subjects.versions.version_status import Standing
+from registry.subjects.versions.versions import references_of
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What was sent, parsed before any lock is taken. `metadata` and `rule_set` are None where nothing was said."""
+
+    schema: ParsedSchema
+    resolved: tuple[ResolvedReference, ...]
+    targets: tuple[SchemaVersion, ...]
+    submitted: str
+    metadata: Contract | None = None
+    rule_set: Contract | None = None
+
+    def canonical(self, *, normalize: bool) -> str:
+        """The text to store."""
+        return schema_engine.normalize(self.schema) if normalize else self.schema.canonical
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The references with the versions that they came to mean."""
+        return tuple(item.reference for item in self.resolved)
+
+    def fingerprint(self, canonical: str) -> str:
+        """The fingerprint of the text to store: normalizing changes it where it changes the text."""
+        if canonical == self.schema.canonical:
+            return self.schema.fingerprint
+        return parse_schema(self.schema.schema_type, canonical, self.resolved, is_new=False).fingerprint
+
+    def identity(self, canonical: str) -> Identity:
+        """What makes it the same schema as another one, with that text."""
+        return identify(self.schema.schema_type, canonical, self.references, self.metadata, self.rule_set)
+
+    def identities(self, canonical: str) -> list[str]:
+        """The digests under which the schema may be stored with that text: its own, and an earlier release's."""
+        earlier = self.schema.earlier_canonical
+        texts = [canonical]
+        if canonical == self.schema.canonical and earlier not in (None, canonical):
+            texts.append(earlier)
+        return [self.identity(text).digest for text in texts]
+
+    def with_contract(self, scope: OwnConfig, previous: Schema | None, *, version: int | None = None) -> Submission:
+        """The same with the contract that it is stored with: what was said, or else the previous version's contract.
+
+        Below lie the defaults of the config, above it the overrides. `version` is the next version's number where it
+        was given with the schema; a number that stands in the metadata already gives way to it in any case.
+        """
+        metadata = self.metadata if self.metadata is not None or previous is None else previous.metadata
+        rule_set = self.rule_set if self.rule_set is not None or previous is None else previous.rule_set
+        return replace(
+            self,
+            metadata=merge_metadata(scope.default_metadata, metadata, scope.override_metadata),
+            rule_set=merge_rule_sets(scope.default_rule_set, rule_set, scope.override_rule_set),
+        ).numbered(version)
+
+    def numbered(self, version: int | None) -> Submission:
+        """The same with a version's number in its metadata; as it is for None."""
+        return self if version is None else replace(self, metadata=with_version(self.metadata, version))
+
+
+def prepare(
+    registry: Registry,
+    subject: SubjectName,
+    text: str,
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    metadata: Contract | None = None,
+    rule_set: Contract | None = None,
+    *,
+    is_new: bool = True,
+) -> Submission:
+    """The submission of a text; one that isn't new was accepted once, or is looked up.
+
+    Raises InvalidSchema, SchemaTooLarge, InvalidReference.
+    """
+    if not text.strip():
+        raise InvalidSchema("Empty schema")
+    refuse_too_large(text)
+    found = resolve_references(registry, references, context=subject.context)
+    resolved = tuple(reference for reference, _ in found)
+    return Submission(
+        schema=parse_schema(schema_type, text, resolved, is_new=is_new),
+        resolved=resolved,
+        targets=tuple(target for _, target in found),
+        submitted=text,
+        metadata=metadata,
+        rule_set=rule_set,
+    )
+
+
+def with_tags(submission: Submission, add: Sequence[EntityTags], remove: Sequence[EntityTags]) -> Submission:
+    """The submission of the same text with other tags inside. Raises InvalidSchema for a path that isn't there."""
+    text = schema_engine.with_tags(submission.schema, add, remove)
+    refuse_too_large(text)
+    schema = parse_schema(submission.schema.schema_type, text, submission.resolved, is_new=False)
+    return replace(submission, schema=schema, submitted=text)
+
+
+def refuse_too_large(text: str) -> None:
+    """Raise SchemaTooLarge for a text of more bytes than are taken."""
+    most = settings.SCHEMA_MAX_BYTES
+    if len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most:
+        raise SchemaTooLarge(f"The schema is too large: {most} bytes are taken (SCHEMA_MAX_BYTES).")
+
+
+def repeat(registry: Registry, subject: SubjectName, previous: Schema, given: Submission | None = None) -> Submission:
+    """The submission that repeats the schema of a version. Raises InvalidSchema, InvalidReference."""
+    references = references_of([previous.pk]).get(previous.pk, ())
+    again = prepare(registry, subject, previous.canonical, previous.schema_type, references, is_new=False)
+    return again if given is None else replace(again, metadata=given.metadata, rule_set=given.rule_set)
+
+
+def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> QuerySet[SchemaVersion]:
+    """The versions of a subject by its name, newest first; live ones unless told otherwise."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    )
+    rows = rows if deleted else rows.filter(deleted_at=None)
+    return rows.select_related("schema", "standing").order_by("-version")
+
+
+@dataclass(frozen=True)
+class SameVersion:
+    """A version that has a schema, as far as whoever registers that again is told."""
+
+    id: int
+    version: int
+    schema_id: int
+    guid: str
+    standing: Standing | None
+
+
+#: the schemas of an identity in the context `named`, to be put behind it. To PostgreSQL an index of the context's schemas
+#: is as good as one of identities while the tables are young, and what it planned then it keeps: `+ 0` leaves one choice.
+ALIKE: Final = """alike AS MATERIALIZED (
+    SELECT d.id, d.schema_id, d.guid FROM subjects_schema d
+    WHERE d.identity = ANY(%(identities)s) AND d.context_id + 0 = (SELECT id FROM named)
+)"""
+
+_SAME: Final = f"""{NAMED}, {ALIKE}, place AS MATERIALIZED (
+    SELECT id FROM subjects_subject WHERE context_id = (SELECT id FROM named) AND name = %(subject)s::text
+)
+SELECT v.id, v.version, d.schema_id, d.guid, t.standing, t.message, t.ends_at, t.decided_by, t.decided_at
+FROM alike d
+JOIN subjects_schemaversion v ON v.schema_id = d.id AND v.subject_id + 0 = (SELECT id FROM place)
+LEFT JOIN subjects_versionstanding t ON t.version_id = v.id
+WHERE v.deleted_at IS NULL AND (NOT %(latest)s::boolean OR NOT EXISTS (
+    SELECT FROM subjects_schemaversion n
+    WHERE n.subject_id = v.subject_id AND n.deleted_at IS NULL AND n.version > v.version))
+ORDER BY v.version DESC LIMIT 1
+"""  # noqa: S608
+
+
+def same_version(
+    registry: Registry, subject: SubjectName, identities: list[str], *, latest: bool = False
+) -> SameVersion | None:
+    """The newest live version that has a schema of those identities; with `latest` none but the newest of all."""
+    values = {**scope_of(registry, subject), "identities": identities, "latest": latest}
+    with connection.cursor() as cursor:
+        cursor.execute(_SAME, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    version_id, version, schema_id, guid, *standing = row
+    return SameVersion(version_id, version, schema_id, str(guid), Standing(*standing) if standing[0] else None)
+
+
+#: whether `equal_version` has a row to look at among the live versions of a subject; to be put into a larger statement
+#: behind `alike`, with the parameters of `likeness`. Two questions, as each has an index of its own.
+MAY_EQUAL: Final = f"""(EXISTS (
+    SELECT FROM alike d JOIN subjects_schemaversion v ON v.schema_id = d.id
+    WHERE v.subject_id + 0 = %(subject_id)s::bigint AND v.deleted_at IS NULL
+) OR EXISTS (
+    SELECT FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
+    WHERE v.subject_id = %(subject_id)s::bigint AND v.deleted_at IS NULL AND (
+        CASE WHEN %(number)s::integer IS NULL THEN d.metadata -> 'properties' ? '{VERSION_PROPERTY}'
+            ELSE v.version = %(number)s::integer END
+        OR (NOT %(refers)s::boolean AND EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = d.id)))
+))"""  # noqa: S608
+
+
+def likeness(submission: Submission | None, canonical: str) -> dict[str, Any]:
+    """The parameters of `MAY_EQUAL`; for None those that no version fits."""
+    if submission is None:
+        return {"identities": [], "number": 0, "refers": True}
+    number = version_in(submission.metadata)
+    return {
+        "identities": submission.identities(canonical),
+        "number": None if number is None else _number(number),
+        "refers": bool(submission.resolved),
+    }
+
+
+def equal_version(rows: QuerySet[SchemaVersion], submission: Submission, canonical: str) -> SchemaVersion | None:
+    """The newest of the versions that has this very schema, or else the newest that says the same; one query.
+
+    The same says one whose schema differs in no more than the version's number in its metadata, and one that refers to
+    what the text has inside.
+    """
+    number = version_in(submission.metadata)
+    identities = submission.identities(canonical)
+    says = Q(schema__metadata__properties__has_key=VERSION_PROPERTY) if number is None else Q(version=_number(number))
+    if not submission.resolved:
+        says |= Q(Exists(SchemaReference.objects.filter(schema=OuterRef("schema"))))
+    candidates = list(rows.filter(Q(schema__identity__in=identities) | says))
+    exact = next((row for row in candidates if row.schema.identity in identities), None)
+    if exact is not None:
+        return exact
+    return next((row for row in candidates if _says_the_same(row, submission, canonical, number)), None)
+
+
+def _number(text: str) -> int:
+    """The version that a number in metadata means; 0, which none has, for what isn't one."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _says_the_same(row: SchemaVersion, submission: Submission, canonical: str, number: str | None) -> bool:
+    if row.schema.schema_type != submission.schema.schema_type:
+        return False
+    theirs = version_in(row.schema.metadata)
+    if number is not None and (theirs is not None or number != str(row.version)):
+        return False
+    contracts = [(without_version(item.metadata), item.rule_set or {}) for item in (row.schema, submission)]
+    if contracts[0] != contracts[1]:
+        return False
+    references = references_of([row.schema_id]).get(row.schema_id, ())
+    if references == submission.references:
+        return canonical == row.schema.canonical or (
+            canonical == submission.schema.canonical and submission.schema.is_stored_as(row.schema.canonical)
+        )
+    if submission.references:
+        return False
+    whole = schema_engine.self_contained(parse_stored([row.schema])[0])
+    return parse_schema(row.schema.schema_type, whole, is_new=False).canonical == submission.schema.canonical
+
+
+def look_up(
+    registry: Registry, subject: SubjectName, submission: Submission, *, normalize: bool | None, deleted: bool = False
+) -> SchemaVersion | None:
+    """The version of a subject that has the schema: as it was sent, or else with the contract that it would get."""
+    config, scope = config_and_settings(registry, subject)
+    canonical = submission.canonical(normalize=config.normalize if normalize is None else normalize)
+    rows = versions_of(registry, subject, deleted=deleted)
+    found = equal_version(rows, submission, canonical)
+    if found is not None:
+        return found
+    previous = versions_of(registry, subject).first()
+    if previous is None:
+        return None
+    other = submission.with_contract(scope, previous.schema)
+    if (other.metadata or {}, other.rule_set or {}) == (submission.metadata or {}, submission.rule_set or {}):
+        return None
+    return equal_version(rows, other, canonical)
+
+
+def is_registered(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    normalize: bool | None = None,
+    metadata: Contract | None = None,
+    rule_set: Contract | None = None,
+    tags: tuple[Sequence[EntityTags], Sequence[EntityTags]] = ((), ()),
+) -> bool:
+    """Whether a live version has the schema, `tags` (to add, to remove) applied.
+
+    Raises InvalidSchema, InvalidReference.
+    """
+    submission = prepare(registry, subject, text, schema_type, references, metadata, rule_set, is_new=False)
+    if any(tags):
+        submission = with_tags(submission, *tags)
+    return look_up(registry, subject, submission, normalize=normalize) is not None
+
+
+def submission_identity(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    normalize: bool | None = None,
+    metadata: Contract | None = None,
+    rule_set: Contract | None = None,
+) -> list[str]:
+    """The identities that a text may be stored under as it stands, for look-ups. Raises InvalidSchema, InvalidReference."""
+    submission = prepare(registry, subject, text, schema_type, references, metadata, rule_set)
+    wants_normal = effective_config(registry, subject).normalize if normalize is None else normalize
+    return submission.identities(submission.canonical(normalize=wants_normal))
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The settings that count for a subject, its newest versions, and what is there of a schema that may come.
+
+    `highest` is the highest number of its versions, the soft-deleted ones counted, 0 without any; `latest` the newest
+    live version with its schema, and `latest_refers` whether that schema refers to another one. `may_equal` is False
+    where `equal_version` would find nothing, `is_known` says whether the context has the very schema already.
+    """
+
+    config: EffectiveConfig
+    scope: OwnConfig
+    mode: str
+    highest: int
+    latest: SchemaVersion | None
+    latest_refers: bool
+    may_equal: bool
+    is_known: bool
+
+
+_SITUATION: Final = f"""{NAMED}, {ALIKE}
+SELECT {SPOKEN},
+    (SELECT max(version) FROM subjects_schemaversion WHERE subject_id = %(subject_id)s::bigint),
+    EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = p.schema_id),
+    {MAY_EQUAL},
+    EXISTS (SELECT FROM alike),
+    {columns_of(SchemaVersion, "p")}, {columns_of(Schema, "s")}
+FROM (VALUES (1)) AS one
+LEFT JOIN LATERAL (
+    SELECT v.* FROM subjects_schemaversion v WHERE v.subject_id = %(subject_id)s::bigint AND v.deleted_at IS NULL
+    ORDER BY v.version DESC LIMIT 1
+) AS p ON true
+LEFT JOIN subjects_schema s ON s.id = p.schema_id
+"""  # noqa: S608
+
+
+def situation_of(
+    registry: Registry, subject: SubjectName, row: Subject, submission: Submission | None, canonical: str
+) -> Situation:
+    """The situation of a subject that is there; `canonical` is the text that would be stored of the submission."""
+    values = {**scope_of(registry, subject), **likeness(submission, canonical), "subject_id": row.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(_SITUATION, values)
+        configs, modes, highest, latest_refers, may_equal, is_known, *columns = cursor.fetchone()
+    spoken = spoken_from(configs, modes)
+    return Situation(
+        config=spoken.config(),
+        scope=spoken.settings(),
+        mode=spoken.mode(registry).mode,
+        highest=highest or 0,
+        latest=_version(columns),
+        latest_refers=latest_refers,
+        may_equal=may_equal,
+        is_known=is_known,
+    )
+
+
+def _version(columns: list[object]) -> SchemaVersion | None:
+    width = width_of(SchemaVersion)
+    if columns[0] is None:
+        return None
+    found = row_of(SchemaVersion, columns[:width])
+    found.schema = row_of(Schema, columns[width:])
+    return found

@@ -1,0 +1,1 @@
+"""Remote registries: reading, writing and testing them over REST, and mirrors of them."""

@@ -1,0 +1,212 @@
+"""The connection test: what a remote registry answers, step by step, and which calls it knows. Nothing is written."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from registry.access.egress import Connection, EgressPolicy, current_policy, parse_connection
+from registry.access.http_client import HttpLimits, OutgoingClient, ServerResponse, authorization
+from registry.errors import InvalidSecret, RemoteUnavailable, SchemadeskError
+from registry.subjects.models.policy import MODES_WITH_IDS
+from registry.subjects.models.versions import SCHEMA_TYPES
+
+LIMITS: Final = HttpLimits(connect_seconds=4.0, read_seconds=6.0, total_seconds=8.0, max_bytes=16 * 1024 * 1024)
+SECONDS: Final = 25.0
+ADDRESS, REACHED, SIGNED_IN, SUBJECTS = "address", "reached", "signed_in", "subjects"
+STEPS: Final = (ADDRESS, REACHED, SIGNED_IN, SUBJECTS)
+CONTEXTS, IMPORT, REFERENCES, DELETED = "contexts", "import_mode", "references", "deleted"
+CAPABILITIES: Final = (CONTEXTS, IMPORT, REFERENCES, DELETED, *(f"format:{name}" for name in SCHEMA_TYPES))
+#: of the answers to calls about nothing that is there: the registry's own, so it knows the call
+OWN_CODES: Final = range(40400, 40500)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the test: `ok` None where it wasn't come to."""
+
+    name: str
+    ok: bool | None
+    said: str
+
+
+@dataclass(frozen=True)
+class Capability:
+    """What the server can: `known` None where that can't be told without writing there."""
+
+    name: str
+    known: bool | None
+    said: str
+
+
+@dataclass(frozen=True)
+class Probe:
+    """All steps in their order, and the capabilities, which are empty where the steps didn't come so far."""
+
+    url: str
+    steps: tuple[Step, ...]
+    capabilities: tuple[Capability, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be mirrored."""
+        return all(step.ok for step in self.steps)
+
+
+class _Stopped(Exception):
+    """A step failed: the others aren't come to."""
+
+
+def probe(url: str, *, user: str = "", secret: str = "", policy: EgressPolicy | None = None) -> Probe:
+    """Try an address with the secret of that name. Whatever goes wrong is a step that failed, not an error."""
+    return _Test(policy or current_policy()).run(url, user, secret)
+
+
+class _Test:
+    """One test, within its time."""
+
+    def __init__(self, policy: EgressPolicy) -> None:
+        self._policy = policy
+        self._until = time.monotonic() + SECONDS
+        self._steps: dict[str, Step] = {}
+
+    def run(self, url: str, user: str, secret: str) -> Probe:
+        capabilities: tuple[Capability, ...] = ()
+        try:
+            connection = self._address(url, user, secret)
+            with OutgoingClient(connection, policy=self._policy, limits=LIMITS) as client:
+                names = self._reach(client)
+                capabilities = self._capabilities(client, names)
+        except _Stopped:
+            pass
+        steps = tuple(self._steps.get(name, Step(name, None, "")) for name in STEPS)
+        return Probe(url, steps, capabilities)
+
+    def _keep(self, name: str, ok: bool, said: str) -> None:
+        self._steps[name] = Step(name, ok, said)
+        if not ok:
+            raise _Stopped
+
+    def _address(self, url: str, user: str, secret: str) -> Connection:
+        try:
+            connection = parse_connection(url, user=user, secret=secret)
+            found = self._policy.addresses(connection)
+        except SchemadeskError as error:
+            self._keep(ADDRESS, False, error.message)
+            raise
+        self._keep(ADDRESS, True, f"{connection.host} is {', '.join(str(each) for each in found[:4])}.")
+        try:
+            authorization(connection)
+        except InvalidSecret as error:
+            self._keep(SIGNED_IN, False, error.message)
+        return connection
+
+    def _reach(self, client: OutgoingClient) -> list[str]:
+        """The names of live subjects, once the server answers, takes the sign-in and lists them."""
+        where = client.connection.netloc
+        try:
+            answer = self._call(client, "/subjects")
+        except RemoteUnavailable as error:
+            self._keep(REACHED, getattr(error, "status", None) is not None, error.message)
+            self._keep(SUBJECTS, False, error.message)
+            raise _Stopped from error
+        except SchemadeskError as error:
+            self._keep(REACHED, False, error.message)
+            raise
+        self._keep(REACHED, True, f"{where} answers.")
+        if answer.status in (401, 403):
+            self._keep(SIGNED_IN, False, f"{where} refuses the sign-in ({answer.status}); check user and secret.")
+        signed = "The sign-in is taken." if client.connection.secret else "It asks for no sign-in."
+        self._keep(SIGNED_IN, True, signed)
+        names = _json(answer)
+        if answer.status != 200 or not isinstance(names, list):
+            self._keep(
+                SUBJECTS, False, f"The answer to /subjects is no list (status {answer.status}): no schema registry?"
+            )
+        self._keep(SUBJECTS, True, f"It lists {len(names):,} subject{'' if len(names) == 1 else 's'}.")
+        return [str(name) for name in names]
+
+    def _call(self, client: OutgoingClient, path: str, **query: str) -> ServerResponse:
+        if time.monotonic() > self._until:
+            raise RemoteUnavailable("The test took too long and was ended.")
+        accept = {"Accept": "application/vnd.schemaregistry.v1+json, application/json; q=0.9"}
+        return client.call("GET", path, query=query, headers=accept)
+
+    def _capabilities(self, client: OutgoingClient, names: list[str]) -> tuple[Capability, ...]:
+        asks: dict[str, Callable[[OutgoingClient], Capability]] = {
+            CONTEXTS: self._contexts,
+            IMPORT: self._import_mode,
+            REFERENCES: self._references,
+            DELETED: lambda its: self._deleted(its, len(names)),
+        }
+        found = []
+        for name, ask in asks.items():
+            try:
+                found.append(ask(client))
+            except SchemadeskError as error:
+                found.append(Capability(name, None, error.message))
+        return (*found, *self._formats(client))
+
+    def _contexts(self, client: OutgoingClient) -> Capability:
+        answer = self._call(client, "/contexts")
+        names = _json(answer)
+        if answer.status == 200 and isinstance(names, list):
+            return Capability(CONTEXTS, True, f"It has {len(names):,}.")
+        return Capability(CONTEXTS, False, "It doesn't know GET /contexts: all is in the default one.")
+
+    def _import_mode(self, client: OutgoingClient) -> Capability:
+        answer = self._call(client, "/mode")
+        value = _json(answer)
+        mode = value.get("mode") if isinstance(value, dict) else None
+        if answer.status != 200 or not isinstance(mode, str):
+            return Capability(IMPORT, False, "It doesn't know GET /mode, so versions can't be given their ids there.")
+        if mode in MODES_WITH_IDS:
+            return Capability(IMPORT, True, f"It is in the mode {mode}.")
+        said = f"Its mode is {mode[:40]}. Whether it takes IMPORT shows when that is set; most take it while they are empty."
+        return Capability(IMPORT, None, said)
+
+    def _references(self, client: OutgoingClient) -> Capability:
+        answer = self._call(client, "/subjects/schemadesk-connection-test/versions/1/referencedby")
+        value = _json(answer)
+        code = value.get("error_code") if isinstance(value, dict) else None
+        if answer.status == 200 or code in OWN_CODES:
+            return Capability(REFERENCES, True, "It tells which schemas refer to a version.")
+        return Capability(REFERENCES, False, "It doesn't know …/referencedby, so neither references.")
+
+    def _deleted(self, client: OutgoingClient, live: int) -> Capability:
+        every = _json(self._call(client, "/subjects", deleted="true"))
+        if isinstance(every, list) and len(every) > live:
+            return Capability(DELETED, True, f"{len(every) - live:,} subjects are deleted softly there.")
+        answer = self._call(client, "/schemas", deleted="true", offset="0", limit="1")
+        found = _json(answer)
+        first = found[0] if isinstance(found, list) and found else None
+        if answer.status == 200 and isinstance(first, dict) and "deleted" in first:
+            return Capability(DELETED, True, "It tells which versions are deleted softly.")
+        said = "No subject is deleted softly there, or it doesn't tell: what vanishes there is marked deleted here."
+        return Capability(DELETED, None, said)
+
+    def _formats(self, client: OutgoingClient) -> tuple[Capability, ...]:
+        try:
+            found = _json(self._call(client, "/schemas/types"))
+        except SchemadeskError:
+            found = None
+        told = {str(name).upper() for name in found} if isinstance(found, list) else None
+        return tuple(_format(name, told) for name in SCHEMA_TYPES)
+
+
+def _format(name: str, told: set[str] | None) -> Capability:
+    key = f"format:{name}"
+    if told is None:
+        first = name == "AVRO"
+        return Capability(key, True if first else None, "" if first else "It doesn't know GET /schemas/types.")
+    return Capability(key, name in told, "" if name in told else "It isn't among its types.")
+
+
+def _json(answer: ServerResponse) -> Any:
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,349 @@
+"""Remote registries: added, mirrored read-only into our tables on schedule or on request, removed."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from registry.access.egress import Connection, EgressPolicy, current_policy, parse_connection
+from registry.access.http_client import authorization
+from registry.access.roles import Actor, require, system_actor
+from registry.audit.context import record
+from registry.errors import InvalidInput, RegistryNotFound, SchemadeskError, WrongState
+from registry.subjects.events import CONFIG, DELETED, REGISTERED, tell_of_many, tell_of_mirror
+from registry.subjects.import_export import registry_import
+from registry.subjects.import_export.import_plan import Move, plan_move
+from registry.subjects.import_export.import_versions import Brought
+from registry.subjects.import_export.snapshot import (
+    Problem,
+    Scope,
+    Snapshot,
+    VersionRecord,
+    contents_of,
+    is_same_definition,
+)
+from registry.subjects.models import Mode, Registry
+from registry.subjects.policy import change_guard
+from registry.subjects.policy.effective_policy import MIRROR_MODE
+from registry.subjects.policy.registries import QUEUED, delete_registry, ensure_registry
+from registry.subjects.registration.locks import lock_policy, retried
+from registry.subjects.remote.connection_test import Probe, probe
+from registry.subjects.remote.remote_client import RemoteRegistry
+from registry.subjects.versions.lookup import get_registry
+
+EVERY_SECONDS: Final = 300
+#: how long a sync that was handed out is waited for: then its message counts as lost
+HANDED: Final = timedelta(seconds=60)
+
+
+def get_mirror(name: str, by: Actor, action: str) -> Registry:
+    """The row of a mirror for whoever may do that, once the right is checked. Raises RegistryNotFound, NotAllowed, WrongState."""
+    require(by, action, registry=name)
+    place = get_registry(name)
+    if place.kind != Registry.REMOTE:
+        raise WrongState(f"Registry {place.name} is one of ours, not a mirror.")
+    return place
+
+
+@transaction.atomic
+def queue_due_syncs() -> list[int]:
+    """The mirrors that are due, or were handed out and lost, each given to one caller; the next time is counted from now."""
+    now = timezone.now()
+    lost = Q(sync_tag=QUEUED, sync_lease_until__lt=now)
+    mirrors = Registry.objects.filter(Q(next_sync_at__lte=now) | lost, kind=Registry.REMOTE)
+    due = list(mirrors.select_for_update(skip_locked=True))
+    for row in due:
+        _hand_out(row, now)
+    return [row.pk for row in due]
+
+
+@transaction.atomic
+def request_sync(*, name: str, by: Actor) -> int | None:
+    """Hand out a sync of a mirror now and give its number; None where one is queued or running already.
+
+    Raises RegistryNotFound, NotAllowed, WrongState for a registry of ours.
+    """
+    place = get_mirror(name, by, "registry.refresh")
+    row, now = Registry.objects.select_for_update().get(pk=place.pk), timezone.now()
+    if row.sync_lease_until is not None and row.sync_lease_until > now:
+        return None
+    _hand_out(row, now)
+    return row.pk
+
+
+def _hand_out(row: Registry, now: datetime) -> None:
+    """Mark a sync as queued, unless one runs; the row is locked."""
+    row.next_sync_at = now + timedelta(seconds=row.every_seconds or EVERY_SECONDS)
+    if row.sync_tag in ("", QUEUED) or row.sync_lease_until is None or row.sync_lease_until <= now:
+        row.sync_tag, row.sync_lease_until = QUEUED, now + HANDED
+    row.save(update_fields=["next_sync_at", "sync_tag", "sync_lease_until"])
+
+
+logger = logging.getLogger(__name__)
+SHORTEST_INTERVAL = 10
+READ_SECONDS = 600.0
+LEASE = timedelta(minutes=15)
+MAX_ERROR = 2000
+
+
+@dataclass(frozen=True)
+class SyncResult:
+    """How a sync ended: what was brought, how many versions were marked deleted, and the error, empty for none."""
+
+    added: int
+    changed: int
+    deleted: int
+    error: str
+
+
+@transaction.atomic
+def add_remote_registry(
+    *, name: str, url: str, by: Actor, user: str = "", secret: str = "", every_seconds: int = EVERY_SECONDS
+) -> int:
+    """Add a registry that mirrors the one at an address, and give its number; the caller enqueues its first sync.
+
+    Raises NotAllowed, InvalidName, InvalidInput, WrongState for a name that is taken, AddressRefused, InvalidSecret, and
+    RemoteUnavailable for a host that doesn't exist.
+    """
+    require(by, "registry.manage", registry=name)
+    connection = _usable(url, user, secret, every_seconds)
+    if not ensure_registry(name=name, by=by):
+        raise WrongState(f"There is a registry {name} already.")
+    record(by=by, why=f"mirror {connection.url} as {name}")
+    row = get_registry(name)
+    row.kind, row.url, row.user, row.secret = Registry.REMOTE, connection.url, user, secret
+    row.every_seconds, row.next_sync_at = every_seconds, timezone.now()
+    row.save(update_fields=["kind", "url", "user", "secret", "every_seconds", "next_sync_at"])
+    Mode.objects.create(registry=row, mode=MIRROR_MODE)
+    return row.pk
+
+
+@retried
+def update_remote_registry(
+    *, name: str, url: str, by: Actor, user: str = "", secret: str = "", every_seconds: int = EVERY_SECONDS
+) -> None:
+    """How a mirror is reached from its next sync on; what is mirrored stays until that brings other contents.
+
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired for a closed environment, WrongState for a registry of ours, and
+    as `add_remote_registry` does for an address or a secret that can't be used.
+    """
+    place = get_mirror(name, by, "registry.manage")
+    connection = _usable(url, user, secret, every_seconds)
+    record(by=by, why=f"read the mirror {place.name} from {connection.url}")
+    lock_policy(place, exclusive=True)
+    change_guard.ask("registry.manage", place, "", by)
+    place.url, place.user, place.secret = connection.url, user, secret
+    place.every_seconds, place.next_sync_at = every_seconds, timezone.now()
+    place.save(update_fields=["url", "user", "secret", "every_seconds", "next_sync_at"])
+
+
+def _usable(url: str, user: str, secret: str, every_seconds: int) -> Connection:
+    """The connection, once its address may be connected to, its host exists and its secret is there for that host."""
+    connection = parse_connection(url, user=user, secret=secret)
+    if not SHORTEST_INTERVAL <= every_seconds <= 2_000_000_000:
+        raise InvalidInput(f"A registry is mirrored every {SHORTEST_INTERVAL} seconds or more.")
+    current_policy().addresses(connection)
+    authorization(connection)
+    return connection
+
+
+def try_registry(*, url: str, by: Actor, user: str = "", secret: str = "") -> Probe:
+    """What a registry at an address answers, step by step; nothing is kept. Raises NotAllowed, NotSignedIn."""
+    require(by, "registry.manage")
+    return probe(url, user=user, secret=secret)
+
+
+@retried
+def remove_remote_registry(*, name: str, by: Actor) -> None:
+    """Remove a mirror with all that is in it. Raises RegistryNotFound, NotAllowed, OperationNotPermitted, WrongState."""
+    place = get_mirror(name, by, "registry.manage")
+    registry_import.hold(place, by=by, why=f"remove the mirror {place.name}")
+    delete_registry(name=name, by=by, is_mirror=True)
+
+
+def sync_registry(*, registry_id: int, policy: EgressPolicy | None = None) -> SyncResult | None:
+    """Read a remote registry and bring the mirror to its state; None where another worker is at it.
+
+    A foreseen error is kept with the mirror, whose contents stay as they are. An unforeseen one is kept too, and raised.
+    Raises RegistryNotFound for a number that is no mirror.
+    """
+    place = Registry.objects.filter(pk=registry_id, kind=Registry.REMOTE).first()
+    if place is None:
+        raise RegistryNotFound(f"There is no remote registry of number {registry_id}.")
+    tag = _claim(place)
+    if tag is None:
+        return None
+    try:
+        done = _sync(place, tag, policy)
+    except SchemadeskError as error:
+        logger.warning("mirror %s: %s", place.name, error.message)
+        _finish(place, tag, error.message, whole=False)
+        return SyncResult(0, 0, 0, error.message)
+    except Exception as error:
+        _finish(place, tag, f"The sync failed unexpectedly: {type(error).__name__}. See the worker's log.", whole=False)
+        raise
+    _finish(place, tag, done.error, whole=True)
+    return done
+
+
+def _claim(place: Registry) -> str | None:
+    now, tag = timezone.now(), uuid.uuid4().hex
+    free = Registry.objects.filter(
+        Q(sync_lease_until=None) | Q(sync_lease_until__lt=now) | Q(sync_tag=QUEUED), pk=place.pk
+    )
+    return tag if free.update(sync_tag=tag, sync_lease_until=now + LEASE) else None
+
+
+def _renew(place: Registry, tag: str) -> None:
+    held = Registry.objects.filter(pk=place.pk, sync_tag=tag)
+    if not held.update(sync_lease_until=timezone.now() + LEASE):
+        raise WrongState(f"The sync of {place.name} took too long and was given to another worker.")
+
+
+@transaction.atomic
+def _finish(place: Registry, tag: str, error: str, *, whole: bool) -> None:
+    """Give the claim back and keep how it ended; `whole` says that the remote was read to its end."""
+    now, error = timezone.now(), error[:MAX_ERROR]
+    row = Registry.objects.filter(pk=place.pk, sync_tag=tag).first()
+    if row is None:
+        return
+    row.sync_tag, row.sync_lease_until, row.sync_error = "", None, error
+    is_new = bool(error) and row.failing_since is None
+    row.failing_since = (row.failing_since or now) if error else None
+    if whole:
+        row.synced_at = now
+    row.save(update_fields=["sync_tag", "sync_lease_until", "sync_error", "failing_since", "synced_at"])
+    if is_new:
+        tell_of_mirror(row, error)
+
+
+def _sync(place: Registry, tag: str, policy: EgressPolicy | None) -> SyncResult:
+    connection: Connection = parse_connection(place.url, user=place.user, secret=place.secret)
+    remote = RemoteRegistry(connection, policy=policy, seconds=READ_SECONDS)
+    snapshot, problems = remote.read()
+    _renew(place, tag)
+    logger.info("mirror %s: %d versions read, %d problems", place.name, len(snapshot.versions), len(problems))
+    by, why = system_actor("mirror"), f"mirror {place.url}"
+    snapshot = _without_own_mode(snapshot)
+    here = contents_of(place)
+    marked = 0
+    if _is_another(snapshot, here):
+        done, deleted = _begin_again(place, snapshot, by, why), 0
+    else:
+        move = plan_move(snapshot, here)
+        gone = _gone(remote, move)
+        marked = sum(1 for item in move.bring if item.deleted and _is_live(here, item))
+        deleted = registry_import.mark_deleted(registry=place, records=gone, by=by, why=why) if gone else 0
+        done = _bring(place, move, by, why, lambda: _renew(place, tag))
+    settings = _follow_settings(place, snapshot, by, why)
+    _tell(place, done.added, deleted + marked, settings, by)
+    told = [*problems, *done.problems]
+    for problem in told[:20]:
+        logger.warning("mirror %s: %s", place.name, problem)
+    logger.info("mirror %s: %d added, %d changed, %d deleted", place.name, done.added, done.changed, deleted + marked)
+    return SyncResult(done.added, done.changed, deleted, _said(told))
+
+
+def _is_live(here: Snapshot, item: VersionRecord) -> bool:
+    known = here.by_place.get(item.place)
+    return known is not None and not known.deleted
+
+
+def _tell(place: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
+    """What a sync brought, once: a first one may bring thousands of versions."""
+    why = f"they are so at {place.url}"
+    with transaction.atomic():
+        tell_of_many(place, REGISTERED, added, why=why, by=by)
+        tell_of_many(place, DELETED, deleted, why=why, by=by)
+        tell_of_many(place, CONFIG, settings, why=why, by=by)
+
+
+def _said(problems: list[Problem]) -> str:
+    if not problems:
+        return ""
+    first = "; ".join(str(problem) for problem in problems[:3])
+    return f"{len(problems)} parts can't be mirrored: {first}"
+
+
+def _without_own_mode(snapshot: Snapshot) -> Snapshot:
+    modes = {**snapshot.modes, None: MIRROR_MODE}
+    return Snapshot(snapshot.versions, snapshot.contexts, snapshot.configs, modes)
+
+
+def _is_another(there: Snapshot, here: Snapshot) -> bool:
+    """Whether the remote gave ids anew: then what was mirrored is of a registry that is no more."""
+    mine = here.by_place
+    if any(record.place in mine and mine[record.place].schema_id != record.schema_id for record in there.versions):
+        return True
+    theirs = _by_id(there)
+    return any(
+        not any(is_same_definition(known[0], other) for other in theirs[key])
+        for key, known in _by_id(here).items()
+        if key in theirs
+    )
+
+
+def _by_id(snapshot: Snapshot) -> dict[tuple[str, int], list[VersionRecord]]:
+    found: dict[tuple[str, int], list[VersionRecord]] = {}
+    for item in snapshot.versions:
+        found.setdefault((item.subject.context, item.schema_id), []).append(item)
+    return found
+
+
+@retried
+def _begin_again(place: Registry, snapshot: Snapshot, by: Actor, why: str) -> Brought:
+    """Replace all that is mirrored, in one transaction: readers see the old contents or the new ones."""
+    registry_import.hold(place, by=by, why=f"{why}, which was made anew")
+    notes = contents_of(
+        place
+    ).notes  # what people wrote about the mirror's subjects goes with the rows, so it comes again
+    registry_import.empty_registry(place)
+    done = _bring(place, plan_move(snapshot, contents_of(place)), by, why, lambda: None)
+    there = {record.subject for record in snapshot.versions}
+    kept = {subject: note for subject, note in notes.items() if subject in there}
+    return (
+        done + Brought(problems=registry_import.bring_notes(registry=place, notes=kept, by=by, why=why))
+        if kept
+        else done
+    )
+
+
+def _gone(remote: RemoteRegistry, move: Move) -> list[VersionRecord]:
+    """What is live here and isn't there any more, asked for once more by its subject."""
+    missing = [item for item in move.gone if not item.deleted]
+    there = remote.still_there(missing) if missing else set()
+    return [item for item in missing if item.place not in there]
+
+
+def _bring(place: Registry, move: Move, by: Actor, why: str, alive: Callable[[], None]) -> Brought:
+    done = Brought(problems=move.problems)
+    if move.contexts:
+        done += Brought(problems=registry_import.bring_contexts(registry=place, contexts=move.contexts, by=by, why=why))
+    for batch in registry_import.batches(move.bring):
+        alive()
+        done += registry_import.bring_versions(registry=place, records=batch, by=by, why=why)
+    return done
+
+
+def _follow_settings(place: Registry, there: Snapshot, by: Actor, why: str) -> int:
+    """Configs and modes as they are at the remote; what isn't set there any more goes here too. Gives how many configs."""
+    here = contents_of(place)
+    move = plan_move(there, here)
+    if move.configs:
+        for problem in registry_import.bring_configs(registry=place, configs=move.configs, by=by, why=why):
+            logger.warning("mirror %s: %s", place.name, problem)
+    if dropped := here.configs.keys() - there.configs.keys():
+        registry_import.drop_configs(registry=place, scopes=dropped, by=by, why=why)
+    modes: dict[Scope, str] = dict.fromkeys(here.modes.keys() - there.modes.keys(), "")
+    modes |= {scope: pair[1] for scope, pair in move.modes.items()}
+    if modes:
+        registry_import.bring_modes(registry=place, modes=modes, by=by, why=why)
+    return len(move.configs) + len(dropped)

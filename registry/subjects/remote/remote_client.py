@@ -1,0 +1,363 @@
+"""Reading another registry by Confluent's REST API, through the egress policy; each wrong type is named with its place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from registry.access.egress import Connection, EgressPolicy
+from registry.access.http_client import HttpLimits, OutgoingClient, ResponseTooLarge
+from registry.errors import InvalidSnapshot, RemoteUnavailable, SchemadeskError
+from registry.formats.base import Reference
+from registry.subjects.import_export.snapshot import Place, Problem, Scope, Snapshot, VersionRecord, scope_key
+from registry.subjects.models.policy import MODES
+from registry.subjects.models.versions import SCHEMA_TYPES
+from registry.subjects.policy.data_contracts import read_metadata, read_rule_set
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
+
+MOST = 2**31 - 1
+MAX_REFERENCES = 1000
+#: property of a config, in the order of the answers → the setting that it is
+SETTINGS: Mapping[str, str] = {
+    "alias": "alias",
+    "aliasForDeks": "alias_for_deks",
+    "normalize": "normalize",
+    "validateFields": "validate_fields",
+    "validateNewSchemas": "validate_new_schemas",
+    "validateRules": "validate_rules",
+    "compatibilityLevel": "level",
+    "compatibilityPolicy": "compatibility_policy",
+    "compatibilityGroup": "compatibility_group",
+    "defaultMetadata": "default_metadata",
+    "overrideMetadata": "override_metadata",
+    "defaultRuleSet": "default_rule_set",
+    "overrideRuleSet": "override_rule_set",
+}
+
+
+def read_version(item: Mapping[str, Any]) -> VersionRecord:
+    """A version as the entity `Schema`. Raises InvalidSnapshot, InvalidName, InvalidInput, InvalidRuleSet."""
+    refuse_unusable_text(item)
+    subject = parse_subject(_text(item, "subject"))
+    if not subject.subject:
+        raise InvalidSnapshot("/subject is empty; a subject needs a name.")
+    schema_type = (_text(item, "schemaType", "AVRO") or "AVRO").upper()
+    if schema_type not in SCHEMA_TYPES:
+        raise InvalidSnapshot(f"/schemaType is {schema_type[:40]!r}; it is one of {', '.join(SCHEMA_TYPES)}.")
+    references = item.get("references") or []
+    if not isinstance(references, list) or len(references) > MAX_REFERENCES:
+        raise InvalidSnapshot(f"/references is no array of at most {MAX_REFERENCES}.")
+    rules = item.get("ruleSet") if item.get("ruleSet") is not None else item.get("ruleset")
+    return VersionRecord(
+        subject=subject,
+        version=_number(item, "version"),
+        schema_id=_number(item, "id"),
+        schema_type=schema_type,
+        text=_text(item, "schema"),
+        references=tuple(_reference(entry, position) for position, entry in enumerate(references)),
+        metadata=read_metadata(item.get("metadata")) or None,
+        rule_set=read_rule_set(rules) or None,
+        deleted=item.get("deleted") is True,
+    )
+
+
+def read_settings(value: Any) -> tuple[dict[str, Any], list[str]]:
+    """The settings that a config sets, and the names of those that aren't known here. Raises InvalidSnapshot."""
+    if not isinstance(value, Mapping):
+        raise InvalidSnapshot("it is no object.")
+    refuse_unusable_text(value)
+    # Servers of the first years say `compatibility` here.
+    given = {"compatibilityLevel" if name == "compatibility" else name: item for name, item in value.items()}
+    known = {SETTINGS[name]: item for name, item in given.items() if name in SETTINGS and item is not None}
+    if isinstance(known.get("level"), str):
+        known["level"] = known["level"].upper()
+    return known, sorted(str(name) for name in given.keys() - SETTINGS.keys())
+
+
+def read_mode(value: Any) -> str:
+    """The mode. Raises InvalidSnapshot for one that isn't known here."""
+    mode = value.get("mode") if isinstance(value, Mapping) else None
+    if mode not in MODES:
+        raise InvalidSnapshot(f"{str(mode)[:40]!r} is no mode here; the modes are {', '.join(MODES)}.")
+    return str(mode)
+
+
+def refuse_unusable_text(value: Any) -> None:
+    """Raise InvalidSnapshot for a JSON value with a text that no database can hold: a NUL, half of a surrogate pair."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            if "\x00" in item or any("\ud800" <= char <= "\udfff" for char in item):
+                raise InvalidSnapshot(f"the text {item[:40]!r} can't be kept: it holds what is no character.")
+        elif isinstance(item, Mapping):
+            left += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            left += item
+
+
+def _reference(item: Any, position: int) -> Reference:
+    if not isinstance(item, Mapping):
+        raise InvalidSnapshot(f"/references/{position} is no object.")
+    return Reference(_text(item, "name"), _text(item, "subject"), _number(item, "version"))
+
+
+def _text(item: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = item.get(name, default)
+    if not isinstance(value, str):
+        raise InvalidSnapshot(f"/{name} is no text.")
+    return value
+
+
+def _number(item: Mapping[str, Any], name: str) -> int:
+    value = item.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
+        raise InvalidSnapshot(f"/{name} is {str(value)[:40]}; it takes a number from 1 to 2^31-1.")
+    return value
+
+
+PAGE = 1000
+MAX_VERSIONS = 1_000_000
+MAX_BYTES = 1024 * 1024 * 1024
+MAX_PROBLEMS = 1000
+READ_SECONDS = 1800.0
+LIMITS = HttpLimits()
+EVERY_CONTEXT = ":*:"
+#: called with how much is read and a word for it
+Progress = Callable[[int, str], None]
+
+
+class RemoteRegistry:
+    """A registry at an address; `read` gives all that it holds and the problems met."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        policy: EgressPolicy | None = None,
+        limits: HttpLimits = LIMITS,
+        seconds: float = READ_SECONDS,
+        on_progress: Progress = lambda count, what: None,
+    ) -> None:
+        self.client = OutgoingClient(connection, policy=policy, limits=limits)
+        self.problems: list[Problem] = []
+        self._until = time.monotonic() + seconds
+        self._progress = on_progress
+
+    def read(self) -> tuple[Snapshot, list[Problem]]:
+        """All that the registry holds. Raises AddressRefused, InvalidSecret, RemoteUnavailable."""
+        with self.client:
+            contexts = self._contexts()
+            versions = self._versions(self._prefixes(contexts))
+            names = {DEFAULT_CONTEXT, *(contexts or ()), *(place[0].context for place in versions)}
+            named = {SubjectName(name, "") for name in names - {DEFAULT_CONTEXT}} | {place[0] for place in versions}
+            scopes: list[Scope] = [None, *sorted(named, key=scope_key)]
+            configs = dict(self._settings(scopes))
+            modes = dict(self._modes(scopes))
+            counters = {name: self._next_id(name, versions) for name in names}
+        return Snapshot(tuple(versions.values()), counters, configs, modes), self.problems
+
+    def still_there(self, records: Collection[VersionRecord]) -> set[Place]:
+        """Those of the versions that are listed under their subjects: pages may leave out what moves meanwhile.
+
+        `GET /schemas` is asked for that where there is one, since an alias leads other calls to another subject.
+        """
+        found: set[Place] = set()
+        with self.client:
+            for subject in sorted({record.subject for record in records}, key=scope_key):
+                listed = self._listed({"subjectPrefix": subject.qualified}, deleted=True)
+                if listed is None:
+                    path = f"/subjects/{quote(subject.qualified, safe='')}/versions"
+                    numbers = {str(number) for number in self._list(path, deleted="true") or ()}
+                else:
+                    numbers = {number for name, number in listed[0] if name == subject.qualified}
+                found |= {item.place for item in records if item.subject == subject and str(item.version) in numbers}
+        return found
+
+    def _get(self, path: str, /, **query: str) -> tuple[int, Any]:
+        """Status and JSON of a call; only 200, 404 and 405 come back."""
+        if time.monotonic() > self._until:
+            raise RemoteUnavailable(f"{self.client.connection.netloc} is too slow to be read as a whole.")
+        if self.client.received > MAX_BYTES:
+            raise RemoteUnavailable(f"{self.client.connection.netloc} sent more than {MAX_BYTES} bytes.")
+        accept = {"Accept": "application/vnd.schemaregistry.v1+json, application/json; q=0.9"}
+        answer = self.client.call("GET", path, query=query, headers=accept)
+        where = f"{self.client.connection.netloc}: the answer to {path}"
+        if answer.status in (401, 403):
+            raise RemoteUnavailable(
+                f"{self.client.connection.netloc} refuses the sign-in ({answer.status}); check user and secret.",
+                status=answer.status,
+            )
+        if answer.status in (404, 405):
+            return answer.status, None
+        if answer.status != 200:
+            raise RemoteUnavailable(f"{where} has status {answer.status}.", status=answer.status)
+        return 200, answer.json(where)
+
+    def _list(self, path: str, /, **query: str) -> list[Any] | None:
+        """A JSON array, None where the server doesn't know the address."""
+        status, value = self._get(path, **query)
+        if status != 200:
+            return None
+        if not isinstance(value, list):
+            raise RemoteUnavailable(f"{self.client.connection.netloc}: the answer to {path} is no array.")
+        return value
+
+    def _note(self, what: str, why: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(what, why))
+
+    def _contexts(self) -> list[str] | None:
+        found = self._list("/contexts")
+        if found is None:
+            return None
+        names = []
+        for item in found:
+            try:
+                names.append(check_context(str(item)))
+            except SchemadeskError as error:
+                self._note(f"context {str(item)[:80]!r}", error.message)
+        return names
+
+    def _prefixes(self, contexts: list[str] | None) -> list[dict[str, str]]:
+        """What to ask for so that every context is covered: one wildcard, or each context where it finds nothing.
+
+        The wildcard is the established server's; others take it for the beginning of a name.
+        """
+        every = {"subjectPrefix": EVERY_CONTEXT}
+        if contexts is None:
+            return [{}]
+        if self._list("/subjects", deleted="true", limit="1", **every):
+            return [every]
+        return [{}, *({"subjectPrefix": f":{name}:"} for name in contexts if name != DEFAULT_CONTEXT)]
+
+    def _versions(self, prefixes: list[dict[str, str]]) -> dict[Place, VersionRecord]:
+        records: dict[Place, VersionRecord] = {}
+        for prefix in prefixes:
+            found = self._listed(prefix, deleted=True)
+            if found is None:
+                self._walk(prefix, records)
+                continue
+            items, tells = found
+            if not tells:
+                live, _ = self._listed(prefix, deleted=False) or ({}, False)
+                for key, item in items.items():
+                    item["deleted"] = key not in live
+            for item in items.values():
+                self._keep(records, item)
+        return records
+
+    def _listed(
+        self, prefix: dict[str, str], *, deleted: bool
+    ) -> tuple[dict[tuple[str, str], dict[str, Any]], bool] | None:
+        """`GET /schemas`, page by page, by subject and number; and whether the server says which are deleted.
+
+        None for a server without that call. One that minds neither offset nor limit sends all at once.
+        """
+        items: dict[tuple[str, str], dict[str, Any]] = {}
+        offset, limit, tells = 0, PAGE, False
+        while True:
+            asked = {**prefix, "deleted": str(deleted).lower(), "offset": str(offset), "limit": str(limit)}
+            try:
+                page = self._list("/schemas", **asked)
+            except ResponseTooLarge:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 4)
+                continue
+            if page is None:
+                return None
+            before = len(items)
+            for item in page:
+                if not isinstance(item, dict):
+                    self._note("an entry of /schemas", "it is no object.")
+                    continue
+                tells = tells or "deleted" in item
+                items[str(item.get("subject")), str(item.get("version"))] = item
+            if len(items) > MAX_VERSIONS:
+                raise RemoteUnavailable(f"{self.client.connection.netloc} has more than {MAX_VERSIONS} versions.")
+            offset += len(page)
+            self._progress(len(items), "versions listed")
+            if len(items) == before:  # a short page isn't the last one: a server may have a lower limit of its own
+                return items, tells
+
+    def _walk(self, prefix: dict[str, str], records: dict[Place, VersionRecord]) -> None:
+        """Subject by subject, version by version: for servers without `GET /schemas`."""
+        subjects = self._list("/subjects", deleted="true", **prefix)
+        if subjects is None:
+            raise RemoteUnavailable(
+                f"{self.client.connection.url} is no schema registry: it knows neither /schemas nor /subjects."
+            )
+        for subject in subjects:
+            path = f"/subjects/{quote(str(subject), safe='')}/versions"
+            live = self._list(path) or []
+            every = self._list(path, deleted="true")
+            for number in live if every is None else every:
+                status, item = self._get(f"{path}/{quote(str(number), safe='')}", deleted="true")
+                if status == 200 and isinstance(item, dict):
+                    self._keep(records, {**item, "deleted": number not in live})
+                else:
+                    self._note(f"{subject} version {number}"[:200], "the server lists it and doesn't give it.")
+            if len(records) > MAX_VERSIONS:
+                raise RemoteUnavailable(f"{self.client.connection.netloc} has more than {MAX_VERSIONS} versions.")
+            self._progress(len(records), "versions read")
+
+    def _keep(self, records: dict[Place, VersionRecord], item: dict[str, Any]) -> None:
+        try:
+            record = read_version(item)
+        except SchemadeskError as error:
+            self._note(f"{item.get('subject')} version {item.get('version')}"[:200], error.message)
+            return
+        records[record.place] = record
+
+    def _settings(self, scopes: list[Scope]) -> Iterator[tuple[Scope, dict[str, Any]]]:
+        for scope, value in self._of_scopes("config", scopes):
+            try:
+                settings, unknown = read_settings(value)
+            except SchemadeskError as error:
+                self._note(f"config of {_title(scope)}", error.message)
+                continue
+            if unknown:
+                self._note(f"config of {_title(scope)}", f"{', '.join(unknown)[:200]}: no such setting here.")
+            if settings:
+                yield scope, settings
+
+    def _modes(self, scopes: list[Scope]) -> Iterator[tuple[Scope, str]]:
+        for scope, value in self._of_scopes("mode", scopes):
+            try:
+                yield scope, read_mode(value)
+            except SchemadeskError as error:
+                self._note(f"mode of {_title(scope)}", error.message)
+
+    def _of_scopes(self, call: str, scopes: list[Scope]) -> Iterator[tuple[Scope, Any]]:
+        """What each scope sets itself; a server that doesn't know the call for the whole isn't asked for the rest."""
+        for count, scope in enumerate(scopes):
+            name = "" if scope is None else f"/{quote(_address(scope), safe='')}"
+            status, value = self._get(f"/{call}{name}")
+            if status == 200:
+                yield scope, value
+            elif scope is None:
+                return
+            self._progress(count + 1, f"{call}s asked for")
+
+    def _next_id(self, context: str, versions: dict[Place, VersionRecord]) -> int:
+        """The lowest id that the context never gave, as far as the server tells."""
+        ids = [record.schema_id for record in versions.values() if record.subject.context == context]
+        if not ids:
+            return 1
+        scope = {} if context == DEFAULT_CONTEXT else {"subject": f":{context}:"}
+        _, value = self._get(f"/schemas/ids/{max(ids)}", fetchMaxId="true", **scope)
+        told = value.get("maxId") if isinstance(value, dict) else None
+        highest = told if isinstance(told, int) and not isinstance(told, bool) and told < 2**31 - 1 else 0
+        return max(highest, *ids) + 1
+
+
+def _address(scope: SubjectName) -> str:
+    """How the API names it."""
+    return scope.qualified if scope.subject else f":{scope.context}:"
+
+
+def _title(scope: Scope) -> str:
+    return "the registry" if scope is None else _address(scope)

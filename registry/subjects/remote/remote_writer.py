@@ -1,0 +1,242 @@
+"""Writing to another registry by Confluent's REST API, through the egress policy, and asking it for its verdict on a schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+from registry.access.egress import Connection, EgressPolicy, parse_connection
+from registry.access.http_client import HttpLimits, OutgoingClient, ServerResponse
+from registry.access.roles import Actor, require
+from registry.errors import RemoteUnavailable, SchemadeskError
+from registry.formats.base import Reference
+from registry.subjects.import_export.snapshot import VersionRecord
+from registry.subjects.models import Registry
+from registry.subjects.policy.data_contracts import Contract
+from registry.subjects.remote.remote_client import SETTINGS, read_settings, read_version
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: shorter than those of reading a whole registry: a lease is renewed between two calls
+LIMITS: Final = HttpLimits(connect_seconds=5.0, read_seconds=15.0, total_seconds=30.0, max_bytes=16 * 1024 * 1024)
+MEDIA: Final = "application/vnd.schemaregistry.v1+json"
+MAX_SAID: Final = 500
+LATEST: Final = "latest"
+#: setting → property of a PUT; the level is called otherwise than in the answer to a GET
+PUT_PROPERTIES: Final[Mapping[str, str]] = {
+    setting: "compatibility" if name == "compatibilityLevel" else name for name, setting in SETTINGS.items()
+}
+
+
+@dataclass(frozen=True)
+class SentSchema:
+    """A schema as it is sent: its text is the one to be stored, as it is."""
+
+    schema_type: str
+    text: str
+    references: tuple[Reference, ...] = ()
+    metadata: Contract | None = field(default=None, repr=False)
+    rule_set: Contract | None = field(default=None, repr=False)
+
+    def body(self, **more: Any) -> bytes:
+        """The request's body. What is the default is left out: servers of the first years refuse what they don't know."""
+        given: dict[str, Any] = {"schema": self.text}
+        if self.schema_type != "AVRO":
+            given["schemaType"] = self.schema_type
+        if self.references:
+            given["references"] = [
+                {"name": item.name, "subject": item.subject, "version": item.version} for item in self.references
+            ]
+        contracts = {"metadata": self.metadata, "ruleSet": self.rule_set}
+        given |= {name: contract for name, contract in contracts.items() if contract is not None}
+        return json.dumps({**given, **more}).encode()
+
+
+class RemoteWriter:
+    """A registry at an address, for one worker at a time."""
+
+    def __init__(
+        self, connection: Connection, *, policy: EgressPolicy | None = None, limits: HttpLimits = LIMITS
+    ) -> None:
+        self.client = OutgoingClient(connection, policy=policy, limits=limits)
+
+    def __enter__(self) -> RemoteWriter:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.client.close()
+
+    def find(self, subject: SubjectName, schema: SentSchema) -> int | None:
+        """The live version of the subject that has this schema, None where none has. Raises RemoteUnavailable."""
+        value = self._value("POST", _path("subjects", subject), body=schema.body())
+        return None if value is None else _number(value, "version", self._where("a look-up"))
+
+    def register(
+        self, subject: SubjectName, schema: SentSchema, *, schema_id: int | None = None, version: int = 0
+    ) -> int:
+        """Register it and give its id; with an id or a number that it has to have. Raises RemoteUnavailable."""
+        more: dict[str, Any] = {} if schema_id is None else {"id": schema_id}
+        if version:
+            more["version"] = version
+        path = f"{_path('subjects', subject)}/versions"
+        value = self._value("POST", path, body=schema.body(**more))
+        if value is None:
+            raise RemoteUnavailable(f"{self._where('a registration')} is that there is no such address.", status=404)
+        return _number(value, "id", self._where("a registration"))
+
+    def version(self, subject: SubjectName, number: int | str) -> VersionRecord | None:
+        """A live version as it is stored there, None where there is none. Raises RemoteUnavailable."""
+        value = self._value("GET", f"{_path('subjects', subject)}/versions/{number}")
+        if value is None:
+            return None
+        try:
+            return read_version(value)
+        except SchemadeskError as error:
+            raise RemoteUnavailable(f"{self._where('a version')} can't be used: {error.message}") from error
+
+    def own_config(self, subject: SubjectName) -> dict[str, Any]:
+        """The settings that the subject has itself, by the names that they have here; empty for none."""
+        value = self._value("GET", _path("config", subject))
+        if value is None:
+            return {}
+        try:
+            return read_settings(value)[0]
+        except SchemadeskError as error:
+            raise RemoteUnavailable(f"{self._where('a config')} can't be used: {error.message}") from error
+
+    def put_config(self, subject: SubjectName, settings: Mapping[str, Any]) -> None:
+        """Set what the subject has itself; the names are those of here. Raises RemoteUnavailable, KeyError."""
+        body = json.dumps({PUT_PROPERTIES[name]: value for name, value in settings.items()}).encode()
+        self._value("PUT", _path("config", subject), body=body)
+
+    def _value(self, method: str, path: str, *, body: bytes | None = None) -> Any:
+        """The JSON of an answer, None for 404; what the server says of any other is in the error."""
+        if method != "GET":
+            self.client.close()  # a connection that the server closes meanwhile would leave a write in doubt
+        headers = {"Accept": f"{MEDIA}, application/json; q=0.9", **({"Content-Type": MEDIA} if body else {})}
+        answer = self.client.call(method, path, body=body, headers=headers)
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            said = _error_message(answer)
+            raise RemoteUnavailable(
+                f"{self.client.connection.netloc} refuses {method} {path} with status {answer.status}"
+                + (f": {said}" if said else "; it says nothing more."),
+                status=answer.status,
+            )
+        return answer.json(f"{self.client.connection.netloc}: the answer to {path}")
+
+    def _where(self, what: str) -> str:
+        return f"{self.client.connection.netloc}: the answer to {what}"
+
+
+def settings_for_remote(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
+    """Those of the settings that the API has a name for, and the names of the others, which stay here."""
+    known = {name: value for name, value in settings.items() if name in PUT_PROPERTIES}
+    return known, sorted(settings.keys() - known.keys())
+
+
+def _path(call: str, subject: SubjectName) -> str:
+    return f"/{call}/{quote(subject.qualified, safe='')}"
+
+
+def _number(value: Any, name: str, where: str) -> int:
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= 2**31 - 1:
+        raise RemoteUnavailable(f"{where} has no usable {name}: {str(found)[:40]!r}.")
+    return found
+
+
+def _error_message(answer: ServerResponse) -> str:
+    """What the server says of a refusal, as far as it can be kept and shown."""
+    try:
+        value = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        value = None
+    text = value.get("message") if isinstance(value, dict) else None
+    found = text if isinstance(text, str) else answer.body[:MAX_SAID].decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else " " for char in found[:MAX_SAID]).strip()
+
+
+VERDICT_LIMITS: Final = HttpLimits(connect_seconds=3.0, read_seconds=5.0, total_seconds=8.0, max_bytes=1024 * 1024)
+MAX_MESSAGES: Final = 20
+MAX_MESSAGE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteVerdict:
+    """The answer of the server `where`; `is_compatible` is None where it gave none, and `reason` says why."""
+
+    where: str
+    is_compatible: bool | None
+    messages: tuple[str, ...] = ()
+    reason: str = ""
+
+    def to_dict(self, ours: bool) -> dict[str, Any]:
+        """The answer as JSON values, with whether it is the same as ours."""
+        return {
+            "where": self.where,
+            "is_compatible": self.is_compatible,
+            "agrees": None if self.is_compatible is None else self.is_compatible == ours,
+            "messages": list(self.messages),
+            "reason": self.reason,
+        }
+
+
+def ask_remote(
+    place: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str,
+    by: Actor,
+    references: Sequence[Reference] = (),
+    policy: EgressPolicy | None = None,
+) -> RemoteVerdict | None:
+    """What the server behind a mirror says of a text, under its own level; None for a registry of ours.
+
+    A server that can't be asked is an answer too. Raises NotAllowed.
+    """
+    require(by, "schema.read", registry=place.name, subject=subject.qualified)
+    if place.kind != Registry.REMOTE:
+        return None
+    where = ""
+    try:
+        connection = parse_connection(place.url, user=place.user, secret=place.secret)
+        where = connection.netloc
+        with OutgoingClient(connection, policy=policy, limits=VERDICT_LIMITS) as client:
+            value = _asked(client, subject, SentSchema(schema_type, text, tuple(references)).body())
+    except SchemadeskError as error:
+        return RemoteVerdict(where or place.name, None, reason=error.message)
+    found = value.get("messages") if isinstance(value, dict) else None
+    messages = [str(item)[:MAX_MESSAGE] for item in found] if isinstance(found, list) else []
+    return RemoteVerdict(where, value["is_compatible"], tuple(messages[:MAX_MESSAGES]))
+
+
+def _asked(client: OutgoingClient, subject: SubjectName, body: bytes) -> dict[str, Any]:
+    """The JSON of the answer. A server of the first years knows the check against the newest version alone."""
+    headers = {"Accept": f"{MEDIA}, application/json; q=0.9", "Content-Type": MEDIA}
+    path = f"/compatibility/subjects/{quote(subject.qualified, safe='')}/versions"
+    answer = client.call("POST", path, query={"verbose": "true"}, body=body, headers=headers)
+    if answer.status in (404, 405):
+        client.close()  # a POST isn't sent again over a connection that may be closed
+        answer = client.call("POST", f"{path}/latest", query={"verbose": "true"}, body=body, headers=headers)
+    where = client.connection.netloc
+    if answer.status != 200:
+        raise RemoteUnavailable(
+            f"{where} answers with status {answer.status}{_verdict_message(answer.body)}", status=answer.status
+        )
+    value = answer.json(f"{where}: the answer")
+    if not isinstance(value, dict) or not isinstance(value.get("is_compatible"), bool):
+        raise RemoteUnavailable(f"{where} gives no verdict: its answer has no is_compatible.")
+    return value
+
+
+def _verdict_message(body: bytes) -> str:
+    try:
+        message = json.loads(body)["message"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return "."
+    return f": {str(message)[:MAX_MESSAGE]}"

@@ -1,0 +1,345 @@
+"""The declared clients of a subject: who reads and writes it, and what a new schema does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.db.models import OuterRef, Subquery
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.audit.context import record
+from registry.errors import (
+    ClientNotFound,
+    InvalidInput,
+    InvalidReference,
+    InvalidSchema,
+    SchemaTooCostly,
+    VersionNotFound,
+)
+from registry.formats.assessment import ClientAnswer
+from registry.formats.base import Answer, ParsedSchema
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Client, Registry, SchemaVersion, Subject
+from registry.subjects.models.registries import MAX_CONTACT, MAX_FIELD, MAX_FIELDS, MAX_NAME
+from registry.subjects.registration.locks import retried
+from registry.subjects.usage.evidence import Evidence
+from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.parsed_schemas import parser_of
+from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import MAX_VERSION
+
+#: after which a client that wasn't heard of again is no longer known to be there
+LAPSES: Final = timedelta(days=90)
+
+
+@dataclass(frozen=True)
+class ClientInfo:
+    """A client of a subject; `version` is None for one that takes the newest, `number` the version it has now.
+
+    `has_lapsed`: it wasn't heard of for so long that it isn't known whether it is still there.
+    """
+
+    name: str
+    reads: bool
+    writes: bool
+    version: int | None
+    number: int | None
+    fields: tuple[str, ...]
+    contact: str
+    declared_at: datetime
+    declared_by: str
+    seen_at: datetime
+    has_lapsed: bool
+
+    @property
+    def does(self) -> str:
+        """What it does with the data, in words."""
+        return "reads and writes" if self.reads and self.writes else "reads" if self.reads else "writes"
+
+
+def clients_of(registry: Registry, subject: SubjectName) -> list[ClientInfo]:
+    """The clients of a subject by name; one query."""
+    return clients_of_several(registry, [subject]).get(subject, [])
+
+
+def clients_of_several(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, list[ClientInfo]]:
+    """The clients of those subjects that have some, by name; one query."""
+    newest = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None).order_by("-version")
+    rows = Client.objects.filter(
+        subject__context__registry=registry,
+        subject__context__name__in={each.context for each in subjects},
+        subject__name__in={each.subject for each in subjects},
+    ).select_related("subject__context")
+    now, found = timezone.now(), dict[SubjectName, list[ClientInfo]]()
+    for row in rows.annotate(newest=Subquery(newest.values("version")[:1])).order_by("name"):
+        name = SubjectName(row.subject.context.name, row.subject.name)
+        if name in subjects:
+            found.setdefault(name, []).append(_info(row, row.newest, now))
+    return found
+
+
+def _info(row: Client, newest: int | None, now: datetime) -> ClientInfo:
+    return ClientInfo(
+        name=row.name,
+        reads=row.reads,
+        writes=row.writes,
+        version=row.version,
+        number=newest if row.version is None else row.version,
+        fields=tuple(row.fields),
+        contact=row.contact,
+        declared_at=row.declared_at,
+        declared_by=row.declared_by,
+        seen_at=row.seen_at,
+        has_lapsed=row.seen_at < now - LAPSES,
+    )
+
+
+#: clients of a version that are told one by one
+SHOWN: Final = 20
+PROVIDER: Final = "declared clients"
+
+
+def client_evidence(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> Mapping[int, list[Evidence]]:
+    """What clients say of each version, for `registry.subjects.usage.evidence`; one query."""
+    found: dict[int, list[Evidence]] = {number: [] for number in versions}
+    for client in clients_of(registry, subject):
+        if client.number in found:
+            found[client.number].append(_evidence(client))
+    return {number: [*items[:SHOWN], *_rest(items)] for number, items in found.items()}
+
+
+def _rest(items: Sequence[Evidence]) -> list[Evidence]:
+    """One line for those beyond the first; in use if one of them is."""
+    rest = items[SHOWN:]
+    if not rest:
+        return []
+    is_used = any(item.in_use == "yes" for item in rest)
+    return [Evidence("clients", "yes" if is_used else "unknown", f"So do {len(rest)} other clients.")]
+
+
+def _evidence(client: ClientInfo) -> Evidence:
+    follows = ", which takes the newest version," if client.version is None else ""
+    ask = f" Ask {client.contact}." if client.contact else ""
+    if client.has_lapsed:
+        said = (
+            f"{client.name}{follows} {client.does} it, as was said on {client.seen_at.astimezone(UTC):%Y-%m-%d} last."
+        )
+        return Evidence("clients", "unknown", f"{said}{ask}", as_of=client.seen_at)
+    return Evidence("clients", "yes", f"{client.name}{follows} {client.does} it.{ask}", as_of=client.seen_at)
+
+
+#: clients that a report names; those that don't go on come first
+MAX_CLIENTS: Final = 100
+#: what a client does → the level whose report says what it meets, and how that is said
+_SIDES: Final = (
+    ("reads", "FORWARD_TRANSITIVE", "can't read what this version writes"),
+    ("writes", "BACKWARD_TRANSITIVE", "writes what this version can't read"),
+)
+_WORST_FIRST: Final = ("no", "unknown", "yes")
+Versions = Mapping[int, ParsedSchema]
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What a client meets on one side, in words."""
+
+    client: ClientInfo
+    said: str
+
+
+def harm_to(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[Harm]:
+    """Of each client that doesn't go on with the schema what it meets; one whose version isn't there is left out.
+
+    Raises SchemaTooCostly.
+    """
+    there = [client for client in clients if client.number in versions]
+    return [harm for side in _SIDES for harm in _on(side, schema, there, versions)]
+
+
+def _on(
+    side: tuple[str, str, str], schema: ParsedSchema, clients: Sequence[ClientInfo], versions: Versions
+) -> list[Harm]:
+    does, level, said = side
+    concerned = [client for client in clients if getattr(client, does)]
+    numbers = sorted({client.number for client in concerned if client.number is not None})
+    if not numbers:
+        return []
+    report = schema_engine.check(schema, [(number, versions[number]) for number in numbers], level)
+    first: dict[int, str] = {}
+    for item in report.breaks:
+        first.setdefault(item.against_version, f"{item.message} at {item.named_path or 'its root'}")
+    return [
+        Harm(client, f"{said}: {first[client.number]}")
+        for client in concerned
+        if client.number is not None and client.number in first
+    ]
+
+
+def versions_of_clients(
+    registry: Registry, clients: Mapping[SubjectName, Sequence[ClientInfo]]
+) -> dict[SubjectName, dict[int, ParsedSchema]]:
+    """The versions that clients have, by number, the soft-deleted ones too; one query and one for what they refer to.
+
+    One that can't be read is left out: no report and no plan fails because of what a client has.
+    """
+    if not clients:
+        return {}
+    wanted = {client.number for found in clients.values() for client in found if client.number is not None}
+    rows = list(
+        SchemaVersion.objects.filter(
+            among(clients.keys(), "subject__"), subject__context__registry=registry, version__in=wanted
+        ).select_related("schema", "subject__context")
+    )
+    found: dict[SubjectName, dict[int, ParsedSchema]] = {}
+    parse = parser_of([row.schema for row in rows])
+    for row in rows:
+        try:
+            schema = parse(row.schema)
+        except (InvalidSchema, InvalidReference):
+            continue
+        found.setdefault(SubjectName(row.subject.context.name, row.subject.name), {})[row.version] = schema
+    return found
+
+
+def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> tuple[ClientAnswer, ...]:
+    """Whether each declared client goes on with the schema, at most 100 of them, those that don't first.
+
+    One query where there is no client, a constant number otherwise.
+    """
+    clients = clients_of(registry, subject)
+    if not clients:
+        return ()
+    versions = versions_of_clients(registry, {subject: clients}).get(subject, {})
+    try:
+        harms = harm_to([client for client in clients if not client.has_lapsed], schema, versions)
+    except SchemaTooCostly as error:
+        return tuple(_answer(client, "unknown", error.message) for client in clients[:MAX_CLIENTS])
+    met: dict[str, list[str]] = {}
+    for harm in harms:
+        met.setdefault(harm.client.name, []).append(harm.said)
+    found = [_judged(client, met.get(client.name, []), versions) for client in clients]
+    return tuple(sorted(found, key=lambda each: _WORST_FIRST.index(each.answer))[:MAX_CLIENTS])
+
+
+def _judged(client: ClientInfo, met: Sequence[str], versions: Versions) -> ClientAnswer:
+    if client.has_lapsed:
+        said = (
+            f"was heard of on {client.seen_at.astimezone(UTC):%Y-%m-%d} last: it isn't known whether it is still there"
+        )
+        return _answer(client, "unknown", said)
+    if client.number not in versions:
+        return _answer(client, "unknown", "has no version that could be compared")
+    return _answer(client, "no", "; it ".join(met)) if met else _answer(client, "yes", "goes on with it")
+
+
+def _answer(client: ClientInfo, answer: Answer, message: str) -> ClientAnswer:
+    return ClientAnswer(client.name, client.does, client.number, client.contact, answer, message)
+
+
+ACTION: Final = "client.declare"
+#: clients of a subject
+MOST: Final = 500
+#: how often "still there" is written: what reports at each start of many processes writes no more than that
+SEEN_AGAIN: Final = timedelta(hours=1)
+
+
+@retried
+def declare_client(
+    *,
+    registry: str,
+    subject: SubjectName,
+    name: str,
+    by: Actor,
+    reads: bool = True,
+    writes: bool = False,
+    version: int | None = None,
+    fields: Iterable[str] = (),
+    contact: str = "",
+) -> bool:
+    """Say what a program does with a subject's data, or that it is still there; whether it is new.
+
+    `version` None: it takes the newest at each start. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound,
+    SubjectNotFound, VersionNotFound for a version that isn't live.
+    """
+    given = {
+        "reads": reads,
+        "writes": writes,
+        "version": _number(version),
+        "fields": _fields(fields),
+        "contact": _text(contact, "contact", MAX_CONTACT),
+    }
+    name = _text(name, "name", MAX_NAME)
+    if not name:
+        raise InvalidInput(
+            "Give the client a name, such as the one that its consumer group or service has.", field="name"
+        )
+    if not (reads or writes):
+        raise InvalidInput("A client reads or writes; say at least one.", field="reads")
+    place = get_registry(registry)
+    require(by, ACTION, registry=place.name, subject=subject.qualified)
+    row = Subject.objects.select_for_update().get(pk=get_subject(place, subject).pk)  # so that the bound holds
+    if version is not None and not row.versions.filter(version=version, deleted_at=None).exists():
+        raise VersionNotFound(f"Version {version} of {subject.qualified} isn't there.", version=version)
+    now = timezone.now()
+    there = Client.objects.filter(subject=row, name=name).first()
+    record(by=by, why=f"declare client {name} of {subject.qualified} in {place.name}")
+    if there is None:
+        if Client.objects.filter(subject=row).count() >= MOST:
+            raise InvalidInput(f"{subject.qualified} has {MOST} clients; withdraw those that are gone.", field="name")
+        Client.objects.create(subject=row, name=name, declared_by=by.name, seen_at=now, **given)
+        return True
+    _change(there, given, by, now)
+    return False
+
+
+def _change(there: Client, given: Mapping[str, object], by: Actor, now: datetime) -> None:
+    """What a client says anew; that it says the same again is written now and then."""
+    changed = [field for field, value in given.items() if getattr(there, field) != value]
+    if not changed and now - there.seen_at < SEEN_AGAIN:
+        return
+    for field in changed:
+        setattr(there, field, given[field])
+    there.seen_at = now
+    if changed:
+        there.declared_by = by.name
+    there.save(update_fields=[*changed, "seen_at", *(["declared_by"] if changed else [])])
+
+
+@retried
+def withdraw_client(*, registry: str, subject: SubjectName, name: str, by: Actor) -> None:
+    """A program is gone. Raises ClientNotFound, SubjectNotFound, RegistryNotFound, NotAllowed, NotSignedIn."""
+    place = get_registry(registry)
+    require(by, ACTION, registry=place.name, subject=subject.qualified)
+    row = get_subject(place, subject, deleted=True)
+    record(by=by, why=f"withdraw client {name[:MAX_NAME]} of {subject.qualified} in {place.name}")
+    done, _ = Client.objects.filter(subject=row, name=name[: MAX_NAME + 1].replace("\0", "")).delete()
+    if not done:
+        raise ClientNotFound(f"{subject.qualified} has no client called {name[:MAX_NAME]!r}.", name=name[:MAX_NAME])
+
+
+def _number(version: int | None) -> int | None:
+    if version is not None and not 1 <= version <= MAX_VERSION:
+        raise InvalidInput(f"The version is {str(version)[:40]}; it takes a number from 1 to 2^31-1.", field="version")
+    return version
+
+
+def _fields(fields: Iterable[str]) -> list[str]:
+    """Each path once, in order."""
+    found = sorted({_text(path, "fields", MAX_FIELD) for path in fields} - {""})
+    if len(found) > MAX_FIELDS:
+        raise InvalidInput(f"These are {len(found)} fields; {MAX_FIELDS} are taken.", field="fields")
+    return found
+
+
+def _text(text: str, what: str, most: int) -> str:
+    found = " ".join(text.split())
+    if len(found) > most:
+        raise InvalidInput(f"The {what} has {len(found)} characters; {most} are taken.", field=what)
+    if not found.isprintable():
+        raise InvalidInput(f"The {what} has a character that can't be shown; take it out.", field=what)
+    return found

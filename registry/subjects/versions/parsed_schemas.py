@@ -1,0 +1,322 @@
+"""Stored schemas, parsed and cached; by schema id, by version id, and as text in another form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from registry.errors import InvalidReference, SchemaNotFound
+from registry.formats import FORMATS
+from registry.formats.base import ParsedSchema, Reference, ResolvedReference
+from registry.formats.tags import EntityTags, with_any_of
+from registry.sandbox.cache import WeighedCache
+from registry.subjects.engine import schema_engine
+from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, live, parse_version, version_infos
+
+#: characters of text whose parsed forms are kept; those take some twenty times as many bytes
+CACHED_CHARACTERS = 3_000_000
+MAX_REFERENCE_DEPTH = 64
+#: a subject and a version of it, None for the latest
+Place = tuple[SubjectName, int | None]
+
+_cache = WeighedCache[ParsedSchema](CACHED_CHARACTERS, lambda schema: len(schema.text))
+
+
+def forget() -> None:
+    """Forget what was parsed, so that stored texts are read again: a damaged one has the identity of the sound one."""
+    _cache.clear()
+
+
+def parse_schema(
+    schema_type: str, text: str, references: tuple[ResolvedReference, ...] = (), *, is_new: bool = True
+) -> ParsedSchema:
+    """The parsed schema; what isn't new was accepted once, and is read as `engines.parse` says.
+
+    Raises InvalidSchema for a text that doesn't parse or a format that isn't known.
+    """
+    if references:
+        return schema_engine.parse(schema_type, text, references, is_new=is_new)
+    return _cache.get((schema_type, text, is_new), lambda: schema_engine.parse(schema_type, text, is_new=is_new))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A stored definition as a cache's key: what it says and what it refers to decide, not the graph itself.
+
+    A chain of references in which each schema is used twice is small as a graph and huge as a tree, so it
+    is never hashed or compared.
+    """
+
+    fingerprint: str
+    identity: str
+    schema_type: str = field(compare=False)
+    text: str = field(compare=False, repr=False)
+    references: tuple[ResolvedReference, ...] = field(compare=False, repr=False)
+
+
+def _parse_stored(stored: _Stored) -> ParsedSchema:
+    return _cache.get(
+        stored, lambda: schema_engine.parse(stored.schema_type, stored.text, stored.references, is_new=False)
+    )
+
+
+def parse_stored(schemas: Sequence[Schema], *, refer: bool = True) -> list[ParsedSchema]:
+    """The parsed forms of stored schemas, their references resolved; one query for each depth of references.
+
+    None with `refer` False, which says of all of them that they refer to nothing.
+    """
+    parse = parser_of(schemas) if refer else _parse_plain
+    return [parse(row) for row in schemas]
+
+
+def _parse_plain(row: Schema) -> ParsedSchema:
+    return _parse_stored(_Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, ()))
+
+
+def parser_of(schemas: Sequence[Schema]) -> Callable[[Schema], ParsedSchema]:
+    """Parses those schemas one by one as they are asked for; what they refer to is read at once."""
+    resolver = Resolver(_reference_graph({schema.pk for schema in schemas}))
+
+    def parse(row: Schema) -> ParsedSchema:
+        references = resolver.references_of(row.pk)
+        return _parse_stored(_Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, references))
+
+    return parse
+
+
+def _reference_graph(schema_pks: set[int]) -> dict[int, list[SchemaReference]]:
+    graph, is_whole = read_graph(schema_pks)
+    if not is_whole:
+        raise too_deep()
+    return graph
+
+
+def too_deep() -> InvalidReference:
+    """What is said of references that nobody follows to their end."""
+    return InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
+
+
+def read_graph(schema_pks: set[int]) -> tuple[dict[int, list[SchemaReference]], bool]:
+    """What schemas refer to, and what that refers to, as deep as is followed; and whether that is all of it.
+
+    One query for each depth.
+    """
+    graph: dict[int, list[SchemaReference]] = {}
+    wanted = schema_pks
+    for _ in range(MAX_REFERENCE_DEPTH):
+        rows = (
+            SchemaReference.objects.filter(schema_id__in=wanted).select_related("target__schema").order_by("position")
+        )
+        for pk in wanted:
+            graph[pk] = []
+        for row in rows:
+            graph[row.schema_id].append(row)
+        wanted = {row.target.schema_id for row in rows} - graph.keys()
+        if not wanted:
+            return graph, True
+    return graph, False
+
+
+class Resolver:
+    """Resolves each schema of a graph once.
+
+    A reference is to a version that was there before its referrer, so the graph has no cycle.
+    """
+
+    def __init__(self, graph: dict[int, list[SchemaReference]]) -> None:
+        self.graph = graph
+        self.resolved: dict[int, tuple[ResolvedReference, ...]] = {}
+
+    def references_of(self, schema_pk: int) -> tuple[ResolvedReference, ...]:
+        """What a schema refers to, with what that refers to."""
+        if schema_pk not in self.resolved:
+            self.resolved[schema_pk] = tuple(
+                self.to(row.name, row.subject_name, row.target) for row in self.graph[schema_pk]
+            )
+        return self.resolved[schema_pk]
+
+    def to(self, name: str, subject: str, target: SchemaVersion) -> ResolvedReference:
+        """A reference to a version."""
+        return ResolvedReference(
+            name=name,
+            subject=subject,
+            version=target.version,
+            text=target.schema.canonical,
+            references=self.references_of(target.schema_id),
+        )
+
+
+def resolve_references(
+    registry: Registry, references: Iterable[Reference], *, context: str = DEFAULT_CONTEXT, deleted: bool = False
+) -> tuple[tuple[ResolvedReference, SchemaVersion], ...]:
+    """Each reference with its text and its live version; -1 means the latest. Raises InvalidReference.
+
+    With `deleted` a soft-deleted version will do, as one that is brought from elsewhere may refer to one. The number of queries grows with the depth of the references, not with their number.
+    """
+    wanted = wanted_of(references, context=context)
+    if not wanted:
+        return ()
+    targets = targets_of(registry, {place for _, place in wanted}, deleted=deleted)
+    for reference, place in wanted:
+        if place not in targets:
+            raise missing_reference(reference)
+    resolver = Resolver(_reference_graph({row.schema_id for row in targets.values()}))
+    return tuple(
+        (resolver.to(reference.name, reference.subject, targets[place]), targets[place]) for reference, place in wanted
+    )
+
+
+def wanted_of(references: Iterable[Reference], *, context: str) -> list[tuple[Reference, Place]]:
+    """References with the places that they name. Raises InvalidName, InvalidVersion."""
+    return [(item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references]
+
+
+def missing_reference(reference: Reference) -> InvalidReference:
+    """What is said of a reference that leads nowhere."""
+    return InvalidReference(
+        f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
+        f" (named {reference.name!r}): register that version first.",
+        reference=reference.name,
+    )
+
+
+def targets_of(registry: Registry, places: set[Place], *, deleted: bool) -> dict[Place, SchemaVersion]:
+    """The live versions at those places (with `deleted` all); a place without one is left out."""
+    rows = live(
+        SchemaVersion.objects.filter(
+            subject__context__registry=registry, subject__name__in={name.subject for name, _ in places}
+        ),
+        deleted=deleted,
+    )
+    columns = ("pk", "subject__context__name", "subject__name", "version")
+    found: dict[Place, int] = {}
+    numbered = rows.filter(version__in={number for _, number in places})
+    for pk, context, subject, version in numbered.values_list(*columns):
+        found[SubjectName(context, subject), version] = pk
+    if any(number is None for _, number in places):
+        latest = rows.order_by("subject_id", "-version").distinct("subject_id")
+        for pk, context, subject, _ in latest.values_list(*columns):
+            found[SubjectName(context, subject), None] = pk
+    targets = SchemaVersion.objects.select_related("schema").in_bulk(found[place] for place in places & found.keys())
+    return {place: targets[found[place]] for place in places & found.keys() if found[place] in targets}
+
+
+@dataclass(frozen=True)
+class VersionOfId:
+    """A version and the schema id that it has."""
+
+    schema_id: int
+    subject: SubjectName
+    version: int
+    deleted: bool
+
+
+def all_versions(registry: Registry, *, context: str = DEFAULT_CONTEXT) -> Iterator[VersionOfId]:
+    """Every version of a context, the soft-deleted ones too; one query, streamed."""
+    rows = SchemaVersion.objects.filter(subject__context__registry=registry, subject__context__name=context)
+    values = rows.values_list("schema__schema_id", "subject__name", "version", "deleted_at")
+    for schema_id, name, version, deleted_at in values.iterator(chunk_size=2000):
+        yield VersionOfId(schema_id, SubjectName(context, name), version, deleted_at is not None)
+
+
+def self_contained_schemas(
+    registry: Registry, schema_ids: Collection[int], *, schema_type: str, context: str = DEFAULT_CONTEXT
+) -> dict[int, str]:
+    """The texts of the ids of one format, with everything that they refer to inside."""
+    rows = list(
+        Schema.objects.filter(
+            context__registry=registry, context__name=context, schema_id__in=schema_ids, schema_type=schema_type
+        )
+    )
+    return {
+        row.schema_id: schema_engine.self_contained(parsed)
+        for row, parsed in zip(rows, parse_stored(rows), strict=True)
+    }
+
+
+#: format and form (None: any format) → the text in that form
+FORMS: Final[Mapping[tuple[str | None, str], Callable[[ParsedSchema], str]]] = {
+    (None, "resolved"): schema_engine.self_contained,
+    ("PROTOBUF", "serialized"): schema_engine.serialized,
+    ("PROTOBUF", "ignore_extensions"): schema_engine.without_extensions,
+}
+
+
+def text_in_form(registry: Registry, schema: SchemaInfo, form: str) -> str:
+    """The text in the form that is asked for; the stored one for a form that the schema's format doesn't have."""
+    wanted = form.strip().lower()
+    render = FORMS.get((schema.schema_type, wanted)) or FORMS.get((None, wanted))
+    if render is None:
+        return schema.text
+    return render(_parsed(registry, schema))
+
+
+def find_tags(registry: Registry, schema: SchemaInfo, wanted: Sequence[str]) -> tuple[EntityTags, ...]:
+    """The records and fields of a schema that have one of the tags, or (`*`) any."""
+    return with_any_of(schema_engine.tags(_parsed(registry, schema)), wanted)
+
+
+def _parsed(registry: Registry, schema: SchemaInfo) -> ParsedSchema:
+    row = Schema.objects.get(context__registry=registry, context__name=schema.context, schema_id=schema.schema_id)
+    return parse_stored([row])[0]
+
+
+def version_by_id(registry: Registry, version_id: int) -> VersionInfo:
+    """The live version of this registry that has the id. Raises SchemaNotFound."""
+    rows = SchemaVersion.objects.filter(pk=version_id, subject__context__registry=registry)
+    found = live(rows).first()
+    if found is None:
+        raise SchemaNotFound(f"Schema {version_id} not found", schema_id=version_id)
+    return version_infos([found])[0]
+
+
+def versions_of_format(
+    registry: Registry, subject: SubjectName, schema_type: str, *, version: int | None = None
+) -> list[VersionInfo]:
+    """The subject's live versions of a format, ascending (with `version`: that one alone); empty where there are none.
+
+    A constant number of queries, however many versions there are.
+    """
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry,
+        subject__context__name=subject.context,
+        subject__name=subject.subject,
+        schema__schema_type=schema_type,
+    )
+    if version is not None:
+        rows = rows.filter(version=version)
+    return version_infos(list(live(rows).order_by("version")))
+
+
+def canonical_texts(registry: Registry, subject: SubjectName, schema_type: str) -> Iterator[tuple[int, str]]:
+    """Number and canonical text of the subject's live versions of a format, ascending; one query, streamed."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry,
+        subject__context__name=subject.context,
+        subject__name=subject.subject,
+        schema__schema_type=schema_type,
+    )
+    yield from live(rows).order_by("version").values_list("version", "schema__canonical").iterator(chunk_size=50)
+
+
+def standalone_texts(versions: Sequence[VersionInfo]) -> dict[int, str]:
+    """By the versions' ids, texts that a reader without references understands.
+
+    It is the text as submitted; one that refers to other schemas comes with these inside. Two queries and one for each
+    depth of references.
+    """
+    texts = {info.id: info.submitted for info in versions}
+    referring = [info.id for info in versions if info.schema.references]
+    if not referring:
+        return texts
+    pairs = SchemaVersion.objects.filter(pk__in=referring).values_list("pk", "schema_id")
+    schema_of = dict(pairs)
+    rows = list(Schema.objects.filter(pk__in=set(schema_of.values())))
+    whole = {
+        row.pk: FORMATS[row.schema_type].self_contained(parsed)
+        for row, parsed in zip(rows, parse_stored(rows), strict=True)
+    }
+    return texts | {version_id: whole[schema_pk] for version_id, schema_pk in schema_of.items()}

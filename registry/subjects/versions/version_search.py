@@ -1,0 +1,161 @@
+"""All versions of a registry, by the beginning of their subjects' names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import Combinable
+
+from registry.subjects.associations.rules import AssociationInfo, associations_by_subject
+from registry.subjects.models import Association, Config, Registry, SchemaVersion, Subject
+from registry.subjects.permissions import Visible, by_qualified_name
+from registry.subjects.policy.data_contracts import PHASES
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.versions.versions import JOINED, VersionInfo, infos_of, live
+
+
+@dataclass(frozen=True)
+class FoundVersion:
+    """A version with the qualified names of the subjects whose alias its subject is."""
+
+    info: VersionInfo
+    aliases: tuple[str, ...]
+    associations: tuple[AssociationInfo, ...] = ()
+
+
+@dataclass(frozen=True)
+class AssociationFilter:
+    """Keeps the subjects that resources use in this way; empty parts take all.
+
+    `or_unused` keeps those that no resource uses so too; with no lifecycle, those alone.
+    """
+
+    resource_type: str = ""
+    types: tuple[str, ...] = ()
+    lifecycles: frozenset[str] = frozenset()
+    or_unused: bool = False
+
+
+def search_versions(
+    registry: Registry,
+    *,
+    context: str | None = None,
+    prefix: str = "",
+    deleted: bool = False,
+    latest_only: bool = False,
+    rule_type: str = "",
+    aliases: bool = False,
+    associations: AssociationFilter | None = None,
+    offset: int = 0,
+    limit: int,
+    visible: Visible | None = None,
+) -> list[FoundVersion]:
+    """The versions in the order of qualified subject and number; a constant number of queries.
+
+    `context` None means every context. With `aliases` also those of subjects that an alias of a found name leads to.
+    `rule_type` keeps those alone whose rule set has a rule of that type. With `associations` each version comes with
+    the associations of its subject that made it stay. `visible` leaves what may be read.
+    """
+    names = _aliases(registry, context, prefix, visible) if aliases else {}
+    path = "" if latest_only else "subject__"
+    here, order = by_qualified_name(registry, None if names else context, path)
+    wanted = here & _named(context if names else None, prefix, names, path)
+    if associations is not None:
+        wanted &= _used(registry, associations, f"{path}pk")
+    ordered = _newest if latest_only else _all
+    infos = _infos(list(ordered(wanted, order, rule_type, visible, deleted=deleted)[offset : offset + limit]))
+    used = _associations(registry, infos, associations) if associations is not None else {}
+    return [FoundVersion(info, tuple(names.get(info.subject, ())), tuple(used.get(info.subject, ()))) for info in infos]
+
+
+def _named(context: str | None, prefix: str, names: Collection[SubjectName], path: str) -> Q:
+    """The subjects whose names begin so, in that context where one is said, and those of the names."""
+    wanted = Q(**{f"{path}name__startswith": prefix})
+    if context is not None:
+        wanted &= Q(**{f"{path}context__name": context})
+    for target in names:
+        wanted |= Q(**{f"{path}context__name": target.context, f"{path}name": target.subject})
+    return wanted
+
+
+def _all(wanted: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool) -> QuerySet[Any, int]:
+    """The numbers of the rows of all versions."""
+    rows = _with_rules(live(SchemaVersion.objects.filter(wanted), deleted=deleted), rule_type)
+    if visible is not None:
+        rows = visible.narrowed(rows, "subject__")
+    return rows.order_by(order, "version").values_list("pk", flat=True)
+
+
+def _newest(
+    wanted: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool
+) -> QuerySet[Any, int]:
+    """The numbers of the rows of newest versions that have a rule of the type; the condition is on subjects."""
+    rows = live(SchemaVersion.objects.filter(subject=OuterRef("pk")), deleted=deleted)
+    newest: Any = Subquery(rows.order_by("-version").values("pk")[:1])
+    subjects: QuerySet[Any] = Subject.objects.filter(wanted).annotate(newest=newest)
+    subjects = subjects.filter(newest__isnull=False)
+    if visible is not None:
+        subjects = visible.narrowed(subjects)
+    if rule_type:
+        of_type = _with_rules(SchemaVersion.objects.filter(pk=OuterRef("newest")), rule_type)
+        subjects = subjects.filter(Exists(of_type))
+    return subjects.order_by(order).values_list("newest", flat=True)
+
+
+def _infos(numbers: list[int]) -> list[VersionInfo]:
+    """The versions of these rows, in this order: what is sorted before are numbers, and not whole schemas."""
+    rows = SchemaVersion.objects.select_related(*JOINED).in_bulk(numbers)
+    return infos_of([rows[number] for number in numbers if number in rows])
+
+
+def _used(registry: Registry, wanted: AssociationFilter, subject: str) -> Q:
+    """The condition that a filter of associations means; `subject` leads from a row to the number of its subject."""
+    users = Association.objects.filter(registry=registry, subject=OuterRef(subject))
+    if wanted.resource_type:
+        users = users.filter(resource_type=wanted.resource_type)
+    if wanted.types:
+        users = users.filter(association_type__in=wanted.types)
+    unused = Q(~Exists(users))
+    if not wanted.lifecycles:
+        return unused if wanted.or_unused else Q(Exists(users))
+    used = Q(Exists(users.filter(lifecycle__in=wanted.lifecycles)))
+    return used | unused if wanted.or_unused else used
+
+
+def _associations(
+    registry: Registry, infos: list[VersionInfo], wanted: AssociationFilter
+) -> dict[SubjectName, list[AssociationInfo]]:
+    found = associations_by_subject(
+        registry, {info.subject for info in infos}, resource_type=wanted.resource_type, types=wanted.types
+    )
+    return {
+        subject: [user for user in users if not wanted.lifecycles or user.lifecycle in wanted.lifecycles]
+        for subject, users in found.items()
+    }
+
+
+def _with_rules(rows: QuerySet[SchemaVersion], rule_type: str) -> QuerySet[SchemaVersion]:
+    if not rule_type:
+        return rows
+    has_rule = Q()
+    for phase in PHASES:
+        has_rule |= Q(schema__rule_set__contains={phase: [{"type": rule_type}]})
+    return rows.filter(has_rule)
+
+
+def _aliases(
+    registry: Registry, context: str | None, prefix: str, visible: Visible | None
+) -> dict[SubjectName, list[str]]:
+    """Subject → the qualified names whose alias it is."""
+    rows = Config.objects.filter(registry=registry, subject_name__startswith=prefix, alias__gt="")
+    if context is not None:
+        rows = rows.filter(context__name=context)
+    found: dict[SubjectName, list[str]] = {}
+    for place, name, alias in rows.order_by("subject_name").values_list("context__name", "subject_name", "alias"):
+        target, alias_name = parse_subject(str(alias), context=str(place)), SubjectName(str(place), str(name))
+        if visible is None or visible.has_subject(alias_name):
+            found.setdefault(target, []).append(alias_name.qualified)
+    return found

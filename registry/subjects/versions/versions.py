@@ -1,0 +1,298 @@
+"""Versions and schemas, as the dialects and the pages read them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Exists, F, OuterRef, QuerySet
+
+from registry.errors import InvalidVersion, SchemaNotFound, VersionNotFound
+from registry.formats.base import Reference
+from registry.subjects.models import (
+    Context,
+    Registry,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    Subject,
+    VersionStanding,
+)
+from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.versions.version_status import Standing, joined_standing, standings_of_schemas
+
+if TYPE_CHECKING:
+    from registry.subjects.permissions import Visible
+
+LATEST = ("latest", "-1")
+MAX_VERSION = 2**31 - 1
+#: what `infos_of` reads of a version's row
+JOINED = ("schema__context", "subject__context", "standing")
+
+
+@dataclass(frozen=True)
+class SchemaInfo:
+    """A definition as it is stored."""
+
+    schema_id: int
+    context: str
+    schema_type: str
+    text: str
+    guid: str
+    fingerprint: str
+    references: tuple[Reference, ...]
+    metadata: dict[str, Any] | None
+    rule_set: dict[str, Any] | None
+    #: of a definition that was read by id or GUID: what stands of all versions that have it
+    standing: Standing | None = None
+
+
+@dataclass(frozen=True)
+class VersionInfo:
+    """A version of a subject with its definition. `id` is the version's own, across all registries."""
+
+    id: int
+    subject: SubjectName
+    version: int
+    schema: SchemaInfo
+    submitted: str
+    created_at: datetime
+    created_by: str
+    door: str
+    deleted: bool
+    standing: Standing | None = None
+
+
+def parse_version(value: int | str) -> int | None:
+    """A version number from 1 to 2^31-1, or None for `latest` and -1. Raises InvalidVersion."""
+    text = str(value).strip()
+    if text.lower() in LATEST:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= MAX_VERSION:
+        raise InvalidVersion(
+            f"The specified version '{text[:40]}' is not a valid version id. Allowed values are between"
+            ' [1, 2^31-1] and the string "latest"',
+            version=text[:40],
+        )
+    return int(text)
+
+
+def live(rows: QuerySet[SchemaVersion], *, deleted: bool = False) -> QuerySet[SchemaVersion]:
+    """The rows without the soft-deleted ones, unless they are asked for."""
+    return rows if deleted else rows.filter(deleted_at=None)
+
+
+def list_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> list[int]:
+    """Version numbers, ascending. Raises SubjectNotFound."""
+    row = get_subject(registry, subject, deleted=deleted)
+    return list(live(row.versions.all(), deleted=deleted).order_by("version").values_list("version", flat=True))
+
+
+def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> QuerySet[SchemaVersion]:
+    """The versions of a subject by its name, with what `version_info` reads; in no order."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    )
+    return live(rows, deleted=deleted).select_related(*JOINED)
+
+
+def get_version(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> VersionInfo:
+    """A version with its definition; `latest` and -1 mean the newest live one. Two queries.
+
+    Raises InvalidVersion, SubjectNotFound, VersionNotFound.
+    """
+    number = parse_version(version)
+    rows = named_versions(registry, subject, deleted=deleted and number is not None)
+    found = rows.filter(version=number).first() if number else rows.order_by("-version").first()
+    if found is None:
+        get_subject(registry, subject, deleted=deleted)
+        raise VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
+    return infos_of([found])[0]
+
+
+def version_row(subject: Subject, number: int | None, *, deleted: bool = False) -> SchemaVersion:
+    """The row of a version (None: the newest). Raises VersionNotFound."""
+    rows = live(subject.versions.all(), deleted=deleted)
+    found = rows.filter(version=number).first() if number else rows.order_by("-version").first()
+    if found is None:
+        raise VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
+    return found
+
+
+def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
+    """The rows as values, in their order, with a constant number of queries."""
+    full = SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).select_related(*JOINED).in_bulk()
+    return infos_of([full[row.pk] for row in rows])
+
+
+def infos_of(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
+    """The same for rows that `named_versions` or the like has joined already; one query."""
+    references = references_of([row.schema_id for row in rows])
+    return [_version_info(row, references.get(row.schema_id, ()), joined_standing(row)) for row in rows]
+
+
+def info_of_new(row: SchemaVersion, references: tuple[Reference, ...]) -> VersionInfo:
+    """The same for a row that was made a moment ago, of a schema with those references; without a query."""
+    return _version_info(row, references, None)
+
+
+def _version_info(row: SchemaVersion, references: tuple[Reference, ...], standing: Standing | None) -> VersionInfo:
+    return VersionInfo(
+        id=row.pk,
+        subject=SubjectName(row.subject.context.name, row.subject.name),
+        version=row.version,
+        schema=schema_info(row.schema, references),
+        submitted=row.submitted,
+        created_at=row.created_at,
+        created_by=row.created_by,
+        door=row.door,
+        deleted=row.deleted_at is not None,
+        standing=standing,
+    )
+
+
+def schema_info(row: Schema, references: tuple[Reference, ...], standing: Standing | None = None) -> SchemaInfo:
+    """A schema row as a value."""
+    return SchemaInfo(
+        schema_id=row.schema_id,
+        context=row.context.name,
+        schema_type=row.schema_type,
+        text=row.canonical,
+        guid=str(row.guid),
+        fingerprint=row.fingerprint,
+        references=references,
+        metadata=row.metadata,
+        rule_set=row.rule_set,
+        standing=standing,
+    )
+
+
+def references_of(schema_pks: Sequence[int]) -> dict[int, tuple[Reference, ...]]:
+    """References by the schemas that hold them, in one query."""
+    found: dict[int, list[Reference]] = {}
+    for row in SchemaReference.objects.filter(schema_id__in=schema_pks).select_related("target"):
+        found.setdefault(row.schema_id, []).append(Reference(row.name, row.subject_name, row.target.version))
+    return {pk: tuple(references) for pk, references in found.items()}
+
+
+def find_version(
+    registry: Registry, subject: SubjectName, identities: Sequence[str], *, deleted: bool = False
+) -> VersionInfo | None:
+    """The newest version of the subject with one of those schema identities, or None. Raises SubjectNotFound."""
+    row = get_subject(registry, subject, deleted=deleted)
+    found = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).order_by("-version").first()
+    return version_infos([found])[0] if found else None
+
+
+def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> SchemaInfo:
+    """The definition with that id in the context, soft-deleted versions' included. Raises SchemaNotFound."""
+    row = find_schema(registry, schema_id, context=context)
+    if row is None:
+        raise SchemaNotFound(f"Schema {schema_id} not found", schema_id=schema_id)
+    return schema_info(row, references_of([row.pk]).get(row.pk, ()), _standings([row]).get(row.pk))
+
+
+def get_version_of_schema(registry: Registry, schema_id: int, subject: SubjectName) -> VersionInfo | None:
+    """The version of the subject that has the id, a live one before a soft-deleted one; None where none has."""
+    rows = named_versions(registry, subject, deleted=True).filter(schema__schema_id=schema_id)
+    found = rows.order_by(F("deleted_at").desc(nulls_first=True), "-version").first()
+    return infos_of([found])[0] if found else None
+
+
+def elsewhere(registry: Registry, subject: SubjectName) -> list[SubjectName]:
+    """The subjects of the same name in other contexts than the default one; none for a name that says its context."""
+    if subject.context != DEFAULT_CONTEXT:
+        return []
+    rows = Subject.objects.filter(context__registry=registry, name=subject.subject).exclude(
+        context__name=DEFAULT_CONTEXT
+    )
+    return [
+        SubjectName(name, subject.subject)
+        for name in rows.order_by("context__name").values_list("context__name", flat=True)
+    ]
+
+
+def latest_with_metadata(
+    registry: Registry, subject: SubjectName, properties: Mapping[str, str], *, deleted: bool = False
+) -> VersionInfo:
+    """The newest version whose metadata has all those properties. Raises SubjectNotFound, SchemaNotFound."""
+    rows = named_versions(registry, subject, deleted=deleted).filter(schema__metadata__isnull=False)
+    found = rows.filter(schema__metadata__contains={"properties": dict(properties)}).order_by("-version").first()
+    if not properties:
+        found = rows.order_by("-version").first()
+    if found is None:
+        get_subject(registry, subject, deleted=deleted)
+        raise SchemaNotFound("Schema not found", subject=subject.qualified)
+    return infos_of([found])[0]
+
+
+def schemas_of_guid(registry: Registry, guid: str) -> list[SchemaInfo]:
+    """The definitions with that GUID, one a context and id, the default context's first. Raises SchemaNotFound."""
+    try:
+        wanted = uuid.UUID(guid)
+    except ValueError:
+        wanted = None
+    rows = _marked(Schema.objects.filter(context__registry=registry, guid=wanted)) if wanted else ()
+    found = sorted(rows, key=lambda row: (row.context.name != DEFAULT_CONTEXT, row.context.name, row.schema_id))
+    if not found:
+        raise SchemaNotFound(f"Schema {guid[:80]} not found", guid=guid[:80])
+    references, standings = references_of([row.pk for row in found]), _standings(found)
+    return [schema_info(row, references.get(row.pk, ()), standings.get(row.pk)) for row in found]
+
+
+def last_schema_id(registry: Registry, context: str) -> int:
+    """The highest id that was given in a context; 0 before the first."""
+    row = Context.objects.filter(registry=registry, name=context).values_list("next_schema_id", flat=True).first()
+    return (row or 1) - 1
+
+
+def find_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> Schema | None:
+    """The row of that id, or None."""
+    rows = Schema.objects.filter(context__registry=registry, context__name=context, schema_id=schema_id)
+    return _marked(rows).first()
+
+
+def _marked(rows: QuerySet[Schema]) -> QuerySet[Schema]:
+    """The definitions with whether any version of them isn't in good standing: most aren't looked into further."""
+    marked = VersionStanding.objects.filter(version__schema=OuterRef("pk"))
+    return rows.select_related("context").annotate(is_marked=Exists(marked))
+
+
+def _standings(rows: Sequence[Schema]) -> Mapping[int, Standing]:
+    marked = [row.pk for row in rows if row.is_marked]  # type: ignore[attr-defined]  # annotated
+    return standings_of_schemas(marked) if marked else {}
+
+
+def versions_of_schema(
+    registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
+) -> list[VersionInfo]:
+    """Every version that has the id, by subject and version. Raises SchemaNotFound."""
+    schema = find_schema(registry, schema_id, context=context)
+    if schema is None:
+        raise SchemaNotFound("Schema not found", schema_id=schema_id)
+    rows = live(schema.versions.select_related(*JOINED), deleted=deleted)
+    return infos_of(list(rows.order_by("subject__name", "version")))
+
+
+def referenced_by(
+    registry: Registry,
+    subject: SubjectName,
+    version: int | str,
+    *,
+    deleted: bool = False,
+    visible: Visible | None = None,
+) -> list[int]:
+    """Ids of the schemas that refer to a version, ascending; `visible` leaves what may be read.
+
+    Raises as get_version does.
+    """
+    row = version_row(get_subject(registry, subject, deleted=True), parse_version(version), deleted=True)
+    referrers = Schema.objects.filter(references__target=row)
+    if not deleted:
+        referrers = referrers.filter(versions__deleted_at=None)
+    found = set(referrers.values_list("pk", "schema_id"))
+    return sorted({number for pk, number in found if visible is None or visible.has_schema(pk)})

@@ -1,0 +1,334 @@
+"""Pages as they were at a moment: what they show, what they leave out, and how one comes back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.components.time_travel import carried
+from registry.access.roles import Actor
+from registry.audit.time_travel import moment_of
+from registry.errors import InvalidInput
+from registry.promotions import services as promotions
+from registry.subjects.services import change_tags, delete_subject, delete_version, register_version, set_config
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.promotions.factories import approve_shown
+
+Look = Callable[[str], Client]
+pytestmark = pytest.mark.requirement("CARD-4")
+ORDERS = SubjectName(".", "orders/value")
+GONE = SubjectName(".", "gone-value")
+HERE = "/ui/registries/dev/subjects/orders%2Fvalue/"
+
+
+def text(*fields: str) -> str:
+    record_fields = [{"name": name, "type": "long", "default": 0} for name in fields]
+    return json.dumps({"type": "record", "name": "Order", "fields": record_fields})
+
+
+@pytest.fixture
+def then(registries: None, system: Actor) -> str:
+    """A moment after which everything changed."""
+    for name in (ORDERS, GONE):
+        register_version(registry="dev", subject=name, text=text("alpha"), by=system)
+    change_tags(registry="dev", subjects=[ORDERS], add=["early"], by=system)
+    set_config(registry="dev", subject=ORDERS, level="FULL", by=system)
+    moment = timezone.now()
+    register_version(registry="dev", subject=ORDERS, text=text("alpha", "beta"), by=system)
+    change_tags(registry="dev", subjects=[ORDERS], add=["late"], remove=["early"], by=system)
+    set_config(registry="dev", subject=ORDERS, level="NONE", by=system)
+    delete_version(registry="dev", subject=ORDERS, version=1, by=system)
+    delete_version(registry="dev", subject=ORDERS, version=1, permanent=True, force="tests", by=system)
+    delete_subject(registry="dev", subject=GONE, by=system)
+    delete_subject(registry="dev", subject=GONE, permanent=True, force="tests", by=system)
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def page(client: Client, address: str, status: int = 200, **query: str) -> str:
+    response = client.get(address, query)
+    assert response.status_code == status, response.content.decode()[:3000]
+    return response.content.decode()
+
+
+#: page → query, what it showed then, what it shows now alone
+PAGES = {
+    "/ui/registries/dev/subjects": ({}, ("orders/value", "gone-value", ">early<"), (">late<",)),
+    HERE: ({}, ("Version 1", ">FULL<", ">early<", "alpha"), ("Version 2", ">late<", "beta")),
+    f"{HERE}?version=1&tab=source": ({}, ("alpha",), ("beta",)),
+    f"{HERE}references": ({}, ("orders",), ()),
+    "/ui/registries/dev/policy": ({}, ("FULL",), ()),
+    "/ui/environments": ({}, ("orders/value", "gone-value"), ("version 2",)),
+}
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_a_page_is_as_it_was(look: Look, then: str, address: str) -> None:
+    query, shown, hidden = PAGES[address]
+    path, _, parameters = address.partition("?")
+    parsed = dict(pair.split("=") for pair in parameters.split("&")) if parameters else query
+    was = page(look("admin"), path, at=then, **parsed)
+    main = was.split("<main", 1)[1].split("</main>", 1)[0].replace("<wbr>", "")
+    assert "As it was on" in main
+    for sentence in shown:
+        assert sentence in main, sentence
+    for sentence in hidden:
+        assert sentence not in main, sentence
+    assert "As it was on" not in page(look("admin"), path if "?" not in address else "/ui/environments")
+
+
+def test_versions_of_then_are_compared(look: Look, system: Actor, registries: None) -> None:
+    for fields in (("alpha",), ("alpha", "beta")):
+        register_version(registry="dev", subject=ORDERS, text=text(*fields), by=system)
+    moment = f"{timezone.now():%Y-%m-%dT%H:%M:%S.%fZ}"
+    register_version(registry="dev", subject=ORDERS, text=text("alpha", "beta", "gamma"), by=system)
+    was = page(look("reader"), f"{HERE}compare", at=moment)
+    assert "Compare version 1 and version 2" in was
+    assert "gamma" not in was
+    assert "Compare version 2 and version 3" in page(look("reader"), f"{HERE}compare")
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_nothing_can_be_done_in_the_past(look: Look, then: str, address: str) -> None:
+    path, _, parameters = address.partition("?")
+    parsed = dict(pair.split("=") for pair in parameters.split("&")) if parameters else {}
+    main = page(look("admin"), path, at=then, **parsed).split("<main", 1)[1].split("</main>", 1)[0]
+    forms = re.findall(r'<form[^>]*method="post".*?</form>', main, re.DOTALL)
+    assert not [form for form in forms if re.search(r"<button(?![^>]*\bdisabled)", form)]
+    if path == HERE and not parameters:
+        assert "This is the past: go back to now." in main
+
+
+def test_links_carry_the_moment_on(look: Look, then: str) -> None:
+    was = page(look("reader"), "/ui/registries/dev/subjects", at=then, q="orders")
+    links = re.findall(r'(?<!data-now )href="(/ui/registries/[^"]*/subjects[^"]*|/ui/environments[^"]*)"', was)
+    here = [link for link in links if re.search(r"/(subjects|environments)(\?|$)|/subjects/[^/]+/(\?|$)", link)]
+    assert here
+    assert all("at=" in link for link in here), here
+    assert 'data-now href="?q=orders"' in was
+    assert was.count('<input type="hidden" name="at"') == 1  # of the search; the other forms lead elsewhere
+
+
+LINKS = {
+    '<a href="/ui/environments">': '<a href="/ui/environments?at=X">',
+    '<a href="/ui/registries/dev/policy?change=1#change">': '<a href="/ui/registries/dev/policy?change=1&amp;at=X#change">',
+    '<a hx-get="/ui/registries/dev/subjects/a%2Fb/?version=1">': (
+        '<a hx-get="/ui/registries/dev/subjects/a%2Fb/?version=1&amp;at=X">'
+    ),
+    '<a href="/ui/registries/dev/subjects/a/usage">': '<a href="/ui/registries/dev/subjects/a/usage">',
+    '<a href="/ui/environments/prod">': '<a href="/ui/environments/prod?at=X">',
+    '<a href="/ui/environments/prod/change">': '<a href="/ui/environments/prod/change">',
+    '<a href="/ui/promotions/7#checks">': '<a href="/ui/promotions/7?at=X#checks">',
+    '<a href="/ui/registries/dev/subjects/a/report?version=1">': (
+        '<a href="/ui/registries/dev/subjects/a/report?version=1&amp;at=X">'
+    ),
+    '<a href="/ui/promotions/request">': '<a href="/ui/promotions/request">',
+    '<a href="/ui/promotions/7/evidence.json">': '<a href="/ui/promotions/7/evidence.json">',
+    '<a href="/ui/fields?registry=dev">': '<a href="/ui/fields?registry=dev&amp;at=X">',
+    '<a data-now href="/ui/environments">': '<a data-now href="/ui/environments">',
+    '<form method="get" action="/ui/environments">': (
+        '<form method="get" action="/ui/environments"><input type="hidden" name="at" value="X">'
+    ),
+    '<form method="post" action="/ui/environments">': '<form method="post" action="/ui/environments">',
+}
+
+
+@pytest.mark.parametrize("before", LINKS)
+def test_what_is_carried(before: str) -> None:
+    from django.http import HttpResponse
+
+    assert carried(HttpResponse(before), "X").content.decode() == LINKS[before]
+
+
+MOMENTS = {
+    "2026-10-01T12:00Z": datetime(2026, 10, 1, 12, tzinfo=UTC),
+    "2026-10-01T12:00": datetime(2026, 10, 1, 12, tzinfo=UTC),
+    "2026-10-01 12:00:05": datetime(2026, 10, 1, 12, 0, 5, tzinfo=UTC),
+    "2026-10-01T12:00+02:00": datetime(2026, 10, 1, 10, tzinfo=UTC),
+    "2026-10-01T12:00 02:00": datetime(2026, 10, 1, 10, tzinfo=UTC),
+    "2026-10-01": datetime(2026, 10, 1, tzinfo=UTC),
+}
+
+
+@pytest.mark.parametrize("moment_text", MOMENTS)
+def test_moments(moment_text: str) -> None:
+    assert moment_of(moment_text) == MOMENTS[moment_text]
+
+
+@pytest.mark.parametrize(
+    "moment_text", ["yesterday", "2026-13-01", "0", "<b>", "\u202e2026", "0001-01-01T00:00+14:00", "9" * 900]
+)
+def test_what_is_no_moment_is_said(look: Look, registries: None, moment_text: str) -> None:
+    with pytest.raises(InvalidInput):
+        moment_of(moment_text)
+    assert "is no moment" in page(look("reader"), "/ui/environments", status=422, at=moment_text)
+
+
+def test_the_future_is_refused(look: Look, registries: None) -> None:
+    at = f"{timezone.now() + timedelta(days=1):%Y-%m-%dT%H:%MZ}"
+    assert "still to come" in page(look("reader"), "/ui/environments", status=422, at=at)
+
+
+def test_a_page_without_a_past_says_so(look: Look, then: str) -> None:
+    for address in (f"{HERE}usage", "/ui/findings", "/ui/", "/ui/proposals", "/ui/promotions/1/evidence.json"):
+        assert "can’t be shown as it was then" in page(look("admin"), address, status=422, at=then)
+
+
+def test_a_text_is_checked_against_what_was_then(look: Look, then: str) -> None:
+    client, address = look("admin"), f"{HERE}report"
+    was = main_of(page(client, address, at=then, version="1"))
+    assert f'action="{address}?at={quote(then)}"' in was
+    assert "It says the same as" in was
+    for query, level in ((f"?at={quote(then)}", "FULL"), ("", "NONE")):
+        response = client.post(f"{address}{query}", {"schema": text("alpha", "gamma"), "format": "AVRO"})
+        assert response.status_code == 200
+        assert f"<code>{level}</code>" in main_of(response.content.decode())
+    second_response = client.post(
+        f"{address}?at={quote(then)}", {"schema": text("alpha"), "format": "AVRO", "do": "keep"}
+    )
+    assert "This is the past" in second_response.content.decode()
+
+
+@dataclass(frozen=True)
+class DecidedRequest:
+    """A request, and a moment at which it was in review."""
+
+    number: int
+    then: str
+
+
+@pytest.fixture
+def promotion(then: str, person: Callable[[str], Actor]) -> DecidedRequest:
+    """A request in review with a discussion; since then it was approved and applied, and its environment changed."""
+    steward, approver, admin = person("steward"), person("approver"), person("admin")
+    number = promotions.request_promotion(
+        source="dev", target="staging", subject=ORDERS, version=2, by=steward, reason="the early reason"
+    )
+    promotions.open_thread(request_id=number, text="why so early", by=approver)
+    moment = f"{timezone.now().astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+    approve_shown(request_id=number, by=approver, comment="good and late")
+    promotions.apply(request_id=number, by=admin)
+    register_version(registry="staging", subject=GONE, text=text("alpha"), by=admin)
+    promotions.change_environment(name="staging", is_closed=True, by=admin)
+    return DecidedRequest(number, moment)
+
+
+#: page → what it showed then, what it shows now alone
+DECIDED = {
+    "/ui/promotions": (("orders/value", "<span>In review</span>"), ("<span>Applied</span>",)),
+    "/ui/promotions/{number}": (("the early reason", "why so early", "<span>In review</span>"), ("good and late",)),
+    "/ui/environments/staging": (("Open", "staging"), ("change by releases of approved requests alone",)),
+    "/ui/fields?registry=dev&subject=orders/value&path=Order.beta": (("As it was then", "Version 2"), ("In data",)),
+    "/ui/ghosts": ((), ("gone-value",)),
+}
+
+
+@pytest.mark.parametrize("address", DECIDED)
+def test_what_was_decided_since_is_not_there(look: Look, promotion: DecidedRequest, address: str) -> None:
+    shown, hidden = DECIDED[address]
+    path, _, parameters = address.format(number=promotion.number).partition("?")
+    query = dict(pair.split("=") for pair in parameters.split("&")) if parameters else {}
+    main = main_of(page(look("admin"), path, at=promotion.then, **query))
+    assert "As it was on" in main
+    for sentence in shown:
+        assert sentence in main, sentence
+    for sentence in hidden:
+        assert sentence not in main, sentence
+    now = main_of(page(look("admin"), path, **query))
+    for sentence in hidden:
+        assert sentence in now, sentence
+    for form in re.findall(r'<form[^>]*method="post".*?</form>', main, re.DOTALL):
+        assert not re.search(r"<button(?![^>]*\bdisabled)", form), form
+
+
+def main_of(text: str) -> str:
+    return text.split("<main", 1)[1].split("</main>", 1)[0].replace("<wbr>", "")
+
+
+def test_a_request_by_the_api_as_of_a_moment(api: Look, promotion: DecidedRequest) -> None:
+    client = api("admin")
+    was = client.get(f"/api/v1/promotions/{promotion.number}", {"at": promotion.then}).json()
+    assert (was["state"], was["reviews"], len(was["threads"])) == ("in review", [], 1)
+    assert client.get(f"/api/v1/promotions/{promotion.number}").json()["state"] == "applied"
+    assert [row["state"] for row in client.get("/api/v1/promotions", {"at": promotion.then}).json()] == ["in review"]
+    for path, parameters in (
+        ("environments", {}),
+        ("ghosts", {}),
+        ("owners", {"registry": "dev", "subject": "orders/value"}),
+    ):
+        assert client.get(f"/api/v1/{path}", {"at": promotion.then, **parameters}).status_code == 200, path
+    closed = client.get("/api/v1/environments/staging", {"at": promotion.then}).json()["is_closed"]
+    assert (closed, client.get("/api/v1/environments/staging").json()["is_closed"]) == (False, True)
+
+
+def test_what_was_not_there_yet_is_not_found(look: Look, then: str) -> None:
+    assert "As it was on 2001-01-01 00:00 UTC" in page(look("reader"), HERE, status=404, at="2001-01-01")
+
+
+def test_the_past_is_read_by_todays_rights(look: Look, then: str) -> None:
+    response = look("stranger").get(HERE, {"at": then})
+    assert response.status_code == 403
+
+
+def test_costs_no_query_for_each_row(
+    look: Look, then: str, system: Actor, django_assert_max_num_queries: object
+) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    client = look("reader")
+    counts = []
+    for names in (2, 12):
+        for number in range(names):
+            name = SubjectName(".", f"s{number}")
+            register_version(registry="dev", subject=name, text=text(f"f{number}"), by=system)
+        at = f"{timezone.now():%Y-%m-%dT%H:%M:%S.%fZ}"
+        page(client, "/ui/registries/dev/subjects", at=at)
+        with CaptureQueriesContext(connection) as queries:
+            page(client, "/ui/registries/dev/subjects", at=at)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 45
+
+
+#: address below a registry → what it said then, and what it says now alone
+READS = {
+    "subjects": ("gone-value", '"latest_version":2'),
+    "subjects/orders%2Fvalue/life": ('"version":1', '"version":2'),
+    "subjects/orders%2Fvalue/notes": ("early", "late"),
+    "policy": ("FULL", "NONE"),
+}
+
+
+@pytest.mark.parametrize("path", READS)
+def test_the_api_answers_as_of_a_moment(api: Look, then: str, path: str) -> None:
+    client, address = api("reader"), f"/api/v1/registries/dev/{path}"
+    was, now = client.get(address, {"at": then}).content.decode(), client.get(address).content.decode()
+    shown, hidden = READS[path]
+    assert shown in was
+    assert hidden not in was
+    assert shown not in now
+
+
+def test_what_has_no_past_is_refused_by_the_api(api: Look, then: str) -> None:
+    for path in ("findings", "sources", "registries/dev/subjects/orders%2Fvalue/usage"):
+        response = api("reader").get(f"/api/v1/{path}", {"at": then})
+        assert (response.status_code, "as of a moment" in response.content.decode()) == (422, True), path
+
+
+def test_the_audit_leads_to_what_was_then(look: Look, then: str) -> None:
+    log = page(look("reader"), "/ui/audit", table="subjects_config")
+    links = re.findall(r'href="([^"]*at=[^"]*)"', log)
+    assert len(links) == 2
+    client = look("reader")
+    main = page(
+        client, links[0].replace("&amp;", "&").partition("?")[0], at=links[0].rpartition("at=")[2].replace("%3A", ":")
+    )
+    assert "As it was on" in main
+    assert not re.findall(r"[?;&]at=", page(client, "/ui/audit", table="access_user"))

@@ -1,0 +1,401 @@
+"""The pages of findings and mutes over the real database: filters, decisions one by one and in bulk, evidence, rights."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.findings.evidence import evidence_tables
+from registry.access.models import User
+from registry.access.roles import Actor
+from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
+from registry.drift.services import acknowledge
+from registry.streams.models import QueryInput, StreamQuery
+from registry.subjects.models import Client as StoredClient
+from registry.subjects.models import Registry
+from registry.subjects.services import register_version
+from registry.subjects.usage.clients import LAPSES, declare_client
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.conftest import RawClient
+
+pytestmark = pytest.mark.requirement("CARD-3", "CARD-4")
+
+QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
+NASTY = '<img src=x onerror="alert(1)">\u202e'
+CLIENTS: dict[str, dict[str, Any]] = {
+    "sender": {"reads": False, "writes": True},
+    "quiet": {},
+    "billing": {"contact": "#billing", "version": 1},
+}
+DECIDERS = ("steward", "approver", "admin")
+
+
+@pytest.fixture
+def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
+    """A signed-in browser of one of the cast."""
+
+    def make(name: str) -> Client:
+        person(name)
+        client = RawClient()
+        client.force_login(User.objects.get(username=name))
+        return client
+
+    return make
+
+
+def seen(response: Any) -> str:
+    """What a person reads of a page: without markup, white space folded."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", response.content.decode())).split())
+
+
+@pytest.fixture
+def source(person: Callable[[str], Actor]) -> Source:
+    """Topics of a cluster with sign-in, read once."""
+    person("steward")
+    cluster = Cluster.objects.create(
+        name="c", bootstrap="broker-1:9093", security_protocol="SASL_SSL", sasl_mechanism="PLAIN", username="it's me",
+        secret="kafka", ca_pem="x", created_by="steward",
+    )  # fmt: skip
+    made = Source.objects.create(
+        registry=Registry.objects.get(name="dev"), kind="kafka", name="orders", cluster=cluster, created_by="steward"
+    )
+    now = timezone.now()
+    Scan.objects.create(
+        source=made, state="done", queued_by="s", finished_at=now, read={"nothing": False, "messages": 1, "seconds": 1}
+    )
+    return made
+
+
+@pytest.fixture
+def find(source: Source) -> Callable[..., Finding]:
+    """A finding in that source; what is given replaces its fields."""
+    now = timezone.now()
+
+    def make(**fields: Any) -> Finding:
+        number = Finding.objects.count()
+        values = {
+            "rule": "UNKNOWN_SCHEMA_ID", "severity": "break", "sentence": f"Sentence {number} {NASTY}", "remedy": "Find the producer.",
+            "location": f"orders:0@{number}", "subject_name": "orders-value", "evidence": {}, "first_seen": now - timedelta(days=2),
+            "last_seen": now, "count": 3, "fingerprint": f"{number:064}",
+        }  # fmt: skip
+        return Finding.objects.create(source=source, **(values | fields))
+
+    return make
+
+
+EVIDENCE = {
+    "topic": "or'ders; rm", "side": "value", "of_messages_read": 900001, "messages": 3, "version": 2, "newer": 3,
+    "ids_over_time": {"2026-11-21 09:00": 41, NASTY: 4959},
+    "partitions": [
+        {"partition": 0, "messages": 2, "first_offset": 17, "last_offset": 19, "first_time": 1780000000000, "last_time": 1780000900000},
+        {"partition": 4, "messages": 1, "first_offset": 5, "last_offset": 5, "first_time": 1780001000000, "last_time": 1780001000000},
+    ],
+}  # fmt: skip
+
+
+def test_finding_pages_show_evidence_cause_and_commands(
+    browser: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
+) -> None:
+    row = find(rule="OLD_VERSION_WRITTEN", evidence=EVIDENCE, cause="Most likely version 3.")
+    client = browser("steward")
+    with django_assert_num_queries(QUERIES["drift: one finding"]):
+        response = client.get(f"/ui/findings/{row.pk}")
+    text, raw = seen(response), response.content.decode()
+    expected = ["17", "19", "900,001", "Most likely version 3.", "Find the producer.", "4,959", "Scan the source again", "Mute findings like it", "Clean scans 0 of 2"]  # fmt: skip
+    assert [word for word in expected if word not in text] == []
+    # What a shell reads: the topic quoted, the password left to the reader.
+    assert "-t 'or'\"'\"'ders; rm' -p 0 -o 17 -c 3" in text
+    assert "-X 'sasl.username=it'\"'\"'s me' -X 'sasl.password=…' -X ssl.ca.location=ca.pem" in text
+    assert "compare?from=2&amp;to=3" in raw
+    assert raw.count('<svg class="bar') >= 4
+    assert "<img" not in raw and "\u202e" not in raw and " style=" not in raw
+    assert raw.index("Where and when it was seen") < raw.index('id="todo-title"')
+
+
+def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
+    browser: Callable[[str], Client], find: Callable[..., Finding], source: Source, system: Actor
+) -> None:
+    """Of its subject, or where none is known of its topic; of other subjects and registries nobody."""
+    orders, other = SubjectName(".", "orders-value"), SubjectName(".", "other-value")
+    for subject in (orders, other):
+        register_version(registry="dev", subject=subject, text='"string"', by=system)
+        for name, more in CLIENTS.items():
+            declare_client(registry="dev", subject=subject, name=f"{subject.subject[:2]} {name}", by=system, **more)
+    StoredClient.objects.filter(name="or quiet").update(seen_at=timezone.now() - LAPSES - timedelta(days=1))
+    for path, topic, subject_name in (("/q/hourly", "orders", "orders-value"), ("/q/else", "bills", "other-value")):
+        query = StreamQuery.objects.create(
+            source=source, registry=source.registry, path=path, query_id=path, encoding="avro", allowed_value_schemas=1,
+            allowed_schema_files=1, scanned_at=timezone.now(),
+        )  # fmt: skip
+        QueryInput.objects.create(query=query, topic=topic, side="value", context=".", subject=subject_name)
+    client = browser("reader")
+
+    def told(**fields: Any) -> tuple[list[tuple[str, str]], list[str], str]:
+        response = client.get(f"/ui/findings/{find(**fields).pk}")
+        shown = response.context["page"].affected
+        return (
+            [(row.name, row.sentence) for row in shown.clients], [row.sentence for row in shown.queries], seen(response)
+        )  # fmt: skip
+
+    clients, queries, text = told(rule="OLD_VERSION_WRITTEN", evidence={"version": 1})
+    assert clients == [
+        ("or billing", "reads version 1, the one that was seen"), ("or sender", "writes version 1, the one that was seen"),
+        ("or quiet", "reads version 1, the one that was seen"),
+    ]  # fmt: skip
+    assert queries == ["reads orders"]
+    assert "#billing" in text and "not heard of since" in text and "hourly" in text
+    orders_topic = Topic.objects.create(source=source, name="orders")
+    assert told(subject_name="", topic=orders_topic)[:2] == ([], ["reads orders"])
+    assert told(subject_name="missing-value")[:2] == ([], [])
+    assert "No client is declared, and no scanned query reads it." in told(subject_name="missing-value")[2]
+    assert client.get(f"/ui/findings/{find(subject_name='').pk}").context["page"].affected is None
+
+
+def test_a_finding_without_evidence_says_so(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+    assert "No evidence was kept" in seen(browser("reader").get(f"/ui/findings/{find().pk}"))
+
+
+def test_evidence_beyond_the_calendar_is_shown(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+    part = {
+        "partition": 0,
+        "messages": 1,
+        "first_offset": 1,
+        "last_offset": 1,
+        "first_time": -(2**62),
+        "last_time": 2**62,
+    }
+    response = browser("reader").get(f"/ui/findings/{find(evidence={'partitions': [part]}).pk}")
+    assert response.status_code == 200 and f"{2**62} ms" in seen(response)
+
+
+def test_the_list_counts_filters_and_hides_muted_ones(
+    browser: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
+) -> None:
+    find(sentence="first break")
+    find(sentence="second risk", severity="risk", rule="UNFRAMED_DATA", subject_name="other", assigned_to="approver")
+    find(sentence="third muted", muted=True)
+    find(sentence="fourth done", state="resolved")
+    client = browser("reader")
+    with django_assert_num_queries(QUERIES["drift: findings"]):
+        text = seen(client.get("/ui/findings"))
+    assert "first break" in text and "second risk" in text and "1 muted" in text
+    assert "third muted" not in text and "fourth done" not in text
+    cases = {
+        "severity=risk": "second risk", "rule=UNFRAMED_DATA": "second risk", "subject=other": "second risk", "assignee=approver": "second risk",
+        "muted=only": "third muted", "state=resolved": "fourth done", "q=first": "first break", "registry=dev&severity=break": "first break",
+    }  # fmt: skip
+    for query, only in cases.items():
+        page_text = seen(client.get(f"/ui/findings?{query}"))
+        shown = [
+            sentence
+            for sentence in ("first break", "second risk", "third muted", "fourth done")
+            if sentence in page_text
+        ]
+        assert shown == [only], query
+    assert "No finding matches" in seen(client.get("/ui/findings?registry=staging"))
+    everything = seen(client.get("/ui/findings?state=all&muted=all"))
+    assert "third muted" in everything and "fourth done" in everything
+
+
+@pytest.mark.parametrize(
+    "query", ["state=zz", "muted=zz", "severity=zz", "kind=zz", "offset=x", "source=zz", "rule=%00", "q=" + "a+" * 200]
+)
+def test_no_filter_breaks_the_list(browser: Callable[[str], Client], find: Callable[..., Finding], query: str) -> None:
+    find()
+    assert browser("reader").get(f"/ui/findings?{query}").status_code == 200
+
+
+def test_long_lists_are_paged_and_take_no_more_queries(
+    browser: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
+) -> None:
+    for number in range(60):
+        find(sentence=f"number {number:02}", last_seen=timezone.now() - timedelta(minutes=number))
+    client = browser("reader")
+    with django_assert_num_queries(QUERIES["drift: findings"]):
+        first = seen(client.get("/ui/findings"))
+    assert "number 49" in first and "number 50" not in first
+    second = seen(client.get("/ui/findings?offset=50"))
+    assert "number 50" in second and "number 49" not in second and "51–60 of 60" in second
+
+
+def test_nothing_found_is_green_only_where_something_was_scanned(
+    browser: Callable[[str], Client], source: Source
+) -> None:
+    assert "No drift" in seen(browser("reader").get("/ui/findings"))
+    Scan.objects.all().delete()
+    text = seen(browser("reader").get("/ui/findings"))
+    assert "Not scanned" in text and "No drift" not in text
+
+
+@pytest.mark.parametrize("name", DECIDERS)
+def test_a_finding_is_acknowledged_opened_again_and_assigned(
+    browser: Callable[[str], Client], find: Callable[..., Finding], name: str
+) -> None:
+    row, client = find(), browser(name)
+    address = f"/ui/findings/{row.pk}"
+    until = (timezone.now() + timedelta(days=3)).date().isoformat()
+    assert "Say why" in seen(client.post(f"{address}/acknowledge", {"reason": " "}, follow=True))
+    assert "is not a date" in seen(client.post(f"{address}/acknowledge", {"reason": "x", "until": NASTY}, follow=True))
+    assert "lies in the past" in seen(
+        client.post(f"{address}/acknowledge", {"reason": "x", "until": "2001-01-01"}, follow=True)
+    )
+    text = seen(client.post(f"{address}/acknowledge", {"reason": "known since May", "until": until}, follow=True))
+    assert "known since May" in text and until in text and "reason: known since May" in text
+    assert "is acknowledged" in seen(client.post(f"{address}/acknowledge", {"reason": "x"}, follow=True))
+    assert "Open again." in seen(client.post(f"{address}/reopen", follow=True))
+    assert "is open already" in seen(client.post(f"{address}/reopen", follow=True))
+    assert "Nobody is called" in seen(client.post(f"{address}/assign", {"to": NASTY}, follow=True))
+    assert f"Assigned to {name}." in seen(client.post(f"{address}/assign", {"to": name}, follow=True))
+    row.refresh_from_db()
+    assert (row.state, row.assigned_to, row.reopened) == ("open", name, 1)
+
+
+def test_who_only_reads_decides_nothing_and_reads_why(
+    browser: Callable[[str], Client], find: Callable[..., Finding]
+) -> None:
+    row, reader = find(), browser("reader")
+    address = f"/ui/findings/{row.pk}"
+    assert "reader may not decide on findings" in seen(reader.get(address))
+    assert "reader may not decide on findings" in seen(reader.get("/ui/findings"))
+    assert 'name="finding"' not in reader.get("/ui/findings").content.decode()
+    for action in ("acknowledge", "reopen", "assign"):
+        assert reader.post(f"{address}/{action}", {"reason": "x", "to": ""}).status_code == 403
+    assert reader.post("/ui/mutes", {"registry": "dev", "rule": "X", "reason": "x"}).status_code == 403
+    text = seen(
+        reader.post("/ui/findings/decide", {"finding": [row.pk], "do": "acknowledge", "reason": "x"}, follow=True)
+    )
+    assert "reader may not decide" in text
+    row.refresh_from_db()
+    assert (row.state, Mute.objects.count()) == ("open", 0)
+
+
+@pytest.mark.parametrize("address", ["/ui/findings", "/ui/findings/{row}", "/ui/mutes"])
+def test_a_stranger_sees_nothing(browser: Callable[[str], Client], find: Callable[..., Finding], address: str) -> None:
+    path = address.format(row=find().pk)
+    assert RawClient().get(path).status_code == 302
+    assert browser("stranger").get(path).status_code == 403
+
+
+def test_many_are_decided_at_once_and_what_could_not_be_is_named(
+    browser: Callable[[str], Client], find: Callable[..., Finding], person: Callable[[str], Actor]
+) -> None:
+    rows = [find() for _ in range(4)]
+    steward = browser("steward")
+    acknowledge(finding_id=rows[3].pk, reason="before", by=person("steward"))
+    chosen = {"finding": [*(row.pk for row in rows), 99_999, "x"], "next": "/ui/findings?severity=break"}
+    response = steward.post("/ui/findings/decide", {**chosen, "do": "acknowledge", "reason": "known"}, follow=True)
+    assert response.redirect_chain[-1][0] == "/ui/findings?severity=break"
+    text = seen(response)
+    assert "3 findings acknowledged." in text and "There is no finding 99999." in text and "is acknowledged" in text
+    assert set(Finding.objects.values_list("state", flat=True)) == {"acknowledged"}
+    assert "5 findings assigned." not in seen(
+        steward.post("/ui/findings/decide", {**chosen, "do": "assign", "to": "nobody-like-it"}, follow=True)
+    )
+    assert "4 findings assigned." in seen(
+        steward.post("/ui/findings/decide", {**chosen, "do": "assign", "to": "steward"}, follow=True)
+    )
+    assert set(Finding.objects.values_list("assigned_to", flat=True)) == {"steward"}
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        ({"do": "acknowledge", "reason": "x"}, "Choose findings first."),
+        ({"do": "acknowledge", "reason": "x", "finding": list(range(1, 250))}, "too many at once"),
+    ],
+)
+def test_a_choice_of_none_or_too_many_is_refused(
+    browser: Callable[[str], Client], source: Source, form: dict[str, Any], sentence: str
+) -> None:
+    assert sentence in seen(browser("steward").post("/ui/findings/decide", form, follow=True))
+
+
+@pytest.mark.parametrize(
+    "back", ["https://evil.example/ui/findings", "//evil.example", "/ui/accounts/logout/", "javascript:alert(1)"]
+)
+def test_a_decision_leads_back_to_findings_alone(browser: Callable[[str], Client], source: Source, back: str) -> None:
+    assert browser("steward").post("/ui/findings/decide", {"next": back})["Location"] == "/ui/findings"
+
+
+def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+    first, second = find(sentence="first-of-all"), find(sentence="two", location="payments:0@1")
+    find(sentence="three", state="resolved")
+    steward = browser("steward")
+    preview = seen(steward.get("/ui/mutes?registry=dev&location=orders:*"))
+    assert "Covers 1 finding of 2, and those to come." in preview and Mute.objects.count() == 0
+    form = {"registry": "dev", "location": "orders:*", "reason": f"load test {NASTY}", "until": ""}
+    response = steward.post("/ui/mutes", form, follow=True)
+    assert "Muted." in seen(response) and "orders:*" in seen(response) and "<img" not in response.content.decode()
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.muted, second.muted) == (True, False)
+    assert "first-of-all" not in seen(steward.get("/ui/findings")).split()
+    mute = Mute.objects.get()
+    assert "reader may not mute" in seen(browser("reader").get("/ui/mutes"))
+    assert browser("reader").post(f"/ui/mutes/{mute.pk}/end").status_code == 403
+    assert "The mute is ended" in seen(steward.post(f"/ui/mutes/{mute.pk}/end", follow=True))
+    first.refresh_from_db()
+    assert first.muted is False
+    assert steward.post("/ui/mutes/999/end").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        ({"reason": "x"}, "Name a rule, a subject or a place"),
+        ({"rule": "X"}, "Say why"),
+        ({"rule": "*" * 30, "reason": "x"}, "at most ten"),
+        ({"rule": "X", "reason": "x", "until": "soon"}, "is not a date"),
+        ({"rule": "X", "reason": "x", "until": "2001-01-01"}, "lies in the past"),
+    ],
+)
+def test_a_mute_that_cannot_be_is_refused_with_the_reason(
+    browser: Callable[[str], Client], source: Source, form: dict[str, str], sentence: str
+) -> None:
+    response = browser("steward").post("/ui/mutes", {"registry": "dev", **form})
+    assert response.status_code == 422 and sentence in seen(response)
+    assert Mute.objects.count() == 0
+
+
+def test_a_finding_whose_topic_is_known_leads_to_its_mute(
+    browser: Callable[[str], Client], find: Callable[..., Finding], source: Source
+) -> None:
+    row = find(topic=Topic.objects.create(source=source, name="orders"))
+    page = browser("steward").get(f"/ui/findings/{row.pk}").content.decode()
+    link = re.search(r'href="(/ui/mutes\?[^"]+)"', page)
+    assert link
+    text = seen(browser("steward").get(html.unescape(link[1])))
+    assert "Covers 1 finding of 1" in text
+
+
+@pytest.mark.parametrize("field", ["reason", "to", "registry", "rule", "subject", "location"])
+def test_a_byte_that_no_text_of_the_database_holds_breaks_no_form(
+    browser: Callable[[str], Client], find: Callable[..., Finding], field: str
+) -> None:
+    row, steward = find(), browser("steward")
+    form = {"registry": "dev", "rule": "X", "reason": "x", "to": "", field: "a\0b"}
+    for address in (f"/ui/findings/{row.pk}/acknowledge", f"/ui/findings/{row.pk}/assign", "/ui/mutes"):
+        assert steward.post(address, form).status_code in (302, 404, 422)
+    assert steward.get(f"/ui/sources?{field}=a%00b").status_code == 200
+    assert steward.get(f"/ui/mutes?{field}=a%00b").status_code in (200, 404)
+
+
+def test_rows_whose_times_are_not_known_are_shown_without_them() -> None:
+    dated = {"partition": 0, "first_offset": 1, "last_offset": 9, "messages": 9, "first_time": 0, "last_time": 60_000}
+    bare = {"partition": 1, "first_offset": 1, "last_offset": 2, "messages": 2}
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [dated, bare]})
+    assert [row[-2:] for row in table.rows] == [("1970-01-01 00:00:00 UTC", "1970-01-01 00:01:00 UTC"), ("–", "–")]
+    assert table.spans == ()
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [bare]})
+    assert [column.label for column in table.columns] == ["Partition", "First offset", "Last offset", "Messages"]
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [dated]})
+    assert table.spans == ((0, 100),)

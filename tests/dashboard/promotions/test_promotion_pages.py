@@ -1,0 +1,808 @@
+"""The pages of requests, environments and proposals over the real database: every state, every button, every refusal."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from registry.access.models import RoleGrant, User
+from registry.access.roles import Actor, system_actor
+from registry.access.services import issue_token
+from registry.audit.hash_chain import seal_events
+from registry.promotions import selectors, services
+from registry.promotions.models import BreakGlass, Environment, PromotionRequest, RecurringFreeze, Review
+from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.subjects.services import delete_version
+from tests.conftest import RawClient
+from tests.promotions.factories import (
+    BROKEN,
+    CUSTOMERS,
+    ORDERS,
+    V1,
+    V2,
+    Cast,
+    approve_shown,
+    ask,
+    change,
+    register,
+    rule,
+    state_of,
+)
+
+pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
+QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
+HOSTILE = '<img src=x onerror="alert(1)"> {{ 7*7 }} \u202eevil'
+Browser = Callable[[str], Client]
+
+
+@pytest.fixture
+def cast(person: Callable[[str], Actor]) -> Cast:
+    """Everybody who takes part, by name."""
+    return {name: person(name) for name in ("reader", "steward", "approver", "admin", "stranger")}
+
+
+@pytest.fixture
+def browser(cast: Cast) -> Browser:
+    """A signed-in browser of one of the cast."""
+
+    def make(name: str) -> Client:
+        client = RawClient()
+        client.force_login(User.objects.get(username=name))
+        return client
+
+    return make
+
+
+@pytest.fixture
+def versions(cast: Cast) -> None:
+    """Two versions of orders and one of customers in dev; the first of orders in staging."""
+    register(V1, cast["steward"])
+    register(V2, cast["steward"])
+    register(V1, cast["steward"], subject=CUSTOMERS)
+    register(V1, cast["steward"], registry="staging")
+
+
+def text_of(answer: Any) -> str:
+    assert answer.status_code in (200, 422), answer.status_code
+    return str(answer.content.decode())
+
+
+def buttons(text: str) -> set[str]:
+    """The words on buttons that can be pressed."""
+    found = re.findall(r"<button(?![^>]*disabled)[^>]*>(.*?)</button>", text, flags=re.DOTALL)
+    return {re.sub(r"<[^>]+>", "", label).strip() for label in found}
+
+
+# --- one request -------------------------------------------------------------------------------------------------
+
+
+def test_a_request_shows_all_that_its_decision_needs(
+    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+) -> None:
+    number = ask(cast, version=2, target="staging", reason="the checkout needs it")
+    client = browser("approver")
+    with django_assert_max_num_queries(QUERIES["request"]):
+        text = text_of(client.get(f"/ui/promotions/{number}"))
+    for words in ("the checkout needs it", "Can be done", "version 2 of staging", "staging will get id", "Order.note",
+                  "mode of orders-value", "1 with the right to review in staging", "Waits for review", "last run"):  # fmt: skip
+        assert words in text, words
+    assert {"Approve", "Request changes", "Reject", "Run again", "Open a discussion"} <= buttons(text)
+    assert "It isn&#x27;t approved yet. 0 of 1: 1 with the right to review in staging." in text
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "pressed"),
+    [
+        ("draft", "Waits to be submitted", {"Submit for review", "Withdraw"}),
+        ("in review", "Waits for review", {"Withdraw"}),
+        ("rejected", "Closed: rejected", set()),
+        ("withdrawn", "Closed: withdrawn", set()),
+    ],
+)
+def test_each_state_shows_what_its_requester_can_do(
+    browser: Browser, cast: Cast, versions: None, state: str, words: str, pressed: set[str]
+) -> None:
+    number = ask(cast, version=2, target="staging", draft=state == "draft")
+    if state == "rejected":
+        services.reject(request_id=number, by=cast["approver"], comment="no")
+    if state == "withdrawn":
+        services.withdraw(request_id=number, by=cast["steward"])
+    text = text_of(browser("steward").get(f"/ui/promotions/{number}"))
+    assert words in text
+    assert buttons(text) & {"Submit for review", "Withdraw", "Approve", "Reject"} == pressed
+
+
+def test_a_draft_is_its_requesters_alone(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging", draft=True)
+    assert browser("approver").get(f"/ui/promotions/{number}").status_code == 404
+    assert f"/ui/promotions/{number}" not in text_of(browser("approver").get("/ui/promotions"))
+    text_of(browser("steward").post(f"/ui/promotions/{number}/submit", follow=True))
+    assert state_of(number) == "in review"
+    assert browser("approver").get(f"/ui/promotions/{number}").status_code == 200
+
+
+def test_what_voided_the_approval_stands_at_the_top(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    approve_shown(request_id=number, by=cast["approver"])
+    register({**V1, "doc": "other"}, cast["steward"], registry="staging")
+    stale = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    assert "Version 2 of orders-value has come in staging" not in stale.split("<h2")[0] or "void" in stale
+    text = text_of(browser("approver").post(f"/ui/promotions/{number}/apply", follow=True))
+    assert "Earlier approvals are void" in text
+    assert "1 approval no longer counts." in text
+    assert "Of an earlier plan: no longer counts." in text
+    assert state_of(number) == "in review"
+
+
+def test_stale_checks_are_told_and_run_again(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    register({**V1, "doc": "other"}, cast["steward"], registry="staging")
+    text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    assert "The checks are stale: Version 2 of orders-value has come in staging." in text
+    assert "Approve" not in buttons(text)
+    text = text_of(browser("approver").post(f"/ui/promotions/{number}/recheck", follow=True))
+    assert "The checks were run again" in text
+    assert "Approve" in buttons(text)
+
+
+def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
+    browser: Browser, cast: Cast, versions: None
+) -> None:
+    register(BROKEN, cast["admin"], force="tests")
+    change("staging", is_closed=True)
+    number = ask(cast, version=3, target="staging")
+    address = f"/ui/promotions/{number}"
+    refused = text_of(browser("approver").get(address))
+    assert (
+        "Who approves it in spite of this may force versions: approver may not register versions that break" in refused
+    )
+    assert "Approve" not in buttons(refused)
+    admin = browser("admin")
+    text = text_of(admin.get(address))
+    assert "It would break what staging has, and could be overridden" in text
+    assert 'name="override"' in text and 'name="typed"' in text
+    read = PromotionRequest.objects.get(pk=number).plan_hash
+    said = {"comment": "agreed", "override": "agreed", "plan_hash": read}
+    said = text_of(admin.post(f"{address}/approve", said, follow=True))
+    assert "type orders-value to approve it all the same" in said
+    assert state_of(number) == "in review"
+    sent = {"comment": "agreed", "override": "the consumers are gone", "typed": "orders-value", "plan_hash": read}
+    assert "Approved. It can be applied now." in text_of(admin.post(f"{address}/approve", sent, follow=True))
+    assert Review.objects.get(request_id=number).override.startswith("the consumers are gone")
+
+
+def test_nobody_can_approve_says_so(browser: Browser, cast: Cast, versions: None) -> None:
+    rule("staging", reviewers="group", name="nobody-here")
+    number = ask(cast, version=2, target="staging")
+    text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    assert "Nobody can approve this" in text
+    assert "the group nobody-here" in text
+
+
+def test_the_changes_of_a_request_in_business_words(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    client = browser("approver")
+    plain = client.get(f"/ui/promotions/{number}").context["page"]
+    told = client.get(plain.words_url).context["page"]
+    cards = [[card for group in page.comparison.groups for card in group.cards] for page in (plain, told)]
+    assert [card.path for card in cards[0]] == [card.path for card in cards[1]]
+    assert not any(card.business for card in cards[0])
+    assert all(card.business for card in cards[1])
+    assert all(card.comment_url for card in cards[1])
+    assert "words=business" in told.split_url
+    assert told.words_url == f"/ui/promotions/{number}"
+
+
+def test_a_set_shows_one_schema_at_a_time(browser: Browser, cast: Cast, versions: None) -> None:
+    register(V1, cast["steward"], registry="staging", subject=CUSTOMERS)
+    register(V2, cast["steward"], subject=CUSTOMERS)
+    number = services.request_promotion(
+        source="dev", target="staging", items=[(ORDERS, 2), (CUSTOMERS, 2)], by=cast["steward"]
+    )
+    client = browser("approver")
+    text = text_of(client.get(f"/ui/promotions/{number}?item=customers-value"))
+    assert "2 schemas would be written" in text
+    assert re.search(r"Changes of .*customers-value", text)
+    assert re.search(r"Changes of .*orders-value", text_of(client.get(f"/ui/promotions/{number}?item=orders-value")))
+    part = client.get(f"/ui/promotions/{number}?view=split", headers={"HX-Request": "true", "HX-Target": "text"})
+    assert part.content.decode().lstrip().startswith('<section class="panel" id="text"')
+
+
+@pytest.mark.parametrize("place", ["field", "whole"])
+def test_a_discussion_hangs_at_a_field(browser: Browser, cast: Cast, versions: None, place: str) -> None:
+    number = ask(cast, version=2, target="staging")
+    address, client = f"/ui/promotions/{number}", browser("approver")
+    text = text_of(client.get(address))
+    link = re.search(r'class="comment-link[^"]*" href="([^"#]+)#comment"', text)
+    assert link is not None
+    form = text_of(client.get(link[1].replace("&amp;", "&")))
+    assert 'name="path" value="Order.note"' in form
+    sent = {"text": HOSTILE, **({"subject": "orders-value", "path": "Order.note"} if place == "field" else {})}
+    answer = client.post(f"{address}/threads", sent)
+    shown = "?item=orders-value" if place == "field" else ""
+    assert answer["Location"] == f"{address}{shown}#discussion"
+    thread = selectors.get_request(number).threads[0]
+    assert thread.path == ("Order.note" if place == "field" else "")
+    text = text_of(browser("steward").get(address))
+    assert HOSTILE not in text and "&lt;img src=x" in text and "U+202E" in text
+    steward = browser("steward")
+    for name, body in (("answer", {"text": "because"}), ("resolve", {}), ("reopen", {})):
+        found = steward.post(f"{address}/threads/{thread.id}/{name}", body)
+        assert found["Location"] == f"{address}#thread-{thread.id}"
+    kept = selectors.get_request(number).threads[0]
+    assert [said.text for said in kept.comments] == [HOSTILE, "because"]
+    assert kept.is_open
+
+
+def test_changes_are_requested_and_the_reader_of_the_page_knows(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    client, address = browser("approver"), f"/ui/promotions/{number}"
+    assert "Say what should be different" in text_of(client.post(f"{address}/changes", {}, follow=True))
+    assert "Changes are requested" in text_of(client.post(f"{address}/changes", {"comment": "a default"}, follow=True))
+    assert "Changes requested" in text_of(browser("steward").get(address))
+
+
+def test_schedule_and_unschedule(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    approve_shown(request_id=number, by=cast["approver"])
+    client, address = browser("approver"), f"/ui/promotions/{number}"
+    for wrong in ("", "soon", "2020-01-01T00:00", "2026-99-99T99:99"):
+        text_of(client.post(f"{address}/schedule", {"at": wrong}, follow=True))
+        assert state_of(number) == "approved"
+    at = timezone.now() + timedelta(hours=5)
+    text = text_of(client.post(f"{address}/schedule", {"at": f"{at:%Y-%m-%dT%H:%M}"}, follow=True))
+    assert state_of(number) == "scheduled"
+    assert f"{at:%Y-%m-%d %H:%M} UTC" in text
+    assert "Don’t apply it then" in buttons(text)
+    text_of(client.post(f"{address}/unschedule", follow=True))
+    assert state_of(number) == "approved"
+
+
+def test_a_failed_request_shows_its_steps_and_two_ways_on(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    row = PromotionRequest.objects.get(pk=number)
+    step = row.plan["steps"][-1]
+    row.steps.create(position=0, state="done", step=step, version_number=2, schema_id=7, done_at=timezone.now())
+    row.steps.create(position=1, state="failed", step=step, said=f"503: {HOSTILE}")
+    PromotionRequest.objects.filter(pk=number).update(state="failed", failure="the remote answered 503")
+    text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    assert "1 of 2 steps is done" in text
+    assert "version 2 with schema id 7" in text
+    assert HOSTILE not in text
+    assert {"Go on with what is left", "Give up"} <= buttons(text)
+
+
+# --- asking, lists -----------------------------------------------------------------------------------------------
+
+
+def test_the_preview_writes_nothing_and_is_exported(
+    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+) -> None:
+    client = browser("steward")
+    query = "items=orders-value+2%0D%0Acustomers-value&source=dev&target=staging"
+    with django_assert_max_num_queries(QUERIES["ask"]):
+        text = text_of(client.get(f"/ui/promotions/request?{query}"))
+    assert "staging would take it" in text
+    assert "Register orders-value version 2 of dev as version 2 of staging" in text
+    assert not PromotionRequest.objects.exists()
+    with django_assert_max_num_queries(QUERIES["plan file"]):
+        answer = client.get(f"/ui/promotions/plan.json?{query}")
+    found = json.loads(answer.content)
+    assert answer["Content-Disposition"] == 'attachment; filename="plan.json"'
+    client.post(
+        "/ui/promotions/request", {"items": "orders-value 2\r\ncustomers-value", "source": "dev", "target": "staging"}
+    )
+    assert PromotionRequest.objects.get().plan_hash == found["plan_hash"]
+
+
+def test_the_boards_marks_become_one_plan(browser: Browser, cast: Cast, versions: None) -> None:
+    text = text_of(
+        browser("steward").get("/ui/promotions/request?way=dev%3Estaging&item=orders-value&item=customers-value")
+    )
+    assert "2 versions would be written to staging." in text
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"items": "none-value", "source": "dev", "target": "staging"}, "none-value"),
+        ({"items": "orders-value 99", "source": "dev", "target": "staging"}, "99"),
+        ({"items": "orders-value 2", "source": "staging", "target": "dev"}, "doesn&#x27;t come after"),
+        ({"items": "orders-value 2", "source": "dev", "target": "nowhere"}, "is not an environment"),
+        ({"items": "", "source": "dev", "target": "staging"}, "Say what to promote"),
+        ({"items": "orders-value\norders-value 1", "source": "dev", "target": "staging"}, "is there twice"),
+        ({"items": "\n".join(f"s{n}" for n in range(501)), "source": "dev", "target": "staging"}, "501 lines"),
+        ({"items": f"{HOSTILE}", "source": "dev", "target": "staging"}, "&lt;img"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said_on_the_form(
+    browser: Browser, cast: Cast, versions: None, sent: dict[str, str], words: str
+) -> None:
+    answer = browser("steward").post("/ui/promotions/request", sent)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not PromotionRequest.objects.exists()
+
+
+def test_the_list_is_filtered_and_paged_by_number(
+    browser: Browser, cast: Cast, versions: None, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    monkeypatch.setattr("dashboard.promotions.request_list.PAGE_ROWS", 1)
+    first = ask(cast, version=1, target="prod")
+    second = ask(cast, version=2, target="staging")
+    client = browser("approver")
+    with django_assert_max_num_queries(QUERIES["promotions"]):
+        text = text_of(client.get("/ui/promotions"))
+    assert f'href="/ui/promotions/{second}"' in text and f'href="/ui/promotions/{first}"' not in text
+    assert f'href="/ui/promotions/{first}"' in text_of(client.get(f"/ui/promotions?before={second}"))
+    for query, shown in (("target=prod", first), ("who=waiting", second), ("q=orders-value&state=open", second)):
+        assert f'href="/ui/promotions/{shown}"' in text_of(client.get(f"/ui/promotions?{query}")), query
+    for nothing in ("who=mine", "state=applied", "q=%3A.x", "target=nowhere"):
+        assert "No request matches" in text_of(client.get(f"/ui/promotions?{nothing}")), nothing
+
+
+# --- environments ------------------------------------------------------------------------------------------------
+
+
+def test_the_board_says_what_is_behind_and_why(browser: Browser, cast: Cast, versions: None) -> None:
+    client = browser("steward")
+    text = text_of(client.get("/ui/environments?show=behind"))
+    assert "lacks version 2 of dev" in text
+    assert 'name="item" value="orders-value"' in text
+    assert "Preview as one plan" in buttons(text)
+    row = SchemaVersion.objects.get(subject__context__registry__name="dev", version=2)
+    assert f'<time datetime="{row.created_at:%Y-%m-%dT%H:%M:%SZ}"' in text
+    assert "Deprecated" not in text
+    VersionStanding.objects.create(version=row, standing="deprecated", message=HOSTILE, decided_by="tests")
+    text = text_of(client.get("/ui/environments"))
+    assert "Deprecated" in text and HOSTILE not in text
+    register({**V1, "doc": "x"}, cast["steward"], registry="staging")
+    assert "same number, other content than in dev" in text_of(client.get("/ui/environments?show=different+content"))
+    assert "No subject matches" in text_of(client.get("/ui/environments?q=nothing-like-it"))
+    assert "Preview as one plan" not in buttons(text_of(browser("reader").get("/ui/environments")))
+
+
+def test_an_environment_is_changed_on_its_page(
+    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+) -> None:
+    admin, address = browser("admin"), "/ui/environments/staging"
+    with django_assert_max_num_queries(QUERIES["environment"]):
+        assert "Open" in text_of(admin.get(address))
+    admin.post(f"{address}/change", {"reviews_needed": "2", "owners_only": "1", "is_closed": "1"})
+    row = Environment.objects.get(registry__name="staging")
+    assert (row.reviews_needed, row.owners_only, row.is_closed, row.drift_blocks) == (2, True, True, False)
+    Environment.objects.filter(pk=row.pk).update(is_closed=False)  # what loosens a closed one takes a second person
+    sent = {"subject_pattern": "pay-*", "verdict": "breaking", "reviewers": "role", "name": "approver", "count": "2"}
+    text = text_of(admin.post(f"{address}/rules", sent, follow=True))
+    assert "2 of the role approver for breaking requests of subjects like pay-*" in text
+    text_of(admin.post(f"{address}/rules/{row.review_rules.get().pk}/remove", follow=True))
+    assert not row.review_rules.exists()
+    start = timezone.now()
+    sent = {
+        "starts_at": f"{start:%Y-%m-%dT%H:%M}",
+        "ends_at": f"{start + timedelta(days=2):%Y-%m-%dT%H:%M}",
+        "why_frozen": HOSTILE,
+    }
+    text = text_of(admin.post(f"{address}/freezes", sent, follow=True))
+    assert "In force" in text and HOSTILE not in text
+    text_of(admin.post(f"{address}/freezes/{row.freeze_windows.get().pk}/remove", follow=True))
+    assert not row.freeze_windows.exists()
+
+
+def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Cast, versions: None) -> None:
+    admin, address = browser("admin"), "/ui/environments/staging"
+    weekly = {
+        "recurs": "weekly", "zone": "Europe/Berlin", "from_day": "4", "from_time": "16:00", "to_day": "0",
+        "to_time": "07:00", "last_days": "", "why_recurring": HOSTILE,
+    }  # fmt: skip
+    text = text_of(admin.post(f"{address}/recurring-freezes", weekly, follow=True))
+    assert "Every week from Friday 16:00 to Monday 07:00, Europe/Berlin" in text and HOSTILE not in text
+    assert ("In force" in text) != ("Next:" in text)
+    monthly = {**weekly, "recurs": "monthly", "last_days": "3", "from_time": "00:00", "to_time": "00:00"}
+    assert "Every month on the last 3 days, Europe/Berlin" in text_of(
+        admin.post(f"{address}/recurring-freezes", monthly, follow=True)
+    )
+    for number in RecurringFreeze.objects.values_list("pk", flat=True):
+        text_of(admin.post(f"{address}/recurring-freezes/{number}/remove", follow=True))
+    assert not RecurringFreeze.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "sent", "words"),
+    [
+        ("change", {"reviews_needed": "many"}, "“Approvals that every request takes” takes a whole number"),
+        (
+            "change",
+            {"reviews_needed": "99", "is_closed": "1"},
+            "“Approvals that every request takes” is a number from 0 to 20",
+        ),
+        (
+            "rules",
+            {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"},
+            "“Name of the role or group” is one of",
+        ),
+        ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is no time"),
+        (
+            "recurring-freezes",
+            {"recurs": "monthly", "last_days": "x"},
+            "“How many last days, for every month” takes a whole number",
+        ),
+        (
+            "recurring-freezes",
+            {"recurs": "weekly", "from_day": "1", "to_day": "2", "from_time": "7 o’clock"},
+            "a time like",
+        ),
+        ("break-glass", {"glass_reason": "", "minutes": "10"}, "reason"),
+        ("break-glass", {"glass_reason": "x", "minutes": "9999"}, "240"),
+    ],
+)
+def test_what_an_environment_does_not_take_is_said(
+    browser: Browser, part: str, sent: dict[str, str], words: str
+) -> None:
+    answer = browser("admin").post(f"/ui/environments/prod/{part}", sent)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+
+
+def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(browser: Browser) -> None:
+    sent = {"reviews_needed": "99", "is_closed": "1", "drift_blocks": "1"}
+    page = browser("admin").post("/ui/environments/prod/change", sent).content.decode()
+    field = re.search(r'<input[^>]*name="reviews_needed"[^>]*>', page)
+    assert field is not None
+    assert 'value="99"' in field[0]
+    assert 'aria-invalid="true"' in field[0]
+    chosen = re.findall(r'<input type="checkbox" name="(\w+)" value="1" checked', page)
+    assert chosen == ["is_closed", "drift_blocks"]
+
+
+def test_a_form_that_was_refused_is_unfolded(browser: Browser) -> None:
+    sent = {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"}
+    page = browser("admin").post("/ui/environments/prod/rules", sent).content.decode()
+    unfolded = re.findall(r'<details class="more" open>.*?</details>', page, re.DOTALL)
+    assert len(unfolded) == 1
+    assert 'value="king"' in unfolded[0]
+
+
+def test_break_glass_is_opened_closed_and_confirmed_by_another(browser: Browser, cast: Cast) -> None:
+    admin, address = browser("admin"), "/ui/environments/prod"
+    text = text_of(admin.post(f"{address}/break-glass", {"glass_reason": "it burns", "minutes": "30"}, follow=True))
+    assert "Open now" in text and "it burns" in text
+    assert "The glass is broken until" in text_of(admin.get("/ui/environments"))
+    number = BreakGlass.objects.get().pk
+    text_of(admin.post(f"{address}/break-glass/{number}/close", follow=True))
+    text = text_of(admin.get(address))
+    assert "Waits for a second person" in text
+    assert "You opened it: somebody else confirms it." in text
+    text = text_of(
+        browser("approver").post(f"{address}/break-glass/{number}/confirm", {"comment": "it did"}, follow=True)
+    )
+    assert "Confirmed by" in text and "it did" in text
+
+
+def test_break_glass_that_nobody_confirmed_is_red_for_good(browser: Browser, cast: Cast) -> None:
+    row = BreakGlass.objects.create(
+        environment=Environment.objects.get(registry__name="prod"), reason="x", ends_at=timezone.now(),
+        opened_by=User.objects.get(username="admin"),
+    )  # fmt: skip
+    BreakGlass.objects.filter(pk=row.pk).update(opened_at=timezone.now() - timedelta(days=2))
+    text = text_of(browser("approver").get("/ui/environments/prod"))
+    assert "Not confirmed in time" in text and "glass-red" in text
+    assert "Confirm that it was right" not in buttons(text)
+    assert "never confirmed" in text_of(browser("reader").get("/ui/environments"))
+
+
+# --- proposals ---------------------------------------------------------------------------------------------------
+
+
+def test_the_editor_takes_the_suggested_fix(browser: Browser, cast: Cast, versions: None) -> None:
+    client, address = browser("steward"), "/ui/proposals/new"
+    refused = json.loads(json.dumps(V2))
+    refused["fields"].append({"name": "city", "type": "string"})
+    form = {
+        "registry": "dev",
+        "subject": "orders-value",
+        "format": "AVRO",
+        "schema": json.dumps(refused),
+        "do": "check",
+    }
+    page = client.post(address, form).content.decode()
+    fixes = [html.unescape(text) for text in re.findall(r'<button[^>]* name="fixed" value="([^"]+)"', page)]
+    assert fixes, "a refused text has a fix that the editor takes"
+    file = SimpleUploadedFile("other.avsc", b"not this")
+    answer = client.post(address, {**form, "fixed": fixes[-1], "file": file})
+    text = text_of(answer)
+    assert answer.status_code == 200
+    assert "dev would take it" in text
+    (city,) = [field for field in json.loads(fixes[-1])["fields"] if field["name"] == "city"]
+    assert "default" in city
+    held = re.search(r'<textarea[^>]* name="schema"[^>]*>(.*?)</textarea>', answer.content.decode(), re.DOTALL)
+    assert held is not None
+    assert json.loads(html.unescape(held[1])) == json.loads(fixes[-1])
+
+
+def test_a_proposal_from_a_version_to_a_request(
+    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+) -> None:
+    client = browser("steward")
+    with django_assert_max_num_queries(QUERIES["propose"]):
+        text = text_of(client.get("/ui/proposals/new?registry=staging&subject=orders-value&from=dev:2"))
+    assert "from version 2 of dev" in text and "&quot;note&quot;" in text
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(V2)}
+    text = text_of(client.post("/ui/proposals/new", {**form, "do": "check"}))
+    assert "staging would take it" in text
+    split = text_of(client.post("/ui/proposals/new", {**form, "view": "split"}))
+    assert re.search(r'value="split" aria-pressed="true"', split)
+    assert re.search(r'value="split" aria-pressed="false"', text)
+    assert split != text
+    answer = client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"half'})
+    draft = answer["Location"]
+    assert "{&quot;half" in text_of(client.get(draft))
+    assert browser("admin").get(draft).status_code == 404
+    with django_assert_max_num_queries(QUERIES["proposals"]):
+        assert draft in text_of(client.get("/ui/proposals"))
+    number = int(draft.rpartition("/")[2])
+    answer = client.post("/ui/proposals/new", {**form, "do": "submit", "draft": str(number), "reason": "new field"})
+    request = PromotionRequest.objects.get()
+    assert answer["Location"] == f"/ui/promotions/{request.pk}"
+    assert draft not in text_of(client.get("/ui/proposals"))
+    text = text_of(browser("approver").get(answer["Location"]))
+    assert "Register a proposed text of orders-value in staging" in text
+    assert "Order.note" in text
+
+
+def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
+    browser: Browser, cast: Cast, versions: None
+) -> None:
+    client = browser("steward")
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": '{"ha', "seen": ""}
+
+    def keep(**sent: str) -> Any:
+        return client.post("/ui/proposals/new", {**form, "do": "autosave", **sent})
+
+    first = keep()
+    told = first.json()
+    assert first.status_code == 200
+    assert re.fullmatch(r"Saved \d\d:\d\d", told["said"])
+    page = text_of(client.get(told["url"]))
+    assert f'name="seen" value="{told["seen"]}"' in page
+    assert "data-autosave" in page
+    second = keep(schema='{"half', seen=told["seen"]).json()
+    assert second["draft"] == told["draft"]
+    assert keep(schema='{"half', seen="whatever").json() == second, "the same text again is nothing to write"
+    stale = keep(schema='{"other tab', seen=told["seen"])
+    assert (stale.status_code, stale.json()["stop"]) == (409, True)
+    assert stale.json()["said"].startswith("Not saved: Your draft of orders-value was changed at")
+    button = client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"mine', "seen": told["seen"]})
+    assert button.status_code == 422
+    assert f'name="seen" value="{second["seen"]}"' in text_of(button), "pressed again it replaces what was told"
+    assert client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"mine', "seen": second["seen"]})[
+        "Location"
+    ]
+    assert "{&quot;mine" in text_of(client.get(told["url"]))
+    large = keep(schema="x" * 2_000_000, seen="")
+    assert (large.status_code, large.json()["stop"]) == (422, False)
+    assert browser("reader").post("/ui/proposals/new", {**form, "do": "autosave"}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"schema": json.dumps(V1)}, "Nothing would be registered"),
+        ({"schema": '{\n "type": "recor"\n}'}, "doesn’t parse: line 2"),
+        ({"schema": json.dumps(BROKEN)}, "It would break what staging has"),
+        ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment"),
+        ({"schema": "x" * 10, "format": "XML"}, "XML"),
+        ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "c"}, "is no version"),
+        ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "1"}, "b"),
+    ],
+)
+def test_a_check_of_a_text_says_what_it_comes_to(
+    browser: Browser, cast: Cast, versions: None, sent: dict[str, str], words: str
+) -> None:
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "check"}
+    assert words in text_of(browser("steward").post("/ui/proposals/new", {**form, **sent}))
+    assert not PromotionRequest.objects.exists()
+
+
+def file_of(text: str | bytes, name: str = "order.avsc") -> SimpleUploadedFile:
+    """A file that a form sends."""
+    return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode(), "application/octet-stream")
+
+
+def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
+    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+) -> None:
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "check"}
+    client = browser("steward")
+    with django_assert_max_num_queries(QUERIES["propose: checked"]):
+        answer = client.post("/ui/proposals/new", {**form, "schema": json.dumps(BROKEN)})
+    page, text = answer.context["page"], text_of(answer)
+    told = page.report
+    assert [card.path for group in told.comparison.groups for card in group.cards] == ["Order.id"]
+    assert [row.level for row in told.levels if row.verdict.code == "ok"] == ["NONE"]
+    assert [row.level for row in told.levels if row.configured] == ["BACKWARD"]
+    for words in ("Against the newest", "The seven levels", "New reader, old data"):
+        assert words in text, words
+    assert told.comparison.text is not None and not told.comparison.text.identical
+    new = client.post("/ui/proposals/new", {**form, "subject": "new-value", "schema": json.dumps(V1)})
+    assert new.context["page"].report.comparison is None
+    assert all(row.verdict.code == "ok" for row in new.context["page"].report.levels)
+    assert not PromotionRequest.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "said", "words"),
+    [
+        ({"schema": json.dumps(BROKEN)}, "It would break what staging has", "Breaking"),
+        ({"schema": json.dumps(V1)}, "staging has it already", "identical in meaning to"),
+        ({"schema": '{\n "type": "recor"\n}'}, "doesn’t parse: line 2", "Where in the schema"),
+        ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment", "is not an environment"),
+        ({"schema": "x" * 1_000_001}, "doesn’t parse: line 1", "column 1"),
+        ({"schema": " "}, "", "Press “Check”"),
+        ({"schema": json.dumps(V1), "subject": ""}, "", "Press “Check”"),
+    ],
+)
+def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
+    browser: Browser, cast: Cast, versions: None, sent: dict[str, str], said: str, words: str
+) -> None:
+    """The same as the button's answer, without a page around it, and without what would interrupt a screen reader."""
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "live", **sent}
+    client = browser("reader" if "recor" in sent["schema"] else "steward")
+    answer = client.post("/ui/proposals/new", form)
+    live, checked = answer.content.decode(), client.post("/ui/proposals/new", form | {"do": "check"})
+    assert answer.status_code == 200
+    assert said in re.search(r"<p data-said>(.*?)</p>", live, re.DOTALL)[1]  # type: ignore[index]
+    assert words in text_of(answer)
+    assert not re.search("<html|<form|role=.(alert|status)|hx-", live)
+    if said:
+        assert answer.context["page"].report == replace(
+            checked.context["page"].report, comparison=answer.context["page"].report.comparison
+        )
+    assert not PromotionRequest.objects.exists() and not selectors.list_drafts(cast["steward"].user_id or 0)
+
+
+def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, cast: Cast, versions: None) -> None:
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(BROKEN)}
+    page = browser("steward").post("/ui/proposals/new", {**form, "do": "live"})
+    where = re.search(r'form="editor" formaction="([^"]*)"', page.content.decode())
+    assert where is not None
+    report = browser("steward").post(where[1], form).context["page"]
+    assert report.schema.value == form["schema"]
+    assert report.result.verdict.look.word != "Compatible" and report.subject == "orders-value"
+
+
+@pytest.mark.parametrize(
+    ("file", "format", "words"),
+    [
+        (file_of("\ufeff" + json.dumps(BROKEN).replace(",", ",\r\n")), "JSON", "It would break what staging has"),
+        (file_of(json.dumps(V1), HOSTILE), "AVRO", "Nothing would be registered"),
+        (file_of(b'{"type": "\xff"}'), "AVRO", "The file is no text in UTF-8: byte 11"),
+        (file_of(b"x" * 1_000_001), "AVRO", "it has 1000001 bytes, 1000000 are taken"),
+        (file_of(b"x" * 3_000_000), "AVRO", "it has 3000000 bytes, 1000000 are taken"),
+        (file_of("{"), "AVRO", "doesn’t parse"),
+    ],
+)
+def test_a_text_is_uploaded_as_a_file(
+    browser: Browser, cast: Cast, versions: None, file: SimpleUploadedFile, format: str, words: str
+) -> None:
+    file.seek(0)
+    form = {"registry": "staging", "subject": "orders-value", "format": format, "do": "check", "schema": ""}
+    text = text_of(browser("steward").post("/ui/proposals/new", {**form, "file": file}))
+    assert words in text
+    assert "<img src=x" not in text
+    assert 'enctype="multipart/form-data"' in text
+
+
+def test_an_uploaded_text_is_kept_as_the_draft(browser: Browser, cast: Cast, versions: None) -> None:
+    form = {"registry": "staging", "subject": "orders-value", "format": "JSON", "do": "save", "schema": "typed"}
+    answer = browser("steward").post("/ui/proposals/new", {**form, "file": file_of(json.dumps(V2))})
+    kept = selectors.list_drafts(cast["steward"].user_id or 0)[0]
+    assert answer["Location"] == f"/ui/proposals/{kept.id}"
+    assert (kept.schema_type, kept.origin) == ("AVRO", "from the file order.avsc")
+    assert json.loads(selectors.get_draft(kept.id, user_id=cast["steward"].user_id or 0).text) == V2
+
+
+# --- the evidence pack -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def applied(cast: Cast, versions: None) -> int:
+    """A request that was discussed, approved and applied."""
+    number = ask(cast, version=2, target="staging", reason=HOSTILE)
+    thread = services.open_thread(
+        request_id=number, by=cast["approver"], text=HOSTILE, subject="orders-value", path="Order.note"
+    )
+    services.resolve(thread_id=thread, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"], comment=HOSTILE)
+    services.apply(request_id=number, by=cast["approver"])
+    return number
+
+
+def test_the_pack_proves_what_runs_and_who_agreed(
+    browser: Browser, applied: int, django_assert_max_num_queries: Any
+) -> None:
+    while seal_events():
+        pass
+    client = browser("reader")
+    with django_assert_max_num_queries(QUERIES["evidence"]):
+        pack = json.loads(client.get(f"/ui/promotions/{applied}/evidence.json").content)
+    token = issue_token(username="reader", name="pack", by=system_actor("tests"))
+    api = RawClient(headers={"authorization": f"Bearer {token}"}).get(f"/api/v1/promotions/{applied}/evidence")
+    for part in ("plan", "changes", "checks"):
+        told = {**pack[part], "made_at": ""} if part == "plan" else pack[part]
+        assert ({**api.json()[part], "made_at": ""} if part == "plan" else api.json()[part]) == told
+    assert [(row["version"], row["is_equal"]) for row in pack["read_back"]] == [(2, True)]
+    assert pack["read_back"][0]["registered_fingerprint"] == pack["request"]["items"][0]["fingerprint"]
+    assert [item["path"] for item in pack["changes"][0]["differences"]] == ["Order.note"]
+    assert [review["reviewer"] for review in pack["reviews"]] == ["approver"]
+    events = pack["audit"]["events"]
+    tables = {event["table"] for event in events}
+    assert {"promotions_promotionrequest", "promotions_review", "promotions_comment", "promotions_release",
+            "subjects_schemaversion"} <= tables  # fmt: skip
+    for event in events:
+        assert hashlib.sha256((event["seal_before"] + event["sealed_text"]).encode()).hexdigest() == event["seal"]
+
+
+def test_the_html_pack_is_one_file_that_loads_nothing(browser: Browser, applied: int) -> None:
+    answer = browser("reader").get(f"/ui/promotions/{applied}/evidence.html")
+    text = answer.content.decode()
+    assert answer["Content-Disposition"] == f'attachment; filename="request-{applied}.html"'
+    assert re.findall(r"<(?:script|img|link|iframe|object|form|a)\b", text) == []
+    assert re.findall(r"\b(?:src|href|style|on\w+)=[\"']", text.replace("onerror=&quot;", "")) == []
+    assert HOSTILE not in text and "&lt;img src=x" in text and "{{ 7*7 }}" in text
+    style = re.search(r"<style>(.*?)</style>", text, flags=re.DOTALL)
+    policy = re.search(r"style-src &#x27;sha256-([^&]+)&#x27;", text)
+    assert style is not None and policy is not None
+    assert base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode() == policy[1]
+    assert '<span class="good">equal</span>' in text
+
+
+def test_a_version_that_is_gone_is_no_proof(browser: Browser, cast: Cast, applied: int) -> None:
+    delete_version(registry="staging", subject=ORDERS, version=2, by=cast["admin"])
+    pack = json.loads(browser("reader").get(f"/ui/promotions/{applied}/evidence.json").content)
+    assert pack["read_back"][0]["is_deleted"] is True
+
+
+# --- who sees what -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/ui/promotions/{number}", "/ui/promotions/{number}/evidence.html", "/ui/promotions/{number}/evidence.json",
+     "/ui/environments", "/ui/environments/prod", "/ui/promotions", "/ui/proposals"],
+)  # fmt: skip
+def test_a_stranger_sees_nothing(browser: Browser, cast: Cast, versions: None, address: str) -> None:
+    number = ask(cast, version=2, target="staging")
+    answer = browser("stranger").get(address.format(number=number))
+    assert answer.status_code == 403
+    assert "orders-value" not in answer.content.decode()
+    signed_out = RawClient().get(address.format(number=number))
+    assert signed_out.status_code == 302 and "/login/" in signed_out["Location"]
+
+
+@pytest.mark.parametrize("address", ["/ui/promotions/999", "/ui/promotions/999/evidence.json", "/ui/environments/none",
+                                     "/ui/proposals/999", f"/ui/promotions/{'9' * 30}"])  # fmt: skip
+def test_what_is_not_there_is_not_found(browser: Browser, address: str) -> None:
+    assert browser("steward").get(address).status_code == 404
+
+
+def test_a_request_of_secret_subjects_is_not_told_from_none(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    RoleGrant.objects.filter(user__username="reader").update(subject_pattern="payments-*")
+    client = browser("reader")
+    assert client.get(f"/ui/promotions/{number}").status_code == 404
+    assert f"/ui/promotions/{number}" not in text_of(client.get("/ui/promotions"))
+    assert client.get(f"/ui/promotions/{number}/evidence.json").status_code == 404

@@ -1,0 +1,187 @@
+"""The least version that producers may write: set with a reason, told by scans, shown among a subject's settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from registry.access.roles import Actor
+from registry.audit.models import AuditEvent
+from registry.drift.judge.versions import BELOW
+from registry.drift.models import LeastVersion
+from registry.drift.scan_context.versions import version_rows
+from registry.drift.services.minimum_version import clear_least_version, set_least_version
+from registry.errors import InvalidInput, NotAllowed, NotFound, SubjectNotFound
+from registry.search.audit_filter import events_about
+from registry.subjects.lifecycle.retirement import set_standing
+from registry.subjects.models import Registry, Subject
+from registry.subjects.services import delete_subject, delete_version, register_version, set_config
+from registry.subjects.versions.qualified_names import SubjectName
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-3")]
+ORDERS = SubjectName(".", "orders-value")
+PAGE = "/ui/registries/dev/subjects/orders-value/?tab=settings"
+API = "/api/v1/registries/dev/subjects/orders-value/least-version"
+
+
+@pytest.fixture
+def orders(registries: None, system: Actor) -> None:
+    """A subject with three versions."""
+    for number in range(3):
+        fields = [{"name": f"f{index}", "type": "long", "default": 0} for index in range(number)]
+        text = json.dumps({"type": "record", "name": "R", "fields": fields})
+        register_version(registry="dev", subject=ORDERS, text=text, by=system)
+
+
+def least(by: Actor, version: int = 3, reason: str = "Amounts were floats.") -> None:
+    set_least_version(registry="dev", subject=ORDERS, version=version, reason=reason, by=by)
+
+
+def judged() -> list[tuple[int, str, int, str]]:
+    """What the judgement is told of each version."""
+    rows = version_rows(Registry.objects.get(name="dev"), Q(), ghosts=None)
+    return [
+        (row.version.version, row.version.standing, row.version.least, row.version.standing_message) for row in rows
+    ]
+
+
+def test_the_judgement_is_told_of_older_versions(orders: None, system: Actor) -> None:
+    with CaptureQueriesContext(connection) as before:
+        assert {standing for _, standing, _, _ in judged()} == {""}
+    least(system)
+    with CaptureQueriesContext(connection) as after:
+        assert judged() == [
+            (1, BELOW, 3, "Amounts were floats."), (2, BELOW, 3, "Amounts were floats."), (3, "", 0, ""),
+        ]  # fmt: skip
+    assert len(before) == len(after)
+    clear_least_version(registry="dev", subject=ORDERS, by=system)
+    assert {standing for _, standing, _, _ in judged()} == {""}
+
+
+def test_it_holds_for_none_while_no_version_is_as_new(
+    orders: None, system: Actor, look: Callable[[str], Client]
+) -> None:
+    least(system)
+    over = "No live version is as new as that"
+    assert over not in look("reader").get(PAGE).content.decode()
+    delete_version(registry="dev", subject=ORDERS, version=3, by=system)
+    assert {standing for _, standing, _, _ in judged()} == {""}, "nobody can write a version that isn't there"
+    assert over in look("reader").get(PAGE).content.decode()
+    set_config(registry="dev", subject=ORDERS, level="NONE", by=system)
+    register_version(registry="dev", subject=ORDERS, text='"long"', by=system)
+    assert [standing for _, standing, _, _ in judged()] == [BELOW, BELOW, "", ""]
+
+
+def test_what_weighs_more_than_a_deprecation_and_less_than_a_retirement(orders: None, system: Actor) -> None:
+    least(system)
+    for version, standing in ((1, "retired"), (2, "deprecated")):
+        set_standing(registry="dev", subject=ORDERS, version=version, standing=standing, message="Over.", by=system)
+    assert [standing for _, standing, _, _ in judged()] == ["retired", BELOW, ""]
+
+
+def test_the_same_version_again_changes_the_reason_and_not_since_when(orders: None, system: Actor) -> None:
+    least(system, 2)
+    first = LeastVersion.objects.get()
+    count = AuditEvent.objects.count()
+    least(system, 2)
+    assert AuditEvent.objects.count() == count
+    least(system, 2, "Another reason.")
+    second = LeastVersion.objects.get()
+    assert (second.set_at, second.reason) == (first.set_at, "Another reason.")
+    least(system, 3)
+    assert LeastVersion.objects.get().set_at > first.set_at
+    about = events_about(registry="dev", subject="orders-value")
+    events = AuditEvent.objects.filter(about, table="drift_leastversion")
+    assert [event.operation for event in events] == ["UPDATE", "UPDATE", "INSERT"]
+    assert events[0].why == "version 3 is the least to be written of orders-value in dev: Amounts were floats."
+    clear_least_version(registry="dev", subject=ORDERS, by=system)
+    assert AuditEvent.objects.filter(about, operation="DELETE", table="drift_leastversion").count() == 1
+    with pytest.raises(NotFound):
+        clear_least_version(registry="dev", subject=ORDERS, by=system)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason", "field"),
+    [
+        (1, "x", "version"),
+        (0, "x", "version"),
+        (4, "x", "version"),
+        (2, " ", "reason"),
+        (2, "x" * 2001, "reason"),
+        (2, "a\u202eb", "reason"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(orders: None, system: Actor, version: int, reason: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        least(system, version, reason)
+    assert refused.value.details["field"] == field
+    assert not LeastVersion.objects.exists()
+
+
+def test_stewards_set_it(orders: None, person: Callable[[str], Actor]) -> None:
+    for name in ("reader", "approver"):
+        with pytest.raises(NotAllowed):
+            least(person(name))
+    least(person("steward"))
+    with pytest.raises(SubjectNotFound):
+        set_least_version(registry="dev", subject=SubjectName(".", "x"), version=2, reason="x", by=person("steward"))
+
+
+def test_the_database_keeps_what_holds(orders: None) -> None:
+    subject = Subject.objects.get(name="orders-value")
+    for values in ({"version": 1, "reason": "x"}, {"version": 2, "reason": ""}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            LeastVersion.objects.create(subject=subject, set_by="x", set_at=subject.created_at, **values)
+
+
+def test_it_goes_with_its_subject(orders: None, system: Actor) -> None:
+    least(system)
+    delete_subject(registry="dev", subject=ORDERS, by=system)
+    assert LeastVersion.objects.exists(), "a soft-deleted subject comes back with it"
+    delete_subject(registry="dev", subject=ORDERS, permanent=True, by=system)
+    assert not LeastVersion.objects.exists()
+
+
+def test_programs_set_and_read_it(orders: None, api: Callable[[str], Client]) -> None:
+    def put(name: str, body: Any) -> int:
+        status: int = api(name).put(API, json.dumps(body), content_type="application/json").status_code
+        return status
+
+    assert api("reader").get(API).json() == {"version": None}
+    assert put("steward", {"version": 9, "reason": "x"}) == put("steward", {"version": 2}) == 422
+    assert put("steward", {"version": 2, "reason": "Amounts were floats."}) == 200
+    shown = api("reader").get(API).json()
+    assert (shown["version"], shown["reason"], shown["set_by"]) == (2, "Amounts were floats.", "steward")
+    assert [api("steward").delete(API).status_code for _ in range(2)] == [204, 404]
+
+
+def test_the_settings_show_and_change_it(orders: None, look: Callable[[str], Client]) -> None:
+    steward, reader = look("steward"), look("reader")
+    part = reader.get(PAGE).context["page"].selected.least
+    assert (part.version, part.clear, part.submit.allowed) == (None, None, False)
+    address = steward.get(PAGE).context["page"].selected.least.submit.url
+    nasty = '<img src=x onerror="alert(1)">'
+    assert steward.post(address, {"version": "3", "reason": nasty}, follow=True).status_code == 200
+    text = reader.get(PAGE).content.decode()
+    assert "&lt;img src=x" in text
+    assert nasty not in text
+    assert steward.get(PAGE).context["page"].selected.least.clear is not None
+    refused = steward.post(address, {"version": "x", "reason": "y"}, follow=True)
+    assert "The least version lies between 2 and the newest live one, which is 3" in refused.content.decode()
+    assert reader.post(address, {"clear": "1"}).status_code == 403
+    steward.post(address, {"clear": "1"})
+    assert not LeastVersion.objects.exists()
+
+
+def test_nothing_of_it_is_said_of_the_past(orders: None, system: Actor, look: Callable[[str], Client]) -> None:
+    least(system)
+    page = look("reader").get(f"{PAGE}&at={LeastVersion.objects.get().set_at.isoformat().replace('+00:00', 'Z')}")
+    assert page.status_code == 200
+    assert page.context["page"].selected.least is None

@@ -1,0 +1,137 @@
+"""A request that answers a finding isn't held up by the break that the same messages are, where its schema cures it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from registry.access.roles import Actor
+from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
+from registry.promotions import selectors, services
+from registry.promotions.board.readiness import can_promote
+from registry.subjects.services import register_version, set_config
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import SubjectName
+
+pytestmark = pytest.mark.requirement("CARD-4", "CARD-5")
+CASES = yaml.safe_load((Path(__file__).parent / "curing_cases.yaml").read_text())
+BILLS = SubjectName(".", "bills-value")
+BESIDE = "the value isn't valid by its schema, at additionalProperties"
+MARK = {"side": "value", "framing": "id", "mark": "1"}
+
+
+def schema(properties: dict[str, Any], *, closed: bool = True, required: tuple[str, ...] = ("id",)) -> str:
+    return json.dumps(
+        {
+            "type": "object",
+            "required": list(required),
+            "properties": {"id": {"type": "integer"}, "amt": {"type": "number"}, **properties},
+            **({"additionalProperties": False} if closed else {}),
+        }
+    )
+
+
+@pytest.fixture
+def cast(person: Callable[[str], Actor]) -> dict[str, Actor]:
+    return {name: person(name) for name in ("steward", "approver", "admin")}
+
+
+@pytest.fixture
+def topic(cast: dict[str, Actor]) -> Topic:
+    """A topic of bills in dev, whose subject has a closed schema."""
+    text = schema({})
+    set_config(registry="dev", subject=BILLS, level="NONE", by=cast["admin"])
+    register_version(registry="dev", subject=BILLS, text=text, schema_type="JSON", by=cast["steward"])
+    cluster = Cluster.objects.create(name="main", bootstrap="127.0.0.1:1", created_by="tests")
+    source = Source.objects.create(
+        registry=get_registry("dev"), kind="kafka", name="all", cluster=cluster, created_by="tests"
+    )
+    return Topic.objects.create(source=source, name="bills", partitions=1, subjects={"value": [BILLS.subject]})
+
+
+def finding(topic: Topic, rule: str, severity: str, evidence: dict[str, Any]) -> Finding:
+    now = timezone.now()
+    return Finding.objects.create(
+        source=topic.source, topic=topic, fingerprint=f"{rule}{evidence}"[:64], rule=rule, severity=severity,
+        remedy="Repair.", sentence=f"{rule} was seen.", location="bills", subject_name=BILLS.qualified,
+        evidence=evidence, first_seen=now, last_seen=now,
+    )  # fmt: skip
+
+
+def seen(topic: Topic, path: str, present: int, kinds: dict[str, int]) -> None:
+    FieldStatistic.objects.create(
+        topic=topic, side="value", framing="id", mark="1", path=path, day=timezone.now().date(), messages=40,
+        present=present, nulls=0, kinds=kinds,
+    )  # fmt: skip
+
+
+def arranged(topic: Topic, case: dict[str, Any]) -> Finding:
+    """What was found and seen, as the case has it; gives the undeclared field."""
+    fields = {"id": [40, {"integer": 40}], "amt": [40, {"number": 40}], "discount": [10, {"string": 10}]}
+    for path, (present, kinds) in {**fields, **case.get("seen", {})}.items():
+        seen(topic, path, present, kinds)
+    reasons = case.get("refused", [BESIDE])
+    offsets = [{"partition": number, "offsets": [30], "reason": reason} for number, reason in enumerate(reasons)]
+    mark = {**MARK, "mark": "2"} if case.get("elsewhere") else MARK
+    finding(topic, "SCHEMA_VIOLATED", "break", {**mark, "offsets": offsets})
+    for rule in case.get("also", []):
+        finding(topic, rule, "risk", {**MARK, "field": "amt"})
+    return finding(topic, "FIELD_UNDECLARED", "risk", {**MARK, "field": "discount"})
+
+
+def drift_of(number: int) -> dict[str, Any]:
+    return next(check for check in selectors.get_request(number).checks if check["code"] == "drift")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case(cast: dict[str, Actor], topic: Topic, case: dict[str, Any]) -> None:
+    origin = arranged(topic, case)
+    text = schema(case["proposed"], closed=case.get("closed", True), required=tuple(case.get("required", ["id"])))
+    number = services.propose_version(
+        target="dev", subject=BILLS, text=text, schema_type="JSON", by=cast["steward"],
+        finding=origin.pk if case.get("answers", True) else None,
+    )  # fmt: skip
+    check = drift_of(number)
+    assert check["verdict"] == case["verdict"]
+    _, _, resolved = check["sentence"].partition("Will be resolved by this request:")
+    rules = {"FIELD_UNDECLARED", "SCHEMA_VIOLATED", *case.get("also", [])}
+    assert {rule for rule in rules if f"{rule} was seen." in resolved} == set(case["resolves"])
+    assert ("Open at the target:" in check["sentence"]) is (set(case["resolves"]) != rules)
+
+
+def test_what_it_cures_is_released_and_the_rest_is_not(cast: dict[str, Actor], topic: Topic) -> None:
+    origin = arranged(topic, CASES[0])
+    text = schema({"discount": {"type": "string"}})
+    plan = services.preview_proposal(
+        target="dev", subject=BILLS, text=text, schema_type="JSON", by=cast["steward"], finding=origin.pk
+    )
+    assert plan.can_run
+    number = services.propose_version(
+        target="dev", subject=BILLS, text=text, schema_type="JSON", by=cast["steward"], finding=origin.pk
+    )
+    assert selectors.get_request(number).plan_hash == plan.hash
+    services.approve(request_id=number, by=cast["approver"], plan_hash=plan.hash)
+    finding(topic, "ID_DELETED", "break", MARK)
+    assert services.recheck(request_id=number, by=cast["steward"]) == "in review"
+    assert "Open at the target: ID_DELETED was seen. Will be resolved" in drift_of(number)["sentence"]
+    Finding.objects.filter(rule="ID_DELETED").delete()
+    assert services.recheck(request_id=number, by=cast["steward"]) == "approved"
+    assert services.apply(request_id=number, by=cast["approver"]) == "applied"
+    assert can_promote(subject=BILLS, source="dev", target="staging", by=cast["steward"]).verdict == "needs approval"
+
+
+def test_a_finding_that_is_gone_cures_nothing(cast: dict[str, Actor], topic: Topic) -> None:
+    origin = arranged(topic, CASES[0])
+    text = schema({"discount": {"type": "string"}})
+    number = services.propose_version(
+        target="dev", subject=BILLS, text=text, schema_type="JSON", by=cast["steward"], finding=origin.pk
+    )
+    origin.delete()
+    services.recheck(request_id=number, by=cast["steward"])
+    assert drift_of(number)["verdict"] == "fail"

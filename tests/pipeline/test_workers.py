@@ -1,0 +1,170 @@
+"""One message never ends a task: bodies made to do so, read as Spark's Python workers read them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import multiprocessing
+import random
+from collections.abc import Iterable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pyarrow  # type: ignore[import-untyped]
+import pytest
+from google.protobuf import descriptor_pb2
+
+from registry.pipeline.workers.bodies import ProtobufBodies
+from registry.pipeline.workers.message_reader import DecodingPlan, reading
+from registry.pipeline.workers.schema_shapes import Malformed
+from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
+
+SECONDS = 120
+FINE = b'{"fine": true}'
+
+
+def told(bodies: Iterable[Hostile], *, reveal: bool = False) -> list[Any]:
+    """The lines of a task that reads each body as key and as value, each at an offset of its own, and a fine one after all.
+
+    The task has a process of its own, as Spark's has: its death is a failure of the test that asked.
+    """
+    here, there = multiprocessing.get_context("fork").Pipe(duplex=False)
+    child = multiprocessing.get_context("fork").Process(target=_task, args=(list(bodies), reveal, there))
+    child.start()
+    there.close()
+    try:
+        lines: list[Any] = here.recv() if here.poll(SECONDS) else ["it takes too long"]
+    except EOFError:
+        lines = []
+    child.kill()
+    child.join()
+    assert lines, f"the process ended with {child.exitcode}"
+    assert lines != ["it takes too long"]
+    return lines
+
+
+def _task(bodies: list[Hostile], reveal: bool, sender: Connection) -> None:
+    rows: list[dict[str, Any]] = []
+    writers: dict[tuple[str, bytes], tuple[str, str]] = {}
+    for offset, body in enumerate(bodies):
+        raw = offset.to_bytes(4, "big") if body.kind else None
+        if raw is not None and body.kind:
+            writers["id", raw] = (body.kind, writer_text(body))
+        side = ("id" if raw is not None else "json_object", raw, body.body)
+        rows.append(_row(offset, side, side))
+    rows.append(_row(len(bodies), ("null", None, None), ("json_object", None, FINE)) | {"topic": "another"})
+    batch = pyarrow.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+    plan = DecodingPlan(writers, fields=True, changes=True, samples=3, reveal=reveal)
+    (lines,) = reading(plan)(iter([batch]))
+    sender.send([json.loads(line) for line in lines.column(0).to_pylist()])
+
+
+def _row(offset: int, key: tuple[Any, ...], value: tuple[Any, ...]) -> dict[str, Any]:
+    plain = {"topic": "t", "partition": 0, "offset": offset, "time": 1, "size": 1, "newkey": False, "oldkey": False}
+    names = [f"{side}_{part}" for side in ("key", "value") for part in ("class", "mark", "body")]
+    return plain | dict(zip(names, (*key, *value), strict=True))
+
+
+_SCHEMA = pyarrow.schema(
+    [
+        ("topic", pyarrow.string()),
+        ("partition", pyarrow.int32()),
+        ("offset", pyarrow.int64()),
+        ("time", pyarrow.int64()),
+    ]
+    + [("size", pyarrow.int32()), ("newkey", pyarrow.bool_()), ("oldkey", pyarrow.bool_())]
+    + [
+        (f"{side}_{part}", pyarrow.string() if part == "class" else pyarrow.binary())
+        for side in ("key", "value")
+        for part in ("class", "mark", "body")
+    ]
+)
+
+
+def problems(lines: Iterable[Any]) -> dict[tuple[str, int], str]:
+    """Side and offset → the problem."""
+    return {
+        (key[1], offset): key[5] for name, key, what in lines if name == "undecodable" for offset, _ in what["offsets"]
+    }
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_body_is_told_as_what_it_is(name: str) -> None:
+    case = HOSTILE[name]
+    for reveal in (False, True):
+        lines = told([case], reveal=reveal)
+        expected = {("key", 0): case.problem, ("value", 0): case.problem} if case.problem else {}
+        assert problems(lines) == expected
+        assert any(line[0] == "field" and line[2]["path"] == "fine" for line in lines), "what comes after is read"
+
+
+NO_UTF8 = "a string in the body isn't UTF-8, which some clients replace and others refuse"
+
+
+@pytest.mark.parametrize("syntax", ["proto2", "proto3"])
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"\x0a\x01\xff", NO_UTF8),
+        (b"\x12\x01\xff", NO_UTF8),
+        (b"\x1a\x06\x0a\x01\xff\x12\x01a", NO_UTF8),
+        (b"\x1a\x06\x0a\x01a\x12\x01\xff", NO_UTF8),
+        (b"\x22\x01\xff", ""),
+        (b"\x0a\x09x", "the body can't be read as M"),
+    ],
+    ids=["text", "list", "key of a map", "value of a map", "bytes", "cut off"],
+)
+def test_texts_of_protobuf_that_are_not_utf8_have_a_reason_of_their_own(syntax: str, body: bytes, reason: str) -> None:
+    file = descriptor_pb2.FileDescriptorProto(name="m.proto", syntax=syntax)
+    message = file.message_type.add(name="M")
+    message.field.add(name="text", number=1, type=9, label=1)
+    message.field.add(name="list", number=2, type=9, label=3)
+    entry = message.nested_type.add(name="TagsEntry")
+    entry.options.map_entry = True
+    for number, name in enumerate(("key", "value"), start=1):
+        entry.field.add(name=name, number=number, type=9, label=1)
+    message.field.add(name="tags", number=3, type=11, label=3, type_name=".M.TagsEntry")
+    message.field.add(name="raw", number=4, type=12, label=1)
+    files = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
+    bodies = ProtobufBodies(base64.b64encode(files).decode())
+    try:
+        bodies.decode(b"\x00" + body)
+        message = ""
+    except Malformed as error:
+        message = str(error)
+    assert message == reason
+
+
+def test_numbers_that_are_whole_are_counted_as_such_however_they_are_written() -> None:
+    bodies = [HOSTILE[f"{number} as a whole number"] for number in ("7.0", "1e3", "1e400", "7.5")]
+    lines = told(bodies)
+    kinds = {
+        (key[1], int(key[3], 16)): row["kinds"] for name, key, row in (line for line in lines if line[0] == "field")
+        if row["path"] == "qty"
+    }  # fmt: skip
+    expected = {0: "integer", 1: "integer", 2: "integer", 3: "number"}
+    assert kinds == {(side, number): {kind: 1} for side in ("key", "value") for number, kind in expected.items()}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_changed_body_ends_a_task(seed: int) -> None:
+    """Bytes taken out, put in, repeated and turned over in bodies of all formats."""
+    chance = random.Random(seed)
+    bodies = []
+    for case in HOSTILE.values():
+        for _ in range(6):
+            data = bytearray(case.body[:3_000])
+            for _ in range(chance.randrange(1, 6)):
+                at = chance.randrange(len(data) + 1)
+                match chance.randrange(4):
+                    case 0:
+                        data[at : at + chance.randrange(1, 9)] = b""
+                    case 1:
+                        data[at:at] = chance.randbytes(chance.randrange(1, 9))
+                    case 2:
+                        data[at:at] = data[at : at + 9] * chance.randrange(1, 50)
+                    case 3 if at < len(data):
+                        data[at] ^= 1 << chance.randrange(8)
+            bodies.append(Hostile(case.kind, case.schema, bytes(data), None))
+    lines = told(bodies)
+    assert any(line[0] == "field" and line[2]["path"] == "fine" for line in lines)

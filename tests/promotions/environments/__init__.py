@@ -1,0 +1,1 @@
+"""Tests of environments and of what guards closed ones."""

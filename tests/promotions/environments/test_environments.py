@@ -1,0 +1,356 @@
+"""What environments ask of what comes into them, who may change that, and how one is closed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from registry.access.roles import Actor
+from registry.audit.models import AuditEvent
+from registry.errors import (
+    EnvironmentPartNotFound,
+    InvalidInput,
+    NotAllowed,
+    NotSignedIn,
+    RegistryNotFound,
+    ReleaseRequired,
+    SchemadeskError,
+    SecondPersonRequired,
+    WrongState,
+)
+from registry.promotions import services
+from registry.promotions.models import BreakGlass, Environment, FreezeWindow, ReviewRule
+from registry.promotions.selectors import environment_info, environment_infos
+from registry.subjects.selectors import list_versions
+from registry.subjects.services import register_version
+from registry.subjects.versions.lookup import get_registry
+from tests.promotions.closed_environment import ORDERS, V1, V2, beside, fill
+from tests.promotions.factories import Cast, change
+from tests.subjects.test_integrity import wait_for_a_waiter
+
+pytestmark = pytest.mark.requirement("ORA-1")
+HOUR = timedelta(hours=1)
+
+
+def test_the_first_start_closes_production_and_lets_it_be_read_only(registries: None) -> None:
+    found = [(info.name, info.position, info.is_closed, info.mode) for info in environment_infos()]
+    assert found == [("dev", 1, False, "READWRITE"), ("staging", 2, False, "READWRITE"), ("prod", 3, True, "READONLY")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"reviews_needed": 2},
+        {"own_approval_allowed": True},
+        {"owners_only": True},
+        {"drift_blocks": False},
+        {"threads_block": True},
+        {"max_evidence_hours": 24, "evidence_required": True},
+        {"is_closed": True, "reviews_needed": 3},
+    ],
+)
+def test_rules_are_changed_and_the_audit_says_from_what_to_what(cast: Cast, change: dict[str, Any]) -> None:
+    before = environment_info("dev")
+    services.change_environment(name="dev", by=cast["admin"], **change)
+    after = environment_info("dev")
+    assert {name: getattr(after, name) for name in change} == change
+    unchanged = {"reviews_needed", "own_approval_allowed", "owners_only", "drift_blocks", "threads_block", "is_closed"}
+    assert all(getattr(after, name) == getattr(before, name) for name in unchanged - set(change))
+    event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
+    said = [f"{name} {getattr(before, name)} → {value}" for name, value in change.items()]
+    assert (event.actor, event.why) == ("admin", f"change the environment dev: {', '.join(said)}")
+
+
+def test_what_is_so_already_is_no_change(cast: Cast) -> None:
+    count = AuditEvent.objects.count()
+    services.change_environment(name="prod", by=cast["admin"], is_closed=True, reviews_needed=1)
+    assert AuditEvent.objects.count() == count
+
+
+#: what a manager does to prod; each takes the right, and finds no environment of another name
+MANAGING: dict[str, Callable[[Actor, str], Any]] = {
+    "change": lambda by, name: services.change_environment(name=name, by=by, reviews_needed=2),
+    "add a rule": lambda by, name: services.add_review_rule(environment=name, by=by),
+    "freeze": lambda by, name: services.add_freeze(
+        environment=name, by=by, starts_at=timezone.now(), ends_at=timezone.now() + HOUR, reason="a holiday"
+    ),
+    "break the glass": lambda by, name: services.open_break_glass(environment=name, by=by, reason="the broker is down"),
+}
+#: what they do by number
+BY_NUMBER: dict[str, Callable[[Actor, int], None]] = {
+    "remove a rule": lambda by, number: services.remove_review_rule(rule_id=number, by=by),
+    "end a freeze": lambda by, number: services.remove_freeze(freeze_id=number, by=by),
+    "close break-glass": lambda by, number: services.close_break_glass(break_glass_id=number, by=by),
+}
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.parametrize("who", ["reader", "steward", "approver", "stranger"])
+def test_whoever_does_not_manage_the_registry_changes_no_rule(cast: Cast, who: str) -> None:
+    count = AuditEvent.objects.count()
+    for act in MANAGING.values():
+        for name in ("prod", "no-such"):
+            with pytest.raises(NotAllowed):
+                act(cast[who], name)
+    for remove in BY_NUMBER.values():
+        with pytest.raises(NotAllowed):
+            remove(cast[who], 1)
+    assert AuditEvent.objects.count() == count
+
+
+def test_what_is_not_there_is_said(cast: Cast) -> None:
+    for act in MANAGING.values():
+        with pytest.raises(RegistryNotFound, match="'no-such' is not an environment"):
+            act(cast["admin"], "no-such")
+    for remove in BY_NUMBER.values():
+        with pytest.raises(EnvironmentPartNotFound, match=r"There is no .* 999"):
+            remove(cast["admin"], 999)
+
+
+def test_a_freeze_and_break_glass_need_a_person(registries: None, system: Actor) -> None:
+    for act in ("freeze", "break the glass"):
+        with pytest.raises(NotSignedIn):
+            MANAGING[act](system, "prod")
+
+
+NOW = timezone.now()
+
+
+@pytest.mark.parametrize(
+    ("service", "values", "said"),
+    [
+        ("change_environment", {"name": "prod", "reviews_needed": -1}, "0 to 20"),
+        ("change_environment", {"name": "prod", "reviews_needed": 21}, "0 to 20"),
+        ("change_environment", {"name": "prod", "reviews_needed": 0}, "one review at least"),
+        ("change_environment", {"name": "dev", "is_closed": True, "reviews_needed": 0}, "one review at least"),
+        ("add_review_rule", {"subject_pattern": " "}, "subject_pattern takes"),
+        ("add_review_rule", {"subject_pattern": "a" * 1025}, "subject_pattern takes"),
+        ("add_review_rule", {"subject_pattern": "a\x00b"}, "can't be stored"),
+        ("add_review_rule", {"verdict": "bad"}, "any, breaking"),
+        ("add_review_rule", {"reviewers": "everybody"}, "owners, role, group"),
+        ("add_review_rule", {"reviewers": "owners", "name": "x"}, "has no name"),
+        ("add_review_rule", {"reviewers": "role", "name": "king"}, "reader, steward, approver, admin"),
+        ("add_review_rule", {"reviewers": "group", "name": ""}, "name takes 1 to 150"),
+        ("add_review_rule", {"reviewers": "group", "name": "\ud800"}, "can't be stored"),
+        ("add_review_rule", {"count": 0}, "1 to 20"),
+        ("add_review_rule", {"count": 21}, "1 to 20"),
+        ("add_freeze", {"starts_at": NOW, "ends_at": NOW, "reason": "x"}, "ends after it starts"),
+        ("add_freeze", {"starts_at": NOW - 2 * HOUR, "ends_at": NOW - HOUR, "reason": "x"}, "over already"),
+        ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "  "}, "reason takes"),
+        ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "x" * 2001}, "reason takes"),
+        ("add_freeze", {"starts_at": datetime(2026, 1, 1), "ends_at": NOW + HOUR, "reason": "x"}, "time zone"),
+    ],
+)
+def test_what_cannot_be_a_rule_is_refused(cast: Cast, service: str, values: dict[str, Any], said: str) -> None:
+    where = {} if "name" in values and service == "change_environment" else {"environment": "prod"}
+    with pytest.raises(InvalidInput, match=said):
+        getattr(services, service)(**where, **values, by=cast["admin"])
+
+
+def test_review_rules_come_and_go_and_none_stands_twice(cast: Cast) -> None:
+    admin = cast["admin"]
+    numbers = [
+        services.add_review_rule(environment="prod", by=admin),
+        services.add_review_rule(
+            environment="prod", by=admin, verdict="breaking", reviewers="role", name="admin", count=2
+        ),
+        services.add_review_rule(
+            environment="prod", by=admin, subject_pattern="pay-*", reviewers="group", name="payments"
+        ),
+    ]
+    assert [rule.sentence for rule in environment_info("prod").rules] == [
+        "1 of the subject's owners for requests",
+        "2 of the role admin for breaking requests",
+        "1 of the group payments for requests of subjects like pay-*",
+    ]
+    with pytest.raises(WrongState, match="this rule already"):
+        services.add_review_rule(environment="prod", by=admin, count=3)
+    change("prod", is_closed=False)
+    services.remove_review_rule(rule_id=numbers[1], by=admin)
+    assert [rule.id for rule in environment_info("prod").rules] == [numbers[0], numbers[2]]
+    assert environment_info("staging").rules == ()
+
+
+def test_a_freeze_is_shown_until_it_is_over(cast: Cast) -> None:
+    admin, now = cast["admin"], timezone.now()
+    later = services.add_freeze(
+        environment="prod", by=admin, starts_at=now + HOUR, ends_at=now + 2 * HOUR, reason="a sale"
+    )
+    assert not environment_info("prod").is_frozen
+    services.add_freeze(environment="prod", by=admin, starts_at=now, ends_at=now + HOUR, reason="a holiday")
+    found = environment_info("prod")
+    assert [(freeze.reason, freeze.is_now, freeze.made_by) for freeze in found.freezes] == [
+        ("a holiday", True, "admin"),
+        ("a sale", False, "admin"),
+    ]
+    assert found.is_frozen
+    change("prod", is_closed=False)
+    services.remove_freeze(freeze_id=later, by=admin)
+    FreezeWindow.objects.update(starts_at=now - 2 * HOUR, ends_at=now - HOUR)
+    assert environment_info("prod").freezes == ()
+
+
+@pytest.mark.parametrize(
+    ("constraint", "model", "values"),
+    [
+        ("freeze_ends_later", FreezeWindow, {"starts_at": NOW, "ends_at": NOW, "reason": "x"}),
+        ("known_rule_verdict", ReviewRule, {"reviewers": "owners", "verdict": "odd"}),
+        ("rule_names_its_reviewers", ReviewRule, {"reviewers": "role", "name": ""}),
+        ("rule_names_its_reviewers", ReviewRule, {"reviewers": "owners", "name": "x"}),
+        ("rule_asks_for_somebody", ReviewRule, {"reviewers": "owners", "count": 0}),
+        ("break_glass_has_a_reason", BreakGlass, {"reason": "", "ends_at": NOW}),
+        ("confirmed_by_and_at", BreakGlass, {"reason": "x", "ends_at": NOW, "confirmed_at": NOW}),
+    ],
+)
+def test_the_database_refuses_it_too(cast: Cast, constraint: str, model: Any, values: dict[str, Any]) -> None:
+    names = {field.name for field in model._meta.get_fields()}
+    people = {name: cast["admin"].user_id for name in ("made_by", "opened_by") if name in names}
+    with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
+        model.objects.create(
+            environment=Environment.objects.get(registry__name="prod"),
+            **values,
+            **{f"{name}_id": number for name, number in people.items()},
+        )
+
+
+def test_to_open_a_closed_environment_takes_break_glass(cast: Cast) -> None:
+    admin = cast["admin"]
+    with pytest.raises(SecondPersonRequired, match="prod is closed, and this loosens it"):
+        services.change_environment(name="prod", by=admin, is_closed=False)
+    assert environment_info("prod").is_closed
+    number = services.open_break_glass(environment="prod", by=admin, reason="we move house")
+    services.change_environment(name="prod", by=admin, is_closed=False)
+    assert not environment_info("prod").is_closed
+    event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
+    loosens = "LOOSENS A CLOSED ENVIRONMENT: "
+    assert event.why.startswith(
+        f"{loosens}break-glass {number}: we move house; change the environment prod: is_closed True"
+    )
+
+
+def test_environments_are_read_with_as_many_queries_however_much_there_is(cast: Cast) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            environment_infos()
+        return len(captured)
+
+    first = queries()
+    admin, now = cast["admin"], timezone.now()
+    for name in ("staging", "prod"):
+        for count in range(3):
+            services.add_review_rule(environment=name, by=admin, subject_pattern=f"{count}*")
+            services.add_freeze(
+                environment=name, by=admin, starts_at=now, ends_at=now + HOUR, reason=f"the {count}th sale"
+            )
+            BreakGlass.objects.create(
+                environment=Environment.objects.get(registry__name=name),
+                reason="x",
+                opened_by_id=admin.user_id,
+                ends_at=now,
+            )
+    assert queries() == first
+    assert [len(info.break_glass) for info in environment_infos()] == [0, 3, 3]
+
+
+def test_closing_waits_for_the_registration_that_runs(transactional_db: None, cast: Cast) -> None:
+    """It found the environment open, so it is done before that is closed."""
+    with beside() as submit:
+        with transaction.atomic():
+            register_version(registry="dev", subject=ORDERS, text=json.dumps(V1), by=cast["steward"])
+            closing = submit(services.change_environment, name="dev", by=cast["admin"], is_closed=True)
+            wait_for_a_waiter()
+            assert not environment_info("dev").is_closed
+        closing.result()
+    assert environment_info("dev").is_closed
+    with pytest.raises(ReleaseRequired):
+        register_version(registry="dev", subject=ORDERS, text=json.dumps(V2), by=cast["steward"])
+    assert list_versions(get_registry("dev"), ORDERS) == [1]
+
+
+def test_a_registration_that_waited_for_the_closing_is_refused(transactional_db: None, cast: Cast) -> None:
+    with beside() as submit:
+        with transaction.atomic():
+            services.change_environment(name="dev", by=cast["admin"], is_closed=True)
+            asked = {"registry": "dev", "subject": ORDERS, "text": json.dumps(V1), "by": cast["steward"]}
+            registration = submit(register_version, **asked)
+            wait_for_a_waiter()
+        with pytest.raises(ReleaseRequired):
+            registration.result()
+
+
+def send(client: Client, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    """Status and body of a call of the product's API."""
+    answer = client.generic(method, f"/api/v1{path}", json.dumps(body) if body is not None else "", "application/json")
+    return answer.status_code, json.loads(answer.content or "null")
+
+
+def test_over_the_api_from_the_rules_to_a_confirmed_break_glass(
+    api: Callable[[str], Client], system: Actor, cast: Cast
+) -> None:
+    fill(system)
+    admin, approver = api("admin"), api("approver")
+    assert [row["name"] for row in send(approver, "GET", "/environments")[1]] == ["dev", "staging", "prod"]
+    assert send(admin, "PATCH", "/environments/prod", {"reviews_needed": 2})[1]["reviews_needed"] == 2
+    status, refused = send(admin, "PATCH", "/environments/prod", {"is_closed": False})
+    assert (status, refused["error"]) == (409, "SecondPersonRequired")
+    assert send(admin, "PATCH", "/environments/prod", {"reviews_needed": 99})[0] == 422
+    status, rule = send(admin, "POST", "/environments/prod/rules", {"reviewers": "role", "name": "admin"})
+    assert status == 201
+    span = {"starts_at": "2026-01-01T00:00:00Z", "ends_at": "2126-01-01T00:00:00Z", "reason": "for ever"}
+    status, freeze = send(admin, "POST", "/environments/prod/freezes", span)
+    assert status == 201
+    shown = send(approver, "GET", "/environments/prod")[1]
+    assert ([row["id"] for row in shown["rules"]], shown["is_frozen"]) == ([rule["rule_id"]], True)
+    assert send(admin, "DELETE", f"/review-rules/{rule['rule_id']}")[0] == 409
+    assert send(admin, "DELETE", f"/freezes/{freeze['freeze_id']}")[0] == 409
+    change("prod", is_closed=False)
+    assert send(admin, "DELETE", f"/review-rules/{rule['rule_id']}")[0] == 204
+    assert send(admin, "DELETE", f"/freezes/{freeze['freeze_id']}")[0] == 204
+    change("prod", is_closed=True)
+    opening = {"reason": "the broker is down", "minutes": 5}
+    status, glass = send(admin, "POST", "/environments/prod/break-glass", opening)
+    assert status == 201
+    assert send(admin, "POST", "/environments/prod/break-glass", opening)[0] == 409
+    one = f"/break-glass/{glass['break_glass_id']}"
+    assert send(approver, "POST", f"{one}/confirm", {"comment": "right"})[0] == 409
+    assert send(approver, "POST", f"{one}/close")[0] == 403
+    assert send(admin, "POST", f"{one}/close")[0] == 204
+    assert send(admin, "POST", f"{one}/confirm", {})[0] == 403
+    assert send(approver, "POST", f"{one}/confirm", {"comment": "right"})[0] == 204
+    (row,) = send(approver, "GET", "/environments/prod/break-glass")[1]
+    assert (row["confirmed_by"], row["comment"], row["is_confirmed"], row["is_red"]) == (
+        "approver",
+        "right",
+        True,
+        False,
+    )
+    assert send(approver, "GET", "/environments/prod")[1]["break_glass"] == []
+
+
+@pytest.mark.requirement("CARD-4")
+def test_over_the_api_nobody_learns_what_is_not_theirs(api: Callable[[str], Client], cast: Cast) -> None:
+    stranger = api("stranger")
+    for path in ("/environments", "/environments/prod", "/environments/no-such", "/environments/prod/break-glass"):
+        assert send(stranger, "GET", path)[0] == 403
+    assert send(api("reader"), "GET", "/environments/no-such")[0] == 404
+    assert send(api("reader"), "GET", "/environments/no-such/break-glass")[0] == 404
+
+
+def test_every_error_of_it_has_words_for_people(cast: Cast) -> None:
+    """A message that names the environment or the number, and no bare class."""
+    acts: list[Callable[[], Any]] = [
+        lambda: services.change_environment(name="prod", by=cast["admin"], is_closed=False),
+        lambda: services.open_break_glass(environment="dev", by=cast["admin"], reason="x"),
+        lambda: services.remove_freeze(freeze_id=7, by=cast["admin"]),
+    ]
+    for act, name in zip(acts, ("prod", "dev", "7"), strict=True):
+        with pytest.raises(SchemadeskError, match=name):
+            act()

@@ -1,0 +1,374 @@
+"""The bridge from the server to Django: the raw target, bodies, streams, and clients that go away."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dashboard.asgi import WsgiBridge, build_environ
+from dashboard.runtime.layout import answers, free_port
+from tests.runtime.conftest import ROOT
+from tests.waiting import PATIENCE, until
+
+Environ = dict[str, Any]
+
+
+def scope(path: bytes = b"/", **more: Any) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": "GET",
+        "scheme": "http",
+        "http_version": "1.1",
+        "raw_path": path,
+        "query_string": b"",
+        "headers": [(b"host", b"localhost:8081")],
+        "client": ("127.0.0.1", "5555"),
+        "server": ("127.0.0.1", "8081"),
+        **more,
+    }
+
+
+def ask(
+    application: Callable[..., Any], request_scope: dict[str, Any], *body: Any, **options: Any
+) -> list[dict[str, Any]]:
+    """The messages that the bridge sends for a request with these messages of its body."""
+    sent: list[dict[str, Any]] = []
+
+    async def run() -> None:
+        messages = iter(body)
+
+        async def receive() -> dict[str, Any]:
+            if not (message := next(messages, None)):
+                await asyncio.Event().wait()  # a client that stays
+            return message or {}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        await WsgiBridge(application, **options)(request_scope, receive, send)
+
+    asyncio.run(run())
+    return sent
+
+
+def part(body: bytes, *, more: bool = False) -> dict[str, Any]:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def echo(environ: Environ, start_response: Callable[..., Any]) -> list[bytes]:
+    body = environ["wsgi.input"].read()
+    start_response("200 OK", [("X-Length", environ["CONTENT_LENGTH"])])
+    return [body]
+
+
+@pytest.mark.parametrize(
+    ("raw", "query", "target", "path"),
+    [
+        (b"/subjects/a%2Fversions%2F1", b"", "/subjects/a%2Fversions%2F1", "/subjects/a/versions/1"),
+        (b"/subjects/a%252F", b"x=%2F&y=1", "/subjects/a%252F?x=%2F&y=1", "/subjects/a%2F"),
+        (b"//a/../b/./%2e%2E", b"", "//a/../b/./%2e%2E", "//a/../b/./.."),
+        (b"/%C3%BC", b"", "/%C3%BC", "/\xc3\xbc"),
+        (b"/\xc3\xbc", b"", "/%C3%BC", "/\xc3\xbc"),
+        (b"/%ff%zz%", b"", "/%ff%zz%", "/\xff%zz%"),
+    ],
+)
+def test_the_target_is_told_raw_and_decoded(raw: bytes, query: bytes, target: str, path: str) -> None:
+    environ = build_environ(scope(raw, query_string=query), sys.stdin.buffer, 0)
+    assert (environ["RAW_URI"], environ["PATH_INFO"]) == (target, path)
+    assert environ["QUERY_STRING"] == query.decode()
+    assert environ["SCRIPT_NAME"] == ""
+
+
+def test_who_asks_whom_and_how() -> None:
+    headers = [
+        (b"host", b"registry.example:8081"),
+        (b"content-type", b"application/json"),
+        (b"accept", b"a/b"),
+        (b"accept", b"c/d"),
+        (b"cookie", b"a=1"),
+        (b"cookie", b"b=2"),
+        (b"content-length", b"999"),
+        (b"remote_addr", b"10.0.0.1"),
+        (b"x_forwarded_for", b"10.0.0.1"),
+    ]
+    environ = build_environ(scope(headers=headers), sys.stdin.buffer, 7)
+    assert environ["HTTP_HOST"] == "registry.example:8081"
+    assert environ["CONTENT_TYPE"] == "application/json"
+    assert environ["HTTP_ACCEPT"] == "a/b,c/d"
+    assert environ["HTTP_COOKIE"] == "a=1; b=2"
+    assert environ["CONTENT_LENGTH"] == "7"  # what came, not what was said
+    assert (environ["REMOTE_ADDR"], environ["REMOTE_PORT"]) == ("127.0.0.1", "5555")
+    assert "HTTP_X_FORWARDED_FOR" not in environ  # nor is an underscore taken for a hyphen
+    assert "HTTP_REMOTE_ADDR" not in environ
+
+
+def test_a_body_in_pieces_is_read_whole_whatever_its_length() -> None:
+    chunked = scope(method="POST", headers=[(b"transfer-encoding", b"chunked")])
+    sizes = (700_000, 1, 300_000)
+    start, body = ask(echo, chunked, *(part(b"x" * size, more=True) for size in sizes), part(b"end"))
+    assert (b"x-length", b"1000004") in start["headers"]
+    assert body["body"] == b"x" * 1_000_001 + b"end"
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_that_is_too_long_is_413_and_never_reaches_django(announced: bool) -> None:
+    headers = [(b"content-length", b"101")] if announced else [(b"transfer-encoding", b"chunked")]
+    request_scope = scope(method="POST", headers=headers)
+    start, body, end = ask(_never, request_scope, part(b"x" * 60, more=True), part(b"x" * 41), max_body=100)
+    assert (body["more_body"], end["more_body"]) == (True, False)
+    assert start["status"] == 413
+    assert (b"connection", b"close") in start["headers"]
+    assert json.loads(body["body"] + end["body"]) == {
+        "error_code": 413,
+        "message": "A request's body may have up to 100 bytes.",
+    }
+
+
+def test_a_refusal_is_in_the_words_of_its_dialect() -> None:
+    def refusal(status: int, message: str) -> dict[str, Any]:
+        return {"error": {"code": status, "message": message}}
+
+    request_scope = scope(b"/v1/projects/p/locations/l", method="POST", headers=[(b"content-length", b"101")])
+    _, body, end = ask(_never, request_scope, part(b"x" * 101), max_body=100, refusals={b"/v1/projects/": refusal})
+    assert json.loads(body["body"] + end["body"]) == {
+        "error": {"code": 413, "message": "A request's body may have up to 100 bytes."}
+    }
+
+
+def test_a_body_at_the_limit_is_taken() -> None:
+    request_scope = scope(method="POST", headers=[(b"content-length", b"100")])
+    assert ask(echo, request_scope, part(b"x" * 100), max_body=100)[0]["status"] == 200
+
+
+def test_a_client_that_goes_away_in_its_body_gets_no_view_run() -> None:
+    request_scope = scope(method="POST", headers=[(b"content-length", b"100")])
+    assert ask(_never, request_scope, part(b"x", more=True), {"type": "http.disconnect"}) == []
+
+
+def _never(environ: Environ, start_response: Callable[..., Any]) -> list[bytes]:
+    raise AssertionError("this request is not for the application")
+
+
+def test_head_has_the_headers_and_no_body() -> None:
+    start, body = ask(echo, scope(method="HEAD"))
+    assert (start["status"], body["body"]) == (200, b"")
+
+
+def test_an_application_that_fails_is_a_500_without_its_reason() -> None:
+    start, body = ask(_never, scope())
+    assert start["status"] == 500
+    assert b"not for the application" not in body["body"]
+
+
+class Stream:
+    """A response whose parts are made one after the other; notes its end."""
+
+    streaming = True
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self.parts = parts
+        self.closed_in = ""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.parts
+
+    def close(self) -> None:
+        self.closed_in = threading.current_thread().name
+
+
+def test_a_stream_is_sent_piece_by_piece_and_closed_in_its_own_thread() -> None:
+    stream = Stream(iter([b"a", b"b", b"c"]))
+
+    def application(environ: Environ, start_response: Callable[..., Any]) -> Stream:
+        start_response("200 OK", [])
+        return stream
+
+    sent = ask(application, scope())
+    assert [message.get("body") for message in sent] == [None, b"a", b"b", b"c", b""]
+    assert [message.get("more_body") for message in sent] == [None, True, True, True, False]
+    assert stream.closed_in.startswith("request")
+
+
+@pytest.mark.parametrize("ending", ["by a message", "by an error"])
+def test_a_stream_for_a_client_that_went_away_ends_early_and_is_closed(ending: str) -> None:
+    made = []
+
+    def parts() -> Iterator[bytes]:
+        for number in range(1000):
+            made.append(number)
+            yield b"x"
+
+    stream = Stream(parts())
+
+    def application(environ: Environ, start_response: Callable[..., Any]) -> Stream:
+        start_response("200 OK", [])
+        return stream
+
+    async def run() -> None:
+        gone = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: dict[str, Any]) -> None:
+            if len(made) == 3 and ending == "by an error":
+                raise RuntimeError("transport is closed")
+            if len(made) == 3:
+                gone.set()
+                await asyncio.sleep(0.01)
+
+        await WsgiBridge(application)(scope(), receive, send)
+
+    asyncio.run(run())
+    assert len(made) <= 4
+    assert stream.closed_in
+
+
+# -- behind the real server -------------------------------------------------------------------------------------------
+
+APPLICATION = """
+import json, sys, types, time
+wsgi = types.ModuleType("dashboard.wsgi")
+def application(environ, start_response):
+    body = environ["wsgi.input"].read()
+    keys = ("RAW_URI", "PATH_INFO", "REMOTE_ADDR", "HTTP_HOST", "QUERY_STRING")
+    answer = json.dumps({**{key: environ.get(key) for key in keys}, "length": len(body)}).encode()
+    if environ["PATH_INFO"] == "/stream":
+        start_response("200 OK", [])
+        return Endless()
+    start_response("200 OK", [("Content-Length", str(len(answer)))])
+    return [answer]
+class Endless:
+    streaming = True
+    def __iter__(self):
+        while True:
+            yield b"x" * 65536
+    def close(self):
+        print("stream closed", flush=True)
+wsgi.application = application
+sys.modules["dashboard.wsgi"] = wsgi
+import django
+django.setup()
+from dashboard.asgi import application
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]]:
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "served.py").write_text(APPLICATION)
+    port = free_port()
+    output = (folder / "output").open("w+")
+    options = ["--interface", "asgi", "--http", "1", "--no-ws", "--port", str(port), "served:application"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "granian", *options],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "SECRET_KEY": "of the tests",
+            "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+        },
+        stdout=output,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        until(lambda: process.poll() is not None or answers(port), pause=0.05)
+        assert process.poll() is None
+        yield port, folder / "output"
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+        output.close()
+
+
+def request(port: int, method: str, target: str, body: Any = None, **options: Any) -> tuple[int, dict[str, Any]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        connection.request(method, target, body, **options)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["/subjects/a%2Fversions%2F1/versions?x=%2F", "/%E2%82%AC", "//x", "/a;b=1/%25"])
+def test_the_server_hands_over_the_target_as_it_was_sent(server: tuple[int, Any], target: str) -> None:
+    status, content = request(server[0], "GET", target)
+    assert (status, content["RAW_URI"]) == (200, target)
+    assert (content["REMOTE_ADDR"], content["HTTP_HOST"]) == ("127.0.0.1", f"127.0.0.1:{server[0]}")
+
+
+@pytest.mark.slow
+def test_the_server_hands_over_bodies_and_refuses_those_that_are_too_long(server: tuple[int, Any]) -> None:
+    assert request(server[0], "POST", "/", b"x" * 3_000_000)[1]["length"] == 3_000_000
+    pieces = iter([b"x" * 100_000] * 20)
+    assert request(server[0], "POST", "/", pieces, encode_chunked=True)[1]["length"] == 2_000_000
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=PATIENCE) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["announced", "chunked"])
+@pytest.mark.parametrize("megabytes", [9, 10, 40])
+def test_a_client_that_writes_all_of_its_body_first_reads_the_refusal(
+    server: tuple[int, Any], megabytes: int, is_chunked: bool
+) -> None:
+    """As most do: a connection that is closed on them while they write is a broken pipe in place of the answer."""
+    for _ in range(3):
+        pieces = (b"x" * 1_000_000 for _ in range(megabytes))
+        body = pieces if is_chunked else b"x" * (megabytes * 1_000_000)
+        status, content = request(server[0], "POST", "/subjects/s/versions", body, encode_chunked=is_chunked)
+        assert (status, content["error_code"]) == (413, 413)
+    assert request(server[0], "GET", "/")[0] == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "member"),
+    [
+        ("/v1/projects/p/x", "error"),
+        ("/api/v1/drafts", "details"),
+        ("/spring/", "timestamp"),
+        ("/subjects", "error_code"),
+    ],
+)
+def test_each_dialect_refuses_in_its_own_form(server: tuple[int, Any], path: str, member: str) -> None:
+    status, content = request(server[0], "POST", path, b"x" * 10_000_000)
+    assert status == 413 and member in content
+
+
+@pytest.mark.slow
+def test_a_body_without_an_end_is_not_read_for_ever(server: tuple[int, Any]) -> None:
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=PATIENCE) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n")
+        sent = 0
+        with pytest.raises(OSError):
+            while sent < 1_000_000_000:
+                connection.sendall(b"x" * 1_000_000)
+                sent += 1_000_000
+    assert sent < 200_000_000
+
+
+@pytest.mark.slow
+def test_a_client_that_leaves_a_stream_ends_it_and_the_server_goes_on(server: tuple[int, Any]) -> None:
+    port, output = server
+    for _ in range(10):  # more than there are threads
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+            connection.sendall(b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    until(lambda: output.read_text().count("stream closed") == 10, pause=0.05)
+    assert request(port, "GET", "/")[0] == 200

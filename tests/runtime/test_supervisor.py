@@ -1,0 +1,185 @@
+"""The supervisor over stand-in parts: order, restarts, failures, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.conftest import SIGNALS, Supervised, is_alive, part
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+Start = Callable[..., Supervised]
+# A grandchild in a session and process group of its own, such as Spark's Python workers make.
+ESCAPING = "setsid sh -c 'sleep 601' & sleep 602"
+STUBBORN = "trap '' TERM INT; while true; do sleep 0.1; done"
+
+
+def test_parts_start_in_their_order_and_the_end_is_said(stand_in: Start) -> None:
+    up = stand_in(
+        part("web", after=["migrate"]),
+        {"name": "migrate", "argv": ["true"], "after": ["postgres"], "step": "quiet"},
+        part("postgres"),
+    )
+    up.wait_for("all there")
+    parts = [line.split()[0] for line in up.lines if "ready in" in line or "done in" in line]
+    assert parts == ["postgres", "migrate", "web"]
+    assert up.end(signal.SIGTERM) == 0
+    assert up.left(0) == []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_each_signal_stops_everything(stand_in: Start, number: int) -> None:
+    up = stand_in(part("one", ESCAPING), part("two"))
+    up.wait_for("all there")
+    assert len(up.remember()) >= 4  # the watchdog, two parts, the one that escaped
+    assert up.end(number) == 0
+    assert up.left(0) == []
+
+
+def test_a_part_that_ignores_its_signal_is_killed_after_its_time(stand_in: Start) -> None:
+    up = stand_in(part("stubborn", STUBBORN, ladder="INT:0.3,TERM:0.3"))
+    up.wait_for("all there")
+    began = time.monotonic()
+    assert up.end(signal.SIGTERM) == 0  # without the kill it never ends
+    assert time.monotonic() - began >= 0.6
+    assert up.left(0) == []
+
+
+def test_a_second_interrupt_does_not_wait(stand_in: Start) -> None:
+    up = stand_in(part("stubborn", STUBBORN, ladder="TERM:600"))
+    up.wait_for("all there")
+    up.remember()
+    up.process.send_signal(signal.SIGINT)
+    up.wait_for("stopping")
+    assert up.end(signal.SIGINT) == 0
+    assert up.left(0) == []
+
+
+def test_kill_9_of_the_supervisor_leaves_nothing(stand_in: Start) -> None:
+    up = stand_in(part("one", ESCAPING), part("stubborn", STUBBORN, ladder="TERM:0.5"))
+    up.wait_for("all there")
+    up.end(signal.SIGKILL)
+    assert up.left(PATIENCE) == []
+
+
+def test_kill_9_during_a_start_leaves_nothing(stand_in: Start) -> None:
+    """A child waits for its watchdog's line: there is no moment in which it could be lost."""
+    for pause in (0.0, 0.01, 0.02, 0.04):
+        up = stand_in(*(part(f"part-{number}") for number in range(6)))
+        up.wait_for("starting part-0, part-1")
+        time.sleep(pause)
+        up.end(signal.SIGKILL)
+        assert up.left(PATIENCE) == [], f"after {pause} s"
+
+
+def test_a_dead_watchdog_is_replaced_and_knows_everything(stand_in: Start) -> None:
+    up = stand_in(part("one", ESCAPING))
+    up.wait_for("all there")
+    first = up.child("watchdog.py")
+    first.kill()
+    up.wait_for("watchdog")
+    assert up.child("watchdog.py") != first
+    up.end(signal.SIGKILL)
+    assert up.left(PATIENCE) == []
+
+
+def test_a_part_that_dies_is_started_again_and_what_it_left_is_ended(stand_in: Start) -> None:
+    up = stand_in(part("fragile", ESCAPING))
+    up.wait_for("all there")
+    leader, escaped = up.child("sleep 602").parent(), up.child("sleep 601")
+    leader.kill()
+    assert "was ended by signal 9" in up.wait_for("fragile")
+    up.wait_for("ready in")
+    assert not is_alive(escaped)
+    assert up.child("sleep 601") != escaped
+    assert up.end(signal.SIGTERM) == 0
+    assert up.left(0) == []
+
+
+def test_a_part_that_keeps_dying_ends_everything_with_the_end_of_its_log(stand_in: Start) -> None:
+    up = stand_in(
+        part("healthy"), {"name": "broken", "argv": ["sh", "-c", "echo the cause; echo $$ >> {data}/tries; exit 7"]}
+    )
+    up.wait_for("broken ended with status 7, 3 times in a row.")
+    up.wait_for("    the cause")
+    assert up.process.wait(PATIENCE) == 1
+    assert sum("started again in" in line for line in up.lines) == 2
+    assert up.left(0) == []
+
+
+def test_a_program_that_is_not_there_is_a_failure_with_its_name(stand_in: Start) -> None:
+    up = stand_in({"name": "gone", "argv": ["/no/such/program"]})
+    up.wait_for("/no/such/program")
+    assert up.process.wait(PATIENCE) == 1
+
+
+def test_a_step_that_fails_ends_everything(stand_in: Start) -> None:
+    up = stand_in(
+        part("postgres"),
+        {"name": "migrate", "argv": ["sh", "-c", "echo no table; exit 1"], "after": ["postgres"], "step": "quiet"},
+    )
+    up.wait_for("migrate ended with status 1.")
+    up.wait_for("    no table")
+    assert up.process.wait(PATIENCE) == 1
+
+
+def test_a_relayed_step_is_shown_and_kept_in_no_log(stand_in: Start, tmp_path: Path) -> None:
+    up = stand_in(
+        part("web"), {"name": "demo", "argv": ["echo", "password: s3cret"], "after": ["web"], "step": "relay"}
+    )
+    up.wait_for("demo           password: s3cret")
+    up.wait_for("all there")
+    up.end(signal.SIGTERM)
+    logs = list((tmp_path / "data" / "logs").iterdir())
+    assert logs and not any("s3cret" in log.read_text() for log in logs)
+
+
+def test_a_second_one_on_the_same_folder_is_refused_by_name(stand_in: Start, tmp_path: Path) -> None:
+    first = stand_in(part("one"))
+    first.wait_for("all there")
+    second = stand_in(part("two"))
+    line = second.wait_for("runs already")
+    assert second.process.wait(PATIENCE) == 1
+    assert str(tmp_path / "data") in line
+    assert f"process {first.process.pid}" in line
+    assert "http://localhost:12345/" in line
+    first.end(signal.SIGTERM)
+    third = stand_in(part("three"))
+    third.wait_for("all there")
+
+
+def test_the_next_one_waits_for_the_end_of_what_a_killed_one_left(stand_in: Start) -> None:
+    first = stand_in(part("slow", STUBBORN, ladder="TERM:1.5"))
+    first.wait_for("all there")
+    first.end(signal.SIGKILL)
+    second = stand_in(part("two"))
+    second.wait_for("waiting for the end of what a killed")
+    second.wait_for("all there")
+    assert first.left(0) == []
+
+
+def test_logs_of_the_last_start_are_kept_apart(stand_in: Start, tmp_path: Path) -> None:
+    logs = tmp_path / "data" / "logs"
+    for word in ("first", "second"):
+        up = stand_in(part("talker", f"echo {word}; sleep 600"))
+        up.wait_for("all there")
+        up.end(signal.SIGTERM)
+    assert (logs / "talker.log").read_text().split() == ["second"]
+    assert (logs / "talker.log.1").read_text().split() == ["first"]
+
+
+def test_the_published_state_is_private_and_names_this_process(stand_in: Start, tmp_path: Path) -> None:
+    up = stand_in(part("one"))
+    up.wait_for("all there")
+    state = tmp_path / "data" / "up.json"
+    assert state.stat().st_mode & 0o777 == 0o600
+    assert json.loads(state.read_text())["pid"] == up.process.pid
+    up.end(signal.SIGTERM)
+    assert not state.exists()

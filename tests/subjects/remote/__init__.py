@@ -1,0 +1,1 @@
+"""Tests of remote registries and mirrors."""
