@@ -27,22 +27,22 @@ MOST: Final = 500
 
 
 def tell_of_version(
-    place: Registry, subject: SubjectName, *, version: int, schema_id: int, by: Actor, force: str = ""
+    registry: Registry, subject: SubjectName, *, version: int, schema_id: int, by: Actor, force: str = ""
 ) -> None:
     """A version was registered."""
     forced = f", forced: {force}" if force else ""
     _tell(
         REGISTERED,
-        place,
+        registry,
         subject,
-        f"Version {version} of {subject.qualified} was registered in {place.name} by {by.name}{forced}.",
+        f"Version {version} of {subject.qualified} was registered in {registry.name} by {by.name}{forced}.",
         {"version": version, "schema_id": schema_id, "forced": bool(force)},
         by=by,
     )
 
 
 def tell_of_deletion(
-    place: Registry, subject: SubjectName, *, versions: Sequence[int], permanent: bool, by: Actor
+    registry: Registry, subject: SubjectName, *, versions: Sequence[int], permanent: bool, by: Actor
 ) -> None:
     """Versions of a subject were deleted."""
     if not versions:
@@ -51,33 +51,33 @@ def tell_of_deletion(
     many = len(versions) > 1
     _tell(
         DELETED,
-        place,
+        registry,
         subject,
-        f"{_versions(versions)} of {subject.qualified} {'were' if many else 'was'} {how} {place.name} by {by.name}.",
+        f"{_versions(versions)} of {subject.qualified} {'were' if many else 'was'} {how} {registry.name} by {by.name}.",
         {"versions": list(versions[:MOST]), "number": len(versions), "permanent": permanent},
         by=by,
     )
 
 
-def tell_of_restoring(place: Registry, subject: SubjectName, *, versions: Sequence[int], by: Actor) -> None:
+def tell_of_restoring(registry: Registry, subject: SubjectName, *, versions: Sequence[int], by: Actor) -> None:
     """Soft-deleted versions of a subject live again; whoever follows registrations hears of it."""
     verb = "were" if len(versions) > 1 else "was"
-    text = f"{_versions(versions)} of {subject.qualified} {verb} restored in {place.name} by {by.name}."
+    text = f"{_versions(versions)} of {subject.qualified} {verb} restored in {registry.name} by {by.name}."
     data = {"versions": list(versions[:MOST]), "number": len(versions), "restored": True}
-    _tell(REGISTERED, place, subject, text, data, by=by)
+    _tell(REGISTERED, registry, subject, text, data, by=by)
 
 
-def tell_of_many(place: Registry, event: str, count: int, *, why: str, by: Actor) -> None:
+def tell_of_many(registry: Registry, event: str, count: int, *, why: str, by: Actor) -> None:
     """What one import or sync did to as many versions, or settings of scopes; nothing for none."""
     if not count:
         return
     one, many, what = _MANY[event]
-    text = f"{count} {one if count == 1 else many} {what} {place.name}: {why}."
-    _tell(event, place, None, text, {"number": count}, by=by)
+    text = f"{count} {one if count == 1 else many} {what} {registry.name}: {why}."
+    _tell(event, registry, None, text, {"number": count}, by=by)
 
 
 def tell_of_setting(
-    place: Registry,
+    registry: Registry,
     scope: SubjectName | None,
     event: str,
     *,
@@ -88,15 +88,15 @@ def tell_of_setting(
     """Settings or a mode changed: `before` and `after` have those that did, None for what is inherited."""
     if before == after:
         return
-    where = place.name if scope is None else scope.qualified if scope.subject else f"context {scope.context}"
+    where = registry.name if scope is None else scope.qualified if scope.subject else f"context {scope.context}"
     said = ", ".join(f"{name} from {_short(before.get(name))} to {_short(after.get(name))}" for name in after)
     what = "mode" if event == MODE else "compatibility settings"
-    text = f"The {what} of {where} changed in {place.name} by {by.name}: {said}."
-    _tell(event, place, scope, text, {"before": dict(before), "after": dict(after)}, by=by)
+    text = f"The {what} of {where} changed in {registry.name} by {by.name}: {said}."
+    _tell(event, registry, scope, text, {"before": dict(before), "after": dict(after)}, by=by)
 
 
 def tell_of_standing(
-    place: Registry,
+    registry: Registry,
     subject: SubjectName,
     version: int,
     *,
@@ -106,7 +106,7 @@ def tell_of_standing(
     owners: Collection[int],
 ) -> None:
     """The standing of a version changed; owners of the subject are told in any case, but whoever did it."""
-    name = f"Version {version} of {subject.qualified} in {place.name}"
+    name = f"Version {version} of {subject.qualified} in {registry.name}"
     if after is None:
         text = f"{name} is in good standing again, by {by.name}."
     else:
@@ -118,24 +118,24 @@ def tell_of_standing(
         "before": before.standing if before else "",
         "ends_at": after.ends_at.isoformat() if after and after.ends_at else None,
     }
-    _tell(STANDING, place, subject, text, data, by=by, to=set(owners) - {by.user_id})
+    _tell(STANDING, registry, subject, text, data, by=by, to=set(owners) - {by.user_id})
 
 
-def tell_of_mirror(place: Registry, error: str) -> None:
+def tell_of_mirror(registry: Registry, error: str) -> None:
     """A mirror can't be read, since just now."""
     notify(
         event=MIRROR,
-        registry=key_of(place),
+        registry=key_of(registry),
         subject="",
-        text=f"The mirror {place.name} of {place.url} can't be brought up to date: {error}",
-        url=_url(place, None),
+        text=f"The mirror {registry.name} of {registry.url} can't be brought up to date: {error}",
+        url=_url(registry, None),
         data={"error": error},
     )
 
 
-def key_of(place: Registry) -> str:
+def key_of(registry: Registry) -> str:
     """What grants, and so patterns of subscriptions, call a registry."""
-    return str(RegistryResource(place.project, place.location, place.name).key)
+    return str(RegistryResource(registry.project, registry.location, registry.name).key)
 
 
 def changed(before: Any, after: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -147,7 +147,7 @@ def changed(before: Any, after: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _tell(
     event: str,
-    place: Registry,
+    registry: Registry,
     subject: SubjectName | None,
     text: str,
     data: dict[str, Any],
@@ -157,21 +157,21 @@ def _tell(
 ) -> None:
     notify(
         event=event,
-        registry=key_of(place),
+        registry=key_of(registry),
         subject=subject.qualified if subject else "",
         text=text,
-        url=_url(place, subject),
+        url=_url(registry, subject),
         to=tuple(to),
         data={**data, "by": by.name},
         by=by.user_id,
     )
 
 
-def _url(place: Registry, subject: SubjectName | None) -> str:
+def _url(registry: Registry, subject: SubjectName | None) -> str:
     """The page of the subject, of all subjects where it is of none; the site has pages of its own project's alone."""
-    if key_of(place) != place.name:
+    if key_of(registry) != registry.name:
         return ""
-    start = f"/ui/registries/{quote(place.name, safe='')}/subjects"
+    start = f"/ui/registries/{quote(registry.name, safe='')}/subjects"
     if subject is None or not subject.subject:
         return start
     # Browsers fold `.` and `..` away, encoded or not; the qualified name of the default context says the same.

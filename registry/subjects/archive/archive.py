@@ -45,28 +45,28 @@ class CopyInfo:
 
 
 def deleted_copies(
-    place: Registry, *, by: Actor, subject: str = "", before: int | None = None, limit: int = MOST
+    registry: Registry, *, by: Actor, subject: str = "", before: int | None = None, limit: int = MOST
 ) -> list[CopyInfo]:
     """Of what was deleted for good, newest first; those that the person may bring back; one query. Raises NotAllowed.
 
     `before` is the number of the last one that is known.
     """
-    extent = require_extent(by, _DELETED, registry=place.name)
+    extent = require_extent(by, _DELETED, registry=registry.name)
     rows = KeptCopy.objects.filter(extent.subjects("registry__name", "name"), kind=KeptCopy.DELETED)
     if subject:
         rows = rows.filter(name=subject)
-    return _listed(rows, place, before, limit)
+    return _listed(rows, registry, before, limit)
 
 
-def waiting_files(place: Registry, *, by: Actor, limit: int = 20) -> list[CopyInfo]:
+def waiting_files(registry: Registry, *, by: Actor, limit: int = 20) -> list[CopyInfo]:
     """The files that wait to be confirmed, newest first; none for who may not. One query."""
-    if not may(by, _SENT, registry=place.name):
+    if not may(by, _SENT, registry=registry.name):
         return []
-    return _listed(KeptCopy.objects.filter(kind=KeptCopy.SENT), place, None, limit)
+    return _listed(KeptCopy.objects.filter(kind=KeptCopy.SENT), registry, None, limit)
 
 
-def _listed(rows: QuerySet[KeptCopy], place: Registry, before: int | None, limit: int) -> list[CopyInfo]:
-    found = rows.filter(registry=place, until__gt=timezone.now()).order_by("-pk")
+def _listed(rows: QuerySet[KeptCopy], registry: Registry, before: int | None, limit: int) -> list[CopyInfo]:
+    found = rows.filter(registry=registry, until__gt=timezone.now()).order_by("-pk")
     if before is not None:
         found = found.filter(pk__lt=before)
     values = found.values_list("pk", "name", "versions", "made_at", "made_by", "until")[:limit]
@@ -178,12 +178,14 @@ def keep_deleted(subject: Subject, rows: Sequence[SchemaVersion]) -> None:
 def kept(registry: str, number: int, by: Actor) -> tuple[Registry, KeptCopy]:
     """A copy that is kept still, for whoever may bring it back. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     require_any(registry, by)
-    place = get_registry(registry)
-    row = KeptCopy.objects.filter(registry=place, pk=number, until__gt=timezone.now()).first()
+    registry_row = get_registry(registry)
+    row = KeptCopy.objects.filter(registry=registry_row, pk=number, until__gt=timezone.now()).first()
     subject = row.name if row is not None and row.kind == KeptCopy.DELETED else ""
-    if row is not None and may(by, RIGHTS[row.kind], registry=place.name, subject=subject):
-        return place, row
-    require(by, RIGHTS[KeptCopy.DELETED], registry=place.name)  # the same for what isn't theirs and what isn't there
+    if row is not None and may(by, RIGHTS[row.kind], registry=registry_row.name, subject=subject):
+        return registry_row, row
+    require(
+        by, RIGHTS[KeptCopy.DELETED], registry=registry_row.name
+    )  # the same for what isn't theirs and what isn't there
     raise gone(number)
 
 
@@ -203,8 +205,8 @@ def gone(number: int) -> CopyNotFound:
 @transaction.atomic
 def forget(*, registry: str, number: int, by: Actor) -> str:
     """Remove a copy now, with all its texts; gives its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
-    place, row = kept(registry, number, by)
-    record(by=by, why=f"forget the copy of {row.name[:200]} in {place.name}")
+    registry_row, row = kept(registry, number, by)
+    record(by=by, why=f"forget the copy of {row.name[:200]} in {registry_row.name}")
     if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)
     return row.name

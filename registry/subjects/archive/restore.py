@@ -44,16 +44,16 @@ def send_file(*, registry: str, data: bytes, name: str, by: Actor, size: int = 0
     `size` is what the file has where only a part of it was taken. Raises RegistryNotFound, NotAllowed, OperationNotPermitted for a mirror, InvalidSnapshot.
     """
     require(by, RIGHTS[KeptCopy.SENT], registry=registry)
-    place = get_registry(registry)
-    _refuse_mirror(place)
-    if KeptCopy.objects.filter(registry=place, kind=KeptCopy.SENT, until__gt=timezone.now()).count() >= WAITING:
-        raise InvalidInput(f"{WAITING} files wait in {place.name} already: bring them in or forget them first.")
+    registry_row = get_registry(registry)
+    _refuse_mirror(registry_row)
+    if KeptCopy.objects.filter(registry=registry_row, kind=KeptCopy.SENT, until__gt=timezone.now()).count() >= WAITING:
+        raise InvalidInput(f"{WAITING} files wait in {registry_row.name} already: bring them in or forget them first.")
     snapshot = read_sent(data, name, size=size)
     file, now = io.BytesIO(), timezone.now()
     count = write_snapshot(snapshot, file)
-    record(by=by, why=f"look at {shown_name(name)} before it comes into {place.name}")
+    record(by=by, why=f"look at {shown_name(name)} before it comes into {registry_row.name}")
     row = KeptCopy.objects.create(
-        registry=place,
+        registry=registry_row,
         kind=KeptCopy.SENT,
         name=shown_name(name),
         versions=count,
@@ -107,13 +107,13 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
     OperationNotPermitted for a plan that can't be done as a whole.
     """
     copy = open_copy(registry=registry, number=number, by=by)
-    place, row = copy.place, copy.row
-    _refuse_mirror(place)
+    registry_row, row = copy.place, copy.row
+    _refuse_mirror(registry_row)
     ways = _ways(row, ways)
     plan = _do(copy, ways, by)
     if plan.digest != digest:
         raise PlanChanged(
-            f"{place.name} changed since this was planned, or it was chosen otherwise: read the plan again."
+            f"{registry_row.name} changed since this was planned, or it was chosen otherwise: read the plan again."
         )
     if plan.stops and not ways.only_missing:
         raise OperationNotPermitted(
@@ -124,7 +124,7 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
     if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)
     if not ways.live:  # then each was told of as restored
-        tell_of_many(place, REGISTERED, plan.count("created"), why=_why(row, by), by=by)
+        tell_of_many(registry_row, REGISTERED, plan.count("created"), why=_why(row, by), by=by)
     return plan
 
 
@@ -138,9 +138,9 @@ def _why(row: KeptCopy, by: Actor) -> str:
     return f"{what} {row.name[:200]}, brought in by {by.name}"
 
 
-def _refuse_mirror(place: Registry) -> None:
-    if place.kind == Registry.REMOTE:
-        raise OperationNotPermitted(f"Registry {place.name} is a mirror of {place.url}; import into one of ours.")
+def _refuse_mirror(registry: Registry) -> None:
+    if registry.kind == Registry.REMOTE:
+        raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; import into one of ours.")
 
 
 # -- the change ---------------------------------------------------------------------------------------------------------
@@ -148,13 +148,13 @@ def _refuse_mirror(place: Registry) -> None:
 
 def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
     """Do it in the caller's transaction, and say what was done."""
-    place, row = copy.place, copy.row
+    registry, row = copy.place, copy.row
     why = f"bring in {row.name[:200]}"
-    registry_import.hold(place, by=by, why=why)
-    _refuse_readonly(place, row, by)
+    registry_import.hold(registry, by=by, why=why)
+    _refuse_readonly(registry, row, by)
     there = copy.contents.snapshot
     names = {record.subject for record in there.versions} | set(there.notes)
-    here = contents_of(place, names if len(names) <= NAMED else None, places=True)
+    here = contents_of(registry, names if len(names) <= NAMED else None, places=True)
     move = plan_move(there, here, defaults=(DEFAULT_LEVEL, DEFAULT_MODE))
     if ways.only_missing:
         move = missing_of(move, here)
@@ -163,21 +163,21 @@ def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
             f"These are {len(move.bring):,} versions to bring in; {MOST:,} are taken at once here. For more there is the"
             f" command: {COMMAND}"
         )
-    done = _bring(place, move, by, why)
-    stays_deleted = _revive(place, move, done, by) if ways.live else ()
+    done = _bring(registry, move, by, why)
+    stays_deleted = _revive(registry, move, done, by) if ways.live else ()
     return make_plan(there, here, move, done, stays_deleted, (row.pk, ways))
 
 
-def _refuse_readonly(place: Registry, row: KeptCopy, by: Actor) -> None:
+def _refuse_readonly(registry: Registry, row: KeptCopy, by: Actor) -> None:
     subject = row.name if row.kind == KeptCopy.DELETED else ""
-    passes = change_guard.ask("version.register", place, subject, by)
-    mode = effective_mode(place).mode
+    passes = change_guard.ask("version.register", registry, subject, by)
+    mode = effective_mode(registry).mode
     if change_guard.stops(mode, passes=passes):
-        raise OperationNotPermitted(f"Registry {place.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
+        raise OperationNotPermitted(f"Registry {registry.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
 
 
-def _bring(place: Registry, move: Move, by: Actor, why: str) -> list[Problem]:
-    whole: dict[str, Any] = {"registry": place, "by": by, "why": why}
+def _bring(registry: Registry, move: Move, by: Actor, why: str) -> list[Problem]:
+    whole: dict[str, Any] = {"registry": registry, "by": by, "why": why}
     problems = [*move.problems, *registry_import.bring_contexts(contexts=move.contexts, **whole)]
     problems += registry_import.bring_versions(records=move.bring, **whole).problems
     problems += registry_import.bring_configs(configs=move.configs, **whole)
@@ -190,7 +190,7 @@ def _bring(place: Registry, move: Move, by: Actor, why: str) -> list[Problem]:
     return problems
 
 
-def _revive(place: Registry, move: Move, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
+def _revive(registry: Registry, move: Move, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
     """Let the versions that came live again, each by the rules of restoring; what can't stays soft-deleted."""
     failed = {each.what for each in done}
     deleted: dict[SubjectName, dict[int, str]] = {}
@@ -199,6 +199,6 @@ def _revive(place: Registry, move: Move, done: list[Problem], by: Actor) -> tupl
             deleted.setdefault(item.subject, {})[item.version] = item.title
     problems = []
     for name, titles in deleted.items():
-        errors = restore_each(registry=place.name, subject=name, versions=list(titles), by=by)
+        errors = restore_each(registry=registry.name, subject=name, versions=list(titles), by=by)
         problems += [Problem(titles[number], error.message) for number, error in errors.items()]
     return tuple(problems)

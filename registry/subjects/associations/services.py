@@ -72,13 +72,13 @@ def associate(
     """
     checked = check_resource(resource, dry_run=dry_run)
     wishes = check_asked(asked, checked, create=create)
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     done: list[Associated] = []
     try:
         with transaction.atomic():
-            record(by=by, why=f"associate {checked.type} {checked.name} of {checked.namespace} in {place.name}")
-            lock_policy(place, exclusive=True)
-            request = Request(place, checked, by, create, dry_run)
+            record(by=by, why=f"associate {checked.type} {checked.name} of {checked.namespace} in {registry_row.name}")
+            lock_policy(registry_row, exclusive=True)
+            request = Request(registry_row, checked, by, create, dry_run)
             done.append(_write(registry, request, request.judge(wishes, context), by))
             if dry_run:
                 raise _Undo
@@ -104,40 +104,40 @@ def dissociate(
     owned can be taken back. Raises NotSignedIn, NotAllowed, AssociationNotFound, AssociationFrozen,
     OperationNotPermitted, ReferenceExists; then nothing has changed.
     """
-    place = get_registry(registry)
-    found = associations_of_id(place, resource_id, resource_type=resource_type, types=types)
+    registry_row = get_registry(registry)
+    found = associations_of_id(registry_row, resource_id, resource_type=resource_type, types=types)
     if not found:
         raise AssociationNotFound(resource_id)
     record(by=by, why=f"dissociate {resource_type} {resource_id}{', with what it owns' if cascade else ''}")
-    lock_policy(place, exclusive=True)
-    found = associations_of_id(place, resource_id, resource_type=resource_type, types=types)
+    lock_policy(registry_row, exclusive=True)
+    found = associations_of_id(registry_row, resource_id, resource_type=resource_type, types=types)
     for item in found:
-        _refuse_removal(place, item, by, cascade=cascade)
+        _refuse_removal(registry_row, item, by, cascade=cascade)
     if dry_run:
         return len(found)
     for item in found:
-        Association.objects.filter(registry=place, guid=item.guid).delete()
-        owned = item.lifecycle == STRONG and effective_mode(place, item.subject).mode != IMPORT
+        Association.objects.filter(registry=registry_row, guid=item.guid).delete()
+        owned = item.lifecycle == STRONG and effective_mode(registry_row, item.subject).mode != IMPORT
         if cascade and owned:
             remove_subject(registry=registry, subject=item.subject, by=by)
     return len(found)
 
 
 def _write(registry: str, request: Request, wanted: Sequence[Wanted], by: Actor) -> Associated:
-    place, resource = request.registry, request.resource
+    registry_row, resource = request.registry, request.resource
     versions: dict[str, VersionInfo] = {}
     why = recorded()
     for item in wanted:
         if item.asked.schema is not None:
-            versions[item.asked.association_type] = _register(registry, place, item, item.asked.schema, by)
+            versions[item.asked.association_type] = _register(registry, registry_row, item, item.asked.schema, by)
     record(by=by, why=why)  # what comes now is no registration any more
     new = [item for item in wanted if not item.is_there]
     if request.dry_run:
         return Associated(resource, (), {})
-    return Associated(resource, tuple(_create(place, resource, item) for item in new), versions)
+    return Associated(resource, tuple(_create(registry_row, resource, item) for item in new), versions)
 
 
-def _register(registry: str, place: Registry, item: Wanted, schema: AskedSchema, by: Actor) -> VersionInfo:
+def _register(registry: str, registry_row: Registry, item: Wanted, schema: AskedSchema, by: Actor) -> VersionInfo:
     done = register_version(
         registry=registry,
         subject=item.subject,
@@ -154,14 +154,14 @@ def _register(registry: str, place: Registry, item: Wanted, schema: AskedSchema,
         tags_to_remove=schema.tags_to_remove,
         propagate_tags=schema.propagate_tags,
     )
-    return get_version(place, item.subject, done.version)
+    return get_version(registry_row, item.subject, done.version)
 
 
-def _create(place: Registry, resource: Resource, item: Wanted) -> AssociationInfo:
+def _create(registry: Registry, resource: Resource, item: Wanted) -> AssociationInfo:
     """The row; a resource that was made anew under its old name takes the place of the one before."""
-    subject = get_subject(place, item.subject)
+    subject = get_subject(registry, item.subject)
     named = {
-        "registry": place,
+        "registry": registry,
         "resource_namespace": resource.namespace,
         "resource_name": resource.name,
         "resource_type": resource.type,
@@ -175,7 +175,7 @@ def _create(place: Registry, resource: Resource, item: Wanted) -> AssociationInf
     return info_of(row)
 
 
-def _refuse_removal(place: Registry, item: AssociationInfo, by: Actor, *, cascade: bool) -> None:
-    may_change(place, item.subject, by)
+def _refuse_removal(registry: Registry, item: AssociationInfo, by: Actor, *, cascade: bool) -> None:
+    may_change(registry, item.subject, by)
     if item.is_frozen and not cascade:
         raise AssociationFrozen(item.association_type, item.subject.qualified)

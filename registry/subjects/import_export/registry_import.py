@@ -242,62 +242,62 @@ def import_snapshot(
     Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a mirror or a registry that is
     read-only.
     """
-    place = get_registry(registry)
-    require(by, "mode.change", registry=place.name)
-    done = _import(place, snapshot, by, keep_going, on_progress, only_missing=only_missing)
+    registry_row = get_registry(registry)
+    require(by, "mode.change", registry=registry_row.name)
+    done = _import(registry_row, snapshot, by, keep_going, on_progress, only_missing=only_missing)
     with transaction.atomic():  # once, after many transactions: whoever is told needs no line a version
-        tell_of_many(place, REGISTERED, done.added, why=f"an import by {by.name}", by=by)
+        tell_of_many(registry_row, REGISTERED, done.added, why=f"an import by {by.name}", by=by)
     return done
 
 
 def _import(
-    place: Registry, snapshot: Snapshot, by: Actor, keep_going: bool, on_progress: Progress, *, only_missing: bool
+    registry: Registry, snapshot: Snapshot, by: Actor, keep_going: bool, on_progress: Progress, *, only_missing: bool
 ) -> Brought:
-    here = contents_of(place)
+    here = contents_of(registry)
     move = plan_move(snapshot, here, defaults=DEFAULTS)
     if only_missing:
         move = missing_of(move, here)
     done = Brought(same=move.same, problems=move.problems)
     if move.is_empty or (move.problems and not keep_going):
         return done
-    _open(place, by)
-    why = f"import into {place.name}"
-    done += Brought(problems=bring_contexts(registry=place, contexts=move.contexts, by=by, why=why))
+    _open(registry, by)
+    why = f"import into {registry.name}"
+    done += Brought(problems=bring_contexts(registry=registry, contexts=move.contexts, by=by, why=why))
     brought = 0
     for batch in batches(move.bring):
         if done.problems and not keep_going:
             return done
-        done += bring_versions(registry=place, records=batch, by=by, why=why)
+        done += bring_versions(registry=registry, records=batch, by=by, why=why)
         brought += len(batch)
         on_progress(brought, len(move.bring), len(done.problems))
     if not done.problems or keep_going:
-        done += Brought(problems=bring_configs(registry=place, configs=move.configs, by=by, why=why))
+        done += Brought(problems=bring_configs(registry=registry, configs=move.configs, by=by, why=why))
     if move.notes and (not done.problems or keep_going):
-        done += Brought(problems=bring_notes(registry=place, notes=move.notes, by=by, why=why))
+        done += Brought(problems=bring_notes(registry=registry, notes=move.notes, by=by, why=why))
     if not done.problems or keep_going:
         wanted = {scope: modes[1] for scope, modes in move.modes.items()}
         # Whatever the other one doesn't set is inherited, this registry's IMPORT above all.
         last = here.modes.get(None, "") if only_missing else snapshot.modes.get(None, "")
         wanted[None] = "" if last == DEFAULT_MODE or (only_missing and last == IMPORT) else last
-        bring_modes(registry=place, modes=wanted, by=by, why=why)
+        bring_modes(registry=registry, modes=wanted, by=by, why=why)
     return done
 
 
-def _open(place: Registry, by: Actor) -> None:
+def _open(registry: Registry, by: Actor) -> None:
     """Put the registry into IMPORT. Raises OperationNotPermitted, ReleaseRequired.
 
     READONLY isn't passed: what comes takes the place of the mode, so that is set first.
     """
-    if place.kind == Registry.REMOTE:
-        raise OperationNotPermitted(f"Registry {place.name} is a mirror of {place.url}; import into one of ours.")
+    if registry.kind == Registry.REMOTE:
+        raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; import into one of ours.")
     with transaction.atomic():
-        hold(place, by=by, why=f"import into {place.name}")
-    mode = effective_mode(place).mode
+        hold(registry, by=by, why=f"import into {registry.name}")
+    mode = effective_mode(registry).mode
     if mode == IMPORT:
         return
     if mode.startswith("READONLY"):
-        raise OperationNotPermitted(f"Registry {place.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
-    set_mode(registry=place.name, subject=None, by=by, mode=IMPORT, force=True)
+        raise OperationNotPermitted(f"Registry {registry.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
+    set_mode(registry=registry.name, subject=None, by=by, mode=IMPORT, force=True)
 
 
 def export_registry(*, registry: str, file: IO[bytes], by: Actor) -> int:
@@ -305,16 +305,16 @@ def export_registry(*, registry: str, file: IO[bytes], by: Actor) -> int:
 
     Raises RegistryNotFound, NotAllowed.
     """
-    place = get_registry(registry)
-    require(by, "schema.read", registry=place.name)
+    registry_row = get_registry(registry)
+    require(by, "schema.read", registry=registry_row.name)
     is_own = not connection.in_atomic_block
     with transaction.atomic():
         if is_own:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         else:  # in somebody's transaction others' changes come in between
-            lock_policy(place, exclusive=True)
-        return write_in_order(*contents_in_pieces(place), file)
+            lock_policy(registry_row, exclusive=True)
+        return write_in_order(*contents_in_pieces(registry_row), file)
 
 
 def spooled_export(*, registry: str, by: Actor) -> IO[bytes]:

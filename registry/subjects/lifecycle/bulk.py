@@ -43,19 +43,19 @@ def export_subjects(*, registry: str, subjects: Sequence[SubjectName], file: IO[
     of their contexts; not what they refer to. Raises InvalidInput, RegistryNotFound, SubjectNotFound, NotAllowed.
     """
     names = _chosen(subjects)
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     for name in names:
-        require(by, "schema.read", registry=place.name, subject=name.qualified)
+        require(by, "schema.read", registry=registry_row.name, subject=name.qualified)
     for name in names:
-        get_subject(place, name, deleted=True)
+        get_subject(registry_row, name, deleted=True)
     # nothing is registered in them meanwhile
-    held = Subject.objects.filter(among(names, ""), context__registry=place).select_for_update(of=("self",))
+    held = Subject.objects.filter(among(names, ""), context__registry=registry_row).select_for_update(of=("self",))
     list(held.order_by("pk").values_list("pk"))
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         entry = zipfile.ZipInfo("subjects.jsonl", _EARLIEST)
         entry.compress_type = zipfile.ZIP_DEFLATED
         with archive.open(entry, "w") as inside:
-            return write_snapshot(contents_of(place, names), inside)
+            return write_snapshot(contents_of(registry_row, names), inside)
 
 
 def deprecate_several(
@@ -66,12 +66,12 @@ def deprecate_several(
     Raises InvalidInput for what is wrong with all of them, RegistryNotFound, and NotAllowed for who may deprecate nothing.
     """
     names = _chosen(subjects)
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     if not may_somewhere(by, RIGHTS[DEPRECATE]):
-        require(by, RIGHTS[DEPRECATE], registry=place.name)
+        require(by, RIGHTS[DEPRECATE], registry=registry_row.name)
     if not message.strip():
         raise InvalidInput("Say why in a message, and what to use instead.", field="message")
-    return [_deprecated(place.name, name, message, ends_at, by) for name in names]
+    return [_deprecated(registry_row.name, name, message, ends_at, by) for name in names]
 
 
 def _deprecated(registry: str, name: SubjectName, message: str, ends_at: datetime | None, by: Actor) -> Outcome:

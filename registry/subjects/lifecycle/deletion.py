@@ -49,11 +49,11 @@ def delete_subject(
     Raises SubjectNotFound, SubjectSoftDeleted, SubjectNotSoftDeleted, ReferenceExists, OperationNotPermitted,
     ReleaseRequired, VersionInUse, and AssociationForSubjectExists for a subject that a resource uses.
     """
-    place = _begin_deletion(registry, subject, by, permanent=permanent, force=force)
-    row = _locked(get_subject(place, subject, deleted=True))
+    registry_row = _begin_deletion(registry, subject, by, permanent=permanent, force=force)
+    row = _locked(get_subject(registry_row, subject, deleted=True))
     rows = list(row.versions.select_related("schema").order_by("version"))
     alive = [version for version in rows if version.deleted_at is None]
-    if is_in_use(place, subject):
+    if is_in_use(registry_row, subject):
         raise AssociationForSubjectExists(subject.qualified)
     if permanent and alive:
         raise SubjectNotSoftDeleted(
@@ -66,11 +66,11 @@ def delete_subject(
     doomed = rows if permanent else alive
     refuse_referenced(subject, doomed, deleted=permanent, within=row)
     if permanent:
-        refuse_in_use(place, subject, [version.version for version in doomed], by=by, force=force)
+        refuse_in_use(registry_row, subject, [version.version for version in doomed], by=by, force=force)
     remove_versions(row, doomed) if permanent else _mark(doomed)
     numbers = [version.version for version in doomed]
     if tell:
-        tell_of_deletion(place, subject, versions=numbers, permanent=permanent, by=by)
+        tell_of_deletion(registry_row, subject, versions=numbers, permanent=permanent, by=by)
     return numbers
 
 
@@ -93,39 +93,39 @@ def delete_version(
     subject that a resource uses.
     """
     number = parse_version(version)
-    place = _begin_deletion(registry, subject, by, permanent=permanent, force=force)
-    row = _locked(get_subject(place, subject, deleted=True))
+    registry_row = _begin_deletion(registry, subject, by, permanent=permanent, force=force)
+    row = _locked(get_subject(registry_row, subject, deleted=True))
     found = version_row(row, number, deleted=number is not None)
     name = f"Subject '{subject.qualified}' Version {found.version}"
     if permanent and found.deleted_at is None:
         raise VersionNotSoftDeleted(f"{name} was not deleted first before being permanently deleted")
     if not permanent and found.deleted_at is not None:
         raise VersionSoftDeleted(f"{name} was soft deleted.Set permanent=true to delete permanently")
-    if not permanent and is_in_use(place, subject) and not _others(row, found):
+    if not permanent and is_in_use(registry_row, subject) and not _others(row, found):
         raise NoActiveVersion(subject.qualified)
     refuse_referenced(subject, [found], deleted=permanent)
     if permanent:
-        refuse_in_use(place, subject, [found.version], by=by, force=force)
+        refuse_in_use(registry_row, subject, [found.version], by=by, force=force)
     remove_versions(row, [found]) if permanent else _mark([found])
     if tell:
-        tell_of_deletion(place, subject, versions=[found.version], permanent=permanent, by=by)
+        tell_of_deletion(registry_row, subject, versions=[found.version], permanent=permanent, by=by)
     return found.version
 
 
 def _begin_deletion(registry: str, subject: SubjectName, by: Actor, *, permanent: bool, force: str) -> Registry:
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     action = "version.delete_permanently" if permanent else "version.delete"
-    require(by, action, registry=place.name, subject=subject.qualified)
+    require(by, action, registry=registry_row.name, subject=subject.qualified)
     reason = f", forced: {force}" if force else ""
     record(by=by, why=f"delete {subject.qualified}{' permanently' if permanent else ''}{reason}")
-    lock_policy(place, exclusive=permanent)
-    passes = change_guard.ask(action, place, subject.qualified, by)
-    mode = effective_mode(place, subject).mode
+    lock_policy(registry_row, exclusive=permanent)
+    passes = change_guard.ask(action, registry_row, subject.qualified, by)
+    mode = effective_mode(registry_row, subject).mode
     if change_guard.stops(mode, passes=passes):
         raise OperationNotPermitted(
             f"Subject {subject.subject} in context {subject.context} is in read-only mode", mode=mode
         )
-    return place
+    return registry_row
 
 
 def _others(subject: Subject, version: SchemaVersion) -> bool:
@@ -212,9 +212,9 @@ def remove_subject(*, registry: str, subject: SubjectName, by: Actor) -> list[in
 
 def _begin_removal(registry: str, subject: SubjectName, by: Actor) -> None:
     """The right to it, and from the start the lock that a permanent deletion needs: to widen a shared one may deadlock."""
-    place = get_registry(registry)
-    require(by, "version.delete_permanently", registry=place.name, subject=subject.qualified)
-    lock_policy(place, exclusive=True)
+    registry_row = get_registry(registry)
+    require(by, "version.delete_permanently", registry=registry_row.name, subject=subject.qualified)
+    lock_policy(registry_row, exclusive=True)
 
 
 def restore(subject: Subject, rows: Sequence[SchemaVersion], name: SubjectName, *, by: Actor, force: str) -> None:
@@ -223,26 +223,26 @@ def restore(subject: Subject, rows: Sequence[SchemaVersion], name: SubjectName, 
     What was registered since is held against them as well. Raises OperationNotPermitted, ReleaseRequired,
     InvalidReference, InvalidInput, NotAllowed.
     """
-    place = subject.context.registry
-    _begin_undeletion(place, name, by, force)
+    registry = subject.context.registry
+    _begin_undeletion(registry, name, by, force)
     live = dict(subject.versions.filter(deleted_at=None).order_by("version").values_list("schema_id", "version"))
     for row in rows:
         _refuse_twice(row, live)
     _refuse_lost(rows)
     if force.strip():
-        require(by, "version.force", registry=place.name, subject=name.qualified)
+        require(by, "version.force", registry=registry.name, subject=name.qualified)
     SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).update(deleted_at=None)
     if not force.strip():
         _refuse_broken(subject, name, {row.version for row in rows})
-    tell_of_restoring(place, name, versions=[row.version for row in rows], by=by)
+    tell_of_restoring(registry, name, versions=[row.version for row in rows], by=by)
 
 
-def _begin_undeletion(place: Registry, name: SubjectName, by: Actor, force: str = "") -> None:
+def _begin_undeletion(registry: Registry, name: SubjectName, by: Actor, force: str = "") -> None:
     """Record what is done. Raises ReleaseRequired, OperationNotPermitted."""
     forced = f", forced: {force}" if force else ""
-    record(by=by, why=f"restore {name.qualified} in {place.name}{forced}")
-    passes = change_guard.ask("version.delete", place, name.qualified, by)
-    mode = effective_mode(place, name).mode
+    record(by=by, why=f"restore {name.qualified} in {registry.name}{forced}")
+    passes = change_guard.ask("version.delete", registry, name.qualified, by)
+    mode = effective_mode(registry, name).mode
     if change_guard.stops(mode, passes=passes):
         raise OperationNotPermitted(f"{name.qualified} is in mode {mode}: nothing about it changes.", mode=mode)
 

@@ -105,9 +105,9 @@ def set_note(
     and NoteChanged where somebody else wrote meanwhile.
     """
     wanted, text, why = clean_tags(tags), _doc(doc), _reason(reason)
-    place = get_registry(registry)
-    require(by, ACTION, registry=place.name, subject=subject.qualified)
-    row = _held(place, subject)
+    registry_row = get_registry(registry)
+    require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
+    row = _held(registry_row, subject)
     before = note_info(SubjectNote.objects.filter(subject=row).first())
     if expected not in (before.state, ANY_STATE):
         who = f" by {before.updated_by}" if before.updated_by else ""
@@ -116,7 +116,7 @@ def set_note(
             subject=subject.qualified,
             state=before.state,
         )
-    record(by=by, why=f"describe {subject.qualified} in {place.name}{why}")
+    record(by=by, why=f"describe {subject.qualified} in {registry_row.name}{why}")
     return _write(row, before, wanted, text, by)
 
 
@@ -140,22 +140,22 @@ def change_tags(
         raise InvalidInput("Name a tag to add or to remove.", field="tags")
     if not 1 <= len(subjects) <= MOST:
         raise InvalidInput(f"Choose 1 to {MOST} subjects at a time, not {len(subjects)}.", field="subjects")
-    place = get_registry(registry)
+    registry_row = get_registry(registry)
     for subject in subjects:
-        require(by, ACTION, registry=place.name, subject=subject.qualified)
+        require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     verb = ", ".join([*(f"add {tag}" for tag in added), *(f"remove {tag}" for tag in sorted(removed))])
     done: dict[SubjectName, Note] = {}
     for subject in sorted(
         set(subjects), key=lambda each: each.qualified
     ):  # in one order, so that two callers don't wait for each other
-        row = _held(place, subject)
+        row = _held(registry_row, subject)
         before = note_info(SubjectNote.objects.filter(subject=row).first())
         kept = [tag for tag in before.tags if tag.lower() not in removed]
         try:
             wanted = clean_tags([*kept, *added])
         except InvalidInput as error:
             raise InvalidInput(f"{subject.qualified}: {error.message}", field="tags") from error
-        record(by=by, why=f"{verb} at {subject.qualified} in {place.name}{why}")
+        record(by=by, why=f"{verb} at {subject.qualified} in {registry_row.name}{why}")
         done[subject] = _write(row, before, wanted, before.doc, by)
     return done
 
@@ -185,9 +185,9 @@ def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found.values()))
 
 
-def _held(place: Registry, subject: SubjectName) -> Subject:
+def _held(registry: Registry, subject: SubjectName) -> Subject:
     """The subject's row, locked: so two who write the first note come one after the other."""
-    found = get_subject(place, subject, deleted=True)
+    found = get_subject(registry, subject, deleted=True)
     row = Subject.objects.select_for_update().filter(pk=found.pk).first()
     if row is None:
         raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)

@@ -65,13 +65,13 @@ def set_standing(
     """
     message = _message(standing, message)
     _refuse_end(standing, ends_at)
-    place = get_registry(registry)
-    row = _begin(place, subject, version, by, release=release, verb=_VERBS[standing], message=message)
+    registry_row = get_registry(registry)
+    row = _begin(registry_row, subject, version, by, release=release, verb=_VERBS[standing], message=message)
     before = standing_info(VersionStanding.objects.filter(version=row).first())
     if before is not None and (before.standing, before.message, before.ends_at) == (standing, message, ends_at):
         return before
     done = _write(row, before, Standing(standing, message, ends_at, by.name, timezone.now()))
-    _tell(place, subject, row.version, before=before, after=done, by=by)
+    _tell(registry_row, subject, row.version, before=before, after=done, by=by)
     return done
 
 
@@ -96,8 +96,8 @@ def clear_standing(
     Raises NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, ReleaseRequired and
     OperationNotPermitted too.
     """
-    place = get_registry(registry)
-    row = _begin(place, subject, version, by, release=release, verb="clear the standing of")
+    registry_row = get_registry(registry)
+    row = _begin(registry_row, subject, version, by, release=release, verb="clear the standing of")
     before = standing_info(VersionStanding.objects.filter(version=row).first())
     if before is None:
         raise NotFound(
@@ -106,7 +106,7 @@ def clear_standing(
             version=row.version,
         )
     VersionStanding.objects.filter(version=row).delete()
-    _tell(place, subject, row.version, before=before, after=None, by=by)
+    _tell(registry_row, subject, row.version, before=before, after=None, by=by)
     return before
 
 
@@ -117,10 +117,16 @@ def leave_quarantine(version_pk: int) -> bool:
 
 
 def _tell(
-    place: Registry, subject: SubjectName, version: int, *, before: Standing | None, after: Standing | None, by: Actor
+    registry: Registry,
+    subject: SubjectName,
+    version: int,
+    *,
+    before: Standing | None,
+    after: Standing | None,
+    by: Actor,
 ) -> None:
-    owners = owners_of(place.name, subject.qualified).user_ids
-    tell_of_standing(place, subject, version, before=before, after=after, by=by, owners=owners)
+    owners = owners_of(registry.name, subject.qualified).user_ids
+    tell_of_standing(registry, subject, version, before=before, after=after, by=by, owners=owners)
 
 
 def _message(standing: str, message: str) -> str:
@@ -150,7 +156,7 @@ def _refuse_end(standing: str, ends_at: datetime | None) -> None:
 
 
 def _begin(
-    place: Registry,
+    registry: Registry,
     subject: SubjectName,
     version: int | str,
     by: Actor,
@@ -162,20 +168,20 @@ def _begin(
     """The version's row, locked, once the right, the gate and the mode let it be changed."""
     number = parse_version(version)
     action = "promotion.apply" if release else "version.standing"
-    require(by, action, registry=place.name, subject=subject.qualified)
-    lock_policy(place)
-    mode = effective_mode(place, subject).mode
-    if mode == FROZEN and place.kind != Registry.REMOTE:  # a mirror is always in it, for what the remote holds
+    require(by, action, registry=registry.name, subject=subject.qualified)
+    lock_policy(registry)
+    mode = effective_mode(registry, subject).mode
+    if mode == FROZEN and registry.kind != Registry.REMOTE:  # a mirror is always in it, for what the remote holds
         raise OperationNotPermitted(
             f"Subject {subject.subject} in context {subject.context} is in mode {FROZEN}: nothing about it changes.",
             mode=mode,
         )
-    found = version_row(get_subject(place, subject, deleted=True), number, deleted=number is not None)
+    found = version_row(get_subject(registry, subject, deleted=True), number, deleted=number is not None)
     row = SchemaVersion.objects.select_for_update().get(pk=found.pk)
     said = f": {message}" if message else ""
-    record(by=by, why=f"{verb} version {row.version} of {subject.qualified} in {place.name}{said}")
+    record(by=by, why=f"{verb} version {row.version} of {subject.qualified} in {registry.name}{said}")
     change_guard.ask(
-        "version.standing", place, subject.qualified, by, release=release
+        "version.standing", registry, subject.qualified, by, release=release
     )  # last: it adds to what is recorded
     return row
 
@@ -221,14 +227,14 @@ def retire(
     """
     if choice not in CHOICES:
         raise InvalidInput(f"{choice[:40]!r} is nothing to choose: it is one of {', '.join(CHOICES)}.", field="choice")
-    place = get_registry(registry)
-    require(by, RIGHTS[choice], registry=place.name, subject=subject.qualified)
+    registry_row = get_registry(registry)
+    require(by, RIGHTS[choice], registry=registry_row.name, subject=subject.qualified)
     if choice in (SOFT, HARD) and confirmed.strip() != subject.qualified:
         raise InvalidInput(
             f"Type the subject's name as it is, {subject.qualified}, to confirm what deletes.", field="confirmed"
         )
-    lock_policy(place, exclusive=choice == HARD)
-    row = Subject.objects.select_for_update().get(pk=get_subject(place, subject, deleted=True).pk)
+    lock_policy(registry_row, exclusive=choice == HARD)
+    row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject, deleted=True).pk)
     rows = _meant(row, subject, choice, version)
     done = Retired(
         choice, tuple(each.version for each in rows), tuple(sorted({each.schema.schema_id for each in rows}))
@@ -236,15 +242,15 @@ def retire(
     if choice == DEPRECATE:
         for each in rows:
             set_standing(
-                registry=place.name, subject=subject, version=each.version, standing="deprecated", message=message,
+                registry=registry_row.name, subject=subject, version=each.version, standing="deprecated", message=message,
                 ends_at=ends_at, by=by,
             )  # fmt: skip
     elif choice == RESTORE:
         deletion.restore(row, rows, subject, by=by, force=force)
     else:
         if choice == HARD and all(each.deleted_at is not None for each in rows):  # others the deletion refuses itself
-            _refuse_unknown(evidence_of(place, subject, done.versions), subject, by, place.name, force)
-        _delete(place.name, subject, version, by=by, permanent=choice == HARD, force=force)
+            _refuse_unknown(evidence_of(registry_row, subject, done.versions), subject, by, registry_row.name, force)
+        _delete(registry_row.name, subject, version, by=by, permanent=choice == HARD, force=force)
     return done
 
 
@@ -255,10 +261,10 @@ def restore_each(
     """Restore each of the soft-deleted versions, ascending, that may be and can be; gives what hinders the others."""
     numbers = sorted(versions)
     try:
-        place = get_registry(registry)
-        require(by, RIGHTS[RESTORE], registry=place.name, subject=subject.qualified)
-        lock_policy(place)
-        row = Subject.objects.select_for_update().get(pk=get_subject(place, subject, deleted=True).pk)
+        registry_row = get_registry(registry)
+        require(by, RIGHTS[RESTORE], registry=registry_row.name, subject=subject.qualified)
+        lock_policy(registry_row)
+        row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject, deleted=True).pk)
         rows = {each.version: each for each in _meant(row, subject, RESTORE, None)}
     except SchemadeskError as error:
         return dict.fromkeys(numbers, error)

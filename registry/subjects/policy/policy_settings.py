@@ -120,22 +120,22 @@ def set_config(
     NotAllowed.
     """
     given = _columns(settings, unset)
-    place, context, passes = _begin(registry, subject, by, "config.change", "set compatibility", release=release)
-    _refuse_readonly(place, subject, passes=passes)
-    before, after = _store(place, context, subject, given)
-    _tell_of_config(place, subject, before, after, by)
+    registry_row, context, passes = _begin(registry, subject, by, "config.change", "set compatibility", release=release)
+    _refuse_readonly(registry_row, subject, passes=passes)
+    before, after = _store(registry_row, context, subject, given)
+    _tell_of_config(registry_row, subject, before, after, by)
     return after
 
 
 def bring_config(
-    place: Registry, subject: SubjectName | None, *, unset: Collection[str] = (), **settings: Any
+    registry: Registry, subject: SubjectName | None, *, unset: Collection[str] = (), **settings: Any
 ) -> OwnConfig:
     """The same as another registry has it, in any mode; the caller holds the registry alone.
 
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName.
     """
     given = _columns(settings, unset)
-    return _store(place, lock_context(place, subject.context) if subject else None, subject, given)[1]
+    return _store(registry, lock_context(registry, subject.context) if subject else None, subject, given)[1]
 
 
 def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
@@ -147,10 +147,10 @@ def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, A
 
 
 def _store(
-    place: Registry, context: Context | None, subject: SubjectName | None, given: Mapping[str, Any]
+    registry: Registry, context: Context | None, subject: SubjectName | None, given: Mapping[str, Any]
 ) -> tuple[OwnConfig, OwnConfig]:
     """Sets what is given; what the scope set before and sets now. The caller holds the registry alone."""
-    where: dict[str, Any] = {"registry": place, "context": context, "subject_name": _subject_name(subject)}
+    where: dict[str, Any] = {"registry": registry, "context": context, "subject_name": _subject_name(subject)}
     row = Config.objects.filter(**where).first() or Config(**where)
     before = settings_of(row) if row.pk else OwnConfig()
     for column, value in given.items():
@@ -164,10 +164,10 @@ def _store(
 
 
 def _tell_of_config(
-    place: Registry, subject: SubjectName | None, before: OwnConfig, after: OwnConfig, by: Actor
+    registry: Registry, subject: SubjectName | None, before: OwnConfig, after: OwnConfig, by: Actor
 ) -> None:
     was, becomes = changed(before, after)
-    tell_of_setting(place, subject, CONFIG, before=was, after=becomes, by=by)
+    tell_of_setting(registry, subject, CONFIG, before=was, after=becomes, by=by)
 
 
 @retried
@@ -176,16 +176,18 @@ def delete_config(*, registry: str, subject: SubjectName | None, by: Actor, rele
 
     Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted, ReleaseRequired.
     """
-    place, context, passes = _begin(registry, subject, by, "config.change", "unset compatibility", release=release)
-    _refuse_readonly(place, subject, passes=passes)
-    rows = Config.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
+    registry_row, context, passes = _begin(
+        registry, subject, by, "config.change", "unset compatibility", release=release
+    )
+    _refuse_readonly(registry_row, subject, passes=passes)
+    rows = Config.objects.filter(registry=registry_row, context=context, subject_name=_subject_name(subject))
     found = rows.first()
     old = settings_of(found) if found else None
     if old is None:
-        old = own_config(place, subject) if subject else OwnConfig()
+        old = own_config(registry_row, subject) if subject else OwnConfig()
     rows.delete()
     if found is not None:
-        _tell_of_config(place, subject, old, OwnConfig(), by)
+        _tell_of_config(registry_row, subject, old, OwnConfig(), by)
     return old
 
 
@@ -207,13 +209,13 @@ def set_mode(
         )
     if wanted == FORWARD and subject is not None:
         raise InvalidMode("Forward mode only supported on global level", mode=wanted)
-    place, context = _begin_mode(registry, subject, by, f"set mode {wanted}", release=release)
-    if wanted == IMPORT and not force and effective_mode(place, subject).mode != IMPORT:
-        _clear_for_import(place, subject)
-    where: dict[str, Any] = {"registry": place, "context": context, "subject_name": _subject_name(subject)}
+    registry_row, context = _begin_mode(registry, subject, by, f"set mode {wanted}", release=release)
+    if wanted == IMPORT and not force and effective_mode(registry_row, subject).mode != IMPORT:
+        _clear_for_import(registry_row, subject)
+    where: dict[str, Any] = {"registry": registry_row, "context": context, "subject_name": _subject_name(subject)}
     before = Mode.objects.filter(**where).values_list("mode", flat=True).first()
     Mode.objects.update_or_create(**where, defaults={"mode": wanted})
-    tell_of_setting(place, subject, MODE, before={"mode": before}, after={"mode": wanted}, by=by)
+    tell_of_setting(registry_row, subject, MODE, before={"mode": before}, after={"mode": wanted}, by=by)
     return wanted
 
 
@@ -226,19 +228,19 @@ def delete_mode(
     Without a subject that context is the default one. Raises SubjectModeNotFound where a subject had none, but with
     `recursive`, which then gives an empty text; OperationNotPermitted, ReleaseRequired, NotAllowed.
     """
-    place, context = _begin_mode(registry, subject, by, "unset mode", release=release)
-    rows = Mode.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
+    registry_row, context = _begin_mode(registry, subject, by, "unset mode", release=release)
+    rows = Mode.objects.filter(registry=registry_row, context=context, subject_name=_subject_name(subject))
     found = rows.first()
     if found is None and subject is not None and not recursive:
-        own_mode(place, subject)
+        own_mode(registry_row, subject)
     rows.delete()
     gone = 0
     if recursive and _subject_name(subject) is None:
         inner = subject.context if subject else DEFAULT_CONTEXT
-        gone, _ = Mode.objects.filter(registry=place, context__name=inner).delete()
+        gone, _ = Mode.objects.filter(registry=registry_row, context__name=inner).delete()
     if found is not None or gone:
         before = {"mode": found.mode if found else None} | ({"subjects": gone} if gone else {})
-        tell_of_setting(place, subject, MODE, before=before, after=dict.fromkeys(before), by=by)
+        tell_of_setting(registry_row, subject, MODE, before=before, after=dict.fromkeys(before), by=by)
     if found is not None:
         return found.mode
     return "READWRITE" if subject is None else ""
@@ -273,14 +275,18 @@ def _begin(
     registry: str, subject: SubjectName | None, by: Actor, action: str, why: str, *, release: bool
 ) -> tuple[Registry, Context | None, bool]:
     """The scope, held, and whether the mode READONLY is passed there."""
-    place, name = get_registry(registry), subject.qualified if subject else ""
-    require(by, "promotion.apply" if release else action, registry=place.name, subject=name)
-    record(by=by, why=f"{why} of {name or place.name}")
-    lock_policy(place, exclusive=True)
-    passes = change_guard.ask(action, place, name, by, release=release)
+    registry_row, name = get_registry(registry), subject.qualified if subject else ""
+    require(by, "promotion.apply" if release else action, registry=registry_row.name, subject=name)
+    record(by=by, why=f"{why} of {name or registry_row.name}")
+    lock_policy(registry_row, exclusive=True)
+    passes = change_guard.ask(action, registry_row, name, by, release=release)
     if subject is None:
-        return place, None, passes
-    return place, find_context(place, subject.context) or lock_context(place, subject.context), passes
+        return registry_row, None, passes
+    return (
+        registry_row,
+        find_context(registry_row, subject.context) or lock_context(registry_row, subject.context),
+        passes,
+    )
 
 
 def _refuse_readonly(registry: Registry, subject: SubjectName | None, *, passes: bool) -> None:

@@ -170,42 +170,42 @@ def delete_registry(*, name: str, by: Actor, project: str = "", location: str = 
     Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a registry that is READONLY, that
     the other dialects answer with by default, or that promotions or scans are about.
     """
-    place = get_registry(name, project=project, location=location)
-    require(by, "registry.manage", registry=place.name)
-    record(by=by, why=f"delete registry {place.name}")
-    lock_policy(place, exclusive=True)
+    registry = get_registry(name, project=project, location=location)
+    require(by, "registry.manage", registry=registry.name)
+    record(by=by, why=f"delete registry {registry.name}")
+    lock_policy(registry, exclusive=True)
     change_guard.ask(
-        "registry.manage", place, "", by
+        "registry.manage", registry, "", by
     )  # READONLY isn't passed: all of it goes, so the mode is set first
-    if not (is_mirror and place.kind == Registry.REMOTE):
-        _refuse_readonly(place)
-    _refuse_in_use(place)
-    Association.objects.filter(registry=place).delete()
-    SchemaReference.objects.filter(schema__context__registry=place).delete()
-    SchemaVersion.objects.filter(subject__context__registry=place).delete()
-    Schema.objects.filter(context__registry=place).delete()
+    if not (is_mirror and registry.kind == Registry.REMOTE):
+        _refuse_readonly(registry)
+    _refuse_in_use(registry)
+    Association.objects.filter(registry=registry).delete()
+    SchemaReference.objects.filter(schema__context__registry=registry).delete()
+    SchemaVersion.objects.filter(subject__context__registry=registry).delete()
+    Schema.objects.filter(context__registry=registry).delete()
     for model in (Config, Mode):
-        model.objects.filter(registry=place).delete()
-    Subject.objects.filter(context__registry=place).delete()
-    Context.objects.filter(registry=place).delete()
-    place.delete()
+        model.objects.filter(registry=registry).delete()
+    Subject.objects.filter(context__registry=registry).delete()
+    Context.objects.filter(registry=registry).delete()
+    registry.delete()
 
 
-def _refuse_readonly(place: Registry) -> None:
-    if effective_mode(place).mode.startswith("READONLY"):
-        raise OperationNotPermitted(f"Registry {place.name} is in read-only mode; set it to READWRITE first.")
+def _refuse_readonly(registry: Registry) -> None:
+    if effective_mode(registry).mode.startswith("READONLY"):
+        raise OperationNotPermitted(f"Registry {registry.name} is in read-only mode; set it to READWRITE first.")
 
 
-def _refuse_in_use(place: Registry) -> None:
+def _refuse_in_use(registry: Registry) -> None:
     default = (settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION, settings.DEFAULT_REGISTRY)
-    if (place.project, place.location, place.name) == default:
-        raise OperationNotPermitted(f"Registry {place.name} is the server's default one and stays.")
+    if (registry.project, registry.location, registry.name) == default:
+        raise OperationNotPermitted(f"Registry {registry.name} is the server's default one and stays.")
     for relation in Registry._meta.related_objects:
         model = relation.related_model
         outside = model._meta.app_label != Registry._meta.app_label
-        if outside and model._default_manager.filter(**{relation.field.name: place}).exists():
+        if outside and model._default_manager.filter(**{relation.field.name: registry}).exists():
             raise OperationNotPermitted(
-                f"Registry {place.name} is used by {model._meta.verbose_name_plural}; remove those first."
+                f"Registry {registry.name} is used by {model._meta.verbose_name_plural}; remove those first."
             )
 
 
@@ -238,14 +238,14 @@ def create_version(
         schema_id=schema_id,
     )
     # Looked at afterwards, under the locks that the registration holds; raising undoes it.
-    place = get_registry(registry)
-    mode = effective_mode(place, SubjectName(subject.context, "")).mode
+    registry_row = get_registry(registry)
+    mode = effective_mode(registry_row, SubjectName(subject.context, "")).mode
     if done.created and mode.startswith(change_guard.READONLY) and _is_only_version(done):
-        passes = change_guard.ask("version.register", place, subject.qualified, by)
+        passes = change_guard.ask("version.register", registry_row, subject.qualified, by)
         if not change_guard.stops(mode, passes=passes):
             return done
         raise OperationNotPermitted(
-            f"Registry {place.name} is in read-only mode: the new subject {subject.qualified} can't be created.",
+            f"Registry {registry_row.name} is in read-only mode: the new subject {subject.qualified} can't be created.",
             mode=mode,
         )
     return done
@@ -265,21 +265,21 @@ def delete_context(*, registry: str, context: str, by: Actor) -> bool:
     Raises NotAllowed, ContextNotEmpty, ReleaseRequired, and OperationNotPermitted for the default context and a
     read-only one.
     """
-    place = get_registry(registry)
-    require(by, "version.delete_permanently", registry=place.name)
+    registry_row = get_registry(registry)
+    require(by, "version.delete_permanently", registry=registry_row.name)
     if context == DEFAULT_CONTEXT:
         raise OperationNotPermitted("The default context can't be deleted.")
-    record(by=by, why=f"delete context {context} of {place.name}")
-    lock_policy(place, exclusive=True)
-    passes = change_guard.ask("version.delete_permanently", place, "", by)
-    row = Context.objects.select_for_update().filter(registry=place, name=context).first()
+    record(by=by, why=f"delete context {context} of {registry_row.name}")
+    lock_policy(registry_row, exclusive=True)
+    passes = change_guard.ask("version.delete_permanently", registry_row, "", by)
+    row = Context.objects.select_for_update().filter(registry=registry_row, name=context).first()
     if row is None:
         return False
-    if change_guard.stops(effective_mode(place, SubjectName(context, "")).mode, passes=passes):
+    if change_guard.stops(effective_mode(registry_row, SubjectName(context, "")).mode, passes=passes):
         raise OperationNotPermitted(f"Context {context} is in read-only mode")
     if Subject.objects.filter(context=row).exists() or Schema.objects.filter(context=row).exists():
         raise ContextNotEmpty(f"The specified context '{context}' is not empty.", context=context)
     for model in (Config, Mode):
-        model.objects.filter(registry=place, context=row).delete()
+        model.objects.filter(registry=registry_row, context=row).delete()
     row.delete()
     return True

@@ -217,16 +217,20 @@ def register_version(
     """
     if not subject.subject:
         raise InvalidName("The specified subject '' is not valid: a subject needs a name.", name="")
-    place = get_registry(registry)
-    require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
+    registry_row = get_registry(registry)
+    require(
+        by, "promotion.apply" if release else "version.register", registry=registry_row.name, subject=subject.qualified
+    )
     asked = _asked(schema_id, version, normalize, release=release, force=force)
     if not release:  # what a release brings was read where it comes from
-        require_references(Visible(place, by), references, context=subject.context)
+        require_references(Visible(registry_row, by), references, context=subject.context)
     contract = read_metadata(metadata), read_rule_set(rule_set)
-    config, scope = config_and_settings(place, subject)
+    config, scope = config_and_settings(registry_row, subject)
     is_new = schema_id is None and scope.validate_new_schemas is not False
     submission = (
-        prepare(place, subject, text, schema_type, references, *contract, is_new=is_new) if text.strip() else None
+        prepare(registry_row, subject, text, schema_type, references, *contract, is_new=is_new)
+        if text.strip()
+        else None
     )
     asked = replace(asked, propagate_tags=propagate_tags)
     if tags_to_add or tags_to_remove:
@@ -235,14 +239,14 @@ def register_version(
         submission = with_tags(submission, tags_to_add, tags_to_remove)
         asked = replace(asked, is_tagged=True, version=version or LATEST)
     if force and not release:  # a release's force is the right of whoever approved it in spite of the level
-        require(by, "version.force", registry=place.name, subject=subject.qualified)
+        require(by, "version.force", registry=registry_row.name, subject=subject.qualified)
     canonical = asked.canonical(submission, config) if submission else ""
-    there = _known(place, subject, submission, canonical, asked, scope) if submission else None
+    there = _known(registry_row, subject, submission, canonical, asked, scope) if submission else None
     if there is not None:
         return there
     forced = f", forced: {force}" if force else ""
-    why = f"register a version of {subject.qualified} in {place.name}{forced}"
-    held = hold(place, subject, submission, canonical, asked, by=by, why=why)
+    why = f"register a version of {subject.qualified} in {registry_row.name}{forced}"
+    held = hold(registry_row, subject, submission, canonical, asked, by=by, why=why)
     return _register(held, submission, contract, asked, by)
 
 

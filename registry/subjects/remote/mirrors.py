@@ -47,10 +47,10 @@ HANDED: Final = timedelta(seconds=60)
 def get_mirror(name: str, by: Actor, action: str) -> Registry:
     """The row of a mirror for whoever may do that, once the right is checked. Raises RegistryNotFound, NotAllowed, WrongState."""
     require(by, action, registry=name)
-    place = get_registry(name)
-    if place.kind != Registry.REMOTE:
-        raise WrongState(f"Registry {place.name} is one of ours, not a mirror.")
-    return place
+    registry = get_registry(name)
+    if registry.kind != Registry.REMOTE:
+        raise WrongState(f"Registry {registry.name} is one of ours, not a mirror.")
+    return registry
 
 
 @transaction.atomic
@@ -71,8 +71,8 @@ def request_sync(*, name: str, by: Actor) -> int | None:
 
     Raises RegistryNotFound, NotAllowed, WrongState for a registry of ours.
     """
-    place = get_mirror(name, by, "registry.refresh")
-    row, now = Registry.objects.select_for_update().get(pk=place.pk), timezone.now()
+    registry = get_mirror(name, by, "registry.refresh")
+    row, now = Registry.objects.select_for_update().get(pk=registry.pk), timezone.now()
     if row.sync_lease_until is not None and row.sync_lease_until > now:
         return None
     _hand_out(row, now)
@@ -135,14 +135,14 @@ def update_remote_registry(
     Raises RegistryNotFound, NotAllowed, ReleaseRequired for a closed environment, WrongState for a registry of ours, and
     as `add_remote_registry` does for an address or a secret that can't be used.
     """
-    place = get_mirror(name, by, "registry.manage")
+    registry = get_mirror(name, by, "registry.manage")
     connection = _usable(url, user, secret, every_seconds)
-    record(by=by, why=f"read the mirror {place.name} from {connection.url}")
-    lock_policy(place, exclusive=True)
-    change_guard.ask("registry.manage", place, "", by)
-    place.url, place.user, place.secret = connection.url, user, secret
-    place.every_seconds, place.next_sync_at = every_seconds, timezone.now()
-    place.save(update_fields=["url", "user", "secret", "every_seconds", "next_sync_at"])
+    record(by=by, why=f"read the mirror {registry.name} from {connection.url}")
+    lock_policy(registry, exclusive=True)
+    change_guard.ask("registry.manage", registry, "", by)
+    registry.url, registry.user, registry.secret = connection.url, user, secret
+    registry.every_seconds, registry.next_sync_at = every_seconds, timezone.now()
+    registry.save(update_fields=["url", "user", "secret", "every_seconds", "next_sync_at"])
 
 
 def _usable(url: str, user: str, secret: str, every_seconds: int) -> Connection:
@@ -164,8 +164,8 @@ def try_registry(*, url: str, by: Actor, user: str = "", secret: str = "") -> Pr
 @retried
 def remove_remote_registry(*, name: str, by: Actor) -> None:
     """Remove a mirror with all that is in it. Raises RegistryNotFound, NotAllowed, OperationNotPermitted, WrongState."""
-    place = get_mirror(name, by, "registry.manage")
-    registry_import.hold(place, by=by, why=f"remove the mirror {place.name}")
+    registry = get_mirror(name, by, "registry.manage")
+    registry_import.hold(registry, by=by, why=f"remove the mirror {registry.name}")
     delete_registry(name=name, by=by, is_mirror=True)
 
 
@@ -175,44 +175,46 @@ def sync_registry(*, registry_id: int, policy: EgressPolicy | None = None) -> Sy
     A foreseen error is kept with the mirror, whose contents stay as they are. An unforeseen one is kept too, and raised.
     Raises RegistryNotFound for a number that is no mirror.
     """
-    place = Registry.objects.filter(pk=registry_id, kind=Registry.REMOTE).first()
-    if place is None:
+    registry = Registry.objects.filter(pk=registry_id, kind=Registry.REMOTE).first()
+    if registry is None:
         raise RegistryNotFound(f"There is no remote registry of number {registry_id}.")
-    tag = _claim(place)
+    tag = _claim(registry)
     if tag is None:
         return None
     try:
-        done = _sync(place, tag, policy)
+        done = _sync(registry, tag, policy)
     except SchemadeskError as error:
-        logger.warning("mirror %s: %s", place.name, error.message)
-        _finish(place, tag, error.message, whole=False)
+        logger.warning("mirror %s: %s", registry.name, error.message)
+        _finish(registry, tag, error.message, whole=False)
         return SyncResult(0, 0, 0, error.message)
     except Exception as error:
-        _finish(place, tag, f"The sync failed unexpectedly: {type(error).__name__}. See the worker's log.", whole=False)
+        _finish(
+            registry, tag, f"The sync failed unexpectedly: {type(error).__name__}. See the worker's log.", whole=False
+        )
         raise
-    _finish(place, tag, done.error, whole=True)
+    _finish(registry, tag, done.error, whole=True)
     return done
 
 
-def _claim(place: Registry) -> str | None:
+def _claim(registry: Registry) -> str | None:
     now, tag = timezone.now(), uuid.uuid4().hex
     free = Registry.objects.filter(
-        Q(sync_lease_until=None) | Q(sync_lease_until__lt=now) | Q(sync_tag=QUEUED), pk=place.pk
+        Q(sync_lease_until=None) | Q(sync_lease_until__lt=now) | Q(sync_tag=QUEUED), pk=registry.pk
     )
     return tag if free.update(sync_tag=tag, sync_lease_until=now + LEASE) else None
 
 
-def _renew(place: Registry, tag: str) -> None:
-    held = Registry.objects.filter(pk=place.pk, sync_tag=tag)
+def _renew(registry: Registry, tag: str) -> None:
+    held = Registry.objects.filter(pk=registry.pk, sync_tag=tag)
     if not held.update(sync_lease_until=timezone.now() + LEASE):
-        raise WrongState(f"The sync of {place.name} took too long and was given to another worker.")
+        raise WrongState(f"The sync of {registry.name} took too long and was given to another worker.")
 
 
 @transaction.atomic
-def _finish(place: Registry, tag: str, error: str, *, whole: bool) -> None:
+def _finish(registry: Registry, tag: str, error: str, *, whole: bool) -> None:
     """Give the claim back and keep how it ended; `whole` says that the remote was read to its end."""
     now, error = timezone.now(), error[:MAX_ERROR]
-    row = Registry.objects.filter(pk=place.pk, sync_tag=tag).first()
+    row = Registry.objects.filter(pk=registry.pk, sync_tag=tag).first()
     if row is None:
         return
     row.sync_tag, row.sync_lease_until, row.sync_error = "", None, error
@@ -225,30 +227,32 @@ def _finish(place: Registry, tag: str, error: str, *, whole: bool) -> None:
         tell_of_mirror(row, error)
 
 
-def _sync(place: Registry, tag: str, policy: EgressPolicy | None) -> SyncResult:
-    connection: Connection = parse_connection(place.url, user=place.user, secret=place.secret)
+def _sync(registry: Registry, tag: str, policy: EgressPolicy | None) -> SyncResult:
+    connection: Connection = parse_connection(registry.url, user=registry.user, secret=registry.secret)
     remote = RemoteRegistry(connection, policy=policy, seconds=READ_SECONDS)
     snapshot, problems = remote.read()
-    _renew(place, tag)
-    logger.info("mirror %s: %d versions read, %d problems", place.name, len(snapshot.versions), len(problems))
-    by, why = system_actor("mirror"), f"mirror {place.url}"
+    _renew(registry, tag)
+    logger.info("mirror %s: %d versions read, %d problems", registry.name, len(snapshot.versions), len(problems))
+    by, why = system_actor("mirror"), f"mirror {registry.url}"
     snapshot = _without_own_mode(snapshot)
-    here = contents_of(place)
+    here = contents_of(registry)
     marked = 0
     if _is_another(snapshot, here):
-        done, deleted = _begin_again(place, snapshot, by, why), 0
+        done, deleted = _begin_again(registry, snapshot, by, why), 0
     else:
         move = plan_move(snapshot, here)
         gone = _gone(remote, move)
         marked = sum(1 for item in move.bring if item.deleted and _is_live(here, item))
-        deleted = registry_import.mark_deleted(registry=place, records=gone, by=by, why=why) if gone else 0
-        done = _bring(place, move, by, why, lambda: _renew(place, tag))
-    settings = _follow_settings(place, snapshot, by, why)
-    _tell(place, done.added, deleted + marked, settings, by)
+        deleted = registry_import.mark_deleted(registry=registry, records=gone, by=by, why=why) if gone else 0
+        done = _bring(registry, move, by, why, lambda: _renew(registry, tag))
+    settings = _follow_settings(registry, snapshot, by, why)
+    _tell(registry, done.added, deleted + marked, settings, by)
     told = [*problems, *done.problems]
     for problem in told[:20]:
-        logger.warning("mirror %s: %s", place.name, problem)
-    logger.info("mirror %s: %d added, %d changed, %d deleted", place.name, done.added, done.changed, deleted + marked)
+        logger.warning("mirror %s: %s", registry.name, problem)
+    logger.info(
+        "mirror %s: %d added, %d changed, %d deleted", registry.name, done.added, done.changed, deleted + marked
+    )
     return SyncResult(done.added, done.changed, deleted, _said(told))
 
 
@@ -257,13 +261,13 @@ def _is_live(here: Snapshot, item: VersionRecord) -> bool:
     return known is not None and not known.deleted
 
 
-def _tell(place: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
+def _tell(registry: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
     """What a sync brought, once: a first one may bring thousands of versions."""
-    why = f"they are so at {place.url}"
+    why = f"they are so at {registry.url}"
     with transaction.atomic():
-        tell_of_many(place, REGISTERED, added, why=why, by=by)
-        tell_of_many(place, DELETED, deleted, why=why, by=by)
-        tell_of_many(place, CONFIG, settings, why=why, by=by)
+        tell_of_many(registry, REGISTERED, added, why=why, by=by)
+        tell_of_many(registry, DELETED, deleted, why=why, by=by)
+        tell_of_many(registry, CONFIG, settings, why=why, by=by)
 
 
 def _said(problems: list[Problem]) -> str:
@@ -299,18 +303,18 @@ def _by_id(snapshot: Snapshot) -> dict[tuple[str, int], list[VersionRecord]]:
 
 
 @retried
-def _begin_again(place: Registry, snapshot: Snapshot, by: Actor, why: str) -> Brought:
+def _begin_again(registry: Registry, snapshot: Snapshot, by: Actor, why: str) -> Brought:
     """Replace all that is mirrored, in one transaction: readers see the old contents or the new ones."""
-    registry_import.hold(place, by=by, why=f"{why}, which was made anew")
+    registry_import.hold(registry, by=by, why=f"{why}, which was made anew")
     notes = contents_of(
-        place
+        registry
     ).notes  # what people wrote about the mirror's subjects goes with the rows, so it comes again
-    registry_import.empty_registry(place)
-    done = _bring(place, plan_move(snapshot, contents_of(place)), by, why, lambda: None)
+    registry_import.empty_registry(registry)
+    done = _bring(registry, plan_move(snapshot, contents_of(registry)), by, why, lambda: None)
     there = {record.subject for record in snapshot.versions}
     kept = {subject: note for subject, note in notes.items() if subject in there}
     return (
-        done + Brought(problems=registry_import.bring_notes(registry=place, notes=kept, by=by, why=why))
+        done + Brought(problems=registry_import.bring_notes(registry=registry, notes=kept, by=by, why=why))
         if kept
         else done
     )
@@ -323,27 +327,29 @@ def _gone(remote: RemoteRegistry, move: Move) -> list[VersionRecord]:
     return [item for item in missing if item.place not in there]
 
 
-def _bring(place: Registry, move: Move, by: Actor, why: str, alive: Callable[[], None]) -> Brought:
+def _bring(registry: Registry, move: Move, by: Actor, why: str, alive: Callable[[], None]) -> Brought:
     done = Brought(problems=move.problems)
     if move.contexts:
-        done += Brought(problems=registry_import.bring_contexts(registry=place, contexts=move.contexts, by=by, why=why))
+        done += Brought(
+            problems=registry_import.bring_contexts(registry=registry, contexts=move.contexts, by=by, why=why)
+        )
     for batch in registry_import.batches(move.bring):
         alive()
-        done += registry_import.bring_versions(registry=place, records=batch, by=by, why=why)
+        done += registry_import.bring_versions(registry=registry, records=batch, by=by, why=why)
     return done
 
 
-def _follow_settings(place: Registry, there: Snapshot, by: Actor, why: str) -> int:
+def _follow_settings(registry: Registry, there: Snapshot, by: Actor, why: str) -> int:
     """Configs and modes as they are at the remote; what isn't set there any more goes here too. Gives how many configs."""
-    here = contents_of(place)
+    here = contents_of(registry)
     move = plan_move(there, here)
     if move.configs:
-        for problem in registry_import.bring_configs(registry=place, configs=move.configs, by=by, why=why):
-            logger.warning("mirror %s: %s", place.name, problem)
+        for problem in registry_import.bring_configs(registry=registry, configs=move.configs, by=by, why=why):
+            logger.warning("mirror %s: %s", registry.name, problem)
     if dropped := here.configs.keys() - there.configs.keys():
-        registry_import.drop_configs(registry=place, scopes=dropped, by=by, why=why)
+        registry_import.drop_configs(registry=registry, scopes=dropped, by=by, why=why)
     modes: dict[Scope, str] = dict.fromkeys(here.modes.keys() - there.modes.keys(), "")
     modes |= {scope: pair[1] for scope, pair in move.modes.items()}
     if modes:
-        registry_import.bring_modes(registry=place, modes=modes, by=by, why=why)
+        registry_import.bring_modes(registry=registry, modes=modes, by=by, why=why)
     return len(move.configs) + len(dropped)

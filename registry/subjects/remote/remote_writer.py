@@ -186,7 +186,7 @@ class RemoteVerdict:
 
 
 def ask_remote(
-    place: Registry,
+    registry: Registry,
     subject: SubjectName,
     *,
     text: str,
@@ -199,17 +199,17 @@ def ask_remote(
 
     A server that can't be asked is an answer too. Raises NotAllowed.
     """
-    require(by, "schema.read", registry=place.name, subject=subject.qualified)
-    if place.kind != Registry.REMOTE:
+    require(by, "schema.read", registry=registry.name, subject=subject.qualified)
+    if registry.kind != Registry.REMOTE:
         return None
     where = ""
     try:
-        connection = parse_connection(place.url, user=place.user, secret=place.secret)
+        connection = parse_connection(registry.url, user=registry.user, secret=registry.secret)
         where = connection.netloc
         with OutgoingClient(connection, policy=policy, limits=VERDICT_LIMITS) as client:
             value = _asked(client, subject, SentSchema(schema_type, text, tuple(references)).body())
     except SchemadeskError as error:
-        return RemoteVerdict(where or place.name, None, reason=error.message)
+        return RemoteVerdict(where or registry.name, None, reason=error.message)
     found = value.get("messages") if isinstance(value, dict) else None
     messages = [str(item)[:MAX_MESSAGE] for item in found] if isinstance(found, list) else []
     return RemoteVerdict(where, value["is_compatible"], tuple(messages[:MAX_MESSAGES]))

@@ -280,14 +280,14 @@ def declare_client(
         )
     if not (reads or writes):
         raise InvalidInput("A client reads or writes; say at least one.", field="reads")
-    place = get_registry(registry)
-    require(by, ACTION, registry=place.name, subject=subject.qualified)
-    row = Subject.objects.select_for_update().get(pk=get_subject(place, subject).pk)  # so that the bound holds
+    registry_row = get_registry(registry)
+    require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
+    row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject).pk)  # so that the bound holds
     if version is not None and not row.versions.filter(version=version, deleted_at=None).exists():
         raise VersionNotFound(f"Version {version} of {subject.qualified} isn't there.", version=version)
     now = timezone.now()
     there = Client.objects.filter(subject=row, name=name).first()
-    record(by=by, why=f"declare client {name} of {subject.qualified} in {place.name}")
+    record(by=by, why=f"declare client {name} of {subject.qualified} in {registry_row.name}")
     if there is None:
         if Client.objects.filter(subject=row).count() >= MOST:
             raise InvalidInput(f"{subject.qualified} has {MOST} clients; withdraw those that are gone.", field="name")
@@ -313,10 +313,10 @@ def _change(there: Client, given: Mapping[str, object], by: Actor, now: datetime
 @retried
 def withdraw_client(*, registry: str, subject: SubjectName, name: str, by: Actor) -> None:
     """A program is gone. Raises ClientNotFound, SubjectNotFound, RegistryNotFound, NotAllowed, NotSignedIn."""
-    place = get_registry(registry)
-    require(by, ACTION, registry=place.name, subject=subject.qualified)
-    row = get_subject(place, subject, deleted=True)
-    record(by=by, why=f"withdraw client {name[:MAX_NAME]} of {subject.qualified} in {place.name}")
+    registry_row = get_registry(registry)
+    require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
+    row = get_subject(registry_row, subject, deleted=True)
+    record(by=by, why=f"withdraw client {name[:MAX_NAME]} of {subject.qualified} in {registry_row.name}")
     done, _ = Client.objects.filter(subject=row, name=name[: MAX_NAME + 1].replace("\0", "")).delete()
     if not done:
         raise ClientNotFound(f"{subject.qualified} has no client called {name[:MAX_NAME]!r}.", name=name[:MAX_NAME])
