@@ -78,9 +78,9 @@ def hold_subject(registry: Registry, subject: SubjectName, *, by: Actor, why: st
     if row is None:
         return None
     width = width_of(Subject)
-    found = row_of(Subject, row[:width])
-    found.context = row_of(Context, row[width:])
-    return found
+    subject_row = row_of(Subject, row[:width])
+    subject_row.context = row_of(Context, row[width:])
+    return subject_row
 
 
 _MAKE: Final = f"""
@@ -97,16 +97,16 @@ def lock_subject(context: Context, name: str) -> Subject:
     with connection.cursor() as cursor:
         cursor.execute(_MAKE, [context.pk, name, timezone.now()])
         row = cursor.fetchone()
-    found = row_of(Subject, row) if row else Subject.objects.select_for_update().get(context=context, name=name)
-    found.context = context
-    return found
+    subject_row = row_of(Subject, row) if row else Subject.objects.select_for_update().get(context=context, name=name)
+    subject_row.context = context
+    return subject_row
 
 
 def lock_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, Subject]:
     """Those of the subjects that are there, with their contexts, locked in one order until the transaction ends."""
     rows = Subject.objects.filter(among(names, ""), context__registry=registry).select_related("context")
-    held = rows.select_for_update(of=("self",)).order_by("pk")
-    return {SubjectName(row.context.name, row.name): row for row in held}
+    locked_rows = rows.select_for_update(of=("self",)).order_by("pk")
+    return {SubjectName(row.context.name, row.name): row for row in locked_rows}
 
 
 _MAKE_SEVERAL: Final = f"""
@@ -133,8 +133,8 @@ def make_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[Su
 
 
 def _contexts(registry: Registry, names: set[str]) -> dict[str, Context]:
-    found = {row.name: row for row in Context.objects.filter(registry=registry, name__in=names)}
-    return found | {name: lock_context(registry, name) for name in sorted(names - found.keys())}
+    contexts = {row.name: row for row in Context.objects.filter(registry=registry, name__in=names)}
+    return contexts | {name: lock_context(registry, name) for name in sorted(names - contexts.keys())}
 
 
 def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:

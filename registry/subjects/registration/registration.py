@@ -43,8 +43,8 @@ from registry.subjects.policy.effective_policy import NO_POLICY, OwnConfig, conf
 from registry.subjects.registration.locks import lock_referenced, retried
 from registry.subjects.registration.registration_state import (
     LATEST,
-    Asked,
-    Held,
+    RegistrationRequest,
+    RegistrationState,
     adds_to_contracts,
     ask,
     hold,
@@ -69,27 +69,27 @@ from registry.subjects.versions.versions import MAX_VERSION, VersionInfo, info_o
 __all__ = ["RegisteredVersion", "register_version", "submission_identity"]
 
 
-def refuse_by_rules(held: Held, submission: Submission, asked: Asked) -> None:
+def refuse_by_rules(state: RegistrationState, submission: Submission, request: RegistrationRequest) -> None:
     """Raise IncompatibleSchema or PolicyViolated for what the level, the fields' rules or the policy refuse."""
-    previous = held.situation.latest
-    versions = _history(held, submission)
+    previous = state.situation.latest
+    versions = _history(state, submission)
     reserved = check_fields(
-        submission.schema, held.scope, submission.metadata, previous.schema.metadata if previous else None
+        submission.schema, state.scope, submission.metadata, previous.schema.metadata if previous else None
     )
-    if not asked.force:
-        _refuse_incompatible(held, submission.schema, versions, reserved)
-    _refuse_by_policy(held.subject, submission.schema, versions, held.config.policy, force=bool(asked.force))
+    if not request.force:
+        _refuse_incompatible(state, submission.schema, versions, reserved)
+    _refuse_by_policy(state.subject, submission.schema, versions, state.config.policy, force=bool(request.force))
 
 
-def _history(held: Held, submission: Submission) -> History:
+def _history(state: RegistrationState, submission: Submission) -> History:
     """The versions that the level and the policy look at, ascending; no more than that is read."""
-    latest, group = held.situation.latest, held.scope.compatibility_group
-    scope = level_named(held.config.level).scope if held.config.policy == NO_POLICY else "all"
+    latest, group = state.situation.latest, state.scope.compatibility_group
+    scope = level_named(state.config.level).scope if state.config.policy == NO_POLICY else "all"
     if scope == "none" or latest is None:
         return []
     if scope == "latest" and not group:
-        return parsed_history([latest], refer=held.situation.latest_refers)
-    return parsed_history(of_group(live_rows(held.row), group=group, like=submission.metadata))
+        return parsed_history([latest], refer=state.situation.latest_refers)
+    return parsed_history(of_group(live_rows(state.row), group=group, like=submission.metadata))
 
 
 def refuse_missing_types(submission: Submission) -> None:
@@ -101,23 +101,23 @@ def refuse_missing_types(submission: Submission) -> None:
         )
 
 
-def refuse_by_mode(held: Held, asked: Asked, *, passes: bool) -> None:
+def refuse_by_mode(state: RegistrationState, request: RegistrationRequest, *, passes: bool) -> None:
     """Raise OperationNotPermitted where the mode takes no version, or none with an id; `passes` is what the gate said."""
-    registry, subject, mode = held.registry, held.subject, held.mode
+    registry, subject, mode = state.registry, state.subject, state.mode
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; register there.")
-    wanted = {"READWRITE"} if asked.schema_id is None else MODES_WITH_IDS
-    if mode in wanted or (passes and asked.schema_id is None and mode == change_guard.READONLY):
+    allowed_modes = {"READWRITE"} if request.schema_id is None else MODES_WITH_IDS
+    if mode in allowed_modes or (passes and request.schema_id is None and mode == change_guard.READONLY):
         return
-    state = "import" if asked.schema_id is not None else "read-write"
-    said = "in read-only mode" if mode.startswith("READONLY") else f"not in {state} mode"
-    raise OperationNotPermitted(f"Subject {subject.subject} in context {subject.context} is {said}", mode=mode)
+    required_mode = "import" if request.schema_id is not None else "read-write"
+    problem = "in read-only mode" if mode.startswith("READONLY") else f"not in {required_mode} mode"
+    raise OperationNotPermitted(f"Subject {subject.subject} in context {subject.context} is {problem}", mode=mode)
 
 
-def refuse_lost_references(submission: Submission, held: dict[int, SchemaVersion]) -> None:
+def refuse_lost_references(submission: Submission, locked_versions: dict[int, SchemaVersion]) -> None:
     """Raise InvalidReference for a reference whose version is not among those that are held."""
     for reference, target in zip(submission.references, submission.targets, strict=True):
-        if target.pk not in held:
+        if target.pk not in locked_versions:
             raise InvalidReference(
                 f"Reference {reference.name!r} names {reference.subject} version {reference.version},"
                 " which was deleted just now."
@@ -134,20 +134,22 @@ def refuse_owned_references(submission: Submission) -> None:
             )
 
 
-def _refuse_incompatible(held: Held, schema: ParsedSchema, versions: History, reserved: ReservedReport) -> None:
-    config, name = held.config, held.subject.qualified
-    lenient = held.scope.compatibility_policy == LENIENT_POLICY
+def _refuse_incompatible(
+    state: RegistrationState, schema: ParsedSchema, versions: History, reserved: ReservedReport
+) -> None:
+    config, name = state.config, state.subject.qualified
+    lenient = state.scope.compatibility_policy == LENIENT_POLICY
     report = schema_engine.check(schema, versions, config.level, profile=config.profile, lenient=lenient)
-    found = refusals(report, reserved, held.scope)
-    if not found:
+    reasons = refusals(report, reserved, state.scope)
+    if not reasons:
         return
-    said = (
+    message = (
         f'Schema being registered is incompatible with an earlier schema for subject "{name}",'
-        f" details: [{', '.join(found)}]"
+        f" details: [{', '.join(reasons)}]"
     )
     if report.is_compatible:
-        raise PolicyViolated(said, report=reserved, subject=name)
-    raise IncompatibleSchema(said, report=report, subject=name)
+        raise PolicyViolated(message, report=reserved, subject=name)
+    raise IncompatibleSchema(message, report=report, subject=name)
 
 
 def _refuse_by_policy(
@@ -221,7 +223,7 @@ def register_version(
     require(
         by, "promotion.apply" if release else "version.register", registry=registry_row.name, subject=subject.qualified
     )
-    asked = _asked(schema_id, version, normalize, release=release, force=force)
+    request = _request(schema_id, version, normalize, release=release, force=force)
     if not release:  # what a release brings was read where it comes from
         require_references(Visible(registry_row, by), references, context=subject.context)
     contract = read_metadata(metadata), read_rule_set(rule_set)
@@ -232,91 +234,98 @@ def register_version(
         if text.strip()
         else None
     )
-    asked = replace(asked, propagate_tags=propagate_tags)
+    request = replace(request, propagate_tags=propagate_tags)
     if tags_to_add or tags_to_remove:
         if submission is None:
             raise InvalidSchema("Empty schema")
         submission = with_tags(submission, tags_to_add, tags_to_remove)
-        asked = replace(asked, is_tagged=True, version=version or LATEST)
+        request = replace(request, is_tagged=True, version=version or LATEST)
     if force and not release:  # a release's force is the right of whoever approved it in spite of the level
         require(by, "version.force", registry=registry_row.name, subject=subject.qualified)
-    canonical = asked.canonical(submission, config) if submission else ""
-    there = _known(registry_row, subject, submission, canonical, asked, scope) if submission else None
+    canonical = request.canonical(submission, config) if submission else ""
+    there = _registered_before(registry_row, subject, submission, canonical, request, scope) if submission else None
     if there is not None:
         return there
     forced = f", forced: {force}" if force else ""
     why = f"register a version of {subject.qualified} in {registry_row.name}{forced}"
-    held = hold(registry_row, subject, submission, canonical, asked, by=by, why=why)
-    return _register(held, submission, contract, asked, by)
+    state = hold(registry_row, subject, submission, canonical, request, by=by, why=why)
+    return _register(state, submission, contract, request, by)
 
 
-def _asked(schema_id: int | None, version: int, normalize: bool | None, *, release: bool, force: str) -> Asked:
+def _request(
+    schema_id: int | None, version: int, normalize: bool | None, *, release: bool, force: str
+) -> RegistrationRequest:
     if schema_id is not None and schema_id < 0:
         schema_id = None
     if schema_id is not None and not 1 <= schema_id <= MAX_VERSION:
         raise InvalidInput(f"The schema id {str(schema_id)[:40]} is not between 1 and 2^31-1.")
     if version > 0:
         parse_version(version)
-    return Asked(schema_id, version, normalize, release, force)
+    return RegistrationRequest(schema_id, version, normalize, release, force)
 
 
-def _known(
-    registry: Registry, subject: SubjectName, submission: Submission, canonical: str, asked: Asked, scope: OwnConfig
+def _registered_before(
+    registry: Registry,
+    subject: SubjectName,
+    submission: Submission,
+    canonical: str,
+    request: RegistrationRequest,
+    scope: OwnConfig,
 ) -> RegisteredVersion | None:
     """The version that answers the call as it stands, found without a lock: nothing is written for it."""
-    if not asked.may_be_there or adds_to_contracts(scope):
+    if not request.may_be_there or adds_to_contracts(scope):
         return None
     identities = submission.identities(canonical)
-    found = same_version(registry, subject, identities, latest=asked.version == LATEST)
-    if found is None or asked.schema_id not in (None, found.schema_id):
+    twin = same_version(registry, subject, identities, latest=request.version == LATEST)
+    if twin is None or request.schema_id not in (None, twin.schema_id):
         return None
-    return RegisteredVersion(found.id, found.version, found.schema_id, found.guid, False, found.standing)
+    return RegisteredVersion(twin.id, twin.version, twin.schema_id, twin.guid, False, twin.standing)
 
 
 def _register(
-    held: Held,
+    state: RegistrationState,
     submission: Submission | None,
     contract: tuple[Contract | None, Contract | None],
-    asked: Asked,
+    request: RegistrationRequest,
     by: Actor,
 ) -> RegisteredVersion:
     """The registration under the locks of its subject; `submission` is None for an empty text."""
     targets = lock_referenced(submission.targets) if submission else {}
-    there = _as_it_stands(held, submission, asked) if submission else None
+    there = _as_it_stands(state, submission, request) if submission else None
     if there is not None:
         return _registered(there, created=False)
-    passes = held.passes
+    passes = state.passes
     if passes is None:
-        passes = ask(held.registry, held.subject, asked, by)
-    refuse_by_mode(held, asked, passes=passes)
-    previous, following = held.situation.latest, held.following()
+        passes = ask(state.registry, state.subject, request, by)
+    refuse_by_mode(state, request, passes=passes)
+    previous, following = state.situation.latest, state.following()
     repeated = submission is None
     if submission is None:
         if previous is None:
             raise InvalidSchema("Empty schema")
         submission = replace(
-            repeat(held.registry, held.subject, previous.schema), metadata=contract[0], rule_set=contract[1]
+            repeat(state.registry, state.subject, previous.schema), metadata=contract[0], rule_set=contract[1]
         )
         targets = lock_referenced(submission.targets)
     refuse_lost_references(submission, targets)
     refuse_owned_references(submission)
-    if held.mode in MODES_WITH_IDS:
-        done, created = import_version(held.context, held.row, submission, asked.schema_id, asked.version, by)
+    if state.mode in MODES_WITH_IDS:
+        done, created = import_version(state.context, state.row, submission, request.schema_id, request.version, by)
         return _registered(done, created=created)
     refuse_missing_types(submission)
-    if asked.propagate_tags and previous is not None:
+    if request.propagate_tags and previous is not None:
         submission = _with_tags_of(previous, submission)
-    whole = submission.with_contract(held.scope, previous.schema if previous else None)
-    if asked.version or version_in(whole.metadata) is not None:
+    whole = submission.with_contract(state.scope, previous.schema if previous else None)
+    if request.version or version_in(whole.metadata) is not None:
         whole = whole.numbered(following)
-    canonical = asked.canonical(whole, held.config)
-    was_looked_at = whole == submission and not repeated and canonical == held.canonical
-    if asked.version == 0 and (not was_looked_at or adds_to_contracts(held.scope)):
-        there = equal_version(held.versions(), whole, canonical)
+    canonical = request.canonical(whole, state.config)
+    was_looked_at = whole == submission and not repeated and canonical == state.canonical
+    if request.version == 0 and (not was_looked_at or adds_to_contracts(state.scope)):
+        there = equal_version(state.versions(), whole, canonical)
         if there is not None:
             return _registered(there, created=False)
-    is_known = was_looked_at and held.situation.is_known
-    return _add(held, whole, canonical, following, asked, by, is_known=is_known)
+    is_known = was_looked_at and state.situation.is_known
+    return _add(state, whole, canonical, following, request, by, is_known=is_known)
 
 
 def _with_tags_of(previous: SchemaVersion, submission: Submission) -> Submission:
@@ -324,27 +333,36 @@ def _with_tags_of(previous: SchemaVersion, submission: Submission) -> Submission
     return with_tags(submission, tags, ()) if tags else submission
 
 
-def _as_it_stands(held: Held, submission: Submission, asked: Asked) -> SchemaVersion | None:
+def _as_it_stands(
+    state: RegistrationState, submission: Submission, request: RegistrationRequest
+) -> SchemaVersion | None:
     """The version that has the schema just as it was sent."""
-    if not asked.may_be_there or adds_to_contracts(held.scope):
+    if not request.may_be_there or adds_to_contracts(state.scope):
         return None
-    canonical = asked.canonical(submission, held.config)
-    if canonical == held.canonical and not held.situation.may_equal:
+    canonical = request.canonical(submission, state.config)
+    if canonical == state.canonical and not state.situation.may_equal:
         return None
-    found = equal_version(held.versions(latest=asked.version == LATEST), submission, canonical)
-    return found if found is None or asked.schema_id in (None, found.schema.schema_id) else None
+    twin = equal_version(state.versions(latest=request.version == LATEST), submission, canonical)
+    return twin if twin is None or request.schema_id in (None, twin.schema.schema_id) else None
 
 
 def _add(
-    held: Held, submission: Submission, canonical: str, number: int, asked: Asked, by: Actor, *, is_known: bool
+    state: RegistrationState,
+    submission: Submission,
+    canonical: str,
+    number: int,
+    request: RegistrationRequest,
+    by: Actor,
+    *,
+    is_known: bool,
 ) -> RegisteredVersion:
     """A new version of that number, if the rules let it."""
-    refuse_by_rules(held, submission, asked)
-    if asked.version > 0 and asked.version != number:
+    refuse_by_rules(state, submission, request)
+    if request.version > 0 and request.version != number:
         raise InvalidSchema("Version is not one more than previous version")
-    row = store_version(held.context, held.row, submission, canonical, number, by, is_known=is_known)
+    row = store_version(state.context, state.row, submission, canonical, number, by, is_known=is_known)
     schema_id = row.schema.schema_id
-    tell_of_version(held.registry, held.subject, version=number, schema_id=schema_id, by=by, force=asked.force)
+    tell_of_version(state.registry, state.subject, version=number, schema_id=schema_id, by=by, force=request.force)
     return replace(_registered(row, created=True), info=info_of_new(row, submission.references))
 
 

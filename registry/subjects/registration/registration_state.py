@@ -36,7 +36,7 @@ LATEST = -1
 
 
 @dataclass(frozen=True)
-class Asked:
+class RegistrationRequest:
     """What a call asks for beside the schema: the id and version that it brings, and who may do what."""
 
     schema_id: int | None
@@ -63,7 +63,7 @@ def adds_to_contracts(scope: OwnConfig) -> bool:
 
 
 @dataclass(frozen=True)
-class Held:
+class RegistrationState:
     """The subject under its locks; `passes` is what the gate said, None while it isn't asked.
 
     The situation was looked at for a submission whose text to store was `canonical`.
@@ -109,11 +109,11 @@ def hold(
     subject: SubjectName,
     submission: Submission | None,
     canonical: str,
-    asked: Asked,
+    request: RegistrationRequest,
     *,
     by: Actor,
     why: str,
-) -> Held:
+) -> RegistrationState:
     """The subject, made where it is new: then the gate is asked first. One that is there may have the schema already.
 
     `canonical` is the text to store, as it seemed without a lock.
@@ -122,15 +122,15 @@ def hold(
     if row is None:
         record(by=by, why=why)
         lock_policy(registry)
-        passes = ask(registry, subject, asked, by)
+        passes = ask(registry, subject, request, by)
         row = lock_subject(lock_context(registry, subject.context), subject.subject)
     situation = situation_of(registry, subject, row, submission, canonical)
-    return Held(registry, subject, row.context, row, situation, canonical, passes)
+    return RegistrationState(registry, subject, row.context, row, situation, canonical, passes)
 
 
-def ask(registry: Registry, subject: SubjectName, asked: Asked, by: Actor) -> bool:
+def ask(registry: Registry, subject: SubjectName, request: RegistrationRequest, by: Actor) -> bool:
     """What the gate says. Raises ReleaseRequired."""
-    return change_guard.ask("version.register", registry, subject.qualified, by, release=asked.release)
+    return change_guard.ask("version.register", registry, subject.qualified, by, release=request.release)
 
 
 #: the context's schema of an identity, or else a new one with the next id, and a version of it
@@ -226,15 +226,15 @@ def store_schema(context: Context, submission: Submission, canonical: str) -> Sc
 
     Two writers agree on the counter's lock.
     """
-    known = Schema.objects.filter(context=context, identity__in=submission.identities(canonical)).order_by("schema_id")
-    found = known.first()
-    if found is None:
+    equals = Schema.objects.filter(context=context, identity__in=submission.identities(canonical)).order_by("schema_id")
+    row = equals.first()
+    if row is None:
         lock_ids(context)
-        found = known.first()
-    if found is None:
+        row = equals.first()
+    if row is None:
         return _create_schema(context, submission, canonical, take_schema_id(context), imported=False)
-    found.context = context
-    return found
+    row.context = context
+    return row
 
 
 def add_version(
@@ -301,15 +301,15 @@ def schema_with_id(context: Context, submission: Submission, schema_id: int | No
         return store_schema(context, submission, canonical)
     lock_ids(context)
     identities = submission.identities(canonical)
-    found = Schema.objects.filter(context=context, schema_id=schema_id).first()
-    if found is None:
+    row = Schema.objects.filter(context=context, schema_id=schema_id).first()
+    if row is None:
         pass_schema_id(context, schema_id)
         return _create_schema(context, submission, canonical, schema_id, imported=True)
-    if found.identity not in identities:
+    if row.identity not in identities:
         raise OperationNotPermitted(
             f"Overwrite new schema with id {schema_id} in context {context.name} is not permitted.", schema_id=schema_id
         )
-    return found
+    return row
 
 
 def _replace(
@@ -338,10 +338,10 @@ def _create_schema(
 
 
 def links_of(
-    schema: Schema, found: Iterable[tuple[Reference | ResolvedReference, SchemaVersion]]
+    schema: Schema, references: Iterable[tuple[Reference | ResolvedReference, SchemaVersion]]
 ) -> Iterator[SchemaReference]:
-    """What a stored schema refers to, as it is stored; `found` are its references with the versions that they lead to."""
-    for position, (to, target) in enumerate(found):
+    """What a stored schema refers to, as it is stored; `references` are its references with the versions that they lead to."""
+    for position, (to, target) in enumerate(references):
         yield SchemaReference(schema=schema, position=position, name=to.name, subject_name=to.subject, target=target)
 
 

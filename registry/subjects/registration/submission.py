@@ -117,12 +117,12 @@ def prepare(
     if not text.strip():
         raise InvalidSchema("Empty schema")
     refuse_too_large(text)
-    found = resolve_references(registry, references, context=subject.context)
-    resolved = tuple(reference for reference, _ in found)
+    targets = resolve_references(registry, references, context=subject.context)
+    resolved = tuple(reference for reference, _ in targets)
     return Submission(
         schema=parse_schema(schema_type, text, resolved, is_new=is_new),
         resolved=resolved,
-        targets=tuple(target for _, target in found),
+        targets=tuple(target for _, target in targets),
         submitted=text,
         metadata=metadata,
         rule_set=rule_set,
@@ -144,11 +144,13 @@ def refuse_too_large(text: str) -> None:
         raise SchemaTooLarge(f"The schema is too large: {most} bytes are taken (SCHEMA_MAX_BYTES).")
 
 
-def repeat(registry: Registry, subject: SubjectName, previous: Schema, given: Submission | None = None) -> Submission:
+def repeat(
+    registry: Registry, subject: SubjectName, previous: Schema, submission: Submission | None = None
+) -> Submission:
     """The submission that repeats the schema of a version. Raises InvalidSchema, InvalidReference."""
     references = references_of([previous.pk]).get(previous.pk, ())
     again = prepare(registry, subject, previous.canonical, previous.schema_type, references, is_new=False)
-    return again if given is None else replace(again, metadata=given.metadata, rule_set=given.rule_set)
+    return again if submission is None else replace(again, metadata=submission.metadata, rule_set=submission.rule_set)
 
 
 def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> QuerySet[SchemaVersion]:
@@ -282,9 +284,9 @@ def look_up(
     config, scope = config_and_settings(registry, subject)
     canonical = submission.canonical(normalize=config.normalize if normalize is None else normalize)
     rows = versions_of(registry, subject, deleted=deleted)
-    found = equal_version(rows, submission, canonical)
-    if found is not None:
-        return found
+    twin = equal_version(rows, submission, canonical)
+    if twin is not None:
+        return twin
     previous = versions_of(registry, subject).first()
     if previous is None:
         return None
@@ -393,6 +395,6 @@ def _version(columns: list[object]) -> SchemaVersion | None:
     width = width_of(SchemaVersion)
     if columns[0] is None:
         return None
-    found = row_of(SchemaVersion, columns[:width])
-    found.schema = row_of(Schema, columns[width:])
-    return found
+    version_row = row_of(SchemaVersion, columns[:width])
+    version_row.schema = row_of(Schema, columns[width:])
+    return version_row
