@@ -18,7 +18,7 @@ from django.test import Client
 from registry.access.roles import Actor
 from registry.promotions.models import Environment
 from registry.subjects.archive.restore import plan_copy
-from registry.subjects.associations.requests import AskedAssociation, Resource
+from registry.subjects.associations.requests import AssociationSpec, Resource
 from registry.subjects.import_export.import_plan import Ways
 from registry.subjects.lifecycle.retirement import set_standing
 from registry.subjects.models import KeptCopy
@@ -69,8 +69,8 @@ def fill(by: Actor, *, mode: str = "READWRITE") -> None:
         delete_subject(registry="prod", subject=SubjectName(".empty", "x"), by=by, permanent=permanent)
     KeptCopy.objects.filter(registry__name="prod").update(id=COPY)
     PLANNED["PLAN"] = plan_copy(registry="prod", number=COPY, ways=Ways(live=True), by=by).digest
-    asked = AskedAssociation(subject=SPARE.qualified, lifecycle="WEAK")
-    associate(registry="prod", resource=Resource("t", "n", "r", "topic"), asked=[asked], by=by, create=True)
+    asked = AssociationSpec(subject=SPARE.qualified, lifecycle="WEAK")
+    associate(registry="prod", resource=Resource("t", "n", "r", "topic"), specs=[asked], by=by, create=True)
     set_standing(registry="prod", subject=SPARE, version=1, standing="deprecated", message="use orders-value", by=by)
     for scope in SCOPES:
         set_config(registry="prod", subject=scope, by=by, level="BACKWARD")

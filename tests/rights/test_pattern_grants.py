@@ -18,7 +18,7 @@ from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.access.services import issue_token
 from registry.formats.base import Reference
-from registry.subjects.associations.requests import AskedAssociation, Resource
+from registry.subjects.associations.requests import AssociationSpec, Resource
 from registry.subjects.associations.services import associate
 from registry.subjects.models import SchemaVersion
 from registry.subjects.services import register_version
@@ -265,7 +265,7 @@ def test_associations_are_told_of_readable_subjects(reader: Client, system: Acto
         associate(
             registry="dev",
             resource=Resource(name=topic, namespace="lkc", id=f"id-{number}", type="topic"),
-            asked=[AskedAssociation(subject=f"{topic}-value", association_type="value", lifecycle="WEAK")],
+            specs=[AssociationSpec(subject=f"{topic}-value", association_type="value", lifecycle="WEAK")],
             by=system,
             create=True,
         )

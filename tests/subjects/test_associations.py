@@ -12,11 +12,11 @@ from registry.audit.models import AuditEvent
 from registry.errors import IncompatibleSchema
 from registry.formats.base import Reference
 from registry.subjects.associations.requests import (
-    AskedAssociation,
-    AskedSchema,
+    AssociationSpec,
     InvalidAssociation,
     NoActiveVersion,
     Resource,
+    SchemaSpec,
 )
 from registry.subjects.associations.rules import associations_of_subject
 from registry.subjects.models import Association, Context, Registry, SchemaVersion, Subject
@@ -34,11 +34,11 @@ def topic(name: str, number: int = 0, namespace: str = "lkc") -> Resource:
     return Resource(name, namespace, f"id-{name}-{number}")
 
 
-def asked(subject: str | None = None, text: str = "", kind: str = "value") -> AskedAssociation:
-    return AskedAssociation(kind, subject=subject, schema=AskedSchema(text) if text else None)
+def asked(subject: str | None = None, text: str = "", kind: str = "value") -> AssociationSpec:
+    return AssociationSpec(kind, subject=subject, schema=SchemaSpec(text) if text else None)
 
 
-def associating(resource: Resource, *items: AskedAssociation) -> Call:
+def associating(resource: Resource, *items: AssociationSpec) -> Call:
     return Call("associate", {"registry": "dev", "resource": resource, "asked": items, "create": True})
 
 
@@ -84,7 +84,7 @@ def test_a_subject_has_one_owner_and_no_referrer(clients: Clients) -> None:
 @pytest.mark.django_db
 def test_who_associates_stands_in_the_audit(register: Callable[..., Any], system: Actor) -> None:
     register("orders", PLAIN)
-    associate(registry="dev", resource=topic("t"), asked=[asked("orders")], by=system, create=True)
+    associate(registry="dev", resource=topic("t"), specs=[asked("orders")], by=system, create=True)
     (event,) = AuditEvent.objects.filter(table="subjects_association")
     assert (event.actor, event.operation, event.after["resource_name"]) == (system.name, "INSERT", "t")
     assert "associate topic t of lkc" in event.why
@@ -100,7 +100,7 @@ def test_a_refused_request_leaves_nothing(register: Callable[..., Any], system: 
     before = list(Context.objects.values_list("name", "next_schema_id"))
     both = [asked(text='"int"'), asked(text=MISFITS[0], kind="key")]
     with pytest.raises((IncompatibleSchema, InvalidAssociation)):
-        associate(registry="dev", resource=topic("t"), asked=both, by=system, create=True, dry_run=dry_run)
+        associate(registry="dev", resource=topic("t"), specs=both, by=system, create=True, dry_run=dry_run)
     assert list(Context.objects.values_list("name", "next_schema_id")) == before
     assert not Subject.objects.filter(name="t-value", context__name=".lkc").exists()
     assert not Association.objects.exists()
@@ -110,31 +110,29 @@ def test_a_refused_request_leaves_nothing(register: Callable[..., Any], system: 
 def test_a_dry_run_uses_no_id_and_needs_none_of_the_topic(registries: None, system: Actor) -> None:
     wanted = [asked(text=PLAIN)]
     done = associate(
-        registry="dev", resource=Resource("t", "lkc", None), asked=wanted, by=system, create=True, dry_run=True
+        registry="dev", resource=Resource("t", "lkc", None), specs=wanted, by=system, create=True, dry_run=True
     )
     assert done.associations == ()
     assert not Subject.objects.exists()
     assert not Context.objects.filter(name=".lkc").exists()
-    made = associate(registry="dev", resource=topic("t"), asked=wanted, by=system, create=True)
+    made = associate(registry="dev", resource=topic("t"), specs=wanted, by=system, create=True)
     assert made.versions["value"].schema.schema_id == 1
 
 
 @pytest.mark.django_db
 def test_a_schema_may_not_refer_to_what_the_same_request_owns(registries: None, system: Actor) -> None:
-    referring = AskedAssociation(
-        "key", schema=AskedSchema(BASKET, references=(Reference("Order", ":.lkc:t-value", 1),))
-    )
+    referring = AssociationSpec("key", schema=SchemaSpec(BASKET, references=(Reference("Order", ":.lkc:t-value", 1),)))
     with pytest.raises(Exception, match="references exist"):
-        associate(registry="dev", resource=topic("t"), asked=[asked(text=PLAIN), referring], by=system, create=True)
+        associate(registry="dev", resource=topic("t"), specs=[asked(text=PLAIN), referring], by=system, create=True)
     assert not Subject.objects.exists()
 
 
 @pytest.mark.django_db
 def test_a_registry_takes_its_associations_along(registries: None, system: Actor) -> None:
     ensure_registry(name="short", by=system)
-    associate(registry="short", resource=topic("t"), asked=[asked(text=PLAIN)], by=system, create=True)
+    associate(registry="short", resource=topic("t"), specs=[asked(text=PLAIN)], by=system, create=True)
     with pytest.raises(NoActiveVersion):
-        associate(registry="dev", resource=topic("t"), asked=[asked("orders")], by=system, create=False)
+        associate(registry="dev", resource=topic("t"), specs=[asked("orders")], by=system, create=False)
     delete_registry(name="short", by=system)
     assert not Association.objects.exists()
     assert not Registry.objects.filter(name="short").exists()
@@ -146,6 +144,6 @@ def test_looking_up_costs_one_query(
 ) -> None:
     register("orders", PLAIN)
     for number in range(5):
-        associate(registry="dev", resource=topic(f"t{number}"), asked=[asked("orders")], by=system, create=True)
+        associate(registry="dev", resource=topic(f"t{number}"), specs=[asked("orders")], by=system, create=True)
     with django_assert_num_queries(1):
         assert len(associations_of_subject(dev, ORDERS)) == 5

@@ -26,10 +26,10 @@ from registry.errors import InvalidInput, InvalidSchema, SchemadeskError, Subjec
 from registry.subjects.associations.requests import (
     LIFECYCLES,
     TOPIC,
-    AskedAssociation,
-    AskedSchema,
+    AssociationSpec,
     InvalidAssociation,
     Resource,
+    SchemaSpec,
     check_resource,
     check_type,
 )
@@ -65,7 +65,7 @@ class Operation:
     """A step of a batch: what to associate together, or (`DELETE`) one type to take back."""
 
     kind: str
-    asked: tuple[AskedAssociation, ...]
+    asked: tuple[AssociationSpec, ...]
     cascade: bool = False
 
 
@@ -116,7 +116,7 @@ def read_resource(body: dict[str, Any], resource_id: str | None = None) -> Resou
     return Resource(name, namespace, resource_id if own is None else own, kind)
 
 
-def read_associations(body: dict[str, Any]) -> tuple[AskedAssociation, ...]:
+def read_associations(body: dict[str, Any]) -> tuple[AssociationSpec, ...]:
     """The associations of a body. Raises InvalidInput, InvalidRuleSet."""
     items = typed(body, "associations", list, [])
     return tuple(_association(item, f"associations/{position}/") for position, item in enumerate(items))
@@ -134,7 +134,7 @@ def read_operations(body: dict[str, Any]) -> tuple[Operation, ...]:
             raise InvalidInput(f"/{where}opType is {kind[:40]!r}; it takes CREATE, UPSERT or DELETE.")
         if kind == DELETE:
             cascade = typed(item, "cascadeLifecycle", bool, False, where)
-            asked = AskedAssociation(check_type(typed(item, "associationType", str, "", where)))
+            asked = AssociationSpec(check_type(typed(item, "associationType", str, "", where)))
             found.append(Operation(DELETE, (asked,), cascade=cascade))
             continue
         asked = _association(item, where)
@@ -167,13 +167,13 @@ def _refuse_twice(types: list[str]) -> None:
         )
 
 
-def _association(item: Any, where: str) -> AskedAssociation:
+def _association(item: Any, where: str) -> AssociationSpec:
     if not isinstance(item, dict):
         raise InvalidInput(f"/{where.rstrip('/')} takes an object.")
     lifecycle = typed(item, "lifecycle", str, None, where)
     if lifecycle is not None and lifecycle not in LIFECYCLES:
         raise InvalidInput(f"/{where}lifecycle is {lifecycle[:40]!r}; it takes {' or '.join(LIFECYCLES)}.")
-    return AskedAssociation(
+    return AssociationSpec(
         association_type=typed(item, "associationType", str, "", where),
         subject=typed(item, "subject", str, None, where),
         lifecycle=lifecycle,
@@ -183,11 +183,11 @@ def _association(item: Any, where: str) -> AskedAssociation:
     )
 
 
-def _schema(body: dict[str, Any] | None) -> AskedSchema | None:
+def _schema(body: dict[str, Any] | None) -> SchemaSpec | None:
     if body is None:
         return None
     read = read_schema_body(body)
-    return AskedSchema(
+    return SchemaSpec(
         text=read.text,
         schema_type=read.schema_type,
         references=read.references,
@@ -214,7 +214,7 @@ class Associations(ConfluentView):
         done = associate(
             registry=self.registry.name,
             resource=read_resource(body),
-            asked=read_associations(body),
+            specs=read_associations(body),
             by=self.actor,
             context=context_of(request, self.context),
             create=True,
@@ -305,7 +305,7 @@ class BatchOfChanges(ConfluentView):
             done = associate(
                 registry=self.registry.name,
                 resource=resource,
-                asked=step.asked,
+                specs=step.asked,
                 by=self.actor,
                 context=context,
                 create=step.kind == CREATE,
@@ -375,7 +375,7 @@ def put(view: ConfluentView, request: Request, resource_id: str | None) -> Respo
     done = associate(
         registry=view.registry.name,
         resource=read_resource(body, resource_id),
-        asked=read_associations(body),
+        specs=read_associations(body),
         by=view.actor,
         context=context_of(request, view.context),
         create=False,

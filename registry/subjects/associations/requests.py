@@ -91,7 +91,7 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class AskedSchema:
+class SchemaSpec:
     """The schema that a request brings along; the parts are those of a registration."""
 
     text: str
@@ -107,14 +107,14 @@ class AskedSchema:
 
 
 @dataclass(frozen=True)
-class AskedAssociation:
+class AssociationSpec:
     """An association as it is asked for; None is what wasn't said."""
 
     association_type: str = ""
     subject: str | None = None
     lifecycle: str | None = None
     frozen: bool | None = None
-    schema: AskedSchema | None = None
+    schema: SchemaSpec | None = None
     normalize: bool = False
 
 
@@ -133,11 +133,11 @@ def check_resource(resource: Resource, *, dry_run: bool) -> Resource:
     return replace(resource, type=resource.type or TOPIC)
 
 
-def check_asked(asked: Sequence[AskedAssociation], resource: Resource, *, create: bool) -> tuple[AskedAssociation, ...]:
+def check_specs(specs: Sequence[AssociationSpec], resource: Resource, *, create: bool) -> tuple[AssociationSpec, ...]:
     """The associations with their defaults, one a type. Raises InvalidAssociation."""
-    if not asked:
+    if not specs:
         raise InvalidAssociation("associations", "cannot be null or empty")
-    checked = tuple(_checked(item, resource, create=create) for item in asked)
+    checked = tuple(_checked(item, resource, create=create) for item in specs)
     types = [item.association_type for item in checked]
     twice = next((kind for kind in types if types.count(kind) > 1), None)
     if twice is not None:
@@ -154,21 +154,21 @@ def check_type(text: str) -> str:
     return text or "value"
 
 
-def with_defaults(asked: AskedAssociation, *, create: bool) -> AskedAssociation:
+def with_defaults(spec: AssociationSpec, *, create: bool) -> AssociationSpec:
     """What a new association is: STRONG if it brings its schema, else WEAK; frozen if STRONG. Raises InvalidAssociation."""
-    if asked.schema is not None and not create:
+    if spec.schema is not None and not create:
         raise InvalidAssociation(
             "schema",
             "cannot be provided when adding an association to an existing topic;"
             " an association with a schema must be created with the topic",
         )
-    if asked.schema is not None and asked.lifecycle == WEAK:
+    if spec.schema is not None and spec.lifecycle == WEAK:
         raise InvalidAssociation("lifecycle", "cannot be WEAK when schema is provided")
-    if asked.schema is not None and asked.frozen is False:
+    if spec.schema is not None and spec.frozen is False:
         raise InvalidAssociation("frozen", "cannot be false when a schema is provided")
-    lifecycle = STRONG if asked.schema is not None else asked.lifecycle or WEAK
-    refuse_other_frozen(lifecycle, asked.frozen)
-    return replace(asked, lifecycle=lifecycle, frozen=lifecycle == STRONG)
+    lifecycle = STRONG if spec.schema is not None else spec.lifecycle or WEAK
+    refuse_other_frozen(lifecycle, spec.frozen)
+    return replace(spec, lifecycle=lifecycle, frozen=lifecycle == STRONG)
 
 
 def refuse_other_frozen(lifecycle: str, frozen: bool | None) -> None:
@@ -179,38 +179,38 @@ def refuse_other_frozen(lifecycle: str, frozen: bool | None) -> None:
         )
 
 
-def refuse_default_subject(resource: Resource, asked: AskedAssociation) -> None:
+def refuse_default_subject(resource: Resource, spec: AssociationSpec) -> None:
     """Raise InvalidAssociation for a WEAK association to the subject that is there to be owned."""
-    default = resource.default_subject(asked.association_type)
-    if asked.lifecycle == WEAK and asked.subject == default:
+    default = resource.default_subject(spec.association_type)
+    if spec.lifecycle == WEAK and spec.subject == default:
         raise InvalidAssociation("subject", f"WEAK associations cannot use subject '{default}'")
 
 
-def refuse_other_subject(resource: Resource, asked: AskedAssociation, *, frozen: bool) -> None:
+def refuse_other_subject(resource: Resource, spec: AssociationSpec, *, frozen: bool) -> None:
     """Raise InvalidAssociation for a frozen association to any other subject."""
-    default = resource.default_subject(asked.association_type)
-    if frozen and asked.subject != default:
+    default = resource.default_subject(spec.association_type)
+    if frozen and spec.subject != default:
         raise InvalidAssociation("subject", f"frozen associations must use subject '{default}'")
 
 
-def _checked(asked: AskedAssociation, resource: Resource, *, create: bool) -> AskedAssociation:
-    if asked.subject == "":
+def _checked(spec: AssociationSpec, resource: Resource, *, create: bool) -> AssociationSpec:
+    if spec.subject == "":
         raise InvalidAssociation("subject", "must not be empty")
     if create:
-        asked = with_defaults(asked, create=True)
-    asked = replace(asked, association_type=check_type(asked.association_type))
-    if asked.lifecycle == WEAK:
-        if asked.schema is not None:
+        spec = with_defaults(spec, create=True)
+    spec = replace(spec, association_type=check_type(spec.association_type))
+    if spec.lifecycle == WEAK:
+        if spec.schema is not None:
             raise InvalidAssociation("lifecycle", "cannot be WEAK when schema is provided")
-        if asked.frozen:
+        if spec.frozen:
             raise InvalidAssociation("frozen", "association with lifecycle of WEAK cannot be frozen")
-        if create and asked.subject is None:
+        if create and spec.subject is None:
             raise InvalidAssociation("subject", "must be provided for WEAK associations")
     if create:
-        asked = replace(asked, subject=asked.subject or resource.default_subject(asked.association_type))
-        refuse_other_subject(resource, asked, frozen=bool(asked.frozen))
-        refuse_default_subject(resource, asked)
-    return asked
+        spec = replace(spec, subject=spec.subject or resource.default_subject(spec.association_type))
+        refuse_other_subject(resource, spec, frozen=bool(spec.frozen))
+        refuse_default_subject(resource, spec)
+    return spec
 
 
 def _check_name(text: str, name: str) -> None:

@@ -14,10 +14,10 @@ from registry.subjects.associations.requests import (
     ANY,
     STRONG,
     WEAK,
-    AskedAssociation,
     AssociationForResourceExists,
     AssociationForSubjectExists,
     AssociationFrozen,
+    AssociationSpec,
     InvalidAssociation,
     NoActiveVersion,
     Resource,
@@ -96,9 +96,9 @@ def associations_of_name(
     return _infos(rows)
 
 
-def newest_resource(found: Iterable[AssociationInfo]) -> list[AssociationInfo]:
+def newest_resource(associations: Iterable[AssociationInfo]) -> list[AssociationInfo]:
     """Those of the resource that changed last: several resources, one after the other, may have had one name."""
-    rows = list(found)
+    rows = list(associations)
     if not rows:
         return []
     newest = max(rows, key=lambda row: (row.updated_at, row.created_at, row.resource.id or ""))
@@ -110,11 +110,11 @@ def associations_by_subject(
 ) -> dict[SubjectName, list[AssociationInfo]]:
     """Who uses each of the subjects; one query, subjects that nobody uses are left out."""
     rows = _rows(registry, resource_type, types, "").filter(subject__name__in={name.subject for name in subjects})
-    found: dict[SubjectName, list[AssociationInfo]] = {}
+    associations: dict[SubjectName, list[AssociationInfo]] = {}
     for info in _infos(rows):
         if info.subject in subjects:
-            found.setdefault(info.subject, []).append(info)
-    return found
+            associations.setdefault(info.subject, []).append(info)
+    return associations
 
 
 def is_in_use(registry: Registry, subject: SubjectName) -> bool:
@@ -162,10 +162,10 @@ CHANGE = "config.change"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AssociationPlan:
     """An association that is asked for beside the one that there is; `is_there` says that nothing is to be written."""
 
-    asked: AskedAssociation
+    spec: AssociationSpec
     subject: SubjectName
     stored: AssociationInfo | None
     is_there: bool = False
@@ -173,7 +173,7 @@ class Wanted:
     @property
     def lifecycle(self) -> str:
         """What the association would be."""
-        return self.asked.lifecycle or (self.stored.lifecycle if self.stored else "")
+        return self.spec.lifecycle or (self.stored.lifecycle if self.stored else "")
 
 
 @dataclass(frozen=True)
@@ -186,150 +186,148 @@ class Request:
     create: bool
     dry_run: bool
 
-    def judge(self, asked: Sequence[AskedAssociation], context: str) -> tuple[Wanted, ...]:
+    def judge(self, specs: Sequence[AssociationSpec], context: str) -> tuple[AssociationPlan, ...]:
         """What is to be written.
 
         Raises InvalidAssociation, AssociationForResourceExists, AssociationForSubjectExists, StrongAssociationExists,
         AssociationFrozen, NoActiveVersion, ReferenceExists, OperationNotPermitted, ReleaseRequired, InvalidName,
         NotSignedIn, NotAllowed.
         """
-        named = [self._placed(item, context) for item in asked]
-        stored = self._stored([item.association_type for item in asked])
-        wanted = tuple(self._one(item, stored.get(item.association_type)) for item in named)
-        self._refuse_mixed(wanted)
-        for item in wanted:
-            self._refuse_by_subject(item, wanted)
-        return wanted
+        named = [self._placed(item, context) for item in specs]
+        stored = self._stored([item.association_type for item in specs])
+        plans = tuple(self._one(item, stored.get(item.association_type)) for item in named)
+        self._refuse_mixed(plans)
+        for item in plans:
+            self._refuse_by_subject(item, plans)
+        return plans
 
-    def _placed(self, asked: AskedAssociation, context: str) -> AskedAssociation:
+    def _placed(self, spec: AssociationSpec, context: str) -> AssociationSpec:
         """With the subject that the name means below the context, behind its alias."""
-        if asked.subject is None:
-            return asked
-        subject = meant_subject(self.registry, parse_subject(asked.subject, context=context))
+        if spec.subject is None:
+            return spec
+        subject = meant_subject(self.registry, parse_subject(spec.subject, context=context))
         may_change(self.registry, subject, self.by)
-        return replace(asked, subject=subject.qualified)
+        return replace(spec, subject=subject.qualified)
 
     def _stored(self, types: Sequence[str]) -> Mapping[str, AssociationInfo]:
         resource = self.resource
         if resource.id:
-            found = associations_of_id(self.registry, resource.id, resource_type=resource.type, types=types)
+            associations = associations_of_id(self.registry, resource.id, resource_type=resource.type, types=types)
         elif self.create:
-            found = newest_resource(
+            associations = newest_resource(
                 associations_of_name(
                     self.registry, resource.name, resource.namespace, resource_type=resource.type, types=types
                 )
             )
         else:
-            found = []
-        return {item.association_type: item for item in found}
+            associations = []
+        return {item.association_type: item for item in associations}
 
-    def _one(self, asked: AskedAssociation, stored: AssociationInfo | None) -> Wanted:
+    def _one(self, spec: AssociationSpec, stored: AssociationInfo | None) -> AssociationPlan:
         if stored is None and not self.create:
-            asked = with_defaults(asked, create=False)
-        is_named = asked.subject is not None
-        asked = self._with_subject(asked, stored)
-        subject = parse_subject(asked.subject or "")
+            spec = with_defaults(spec, create=False)
+        is_named = spec.subject is not None
+        spec = self._with_subject(spec, stored)
+        subject = parse_subject(spec.subject or "")
         if not is_named:
             require(self.by, CHANGE, registry=self.registry.name, subject=subject.qualified)
             change_guard.ask(CHANGE, self.registry, subject.qualified, self.by)
-        wanted = Wanted(asked, subject, stored)
-        if not wanted.lifecycle:
+        plan = AssociationPlan(spec, subject, stored)
+        if not plan.lifecycle:
             raise InvalidAssociation("lifecycle", "lifecycle must be set")
-        if wanted.lifecycle == WEAK:
-            if asked.schema is not None:
+        if plan.lifecycle == WEAK:
+            if spec.schema is not None:
                 raise InvalidAssociation("lifecycle", "cannot be WEAK when schema is provided")
-            refuse_default_subject(self.resource, replace(asked, lifecycle=WEAK))
-        is_frozen = stored.is_frozen if stored else bool(asked.frozen)
-        refuse_other_frozen(wanted.lifecycle, is_frozen if asked.frozen is None else asked.frozen)
-        refuse_other_subject(self.resource, asked, frozen=is_frozen)
+            refuse_default_subject(self.resource, replace(spec, lifecycle=WEAK))
+        is_frozen = stored.is_frozen if stored else bool(spec.frozen)
+        refuse_other_frozen(plan.lifecycle, is_frozen if spec.frozen is None else spec.frozen)
+        refuse_other_subject(self.resource, spec, frozen=is_frozen)
         if stored is None:
-            self._refuse_new(wanted)
-            return wanted
-        return self._refuse_change(wanted, stored)
+            self._refuse_new(plan)
+            return plan
+        return self._refuse_change(plan, stored)
 
-    def _with_subject(self, asked: AskedAssociation, stored: AssociationInfo | None) -> AskedAssociation:
-        if asked.subject is not None:
-            return asked
+    def _with_subject(self, spec: AssociationSpec, stored: AssociationInfo | None) -> AssociationSpec:
+        if spec.subject is not None:
+            return spec
         if stored is not None:
-            return replace(asked, subject=stored.subject.qualified)
-        if asked.lifecycle == STRONG:
-            return replace(asked, subject=self.resource.default_subject(asked.association_type))
+            return replace(spec, subject=stored.subject.qualified)
+        if spec.lifecycle == STRONG:
+            return replace(spec, subject=self.resource.default_subject(spec.association_type))
         raise InvalidAssociation("subject", "must be provided for WEAK associations")
 
-    def _refuse_new(self, wanted: Wanted) -> None:
+    def _refuse_new(self, plan: AssociationPlan) -> None:
         """A resource comes to own a subject when both are made, but where everything is replicated as it is elsewhere."""
-        if wanted.lifecycle != STRONG or self._imports(wanted.subject):
+        if plan.lifecycle != STRONG or self._imports(plan.subject):
             return
         if not self.create:
             raise InvalidAssociation(
                 "lifecycle",
                 "cannot be STRONG when creating an association; STRONG associations must be created with the topic",
             )
-        if wanted.asked.schema is None:
+        if plan.spec.schema is None:
             raise InvalidAssociation("schema", "schema must be provided when creating a frozen association")
-        latest = versions_of(self.registry, wanted.subject).first()
-        if latest is not None and (latest.version != 1 or not self._has_schema(wanted)):
+        latest = versions_of(self.registry, plan.subject).first()
+        if latest is not None and (latest.version != 1 or not self._has_schema(plan)):
             raise InvalidAssociation(
                 "frozen", "cannot create a frozen association when schemas already exist in the subject"
             )
 
-    def _refuse_change(self, wanted: Wanted, stored: AssociationInfo) -> Wanted:
+    def _refuse_change(self, plan: AssociationPlan, stored: AssociationInfo) -> AssociationPlan:
         """What is there already is written no more; hardly anything else can be changed."""
-        asked = wanted.asked
-        same = wanted.subject == stored.subject and wanted.lifecycle == stored.lifecycle
-        if same and asked.frozen in (None, stored.is_frozen):
-            if self.create and asked.schema is not None and not self._has_schema(wanted):
+        spec = plan.spec
+        same = plan.subject == stored.subject and plan.lifecycle == stored.lifecycle
+        if same and spec.frozen in (None, stored.is_frozen):
+            if self.create and spec.schema is not None and not self._has_schema(plan):
                 raise AssociationForResourceExists(stored.association_type, stored.resource.name)
-            return replace(wanted, is_there=True)
+            return replace(plan, is_there=True)
         if self.create:
             raise AssociationForResourceExists(stored.association_type, stored.resource.name)
-        if asked.lifecycle is None and asked.schema is None:
+        if spec.lifecycle is None and spec.schema is None:
             raise InvalidAssociation("lifecycle", "at least lifecycle or schema must be provided for update")
-        if wanted.subject != stored.subject:
+        if plan.subject != stored.subject:
             raise InvalidAssociation(
                 "subject",
                 f"subject of association cannot be changed from '{stored.subject.qualified}'"
-                f" to '{wanted.subject.qualified}'",
+                f" to '{plan.subject.qualified}'",
             )
         default = self.resource.default_subject(stored.association_type)
-        if stored.lifecycle == STRONG and asked.lifecycle == WEAK and stored.subject.qualified == default:
+        if stored.lifecycle == STRONG and spec.lifecycle == WEAK and stored.subject.qualified == default:
             raise InvalidAssociation(
                 "lifecycle", f"cannot change to WEAK when subject matches default format '{default}'"
             )
-        if asked.frozen is not None and asked.frozen != stored.is_frozen:
+        if spec.frozen is not None and spec.frozen != stored.is_frozen:
             raise InvalidAssociation("frozen", "frozen attribute of association cannot be changed")
         raise AssociationFrozen(stored.association_type, stored.subject.qualified)
 
-    def _refuse_mixed(self, wanted: Sequence[Wanted]) -> None:
+    def _refuse_mixed(self, plans: Sequence[AssociationPlan]) -> None:
         """A resource owns all of its subjects or none."""
         resource = self.resource
         if resource.id:
-            known = associations_of_id(self.registry, resource.id, resource_type=resource.type)
+            associations = associations_of_id(self.registry, resource.id, resource_type=resource.type)
         else:
-            known = newest_resource(
+            associations = newest_resource(
                 associations_of_name(self.registry, resource.name, resource.namespace, resource_type=resource.type)
             )
-        lifecycles = {item.association_type: item.lifecycle for item in known}
-        lifecycles |= {item.asked.association_type: item.lifecycle for item in wanted}
+        lifecycles = {item.association_type: item.lifecycle for item in associations}
+        lifecycles |= {item.spec.association_type: item.lifecycle for item in plans}
         if len(set(lifecycles.values())) > 1:
             detail = ", ".join(f"{kind}={lifecycle}" for kind, lifecycle in lifecycles.items())
             raise InvalidAssociation(
                 "lifecycle", f"all associations for a resource must have the same lifecycle, but got {detail}"
             )
 
-    def _refuse_by_subject(self, wanted: Wanted, together: Sequence[Wanted]) -> None:
-        name = wanted.subject.qualified
-        if wanted.asked.schema is not None and self._imports(wanted.subject):
+    def _refuse_by_subject(self, plan: AssociationPlan, together: Sequence[AssociationPlan]) -> None:
+        name = plan.subject.qualified
+        if plan.spec.schema is not None and self._imports(plan.subject):
             raise InvalidAssociation("schema", f"cannot be provided while subject '{name}' is in IMPORT mode")
-        if wanted.asked.schema is None and not versions_of(self.registry, wanted.subject).exists():
+        if plan.spec.schema is None and not versions_of(self.registry, plan.subject).exists():
             raise NoActiveVersion(name)
-        others = [
-            item for item in associations_of_subject(self.registry, wanted.subject) if not _is(item, wanted.stored)
-        ]
-        if wanted.lifecycle == STRONG:
+        others = [item for item in associations_of_subject(self.registry, plan.subject) if not _is(item, plan.stored)]
+        if plan.lifecycle == STRONG:
             if others:
                 raise AssociationForSubjectExists(name)
-            if self._is_referenced(wanted.subject) or _refer_to(wanted.subject, together):
+            if self._is_referenced(plan.subject) or _refer_to(plan.subject, together):
                 raise ReferenceExists(f"One or more references exist to the schema {name}.", subject=name)
         elif any(item.lifecycle == STRONG for item in others):
             raise StrongAssociationExists(name)
@@ -345,20 +343,20 @@ class Request:
     def _imports(self, subject: SubjectName) -> bool:
         return effective_mode(self.registry, subject).mode == IMPORT
 
-    def _has_schema(self, wanted: Wanted) -> bool:
+    def _has_schema(self, plan: AssociationPlan) -> bool:
         """Whether the subject has the schema that the request brings."""
-        schema = wanted.asked.schema
+        schema = plan.spec.schema
         assert schema is not None
         return is_registered(
             self.registry,
-            wanted.subject,
+            plan.subject,
             text=schema.text,
             schema_type=schema.schema_type,
             references=schema.references,
             metadata=schema.metadata,
             rule_set=schema.rule_set,
             tags=(schema.tags_to_add, schema.tags_to_remove),
-            normalize=wanted.asked.normalize or None,
+            normalize=plan.spec.normalize or None,
         )
 
 
@@ -377,11 +375,11 @@ def _is(info: AssociationInfo, stored: AssociationInfo | None) -> bool:
     return stored is not None and info.guid == stored.guid
 
 
-def _refer_to(subject: SubjectName, together: Sequence[Wanted]) -> bool:
+def _refer_to(subject: SubjectName, together: Sequence[AssociationPlan]) -> bool:
     """Whether a schema of the same request refers to the subject: it isn't registered yet."""
     return any(
         parse_subject(reference.subject, context=item.subject.context) == subject
         for item in together
-        if item.asked.schema is not None
-        for reference in item.asked.schema.references
+        if item.spec.schema is not None
+        for reference in item.spec.schema.references
     )

@@ -12,19 +12,19 @@ from registry.access.roles import Actor
 from registry.audit.context import record, recorded
 from registry.subjects.associations.requests import (
     STRONG,
-    AskedAssociation,
-    AskedSchema,
     AssociationFrozen,
     AssociationNotFound,
+    AssociationSpec,
     Resource,
-    check_asked,
+    SchemaSpec,
     check_resource,
+    check_specs,
 )
 from registry.subjects.associations.rules import (
     IMPORT,
     AssociationInfo,
+    AssociationPlan,
     Request,
-    Wanted,
     associations_of_id,
     info_of,
     may_change,
@@ -57,7 +57,7 @@ def associate(
     *,
     registry: str,
     resource: Resource,
-    asked: Sequence[AskedAssociation],
+    specs: Sequence[AssociationSpec],
     by: Actor,
     context: str = DEFAULT_CONTEXT,
     create: bool,
@@ -71,7 +71,7 @@ def associate(
     StrongAssociationExists, AssociationFrozen, NoActiveVersion, ReferenceExists, and what `register_version` does.
     """
     checked = check_resource(resource, dry_run=dry_run)
-    wishes = check_asked(asked, checked, create=create)
+    wishes = check_specs(specs, checked, create=create)
     registry_row = get_registry(registry)
     done: list[Associated] = []
     try:
@@ -105,39 +105,41 @@ def dissociate(
     OperationNotPermitted, ReferenceExists; then nothing has changed.
     """
     registry_row = get_registry(registry)
-    found = associations_of_id(registry_row, resource_id, resource_type=resource_type, types=types)
-    if not found:
+    associations = associations_of_id(registry_row, resource_id, resource_type=resource_type, types=types)
+    if not associations:
         raise AssociationNotFound(resource_id)
     record(by=by, why=f"dissociate {resource_type} {resource_id}{', with what it owns' if cascade else ''}")
     lock_policy(registry_row, exclusive=True)
-    found = associations_of_id(registry_row, resource_id, resource_type=resource_type, types=types)
-    for item in found:
+    associations = associations_of_id(registry_row, resource_id, resource_type=resource_type, types=types)
+    for item in associations:
         _refuse_removal(registry_row, item, by, cascade=cascade)
     if dry_run:
-        return len(found)
-    for item in found:
+        return len(associations)
+    for item in associations:
         Association.objects.filter(registry=registry_row, guid=item.guid).delete()
         owned = item.lifecycle == STRONG and effective_mode(registry_row, item.subject).mode != IMPORT
         if cascade and owned:
             remove_subject(registry=registry, subject=item.subject, by=by)
-    return len(found)
+    return len(associations)
 
 
-def _write(registry: str, request: Request, wanted: Sequence[Wanted], by: Actor) -> Associated:
+def _write(registry: str, request: Request, plans: Sequence[AssociationPlan], by: Actor) -> Associated:
     registry_row, resource = request.registry, request.resource
     versions: dict[str, VersionInfo] = {}
     why = recorded()
-    for item in wanted:
-        if item.asked.schema is not None:
-            versions[item.asked.association_type] = _register(registry, registry_row, item, item.asked.schema, by)
+    for item in plans:
+        if item.spec.schema is not None:
+            versions[item.spec.association_type] = _register(registry, registry_row, item, item.spec.schema, by)
     record(by=by, why=why)  # what comes now is no registration any more
-    new = [item for item in wanted if not item.is_there]
+    new = [item for item in plans if not item.is_there]
     if request.dry_run:
         return Associated(resource, (), {})
     return Associated(resource, tuple(_create(registry_row, resource, item) for item in new), versions)
 
 
-def _register(registry: str, registry_row: Registry, item: Wanted, schema: AskedSchema, by: Actor) -> VersionInfo:
+def _register(
+    registry: str, registry_row: Registry, item: AssociationPlan, schema: SchemaSpec, by: Actor
+) -> VersionInfo:
     done = register_version(
         registry=registry,
         subject=item.subject,
@@ -145,7 +147,7 @@ def _register(registry: str, registry_row: Registry, item: Wanted, schema: Asked
         by=by,
         schema_type=schema.schema_type,
         references=schema.references,
-        normalize=item.asked.normalize or None,
+        normalize=item.spec.normalize or None,
         metadata=schema.metadata,
         rule_set=schema.rule_set,
         schema_id=schema.schema_id,
@@ -157,7 +159,7 @@ def _register(registry: str, registry_row: Registry, item: Wanted, schema: Asked
     return get_version(registry_row, item.subject, done.version)
 
 
-def _create(registry: Registry, resource: Resource, item: Wanted) -> AssociationInfo:
+def _create(registry: Registry, resource: Resource, item: AssociationPlan) -> AssociationInfo:
     """The row; a resource that was made anew under its old name takes the place of the one before."""
     subject = get_subject(registry, item.subject)
     named = {
@@ -165,7 +167,7 @@ def _create(registry: Registry, resource: Resource, item: Wanted) -> Association
         "resource_namespace": resource.namespace,
         "resource_name": resource.name,
         "resource_type": resource.type,
-        "association_type": item.asked.association_type,
+        "association_type": item.spec.association_type,
         "subject": subject,
     }
     Association.objects.filter(**named).delete()
