@@ -154,7 +154,7 @@ def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
     _refuse_readonly(registry, row, by)
     there = copy.contents.snapshot
     names = {record.subject for record in there.versions} | set(there.notes)
-    here = contents_of(registry, names if len(names) <= NAMED else None, places=True)
+    here = contents_of(registry, names if len(names) <= NAMED else None, outer_scopes=True)
     move = plan_move(there, here, defaults=(DEFAULT_LEVEL, DEFAULT_MODE))
     if ways.only_missing:
         move = missing_of(move, here)

@@ -158,9 +158,9 @@ class _Reader:
 
     def version(self, value: dict[str, Any]) -> None:
         record = version_of(value)
-        if record.place in self.versions:
+        if record.key in self.versions:
             raise ValueError(f"{record.title} comes a second time")
-        self.versions[record.place] = record
+        self.versions[record.key] = record
 
     def end(self, value: dict[str, Any]) -> None:
         if (value["lines"], value["sha256"]) != (self.count, self.digest.hexdigest()):
@@ -219,10 +219,10 @@ def _number(value: Any) -> int:
 def _time(value: Any) -> datetime | None:
     if value is None:
         return None
-    found = datetime.fromisoformat(_text(value))
-    if found.tzinfo is None:
+    moment = datetime.fromisoformat(_text(value))
+    if moment.tzinfo is None:
         raise ValueError("a time needs its offset")
-    return found
+    return moment
 
 
 def _read_scope(value: Mapping[str, Any]) -> Scope:
@@ -252,8 +252,8 @@ def read_sent(data: bytes, name: str, *, size: int) -> Snapshot:
 def shown_name(name: str) -> str:
     """What a file is called from here on: the last part of its name, on one line."""
     last = name.replace("\\", "/").rpartition("/")[2]
-    kept = "".join(char for char in last if char.isprintable())[:MAX_NAME].strip()
-    return kept or "the file"
+    printable = "".join(char for char in last if char.isprintable())[:MAX_NAME].strip()
+    return printable or "the file"
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -267,16 +267,16 @@ def _unpacked(data: bytes) -> bytes:
 def _gunzipped(data: bytes) -> bytes:
     reader = zlib.decompressobj(wbits=31)
     try:
-        found = reader.decompress(data, MAX_UNPACKED + 1)
+        content = reader.decompress(data, MAX_UNPACKED + 1)
     except zlib.error as error:
         raise InvalidSnapshot("The file begins as one of gzip and can't be unpacked: it is damaged.") from error
-    if len(found) > MAX_UNPACKED:
+    if len(content) > MAX_UNPACKED:
         raise _too_large()
     if not reader.eof:
         raise InvalidSnapshot("The file was cut off: its gzip has no end. Send it again.")
     if reader.unused_data:
         raise InvalidSnapshot("Something comes after the end of the file's gzip: send one file.")
-    return found
+    return content
 
 
 def _unzipped(data: bytes) -> bytes:
@@ -296,10 +296,10 @@ def _unzipped(data: bytes) -> bytes:
 
 
 def _bounded(file: IO[bytes]) -> bytes:
-    found = file.read(MAX_UNPACKED + 1)
-    if len(found) > MAX_UNPACKED:
+    content = file.read(MAX_UNPACKED + 1)
+    if len(content) > MAX_UNPACKED:
         raise _too_large()
-    return found
+    return content
 
 
 def _too_large() -> InvalidSnapshot:

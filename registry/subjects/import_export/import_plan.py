@@ -52,21 +52,21 @@ def plan_move(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("
     `defaults` are the level and the mode that a registry has which sets none: a server that can't tell what it sets
     from what it has by default says them, and they change nothing.
     """
-    known = here.by_place
-    wanted, same = [], 0
+    own_versions = here.by_key
+    to_bring, same = [], 0
     for record in there.versions:
-        mine = known.get(record.place)
+        mine = own_versions.get(record.key)
         if mine and mine.deleted == record.deleted and is_same_definition(mine, record):
             same += 1
         else:
-            wanted.append(record)
-    ordered, circles = in_order(wanted)
-    there_places = there.by_place
+            to_bring.append(record)
+    ordered, circles = in_order(to_bring)
+    there_keys = there.by_key
     # What is to be deleted goes first: a subject has one live version of a schema, so it makes room for another one.
-    ordered.sort(key=lambda record: not (record.deleted and record.place in known))
+    ordered.sort(key=lambda record: not (record.deleted and record.key in own_versions))
     return Move(
         bring=tuple(ordered),
-        gone=tuple(record for record in here.versions if record.place not in there_places),
+        gone=tuple(record for record in here.versions if record.key not in there_keys),
         same=same,
         configs=_configs(there, here, defaults[0]),
         modes=_modes(there, here, defaults[1]),
@@ -101,9 +101,9 @@ def _modes(there: Snapshot, here: Snapshot, default: str) -> dict[Scope, tuple[s
 
 def describe(move: Move, here: Snapshot) -> Iterator[str]:
     """The differences as lines for people: + is brought, - is here alone, ~ differs, ! can't be brought."""
-    known = here.by_place
+    own_versions = here.by_key
     for record in move.bring:
-        mine = known.get(record.place)
+        mine = own_versions.get(record.key)
         if mine is None:
             yield f"+ {record.title}, schema id {record.schema_id}{', deleted' if record.deleted else ''}"
         else:
@@ -190,10 +190,10 @@ class Plan:
 
 def missing_of(move: Move, here: Snapshot) -> Move:
     """Of a move what adds and changes nothing that is there; modes of the registry and its level are there always."""
-    known = here.by_place
+    own_versions = here.by_key
     return replace(
         move,
-        bring=tuple(record for record in move.bring if record.place not in known),
+        bring=tuple(record for record in move.bring if record.key not in own_versions),
         configs={scope: sides for scope, sides in move.configs.items() if scope is not None and not sides[0]},
         modes={scope: sides for scope, sides in move.modes.items() if scope is not None and not sides[0]},
         notes={name: note for name, note in move.notes.items() if name not in here.notes},
@@ -209,24 +209,26 @@ def make_plan(
     of: tuple[object, ...],
 ) -> Plan:
     """What was done as a plan: `done` are the problems that there were, `of` is what it was asked for."""
-    lines = _lines(there, here, move, {each.what: each.why for each in done}, {p.what: p.why for p in stays_deleted})
+    lines = _lines(
+        there, here, move, {problem.what: problem.why for problem in done}, {p.what: p.why for p in stays_deleted}
+    )
     about = {record.title for record in there.versions}
-    problems = tuple(each for each in done if each.what not in about)
-    settings = _words(move)
-    said = repr((of, lines, settings, problems))
-    return Plan(lines, settings, problems, hashlib.sha256(said.encode()).hexdigest())
+    problems = tuple(problem for problem in done if problem.what not in about)
+    settings = _sentences(move)
+    content = repr((of, lines, settings, problems))
+    return Plan(lines, settings, problems, hashlib.sha256(content.encode()).hexdigest())
 
 
 def _lines(
     there: Snapshot, here: Snapshot, move: Move, problems: Mapping[str, str], stays_deleted: Mapping[str, str]
 ) -> tuple[Line, ...]:
     """Every version of the copy, worst first."""
-    brought, known = {record.place for record in move.bring}, here.by_place
-    differing = {record.place for record in plan_move(there, here).bring}
+    brought, own_versions = {record.key for record in move.bring}, here.by_key
+    differing = {record.key for record in plan_move(there, here).bring}
     lines = []
     for item in there.versions:
-        mine = known.get(item.place)
-        fate, why = _fate(item, mine, is_brought=item.place in brought, differs=item.place in differing)
+        mine = own_versions.get(item.key)
+        fate, why = _fate(item, mine, is_brought=item.key in brought, differs=item.key in differing)
         if item.title in stays_deleted:
             why = f"it stays soft-deleted: {stays_deleted[item.title]}"
         if item.title in problems:
@@ -258,14 +260,14 @@ def _archive_difference(mine: VersionRecord, theirs: VersionRecord) -> str:
     return "it is there, written in another way."
 
 
-def _words(move: Move) -> tuple[str, ...]:
+def _sentences(move: Move) -> tuple[str, ...]:
     """What comes beside versions."""
-    said = [f"context {name}: ids go on from {following}" for name, following in sorted(move.contexts.items())]
+    sentences = [f"context {name}: ids go on from {following}" for name, following in sorted(move.contexts.items())]
     for scope, (mine, theirs) in move.configs.items():
         names = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
-        said.append(f"settings of {scope_title(scope)}: {', '.join(names)}")
-    said += [f"mode of {scope_title(scope)}: {other or 'inherited'}" for scope, (_, other) in move.modes.items()]
+        sentences.append(f"settings of {scope_title(scope)}: {', '.join(names)}")
+    sentences += [f"mode of {scope_title(scope)}: {other or 'inherited'}" for scope, (_, other) in move.modes.items()]
     return (
-        *said,
-        *(f"description of {name.qualified}" for name in sorted(move.notes, key=lambda each: each.qualified)),
+        *sentences,
+        *(f"description of {name.qualified}" for name in sorted(move.notes, key=lambda name: name.qualified)),
     )

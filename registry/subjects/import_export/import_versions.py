@@ -14,7 +14,7 @@ from django.utils import timezone
 from registry.access.roles import Actor
 from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
 from registry.formats.base import Reference, ResolvedReference
-from registry.subjects.import_export.snapshot import Place, Problem, VersionRecord
+from registry.subjects.import_export.snapshot import Problem, VersionKey, VersionRecord
 from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.registration.locks import lock_subjects, make_subjects, pass_schema_ids
 from registry.subjects.registration.registration_state import links_of, schema_of
@@ -22,21 +22,21 @@ from registry.subjects.registration.submission import Submission, refuse_too_lar
 from registry.subjects.versions.parsed_schemas import (
     MAX_REFERENCE_DEPTH,
     Resolver,
+    keyed_references,
     missing_reference,
     parse_schema,
     read_graph,
     targets_of,
     too_deep,
-    wanted_of,
 )
-from registry.subjects.versions.parsed_schemas import Place as SchemaPlace
+from registry.subjects.versions.parsed_schemas import ReferenceKey as SchemaPlace
 from registry.subjects.versions.qualified_names import SubjectName, check_context, parse_subject
 from registry.subjects.versions.versions import MAX_VERSION
 
 #: a reference, and the place that it names
-Wanted = tuple[Reference, SchemaPlace]
+KeyedReference = tuple[Reference, SchemaPlace]
 #: a reference as a text has it, and the version that it leads to
-Found = tuple[ResolvedReference, SchemaVersion]
+ReferenceLink = tuple[ResolvedReference, SchemaVersion]
 
 
 class References:
@@ -46,13 +46,13 @@ class References:
     then, which no other schema has.
     """
 
-    def __init__(self, registry: Registry, places: Collection[SchemaPlace]) -> None:
-        self._targets = targets_of(registry, set(places), deleted=True) if places else {}
+    def __init__(self, registry: Registry, keys: Collection[SchemaPlace]) -> None:
+        self._targets = targets_of(registry, set(keys), deleted=True) if keys else {}
         schemas = {row.schema_id for row in self._targets.values()}
         self._graph = read_graph(schemas)[0] if schemas else {}
         self._resolver = Resolver(self._graph)
 
-    def add(self, name: SubjectName, row: SchemaVersion, found: Sequence[Found]) -> None:
+    def add(self, name: SubjectName, row: SchemaVersion, links: Sequence[ReferenceLink]) -> None:
         """A version that comes, with what it refers to."""
         self._targets[name, row.version] = row
         newest = self._targets.get((name, None))
@@ -60,29 +60,29 @@ class References:
             self._targets[name, None] = row
         self._graph.setdefault(
             row.schema_id,
-            [SchemaReference(name=item.name, subject_name=item.subject, target=target) for item, target in found],
+            [SchemaReference(name=item.name, subject_name=item.subject, target=target) for item, target in links],
         )
 
-    def resolve(self, wanted: Sequence[Wanted]) -> tuple[Found, ...]:
+    def resolve(self, references: Sequence[KeyedReference]) -> tuple[ReferenceLink, ...]:
         """Each reference with its text and its version. Raises InvalidReference."""
-        for reference, place in wanted:
-            if place not in self._targets:
+        for reference, key in references:
+            if key not in self._targets:
                 raise missing_reference(reference)
-        targets = [self._targets[place] for _, place in wanted]
+        targets = [self._targets[key] for _, key in references]
         self._refuse_deep({row.schema_id for row in targets})
         return tuple(
             (self._resolver.to(reference.name, reference.subject, target), target)
-            for (reference, _), target in zip(wanted, targets, strict=True)
+            for (reference, _), target in zip(references, targets, strict=True)
         )
 
     def _refuse_deep(self, schemas: set[int]) -> None:
         """What is asked for by itself is read as deep, and no deeper."""
-        seen, level = set(schemas), schemas
+        followed, level = set(schemas), schemas
         for _ in range(MAX_REFERENCE_DEPTH):
-            level = {link.target.schema_id for schema in level for link in self._graph[schema]} - seen
+            level = {link.target.schema_id for schema in level for link in self._graph[schema]} - followed
             if not level:
                 return
-            seen |= level
+            followed |= level
         raise too_deep()
 
 
@@ -103,7 +103,7 @@ def add_versions(
     registry: Registry,
     subjects: Mapping[SubjectName, Subject],
     versions: Sequence[tuple[SubjectName, SchemaVersion]],
-    schemas: Sequence[tuple[SubjectName, Schema, Sequence[Found]]],
+    schemas: Sequence[tuple[SubjectName, Schema, Sequence[ReferenceLink]]],
 ) -> None:
     """Store new versions, with the schemas among theirs that are new and what those refer to.
 
@@ -123,7 +123,7 @@ def add_versions(
     for name, row in versions:
         row.subject, row.schema = there[name], row.schema
     _insert([row for _, row in versions])
-    SchemaReference.objects.bulk_create(link for _, schema, found in schemas for link in links_of(schema, found))
+    SchemaReference.objects.bulk_create(link for _, schema, links in schemas for link in links_of(schema, links))
 
 
 def _insert(rows: Sequence[SchemaVersion]) -> None:
@@ -138,11 +138,11 @@ def _insert(rows: Sequence[SchemaVersion]) -> None:
         [row.door for row in rows],
         [row.deleted_at for row in rows],
     )
-    by_place = {(row.subject_id, row.version): row for row in rows}
+    rows_by_version = {(row.subject_id, row.version): row for row in rows}
     with connection.cursor() as cursor:
         cursor.execute(_ADD, columns)
         for subject, version, pk in cursor.fetchall():
-            by_place[subject, version].pk = pk
+            rows_by_version[subject, version].pk = pk
 
 
 @dataclass(frozen=True)
@@ -168,29 +168,29 @@ def bring_together(registry: Registry, records: Sequence[VersionRecord], by: Act
 
     What can't be brought is told and changes nothing. Raises IntegrityError, DataError where the database refuses one.
     """
-    read: list[tuple[VersionRecord, list[Wanted] | SchemadeskError]] = [(item, _read(item)) for item in records]
-    sound = {item.place: asked for item, asked in read if isinstance(asked, list)}
-    batch = _Batch(registry, [item for item in records if item.place in sound], sound, by)
+    read: list[tuple[VersionRecord, list[KeyedReference] | SchemadeskError]] = [(item, _read(item)) for item in records]
+    sound = {item.key: references for item, references in read if isinstance(references, list)}
+    batch = _Batch(registry, [item for item in records if item.key in sound], sound, by)
     done = Brought()
-    for item, asked in read:
+    for item, references in read:
         try:
-            if isinstance(asked, SchemadeskError):
-                raise asked
-            done += batch.judge(item, asked)
+            if isinstance(references, SchemadeskError):
+                raise references
+            done += batch.judge(item, references)
         except SchemadeskError as error:
             done += Brought(problems=(Problem(item.title, error.message),))
     batch.write()
     return done
 
 
-def _read(item: VersionRecord) -> list[Wanted] | SchemadeskError:
+def _read(item: VersionRecord) -> list[KeyedReference] | SchemadeskError:
     """What a version refers to, or what is wrong with it whatever is there."""
     try:
         check_context(item.subject.context)
         if parse_subject(item.subject.qualified) != item.subject:
             raise InvalidInput("its name would mean another subject.")
         refuse_too_large(item.text)
-        return wanted_of(item.references, context=item.subject.context)
+        return keyed_references(item.references, context=item.subject.context)
     except SchemadeskError as error:
         return error
 
@@ -212,29 +212,29 @@ class _Batch:
         self,
         registry: Registry,
         records: Sequence[VersionRecord],
-        wanted: Mapping[Place, Sequence[Wanted]],
+        references: Mapping[VersionKey, Sequence[KeyedReference]],
         by: Actor,
     ) -> None:
         self._registry, self._by, self._now = registry, by, timezone.now()
         self._subjects = lock_subjects(registry, {item.subject for item in records})
         self._versions = self._read_versions(records)
         self._schemas = self._read_schemas(records)
-        self._references = References(registry, {place for asked in wanted.values() for _, place in asked})
+        self._references = References(registry, {key for keyed in references.values() for _, key in keyed})
         self._comes: list[tuple[SubjectName, SchemaVersion]] = []
-        self._schemas_come: list[tuple[SubjectName, Schema, Sequence[Found]]] = []
+        self._schemas_come: list[tuple[SubjectName, Schema, Sequence[ReferenceLink]]] = []
         self._changes: list[SchemaVersion] = []
         #: primary key of a schema → the first of the versions that come with it, as `_holders` has those that are there
         self._coming_holders: dict[int, tuple[str, int]] = {}
 
-    def judge(self, item: VersionRecord, wanted: Sequence[Wanted]) -> Brought:
+    def judge(self, item: VersionRecord, references: Sequence[KeyedReference]) -> Brought:
         """What becomes of a version. Raises what a registration of it would, and OperationNotPermitted."""
-        found = self._references.resolve(wanted)
-        submission = _submission(item, found)
+        links = self._references.resolve(references)
+        submission = _submission(item, links)
         schema = schema_of(submission, submission.canonical(normalize=False))
-        there = self._versions.get(item.place)
+        there = self._versions.get(item.key)
         if there is not None:
             return self._settle(there, item, submission, schema)
-        self._add(item, submission, self._stored(item, submission, schema, found), found)
+        self._add(item, submission, self._stored(item, submission, schema, links), links)
         return Brought(added=1)
 
     def write(self) -> None:
@@ -255,21 +255,23 @@ class _Batch:
         self._changes.append(SchemaVersion(pk=there.pk, deleted_at=self._deleted_at(item), imported=True))
         return Brought(changed=1)
 
-    def _stored(self, item: VersionRecord, submission: Submission, schema: Schema, found: Sequence[Found]) -> Schema:
+    def _stored(
+        self, item: VersionRecord, submission: Submission, schema: Schema, links: Sequence[ReferenceLink]
+    ) -> Schema:
         """The schema of the version's id: the one that is there or comes, or this one. Raises OperationNotPermitted."""
-        place = item.subject.context, item.schema_id
-        known = self._schemas.get(place)
-        if known is None:
-            self._schemas_come.append((item.subject, schema, found))
+        id_key = item.subject.context, item.schema_id
+        stored_schema = self._schemas.get(id_key)
+        if stored_schema is None:
+            self._schemas_come.append((item.subject, schema, links))
             schema.schema_id, schema.imported = item.schema_id, True
             schema.pk = -len(self._schemas_come)  # until it has one: none that is stored is below zero
-            self._schemas[place] = schema
+            self._schemas[id_key] = schema
             return schema
-        if known.identity not in submission.identities(schema.canonical):
-            raise OperationNotPermitted(f"schema id {item.schema_id} stands for {self._holder(known)} here.")
-        return known
+        if stored_schema.identity not in submission.identities(schema.canonical):
+            raise OperationNotPermitted(f"schema id {item.schema_id} stands for {self._holder(stored_schema)} here.")
+        return stored_schema
 
-    def _add(self, item: VersionRecord, submission: Submission, schema: Schema, found: Sequence[Found]) -> None:
+    def _add(self, item: VersionRecord, submission: Submission, schema: Schema, links: Sequence[ReferenceLink]) -> None:
         row = SchemaVersion(
             version=item.version,
             schema=schema,
@@ -281,41 +283,41 @@ class _Batch:
             imported=True,
         )
         self._comes.append((item.subject, row))
-        self._references.add(item.subject, row, found)
-        place = item.subject.subject, item.version
-        self._coming_holders[schema.pk] = min(place, self._coming_holders.get(schema.pk, place))
+        self._references.add(item.subject, row, links)
+        holder = item.subject.subject, item.version
+        self._coming_holders[schema.pk] = min(holder, self._coming_holders.get(schema.pk, holder))
 
     def _deleted_at(self, item: VersionRecord) -> Any:
         return (item.deleted_at or self._now) if item.deleted else None
 
     # -- what is there
 
-    def _read_versions(self, records: Sequence[VersionRecord]) -> dict[Place, _There]:
-        places = {
-            (self._subjects[item.subject].pk, item.version): item.place
+    def _read_versions(self, records: Sequence[VersionRecord]) -> dict[VersionKey, _There]:
+        keys = {
+            (self._subjects[item.subject].pk, item.version): item.key
             for item in records
             if item.subject in self._subjects and item.version <= MAX_VERSION
         }
-        if not places:
+        if not keys:
             return {}
         with connection.cursor() as cursor:
-            cursor.execute(_VERSIONS, [[subject for subject, _ in places], [version for _, version in places]])
-            return {places[subject, version]: _There(*row) for subject, version, *row in cursor.fetchall()}
+            cursor.execute(_VERSIONS, [[subject for subject, _ in keys], [version for _, version in keys]])
+            return {keys[subject, version]: _There(*row) for subject, version, *row in cursor.fetchall()}
 
     def _read_schemas(self, records: Sequence[VersionRecord]) -> dict[tuple[str, int], Schema]:
         ids: dict[str, set[int]] = {}
         for item in records:
             if item.schema_id <= MAX_VERSION:
                 ids.setdefault(item.subject.context, set()).add(item.schema_id)
-        wanted = Q(pk__in=())
+        condition = Q(pk__in=())
         for context, numbers in ids.items():
-            wanted |= Q(context__name=context, schema_id__in=numbers)
-        rows = Schema.objects.filter(wanted, context__registry=self._registry).select_related("context")
+            condition |= Q(context__name=context, schema_id__in=numbers)
+        rows = Schema.objects.filter(condition, context__registry=self._registry).select_related("context")
         return {(row.context.name, row.schema_id): row for row in rows}
 
     def _holder(self, schema: Schema) -> str:
-        held = [each.get(schema.pk) for each in (self._holders, self._coming_holders)]
-        first = min((each for each in held if each is not None), default=None)
+        holders = [first_versions.get(schema.pk) for first_versions in (self._holders, self._coming_holders)]
+        first = min((holder for holder in holders if holder is not None), default=None)
         return "another schema" if first is None else f"another schema ({first[0]} version {first[1]})"
 
     @cached_property
@@ -335,15 +337,15 @@ JOIN subjects_schema d ON d.id = v.schema_id
 """
 
 
-def _submission(item: VersionRecord, found: Sequence[Found]) -> Submission:
-    resolved = tuple(reference for reference, _ in found)
+def _submission(item: VersionRecord, links: Sequence[ReferenceLink]) -> Submission:
+    resolved = tuple(reference for reference, _ in links)
     schema = parse_schema(item.schema_type, item.text, resolved, is_new=False)
     if item.submitted:  # then the text is what was kept, which may be the normalized one
         schema = replace(schema, canonical=item.text)
     return Submission(
         schema=schema,
         resolved=resolved,
-        targets=tuple(target for _, target in found),
+        targets=tuple(target for _, target in links),
         submitted=item.submitted or item.text,
         metadata=item.metadata,
         rule_set=item.rule_set,

@@ -18,10 +18,10 @@ from registry.subjects.import_export.import_plan import Move, missing_of, plan_m
 from registry.subjects.import_export.import_versions import Brought, bring_together
 from registry.subjects.import_export.snapshot import (
     NoteRecord,
-    Place,
     Problem,
     Scope,
     Snapshot,
+    VersionKey,
     VersionRecord,
     contents_in_pieces,
     contents_of,
@@ -73,14 +73,14 @@ def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> B
 
 def _pieces(records: Iterable[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
     """What is brought at once: of each place one, and not more text than is well sent in one statement."""
-    piece, places, characters = list[VersionRecord](), set[Place](), 0
+    piece, keys, characters = list[VersionRecord](), set[VersionKey](), 0
     for item in records:
         is_full = len(piece) == AT_ONCE or characters + len(item.text) > CHARACTERS
-        if piece and (is_full or item.place in places):
+        if piece and (is_full or item.key in keys):
             yield piece
-            piece, places, characters = [], set(), 0
+            piece, keys, characters = [], set(), 0
         piece.append(item)
-        places.add(item.place)
+        keys.add(item.key)
         characters += len(item.text)
     if piece:
         yield piece
@@ -164,9 +164,9 @@ def bring_notes(
     problems = []
     names = {subject.subject for subject in notes}
     rows = Subject.objects.filter(context__registry=registry, name__in=names).select_related("context")
-    known = {SubjectName(row.context.name, row.name): row for row in rows}
+    subject_rows = {SubjectName(row.context.name, row.name): row for row in rows}
     for subject, note in notes.items():
-        row = known.get(subject)
+        row = subject_rows.get(subject)
         try:
             if row is None:
                 raise InvalidInput("there is no such subject here.")
@@ -275,11 +275,11 @@ def _import(
     if move.notes and (not done.problems or keep_going):
         done += Brought(problems=bring_notes(registry=registry, notes=move.notes, by=by, why=why))
     if not done.problems or keep_going:
-        wanted = {scope: modes[1] for scope, modes in move.modes.items()}
+        mode_by_scope = {scope: modes[1] for scope, modes in move.modes.items()}
         # Whatever the other one doesn't set is inherited, this registry's IMPORT above all.
         last = here.modes.get(None, "") if only_missing else snapshot.modes.get(None, "")
-        wanted[None] = "" if last == DEFAULT_MODE or (only_missing and last == IMPORT) else last
-        bring_modes(registry=registry, modes=wanted, by=by, why=why)
+        mode_by_scope[None] = "" if last == DEFAULT_MODE or (only_missing and last == IMPORT) else last
+        bring_modes(registry=registry, modes=mode_by_scope, by=by, why=why)
     return done
 
 

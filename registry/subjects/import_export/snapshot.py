@@ -20,7 +20,7 @@ from registry.subjects.versions.glob_filters import among
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 #: (subject, version)
-Place = tuple[SubjectName, int]
+VersionKey = tuple[SubjectName, int]
 #: None is the whole registry, an empty subject a context
 Scope = SubjectName | None
 
@@ -45,7 +45,7 @@ class VersionRecord:
     door: str = ""
 
     @property
-    def place(self) -> Place:
+    def key(self) -> VersionKey:
         """Where it is."""
         return self.subject, self.version
 
@@ -78,9 +78,9 @@ class Snapshot:
     notes: Mapping[SubjectName, NoteRecord] = field(default_factory=dict)
 
     @property
-    def by_place(self) -> dict[Place, VersionRecord]:
+    def by_key(self) -> dict[VersionKey, VersionRecord]:
         """The versions by subject and number."""
-        return {record.place: record for record in self.versions}
+        return {record.key: record for record in self.versions}
 
 
 @dataclass(frozen=True)
@@ -99,39 +99,39 @@ def in_order(records: Iterable[VersionRecord]) -> tuple[list[VersionRecord], lis
 
     What refers to a version that isn't among these has no place to wait for: it may be there already.
     """
-    rows = {record.place: record for record in records}
-    waits = {place: _needs(record) & rows.keys() for place, record in rows.items()}
-    waiting: dict[Place, list[Place]] = {}
-    for place, needs in waits.items():
+    rows = {record.key: record for record in records}
+    waits = {key: _needs(record) & rows.keys() for key, record in rows.items()}
+    waiting: dict[VersionKey, list[VersionKey]] = {}
+    for key, needs in waits.items():
         for needed in needs:
-            waiting.setdefault(needed, []).append(place)
-    left = {place: len(needs) for place, needs in waits.items()}
-    ready = [(_key(place), place) for place, count in left.items() if not count]
+            waiting.setdefault(needed, []).append(key)
+    left = {key: len(needs) for key, needs in waits.items()}
+    ready = [(_sort_key(key), key) for key, count in left.items() if not count]
     heapq.heapify(ready)
     ordered = []
     while ready:
-        _, place = heapq.heappop(ready)
-        ordered.append(rows[place])
-        for freed in waiting.get(place, ()):
+        _, key = heapq.heappop(ready)
+        ordered.append(rows[key])
+        for freed in waiting.get(key, ()):
             left[freed] -= 1
             if not left[freed]:
-                heapq.heappush(ready, (_key(freed), freed))
-    stuck = sorted((place for place, count in left.items() if count), key=_key)
-    return ordered, [Problem(rows[place].title, "its references lead in a circle.") for place in stuck]
+                heapq.heappush(ready, (_sort_key(freed), freed))
+    stuck = sorted((key for key, count in left.items() if count), key=_sort_key)
+    return ordered, [Problem(rows[key].title, "its references lead in a circle.") for key in stuck]
 
 
-def _needs(record: VersionRecord) -> set[Place]:
-    found: set[Place] = set()
+def _needs(record: VersionRecord) -> set[VersionKey]:
+    keys: set[VersionKey] = set()
     for reference in record.references:
         try:
-            found.add((parse_subject(reference.subject, context=record.subject.context), reference.version))
+            keys.add((parse_subject(reference.subject, context=record.subject.context), reference.version))
         except InvalidName:
             continue  # said when the version is brought
-    return found
+    return keys
 
 
-def _key(place: Place) -> tuple[str, str, int]:
-    return place[0].context, place[0].subject, place[1]
+def _sort_key(key: VersionKey) -> tuple[str, str, int]:
+    return key[0].context, key[0].subject, key[1]
 
 
 def scope_key(scope: Scope) -> tuple[str, str]:
@@ -146,10 +146,12 @@ def scope_title(scope: Scope) -> str:
 
 def is_same_definition(one: VersionRecord, other: VersionRecord) -> bool:
     """Whether two versions have the same id and say the same in the same letters."""
-    return _said(one) == _said(other) and (one.text in (other.text, other.submitted) or one.submitted == other.text)
+    return _definition(one) == _definition(other) and (
+        one.text in (other.text, other.submitted) or one.submitted == other.text
+    )
 
 
-def _said(record: VersionRecord) -> tuple[Any, ...]:
+def _definition(record: VersionRecord) -> tuple[Any, ...]:
     return (
         record.schema_id,
         record.schema_type,
@@ -164,18 +166,18 @@ CHUNK: Final = 500
 
 
 def contents_of(
-    registry: Registry, subjects: Collection[SubjectName] | None = None, *, places: bool = False
+    registry: Registry, subjects: Collection[SubjectName] | None = None, *, outer_scopes: bool = False
 ) -> Snapshot:
     """Every version, the soft-deleted ones too, with contexts, configs, modes and notes; seven queries, however much it holds.
 
-    Of `subjects` alone: with their own configs and modes, and with their contexts; with `places` also what the registry
+    Of `subjects` alone: with their own configs and modes, and with their contexts; with `outer_scopes` also what the registry
     and its contexts set.
     """
     names = None if subjects is None else frozenset(subjects)
     of_subjects = Q() if names is None else among(names, "subject__")
     rows = SchemaVersion.objects.filter(of_subjects, subject__context__registry=registry)
     of = Q(schema__context__registry=registry) if names is None else Q(schema__in=rows.values("schema"))
-    return replace(_around(registry, names, places=places), versions=tuple(_records(rows, of)))
+    return replace(_around(registry, names, outer_scopes=outer_scopes), versions=tuple(_records(rows, of)))
 
 
 def contents_in_pieces(registry: Registry) -> tuple[Snapshot, Iterator[VersionRecord]]:
@@ -191,8 +193,8 @@ def _in_order(registry: Registry) -> Iterator[VersionRecord]:
         last = ""
         while names := list(_names_after(context, last)):
             rows = SchemaVersion.objects.filter(subject__context=context, subject__name__in=names)
-            found = _records(rows, Q(schema__in=rows.values("schema")))
-            yield from sorted(found, key=lambda row: (row.subject.subject, row.version))
+            records = _records(rows, Q(schema__in=rows.values("schema")))
+            yield from sorted(records, key=lambda row: (row.subject.subject, row.version))
             last = names[-1]
 
 
@@ -212,7 +214,7 @@ def _records(rows: QuerySet[SchemaVersion], referring: Q) -> Iterator[VersionRec
         yield _record(row, references.get(row.schema_id, ()))
 
 
-def _around(registry: Registry, names: frozenset[SubjectName] | None, *, places: bool = False) -> Snapshot:
+def _around(registry: Registry, names: frozenset[SubjectName] | None, *, outer_scopes: bool = False) -> Snapshot:
     """All but the versions."""
     configs = Config.objects.filter(registry=registry).select_related("context")
     modes = Mode.objects.filter(registry=registry).select_related("context")
@@ -221,7 +223,7 @@ def _around(registry: Registry, names: frozenset[SubjectName] | None, *, places:
         contexts = contexts.filter(name__in={name.context for name in names})
 
     def is_meant(scope: Scope) -> bool:
-        return names is None or scope in names or (places and (scope is None or not scope.subject))
+        return names is None or scope in names or (outer_scopes and (scope is None or not scope.subject))
 
     return Snapshot(
         versions=(),

@@ -257,7 +257,7 @@ def _sync(registry: Registry, tag: str, policy: EgressPolicy | None) -> SyncResu
 
 
 def _is_live(here: Snapshot, item: VersionRecord) -> bool:
-    known = here.by_place.get(item.place)
+    known = here.by_key.get(item.key)
     return known is not None and not known.deleted
 
 
@@ -284,8 +284,8 @@ def _without_own_mode(snapshot: Snapshot) -> Snapshot:
 
 def _is_another(there: Snapshot, here: Snapshot) -> bool:
     """Whether the remote gave ids anew: then what was mirrored is of a registry that is no more."""
-    mine = here.by_place
-    if any(record.place in mine and mine[record.place].schema_id != record.schema_id for record in there.versions):
+    mine = here.by_key
+    if any(record.key in mine and mine[record.key].schema_id != record.schema_id for record in there.versions):
         return True
     theirs = _by_id(there)
     return any(
@@ -324,7 +324,7 @@ def _gone(remote: RemoteRegistry, move: Move) -> list[VersionRecord]:
     """What is live here and isn't there any more, asked for once more by its subject."""
     missing = [item for item in move.gone if not item.deleted]
     there = remote.still_there(missing) if missing else set()
-    return [item for item in missing if item.place not in there]
+    return [item for item in missing if item.key not in there]
 
 
 def _bring(registry: Registry, move: Move, by: Actor, why: str, alive: Callable[[], None]) -> Brought:

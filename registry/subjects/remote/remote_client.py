@@ -11,7 +11,7 @@ from registry.access.egress import Connection, EgressPolicy
 from registry.access.http_client import HttpLimits, OutgoingClient, ResponseTooLarge
 from registry.errors import InvalidSnapshot, RemoteUnavailable, SchemadeskError
 from registry.formats.base import Reference
-from registry.subjects.import_export.snapshot import Place, Problem, Scope, Snapshot, VersionRecord, scope_key
+from registry.subjects.import_export.snapshot import Problem, Scope, Snapshot, VersionKey, VersionRecord, scope_key
 from registry.subjects.models.policy import MODES
 from registry.subjects.models.versions import SCHEMA_TYPES
 from registry.subjects.policy.data_contracts import read_metadata, read_rule_set
@@ -159,12 +159,12 @@ class RemoteRegistry:
             counters = {name: self._next_id(name, versions) for name in names}
         return Snapshot(tuple(versions.values()), counters, configs, modes), self.problems
 
-    def still_there(self, records: Collection[VersionRecord]) -> set[Place]:
+    def still_there(self, records: Collection[VersionRecord]) -> set[VersionKey]:
         """Those of the versions that are listed under their subjects: pages may leave out what moves meanwhile.
 
         `GET /schemas` is asked for that where there is one, since an alias leads other calls to another subject.
         """
-        found: set[Place] = set()
+        found: set[VersionKey] = set()
         with self.client:
             for subject in sorted({record.subject for record in records}, key=scope_key):
                 listed = self._listed({"subjectPrefix": subject.qualified}, deleted=True)
@@ -173,7 +173,7 @@ class RemoteRegistry:
                     numbers = {str(number) for number in self._list(path, deleted="true") or ()}
                 else:
                     numbers = {number for name, number in listed[0] if name == subject.qualified}
-                found |= {item.place for item in records if item.subject == subject and str(item.version) in numbers}
+                found |= {item.key for item in records if item.subject == subject and str(item.version) in numbers}
         return found
 
     def _get(self, path: str, /, **query: str) -> tuple[int, Any]:
@@ -233,8 +233,8 @@ class RemoteRegistry:
             return [every]
         return [{}, *({"subjectPrefix": f":{name}:"} for name in contexts if name != DEFAULT_CONTEXT)]
 
-    def _versions(self, prefixes: list[dict[str, str]]) -> dict[Place, VersionRecord]:
-        records: dict[Place, VersionRecord] = {}
+    def _versions(self, prefixes: list[dict[str, str]]) -> dict[VersionKey, VersionRecord]:
+        records: dict[VersionKey, VersionRecord] = {}
         for prefix in prefixes:
             found = self._listed(prefix, deleted=True)
             if found is None:
@@ -283,7 +283,7 @@ class RemoteRegistry:
             if len(items) == before:  # a short page isn't the last one: a server may have a lower limit of its own
                 return items, tells
 
-    def _walk(self, prefix: dict[str, str], records: dict[Place, VersionRecord]) -> None:
+    def _walk(self, prefix: dict[str, str], records: dict[VersionKey, VersionRecord]) -> None:
         """Subject by subject, version by version: for servers without `GET /schemas`."""
         subjects = self._list("/subjects", deleted="true", **prefix)
         if subjects is None:
@@ -304,13 +304,13 @@ class RemoteRegistry:
                 raise RemoteUnavailable(f"{self.client.connection.netloc} has more than {MAX_VERSIONS} versions.")
             self._progress(len(records), "versions read")
 
-    def _keep(self, records: dict[Place, VersionRecord], item: dict[str, Any]) -> None:
+    def _keep(self, records: dict[VersionKey, VersionRecord], item: dict[str, Any]) -> None:
         try:
             record = read_version(item)
         except SchemadeskError as error:
             self._note(f"{item.get('subject')} version {item.get('version')}"[:200], error.message)
             return
-        records[record.place] = record
+        records[record.key] = record
 
     def _settings(self, scopes: list[Scope]) -> Iterator[tuple[Scope, dict[str, Any]]]:
         for scope, value in self._of_scopes("config", scopes):
@@ -342,7 +342,7 @@ class RemoteRegistry:
                 return
             self._progress(count + 1, f"{call}s asked for")
 
-    def _next_id(self, context: str, versions: dict[Place, VersionRecord]) -> int:
+    def _next_id(self, context: str, versions: dict[VersionKey, VersionRecord]) -> int:
         """The lowest id that the context never gave, as far as the server tells."""
         ids = [record.schema_id for record in versions.values() if record.subject.context == context]
         if not ids:

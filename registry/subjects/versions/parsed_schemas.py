@@ -20,7 +20,7 @@ from registry.subjects.versions.versions import SchemaInfo, VersionInfo, live, p
 CACHED_CHARACTERS = 3_000_000
 MAX_REFERENCE_DEPTH = 64
 #: a subject and a version of it, None for the latest
-Place = tuple[SubjectName, int | None]
+ReferenceKey = tuple[SubjectName, int | None]
 
 _cache = WeighedCache[ParsedSchema](CACHED_CHARACTERS, lambda schema: len(schema.text))
 
@@ -105,17 +105,15 @@ def read_graph(schema_pks: set[int]) -> tuple[dict[int, list[SchemaReference]], 
     One query for each depth.
     """
     graph: dict[int, list[SchemaReference]] = {}
-    wanted = schema_pks
+    level = schema_pks
     for _ in range(MAX_REFERENCE_DEPTH):
-        rows = (
-            SchemaReference.objects.filter(schema_id__in=wanted).select_related("target__schema").order_by("position")
-        )
-        for pk in wanted:
+        rows = SchemaReference.objects.filter(schema_id__in=level).select_related("target__schema").order_by("position")
+        for pk in level:
             graph[pk] = []
         for row in rows:
             graph[row.schema_id].append(row)
-        wanted = {row.target.schema_id for row in rows} - graph.keys()
-        if not wanted:
+        level = {row.target.schema_id for row in rows} - graph.keys()
+        if not level:
             return graph, True
     return graph, False
 
@@ -156,20 +154,20 @@ def resolve_references(
 
     With `deleted` a soft-deleted version will do, as one that is brought from elsewhere may refer to one. The number of queries grows with the depth of the references, not with their number.
     """
-    wanted = wanted_of(references, context=context)
-    if not wanted:
+    keyed = keyed_references(references, context=context)
+    if not keyed:
         return ()
-    targets = targets_of(registry, {place for _, place in wanted}, deleted=deleted)
-    for reference, place in wanted:
-        if place not in targets:
+    targets = targets_of(registry, {key for _, key in keyed}, deleted=deleted)
+    for reference, key in keyed:
+        if key not in targets:
             raise missing_reference(reference)
     resolver = Resolver(_reference_graph({row.schema_id for row in targets.values()}))
     return tuple(
-        (resolver.to(reference.name, reference.subject, targets[place]), targets[place]) for reference, place in wanted
+        (resolver.to(reference.name, reference.subject, targets[key]), targets[key]) for reference, key in keyed
     )
 
 
-def wanted_of(references: Iterable[Reference], *, context: str) -> list[tuple[Reference, Place]]:
+def keyed_references(references: Iterable[Reference], *, context: str) -> list[tuple[Reference, ReferenceKey]]:
     """References with the places that they name. Raises InvalidName, InvalidVersion."""
     return [(item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references]
 
@@ -183,25 +181,27 @@ def missing_reference(reference: Reference) -> InvalidReference:
     )
 
 
-def targets_of(registry: Registry, places: set[Place], *, deleted: bool) -> dict[Place, SchemaVersion]:
+def targets_of(registry: Registry, keys: set[ReferenceKey], *, deleted: bool) -> dict[ReferenceKey, SchemaVersion]:
     """The live versions at those places (with `deleted` all); a place without one is left out."""
     rows = live(
         SchemaVersion.objects.filter(
-            subject__context__registry=registry, subject__name__in={name.subject for name, _ in places}
+            subject__context__registry=registry, subject__name__in={name.subject for name, _ in keys}
         ),
         deleted=deleted,
     )
     columns = ("pk", "subject__context__name", "subject__name", "version")
-    found: dict[Place, int] = {}
-    numbered = rows.filter(version__in={number for _, number in places})
+    version_pks: dict[ReferenceKey, int] = {}
+    numbered = rows.filter(version__in={number for _, number in keys})
     for pk, context, subject, version in numbered.values_list(*columns):
-        found[SubjectName(context, subject), version] = pk
-    if any(number is None for _, number in places):
+        version_pks[SubjectName(context, subject), version] = pk
+    if any(number is None for _, number in keys):
         latest = rows.order_by("subject_id", "-version").distinct("subject_id")
         for pk, context, subject, _ in latest.values_list(*columns):
-            found[SubjectName(context, subject), None] = pk
-    targets = SchemaVersion.objects.select_related("schema").in_bulk(found[place] for place in places & found.keys())
-    return {place: targets[found[place]] for place in places & found.keys() if found[place] in targets}
+            version_pks[SubjectName(context, subject), None] = pk
+    targets = SchemaVersion.objects.select_related("schema").in_bulk(
+        version_pks[key] for key in keys & version_pks.keys()
+    )
+    return {key: targets[version_pks[key]] for key in keys & version_pks.keys() if version_pks[key] in targets}
 
 
 @dataclass(frozen=True)
@@ -247,16 +247,16 @@ FORMS: Final[Mapping[tuple[str | None, str], Callable[[ParsedSchema], str]]] = {
 
 def text_in_form(registry: Registry, schema: SchemaInfo, form: str) -> str:
     """The text in the form that is asked for; the stored one for a form that the schema's format doesn't have."""
-    wanted = form.strip().lower()
-    render = FORMS.get((schema.schema_type, wanted)) or FORMS.get((None, wanted))
+    form_name = form.strip().lower()
+    render = FORMS.get((schema.schema_type, form_name)) or FORMS.get((None, form_name))
     if render is None:
         return schema.text
     return render(_parsed(registry, schema))
 
 
-def find_tags(registry: Registry, schema: SchemaInfo, wanted: Sequence[str]) -> tuple[EntityTags, ...]:
+def find_tags(registry: Registry, schema: SchemaInfo, names: Sequence[str]) -> tuple[EntityTags, ...]:
     """The records and fields of a schema that have one of the tags, or (`*`) any."""
-    return with_any_of(schema_engine.tags(_parsed(registry, schema)), wanted)
+    return with_any_of(schema_engine.tags(_parsed(registry, schema)), names)
 
 
 def _parsed(registry: Registry, schema: SchemaInfo) -> ParsedSchema:
@@ -267,10 +267,10 @@ def _parsed(registry: Registry, schema: SchemaInfo) -> ParsedSchema:
 def version_by_id(registry: Registry, version_id: int) -> VersionInfo:
     """The live version of this registry that has the id. Raises SchemaNotFound."""
     rows = SchemaVersion.objects.filter(pk=version_id, subject__context__registry=registry)
-    found = live(rows).first()
-    if found is None:
+    row = live(rows).first()
+    if row is None:
         raise SchemaNotFound(f"Schema {version_id} not found", schema_id=version_id)
-    return version_infos([found])[0]
+    return version_infos([row])[0]
 
 
 def versions_of_format(

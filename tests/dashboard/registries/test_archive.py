@@ -145,7 +145,7 @@ def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, sys
     missing = admin.get(f"{plan_url}?only=missing").context["page"]
     assert missing.confirm.allowed and missing.verdict.code == "conflict"
     admin.post(f"{plan_url}/bring", dict(missing.hidden))
-    rows = contents_of(get_registry("staging")).by_place
+    rows = contents_of(get_registry("staging")).by_key
     assert rows[SubjectName(".", "a"), 1].text == '"string"' and (SubjectName(".x", "a"), 2) in rows
 
 

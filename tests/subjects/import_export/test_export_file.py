@@ -250,4 +250,4 @@ def test_the_command_brings_only_what_is_missing_too(file: bytes, system: Actor,
         )  # fmt: skip
     now = contents_of(get_registry("staging"))
     assert set(here.versions) < set(now.versions) and now.configs[None] == here.configs[None]
-    assert (SubjectName(".", "b"), 2) in now.by_place and now.modes == here.modes
+    assert (SubjectName(".", "b"), 2) in now.by_key and now.modes == here.modes
