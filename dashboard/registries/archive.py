@@ -211,7 +211,7 @@ def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
     """A copy and its plan. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     actor = page_actor(request)
     copy = open_copy(registry=registry, number=number, by=actor)
-    registry_row, row = copy.place, copy.row
+    registry_row, row = copy.registry, copy.row
     ways, plan, problem = asked_ways(request), None, None
     try:
         plan = plan_open(copy, ways=ways, by=actor)

@@ -66,10 +66,10 @@ def waiting_files(registry: Registry, *, by: Actor, limit: int = 20) -> list[Cop
 
 
 def _listed(rows: QuerySet[KeptCopy], registry: Registry, before: int | None, limit: int) -> list[CopyInfo]:
-    found = rows.filter(registry=registry, until__gt=timezone.now()).order_by("-pk")
+    copies = rows.filter(registry=registry, until__gt=timezone.now()).order_by("-pk")
     if before is not None:
-        found = found.filter(pk__lt=before)
-    values = found.values_list("pk", "name", "versions", "made_at", "made_by", "until")[:limit]
+        copies = copies.filter(pk__lt=before)
+    values = copies.values_list("pk", "name", "versions", "made_at", "made_by", "until")[:limit]
     return [CopyInfo(*value) for value in values]
 
 
@@ -85,7 +85,7 @@ class Contents:
 class OpenCopy:
     """A copy that somebody may bring in, with its registry; its contents are read once."""
 
-    place: Registry
+    registry: Registry
     row: KeptCopy
 
     @cached_property
@@ -175,7 +175,7 @@ def keep_deleted(subject: Subject, rows: Sequence[SchemaVersion]) -> None:
         cursor.execute(_KEEP, values)
 
 
-def kept(registry: str, number: int, by: Actor) -> tuple[Registry, KeptCopy]:
+def stored_copy(registry: str, number: int, by: Actor) -> tuple[Registry, KeptCopy]:
     """A copy that is kept still, for whoever may bring it back. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     require_any(registry, by)
     registry_row = get_registry(registry)
@@ -205,7 +205,7 @@ def gone(number: int) -> CopyNotFound:
 @transaction.atomic
 def forget(*, registry: str, number: int, by: Actor) -> str:
     """Remove a copy now, with all its texts; gives its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
-    registry_row, row = kept(registry, number, by)
+    registry_row, row = stored_copy(registry, number, by)
     record(by=by, why=f"forget the copy of {row.name[:200]} in {registry_row.name}")
     if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, OperationNotPermitted, PlanChanged
-from registry.subjects.archive.archive import RIGHTS, OpenCopy, gone, kept
+from registry.subjects.archive.archive import RIGHTS, OpenCopy, gone, stored_copy
 from registry.subjects.events import REGISTERED, tell_of_many
 from registry.subjects.import_export import registry_import
 from registry.subjects.import_export.export_file import COMMAND, read_sent, shown_name, write_snapshot
@@ -83,12 +83,12 @@ def plan_copy(*, registry: str, number: int, ways: Ways, by: Actor) -> Plan:
 
 def open_copy(*, registry: str, number: int, by: Actor) -> OpenCopy:
     """A copy, for whoever may bring it in. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
-    return OpenCopy(*kept(registry, number, by))
+    return OpenCopy(*stored_copy(registry, number, by))
 
 
 def plan_open(copy: OpenCopy, *, ways: Ways, by: Actor) -> Plan:
     """`plan_copy` of one that was opened just now."""
-    _refuse_mirror(copy.place)
+    _refuse_mirror(copy.registry)
     return _look(copy, _ways(copy.row, ways), by)
 
 
@@ -107,7 +107,7 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
     OperationNotPermitted for a plan that can't be done as a whole.
     """
     copy = open_copy(registry=registry, number=number, by=by)
-    registry_row, row = copy.place, copy.row
+    registry_row, row = copy.registry, copy.row
     _refuse_mirror(registry_row)
     ways = _ways(row, ways)
     plan = _do(copy, ways, by)
@@ -148,7 +148,7 @@ def _refuse_mirror(registry: Registry) -> None:
 
 def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
     """Do it in the caller's transaction, and say what was done."""
-    registry, row = copy.place, copy.row
+    registry, row = copy.registry, copy.row
     why = f"bring in {row.name[:200]}"
     registry_import.hold(registry, by=by, why=why)
     _refuse_readonly(registry, row, by)
@@ -192,7 +192,7 @@ def _bring(registry: Registry, move: Move, by: Actor, why: str) -> list[Problem]
 
 def _revive(registry: Registry, move: Move, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
     """Let the versions that came live again, each by the rules of restoring; what can't stays soft-deleted."""
-    failed = {each.what for each in done}
+    failed = {problem.what for problem in done}
     deleted: dict[SubjectName, dict[int, str]] = {}
     for item in move.bring:
         if item.deleted and item.title not in failed:
