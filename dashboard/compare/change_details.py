@@ -229,14 +229,14 @@ def skipped_between(presence: SubjectPresence, old: tuple[str, VersionInfo], new
 
 def _base(presence: SubjectPresence, here: str, there: str, fingerprint: str, limit: int) -> int | None:
     """The newest version here, below the limit, with the old side's content, or else with any that is there."""
-    fingerprints = {number: mark for number, mark in presence.held.get(here, {}).items() if number < limit}
+    fingerprints = {number: mark for number, mark in presence.fingerprints.get(here, {}).items() if number < limit}
     same = [number for number, mark in fingerprints.items() if mark == fingerprint]
-    any_there = set(presence.held.get(there, {}).values())
+    any_there = set(presence.fingerprints.get(there, {}).values())
     return max(same or [number for number, mark in fingerprints.items() if mark in any_there], default=None)
 
 
 def _between(presence: SubjectPresence, registry: str, old: int, new: int) -> list[int]:
-    return sorted(number for number in presence.held.get(registry, {}) if old < number < new)
+    return sorted(number for number in presence.fingerprints.get(registry, {}) if old < number < new)
 
 
 def _listed(start: str, numbers: Sequence[int]) -> str:

@@ -142,7 +142,7 @@ def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> SideOptio
 
     Raises SubjectNotFound.
     """
-    presence = selectors.presence_of(registry, name).seen_by(actor, name)
+    presence = selectors.presence_of(registry, name).visible_to(actor, name)
     versions = _held_versions(registry, name, presence)
     if actor.past:
         return SideOptions(registry.name, versions, presence)
@@ -216,7 +216,7 @@ def _held_versions(registry: Registry, name: SubjectName, presence: selectors.Su
     The registry itself comes first, then the environments in their order, then the others.
     """
     own = selectors.list_versions(registry, name, deleted=True)
-    elsewhere = presence.held
+    elsewhere = presence.fingerprints
     order = list_environments()
     names = [
         *(registry_name for registry_name in order if registry_name in elsewhere),

@@ -73,8 +73,8 @@ def _kept(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ..
 def _elsewhere(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
     """The other registries that have the subject, environments first."""
     order = list_environments()
-    presence = selectors.presence_of(registry, name).seen_by(actor, name)
-    registries = [other for other in presence.held if other != registry.name]
+    presence = selectors.presence_of(registry, name).visible_to(actor, name)
+    registries = [other for other in presence.fingerprints if other != registry.name]
     registries.sort(key=lambda other: (order.index(other) if other in order else len(order), other))
     return tuple(
         Link(

@@ -121,7 +121,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, refused_n
     whole, actor = _read(request, registry_row, name), page_actor(request)
     window, live, order = whole.window, whole.window.live, whole.order
     config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(registry_row).mode
-    presence, releases = selectors.presence_of(registry_row, name).seen_by(actor, name), releases_of(name)
+    presence, releases = selectors.presence_of(registry_row, name).visible_to(actor, name), releases_of(name)
     lives = {life.version: life for life in timelines_of(registry_row, name, by=actor, only=window.read)}
     selected, note = whole.selected, note_of(registry_row, name)
     structure = _structure(request, whole, selected, note)

@@ -138,7 +138,7 @@ def lane_strip(
 
     None where the registry is none of them or has no content.
     """
-    if registry not in shown or not presence.held.get(registry):
+    if registry not in shown or not presence.fingerprints.get(registry):
         return None
     columns = _columns(presence, registry, shown)
     drawn = columns[-LANE_VERSIONS:]
@@ -177,7 +177,7 @@ def _columns(presence: SubjectPresence, registry: str, order: Sequence[str]) -> 
 def _of(presence: SubjectPresence, environment: str) -> list[_Column]:
     return [
         _Column(presence.arrivals[environment, version].since, environment, version, fingerprint)
-        for version, fingerprint in sorted(presence.held.get(environment, {}).items())
+        for version, fingerprint in sorted(presence.fingerprints.get(environment, {}).items())
     ]
 
 
@@ -191,7 +191,7 @@ def _lanes(
 ) -> tuple[Lane, ...]:
     lanes, above = [], set[str]()
     for environment in shown:
-        newest = max(presence.held.get(environment, {}), default=0)
+        newest = max(presence.fingerprints.get(environment, {}), default=0)
         cells = []
         for column in columns:
             there = presence.version_with(environment, column.fingerprint)

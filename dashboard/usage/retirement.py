@@ -230,7 +230,7 @@ def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
     retirements = what.retirement
     retirement = retirements.subject if what.version is None else retirements.versions[what.version]
     order = list_environments()
-    versions_by_registry = presence_of(what.registry, what.name).seen_by(actor, what.name).held
+    versions_by_registry = presence_of(what.registry, what.name).visible_to(actor, what.name).fingerprints
     own = versions_by_registry.get(what.registry.name, {})
     prints = set(own.values()) if what.version is None else {own[what.version]} if what.version in own else set()
     retire_places = [

@@ -80,18 +80,18 @@ def field_history(registry: Registry, subject: SubjectName, path: str, *, second
     """
     row = get_subject(registry, subject, deleted=True)
     rows, versions = _newest(row)
-    looking = _Looking(path, parser_of([item.schema for item in rows]), time.monotonic() + seconds)
-    seen = looking.back(rows)
-    chapters = looking.told(seen, is_whole=len(seen) == versions)
-    newest = seen[-1] if seen else None
+    reader = _HistoryReader(path, parser_of([item.schema for item in rows]), time.monotonic() + seconds)
+    readings = reader.back(rows)
+    chapters = reader.chapters(readings, is_whole=len(readings) == versions)
+    newest = readings[-1] if readings else None
     return FieldHistory(
         path=path,
         chapters=tuple(chapters),
-        field=newest.found if newest else None,
+        field=newest.outline_field if newest else None,
         newest=rows[0].version if rows else 0,
-        looked_at=len(seen),
+        looked_at=len(readings),
         versions=versions,
-        unread=tuple(looking.unread),
+        unread=tuple(reader.unread),
         nearest=() if chapters else tuple(_nearest(path, newest)),
     )
 
@@ -110,17 +110,17 @@ def _newest(subject: Subject) -> tuple[list[SchemaVersion], int]:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Reading:
     """A version that was read: the field in it, and all of its fields."""
 
     row: SchemaVersion
     schema: ParsedSchema
-    found: OutlineField | None
+    outline_field: OutlineField | None
     paths: tuple[str, ...] = field(repr=False, default=())
 
 
 @dataclass
-class _Looking:
+class _HistoryReader:
     """Versions being read, from the newest back."""
 
     path: str
@@ -128,11 +128,11 @@ class _Looking:
     until: float
     unread: list[tuple[int, str]] = field(default_factory=list)
 
-    def back(self, rows: Sequence[SchemaVersion]) -> list[_Seen]:
+    def back(self, rows: Sequence[SchemaVersion]) -> list[_Reading]:
         """What was read in time, oldest first."""
-        seen: list[_Seen] = []
+        readings: list[_Reading] = []
         for row in rows:
-            if seen and time.monotonic() >= self.until:
+            if readings and time.monotonic() >= self.until:
                 break
             try:
                 schema = self.parse(row.schema)
@@ -140,15 +140,15 @@ class _Looking:
             except (InvalidSchema, InvalidReference, Unavailable) as error:
                 self.unread.append((row.version, error.placed))
                 continue
-            found = next((item for item in outline if item.path == self.path), None)
-            seen.append(_Seen(row, schema, found, tuple(item.path for item in outline)))
-        return seen[::-1]
+            outline_field = next((item for item in outline if item.path == self.path), None)
+            readings.append(_Reading(row, schema, outline_field, tuple(item.path for item in outline)))
+        return readings[::-1]
 
-    def told(self, seen: Sequence[_Seen], *, is_whole: bool) -> list[Chapter]:
+    def chapters(self, readings: Sequence[_Reading], *, is_whole: bool) -> list[Chapter]:
         """What each version did, for those that did anything; unless all were read the first one tells what was there."""
         chapters: list[Chapter] = []
-        before: _Seen | None = None
-        for item in seen:
+        before: _Reading | None = None
+        for item in readings:
             was_there = any(change.kind != REMOVED for chapter in chapters for change in chapter.changes)
             changes = self._changes(before, item, was_there=was_there, is_first=before is None and not is_whole)
             if changes:
@@ -158,13 +158,13 @@ class _Looking:
             before = item
         return chapters
 
-    def _changes(self, before: _Seen | None, now: _Seen, *, was_there: bool, is_first: bool) -> list[FieldChange]:
-        old = before.found if before else None
-        if now.found is None:
+    def _changes(self, before: _Reading | None, now: _Reading, *, was_there: bool, is_first: bool) -> list[FieldChange]:
+        old = before.outline_field if before else None
+        if now.outline_field is None:
             return [FieldChange(REMOVED, "It is gone.")] if old else []
         if old is not None:
-            return [FieldChange(CHANGED, sentence) for sentence in _differences(old, now.found)]
-        described = _described(now.found)
+            return [FieldChange(CHANGED, sentence) for sentence in _differences(old, now.outline_field)]
+        described = _described(now.outline_field)
         if is_first:
             return [FieldChange(THERE, f"It was there already: {described}.")]
         if was_there:
@@ -174,7 +174,7 @@ class _Looking:
             return [FieldChange(INTRODUCED, f"It was renamed from {renamed}: {described}.", renamed)]
         return [FieldChange(INTRODUCED, f"It was introduced: {described}.")]
 
-    def _renamed_from(self, before: _Seen, now: _Seen) -> str:
+    def _renamed_from(self, before: _Reading, now: _Reading) -> str:
         """The path that the field had before, "" where it is a new one, or nobody can tell."""
         if before.schema.schema_type != now.schema.schema_type:
             return ""
@@ -183,20 +183,20 @@ class _Looking:
         except (InvalidSchema, Unavailable) as error:
             self.unread.append((now.row.version, f"whether it was renamed isn’t known: {error.message}"))
             return ""
-        for found in differences:
-            if found.kind == "renamed" and found.path == self.path and found.score is None:
-                old = f"{self.path[: len(self.path) - len(str(found.after))]}{found.before}"
+        for difference in differences:
+            if difference.kind == "renamed" and difference.path == self.path and difference.score is None:
+                old = f"{self.path[: len(self.path) - len(str(difference.after))]}{difference.before}"
                 return old if old in before.paths else ""
         return ""
 
 
 def _described(item: OutlineField) -> str:
-    said = [f"type {item.type}", _default(item)]
+    parts = [f"type {item.type}", _default(item)]
     if item.tags:
-        said.append(f"tagged {', '.join(item.tags)}")
+        parts.append(f"tagged {', '.join(item.tags)}")
     if item.aliases:
-        said.append(f"also known as {', '.join(item.aliases)}")
-    return ", ".join(said)
+        parts.append(f"also known as {', '.join(item.aliases)}")
+    return ", ".join(parts)
 
 
 def _default(item: OutlineField) -> str:
@@ -207,21 +207,21 @@ def _default(item: OutlineField) -> str:
 
 def _differences(old: OutlineField, new: OutlineField) -> list[str]:
     """What changed about the field, each as a sentence, in one order."""
-    said = []
+    sentences = []
     if old.type != new.type:
-        said.append(f"Its type changed from {old.type} to {new.type}.")
+        sentences.append(f"Its type changed from {old.type} to {new.type}.")
     if _default(old) != _default(new):
-        said.append(f"It was {_was(old)} and is {_was(new)}.")
+        sentences.append(f"It was {_was(old)} and is {_was(new)}.")
     if old.doc != new.doc:
-        said.append(_doc(old.doc, new.doc))
-    said += _sets("tag", "tags", old.tags, new.tags)
-    said += _sets("alias", "aliases", old.aliases, new.aliases)
-    return said
+        sentences.append(_doc(old.doc, new.doc))
+    sentences += _sets("tag", "tags", old.tags, new.tags)
+    sentences += _sets("alias", "aliases", old.aliases, new.aliases)
+    return sentences
 
 
 def _was(item: OutlineField) -> str:
-    found = _default(item)
-    return f"with {found}" if item.default is not None else found
+    default = _default(item)
+    return f"with {default}" if item.default is not None else default
 
 
 def _doc(old: str, new: str) -> str:
@@ -233,12 +233,12 @@ def _doc(old: str, new: str) -> str:
 
 
 def _sets(one: str, many: str, old: tuple[str, ...], new: tuple[str, ...]) -> list[str]:
-    said = []
-    for words, names in (("added", set(new) - set(old)), ("taken away", set(old) - set(new))):
+    sentences = []
+    for change, names in (("added", set(new) - set(old)), ("taken away", set(old) - set(new))):
         if names:
             noun, verb = (one, "was") if len(names) == 1 else (many, "were")
-            said.append(f"The {noun} {', '.join(sorted(names))} {verb} {words}.")
-    return said
+            sentences.append(f"The {noun} {', '.join(sorted(names))} {verb} {change}.")
+    return sentences
 
 
 def _quoted(text: str) -> str:

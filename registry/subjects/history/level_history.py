@@ -211,7 +211,7 @@ def _after(rows: QuerySet[Subject], subject: SubjectName | None) -> QuerySet[Sub
 
 
 @dataclass(frozen=True)
-class Held:
+class NewestVersions:
     """What is to be read of a subject: its newest live versions by primary key, with their bytes, of how many."""
 
     versions: tuple[int, ...]
@@ -233,17 +233,17 @@ class _Trying:
         """The trials of as many as can be had; at least one of them, so that the next answer begins further on."""
         names = {row.pk: SubjectName(row.context.name, row.name) for row in rows}
         configs = configs_and_settings(self.registry, names.values())
-        held, found = held_versions(names), list[SubjectTrial]()
-        for batch in _batches(rows, held):
-            texts, parse = read_versions([pk for row in batch for pk in held[row.pk].versions])
+        newest, trials = newest_versions(names), list[SubjectTrial]()
+        for batch in _batches(rows, newest):
+            texts, parse = read_versions([pk for row in batch for pk in newest[row.pk].versions])
             for row in batch:
-                if found and self._must_stop():
-                    return found
+                if trials and self._must_stop():
+                    return trials
                 config, settings, _ = configs[names[row.pk]]
                 history = texts.get(row.pk, [])
-                many = held[row.pk].many
-                found.append(self._subject(names[row.pk], history, many, config, settings, parse))
-        return found
+                many = newest[row.pk].many
+                trials.append(self._subject(names[row.pk], history, many, config, settings, parse))
+        return trials
 
     def _must_stop(self) -> bool:
         if not self.stopped and self.judged and time.monotonic() >= self.until:
@@ -309,10 +309,10 @@ def _checked(
 def _failing(version: int, report: Report, *, fails_now: bool) -> FailingVersion:
     against = tuple(dict.fromkeys(item.against_version for item in report.breaks))
     first, more = report.breaks[0], len(report.breaks) - 1
-    said = first.message if first.named_path in first.message else f"{first.message} at {first.named_path}"
+    sentence = first.message if first.named_path in first.message else f"{first.message} at {first.named_path}"
     if more:
-        said += f", and {more} more"
-    return FailingVersion(version, against, f"{said}.", fails_now)
+        sentence += f", and {more} more"
+    return FailingVersion(version, against, f"{sentence}.", fails_now)
 
 
 class TextBytes(Func):
@@ -322,7 +322,7 @@ class TextBytes(Func):
     output_field = IntegerField()
 
 
-def held_versions(subject_pks: Collection[int]) -> dict[int, Held]:
+def newest_versions(subject_pks: Collection[int]) -> dict[int, NewestVersions]:
     """The newest live versions of each subject; one query, without any text."""
     rows = (
         SchemaVersion.objects.filter(subject_id__in=list(subject_pks), deleted_at=None)
@@ -333,26 +333,26 @@ def held_versions(subject_pks: Collection[int]) -> dict[int, Held]:
         )
         .filter(place__lte=MAX_VERSIONS)
     )
-    found: dict[int, tuple[list[int], int, int]] = {}
+    sizes: dict[int, tuple[list[int], int, int]] = {}
     for subject, pk, many, size in rows.values_list("subject_id", "pk", "many", "size"):
-        versions, whole, _ = found.get(subject, ([], 0, 0))
+        versions, whole, _ = sizes.get(subject, ([], 0, 0))
         versions.append(pk)
-        found[subject] = versions, whole + size, many
-    empty = Held((), 0, 0)
-    known = {subject: Held(tuple(versions), size, many) for subject, (versions, size, many) in found.items()}
-    return {subject: known.get(subject, empty) for subject in subject_pks}
+        sizes[subject] = versions, whole + size, many
+    empty = NewestVersions((), 0, 0)
+    newest = {subject: NewestVersions(tuple(versions), size, many) for subject, (versions, size, many) in sizes.items()}
+    return {subject: newest.get(subject, empty) for subject in subject_pks}
 
 
-def _batches(rows: Sequence[Subject], held: dict[int, Held]) -> Iterator[list[Subject]]:
+def _batches(rows: Sequence[Subject], newest: dict[int, NewestVersions]) -> Iterator[list[Subject]]:
     """The subjects in order, as many at a time as their texts leave room for."""
     batch: list[Subject] = []
     size = 0
     for row in rows:
-        if batch and size + held[row.pk].size > _BYTES_AT_ONCE:
+        if batch and size + newest[row.pk].size > _BYTES_AT_ONCE:
             yield batch
             batch, size = [], 0
         batch.append(row)
-        size += held[row.pk].size
+        size += newest[row.pk].size
     if batch:
         yield batch
 
@@ -361,8 +361,8 @@ def read_versions(
     version_pks: Sequence[int],
 ) -> tuple[dict[int, list[SchemaVersion]], Callable[[Schema], ParsedSchema]]:
     """The versions of each subject with their texts, ascending, and what parses them."""
-    found: dict[int, list[SchemaVersion]] = {}
+    versions_by_subject: dict[int, list[SchemaVersion]] = {}
     rows = SchemaVersion.objects.filter(pk__in=version_pks).select_related("schema").defer("submitted")
     for row in rows.order_by("version"):
-        found.setdefault(row.subject_id, []).append(row)
-    return found, parser_of([row.schema for versions in found.values() for row in versions])
+        versions_by_subject.setdefault(row.subject_id, []).append(row)
+    return versions_by_subject, parser_of([row.schema for versions in versions_by_subject.values() for row in versions])

@@ -50,29 +50,29 @@ class SubjectPresence:
     `arrivals` tells of each registry's version.
     """
 
-    held: dict[str, dict[int, str]] = field(default_factory=dict)
+    fingerprints: dict[str, dict[int, str]] = field(default_factory=dict)
     arrivals: dict[tuple[str, int], Arrival] = field(default_factory=dict)
 
     def version_with(self, registry: str, fingerprint: str) -> int | None:
         """The newest version of a registry with that content."""
         return self._newest.get(registry, {}).get(fingerprint)
 
-    def seen_by(self, by: Actor, subject: SubjectName) -> SubjectPresence:
+    def visible_to(self, by: Actor, subject: SubjectName) -> SubjectPresence:
         """What somebody may read of it: a registry where they may not read the subject is as one that lacks it."""
         name = subject.qualified
-        seen = {
-            each: versions
-            for each, versions in self.held.items()
-            if may(by, "schema.read", registry=each, subject=name)
+        readable = {
+            registry: versions
+            for registry, versions in self.fingerprints.items()
+            if may(by, "schema.read", registry=registry, subject=name)
         }
-        return SubjectPresence(seen, {place: found for place, found in self.arrivals.items() if place[0] in seen})
+        return SubjectPresence(readable, {key: arrival for key, arrival in self.arrivals.items() if key[0] in readable})
 
     @cached_property
     def _newest(self) -> dict[str, dict[str, int]]:
         """Registry → content → the newest version with it."""
         return {
             registry: {fingerprint: version for version, fingerprint in sorted(versions.items())}
-            for registry, versions in self.held.items()
+            for registry, versions in self.fingerprints.items()
         }
 
 
@@ -132,12 +132,12 @@ def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
     ).values_list(
         "subject__context__registry__name", "version", "schema__fingerprint", "schema__schema_id", "created_at"
     )
-    held: dict[str, dict[int, str]] = {}
+    fingerprints: dict[str, dict[int, str]] = {}
     arrivals = {}
     for name, version, fingerprint, schema_id, since in rows:
-        held.setdefault(name, {})[version] = fingerprint
+        fingerprints.setdefault(name, {})[version] = fingerprint
         arrivals[name, version] = Arrival(schema_id, since)
-    return SubjectPresence(held, arrivals)
+    return SubjectPresence(fingerprints, arrivals)
 
 
 def summarize_versions(
@@ -149,9 +149,9 @@ def summarize_versions(
     """
     terms, group = terms_of(config, settings), settings.compatibility_group
     return {
-        reading.version: _summary(readings[place - 1], _peer(readings[:place], reading, group), reading, terms)
-        for place, reading in enumerate(readings)
-        if place and (of is None or reading.version in of)
+        reading.version: _summary(readings[position - 1], _peer(readings[:position], reading, group), reading, terms)
+        for position, reading in enumerate(readings)
+        if position and (of is None or reading.version in of)
     }
 
 
@@ -159,12 +159,12 @@ def _peer(before: Sequence[Reading], reading: Reading, group: str | None) -> Rea
     """The version that a registration compares with: the newest one before it, in its group where there are groups."""
     if not group:
         return before[-1]
-    wanted = property_of(reading.metadata, group)
-    return next((other for other in reversed(before) if property_of(other.metadata, group) == wanted), None)
+    value = property_of(reading.metadata, group)
+    return next((other for other in reversed(before) if property_of(other.metadata, group) == value), None)
 
 
 def _summary(before: Reading, peer: Reading | None, after: Reading, terms: Terms) -> VersionSummary:
-    sentence, unsaid = _said(before, after)
+    sentence, unsaid = _change_sentence(before, after)
     is_compatible, unjudged, unread = _judged(peer, after, terms)
     return VersionSummary(
         previous=before.version,
@@ -176,17 +176,19 @@ def _summary(before: Reading, peer: Reading | None, after: Reading, terms: Terms
     )
 
 
-def _said(before: Reading, after: Reading) -> tuple[str, str]:
+def _change_sentence(before: Reading, after: Reading) -> tuple[str, str]:
     """What changed in words; or "", and what reading or comparing met."""
     if before.schema is None or after.schema is None:
         return "", _unread(before, after)
     if before.schema_type != after.schema_type:
         return f"{before.schema_type} became {after.schema_type}", ""
     try:
-        said = schema_engine.of_pair(before.schema, after.schema, _Said, partial(_changes, before.schema, after.schema))
+        change = schema_engine.of_pair(
+            before.schema, after.schema, _ChangeSentence, partial(_changes, before.schema, after.schema)
+        )
     except UNREADABLE as error:
         return "", error.placed
-    return said.sentence, ""
+    return change.sentence, ""
 
 
 def _judged(peer: Reading | None, after: Reading, terms: Terms) -> tuple[bool | None, str, str]:
@@ -208,12 +210,12 @@ def _judged(peer: Reading | None, after: Reading, terms: Terms) -> tuple[bool | 
 
 def _unread(*readings: Reading) -> str:
     """The first of them that can't be read, and why."""
-    found = next(reading for reading in readings if reading.schema is None)
-    return f"Version {found.version} can't be read: {found.error.placed if found.error else ''}"
+    unreadable = next(reading for reading in readings if reading.schema is None)
+    return f"Version {unreadable.version} can't be read: {unreadable.error.placed if unreadable.error else ''}"
 
 
 @dataclass(frozen=True)
-class _Said:
+class _ChangeSentence:
     """What changed between two schemas, in a line; it depends on no setting."""
 
     sentence: str
@@ -228,8 +230,8 @@ class _Verdict:
     weight: int = 1
 
 
-def _changes(before: ParsedSchema, after: ParsedSchema) -> _Said:
-    return _Said(_sentence(schema_engine.diff(before, after)))
+def _changes(before: ParsedSchema, after: ParsedSchema) -> _ChangeSentence:
+    return _ChangeSentence(_sentence(schema_engine.diff(before, after)))
 
 
 def _verdict(before: ParsedSchema, after: ParsedSchema, terms: Terms) -> _Verdict:
@@ -242,7 +244,7 @@ def _verdict(before: ParsedSchema, after: ParsedSchema, terms: Terms) -> _Verdic
 
 def _sentence(differences: tuple[Difference, ...]) -> str:
     counts = Counter[str](difference.kind for difference in differences)
-    return ", ".join(words.format(counts[kind]) for kind, words in KIND_WORDS.items() if counts[kind]) or "no change"
+    return ", ".join(phrase.format(counts[kind]) for kind, phrase in KIND_WORDS.items() if counts[kind]) or "no change"
 
 
 def outline_of(registry: Registry, subject: SubjectName, version: int) -> tuple[OutlineField, ...]:
