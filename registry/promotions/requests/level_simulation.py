@@ -19,7 +19,7 @@ from registry.promotions.models.requests import STEPS
 from registry.promotions.plan.types import ADDING
 from registry.subjects.comparison.comparison import LENIENT_POLICY
 from registry.subjects.engine import schema_engine
-from registry.subjects.history.level_history import held_versions, read_versions
+from registry.subjects.history.level_history import newest_versions, read_versions
 from registry.subjects.models import Registry, Schema, Subject
 from registry.subjects.policy.data_contracts import Contract, property_of
 from registry.subjects.policy.effective_policy import ORIGINS, EffectiveConfig, OwnConfig, configs_and_settings
@@ -261,7 +261,7 @@ class _LevelSimulation:
             "pk", "context__name", "name"
         )
         subjects = {pk: SubjectName(context, name) for pk, context, name in rows}
-        sizes, room, chosen = held_versions(subjects), _MAX_BYTES, list[int]()
+        sizes, room, chosen = newest_versions(subjects), _MAX_BYTES, list[int]()
         for size in sizes.values():
             room -= size.size
             if room >= 0:

@@ -94,8 +94,8 @@ def of_group(rows: list[SchemaVersion], *, group: str | None, like: Contract | N
     """Those with the value of the property `group` that the metadata `like` have; all where no group is named."""
     if not group:
         return rows
-    wanted = property_of(like, group)
-    return [row for row in rows if property_of(row.schema.metadata, group) == wanted]
+    value = property_of(like, group)
+    return [row for row in rows if property_of(row.schema.metadata, group) == value]
 
 
 def parsed_history(rows: list[SchemaVersion], *, refer: bool = True) -> list[tuple[int, ParsedSchema]]:
@@ -168,7 +168,7 @@ def report_proposal(
         config=config,
         assessment=replace(
             assessment,
-            lint=_apt(assessment.lint, registry, subject),
+            lint=_applicable_advice(assessment.lint, registry, subject),
             clients=clients_against(registry, subject, schema),
             dependants=dependants_of(registry, subject, schema, resolved, by=by),
         ),
@@ -208,15 +208,17 @@ def check_text(
         assessment=None
         if passes
         else schema_engine.assess(schema, history, config.level, references=resolved, profile=config.profile),
-        lint=_apt(schema_engine.lint(schema), registry, subject),
+        lint=_applicable_advice(schema_engine.lint(schema), registry, subject),
     )
 
 
-def _apt(found: tuple[LintFinding, ...], registry: Registry, subject: SubjectName) -> tuple[LintFinding, ...]:
+def _applicable_advice(
+    findings: tuple[LintFinding, ...], registry: Registry, subject: SubjectName
+) -> tuple[LintFinding, ...]:
     """The advice without that on tags, where the whole subject has one."""
-    if not any(item.rule in TAG_RULES for item in found) or not note_of(registry, subject).tags:
-        return found
-    return tuple(item for item in found if item.rule not in TAG_RULES)
+    if not any(item.rule in TAG_RULES for item in findings) or not note_of(registry, subject).tags:
+        return findings
+    return tuple(item for item in findings if item.rule not in TAG_RULES)
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,7 @@ def check_proposal(
     versions = parsed_history(of_group(every, group=settings.compatibility_group, like=metadata))
     if number is not None:
         _require_version(registry, subject, number)
-        versions = [(found, other) for found, other in versions if found == number]
+        versions = [(version_number, other) for version_number, other in versions if version_number == number]
         every = [row for row in every if row.version == number]
     elif version is not None:
         versions = versions[-1:]
@@ -276,8 +278,8 @@ def refusals(report: Report, reserved: ReservedReport, settings: OwnConfig) -> l
     if report.is_compatible and reserved.is_accepted():
         return []
     checked = "true" if settings.validate_fields else "false"
-    found = report.messages()[:-1] if not report.is_compatible else []
-    return [*reserved.messages(), *found, f"{{validateFields: '{checked}', compatibility: '{report.level}'}}"]
+    reasons = report.messages()[:-1] if not report.is_compatible else []
+    return [*reserved.messages(), *reasons, f"{{validateFields: '{checked}', compatibility: '{report.level}'}}"]
 
 
 def _require_version(registry: Registry, subject: SubjectName, number: int) -> None:
@@ -338,8 +340,8 @@ def stored_version(
 
 def faithful_text(registry: Registry, info: VersionInfo) -> str:
     """The text as it was submitted, where it says what is stored; the stored one where normalizing changed it."""
-    found = resolve_references(registry, info.schema.references, context=info.subject.context)
+    resolved = resolve_references(registry, info.schema.references, context=info.subject.context)
     submitted = parse_schema(
-        info.schema.schema_type, info.submitted, tuple(reference for reference, _ in found), is_new=False
+        info.schema.schema_type, info.submitted, tuple(reference for reference, _ in resolved), is_new=False
     )
     return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text

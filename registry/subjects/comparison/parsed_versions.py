@@ -41,23 +41,23 @@ def version_numbers(registry: Registry, subject: SubjectName) -> list[tuple[int,
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     ).order_by("-version")
-    found = [(number, deleted_at is not None) for number, deleted_at in rows.values_list("version", "deleted_at")]
-    if not found:
+    numbers = [(number, deleted_at is not None) for number, deleted_at in rows.values_list("version", "deleted_at")]
+    if not numbers:
         get_subject(registry, subject, deleted=True)
-    return found
+    return numbers
 
 
 def earlier_peers(registry: Registry, subject: SubjectName, numbers: Collection[int], group: str) -> set[int]:
     """For each of those versions the live one before it that has the same `group` in its metadata; one query."""
     rows = named_versions(registry, subject).select_related(None).order_by("version")
     last: dict[Any, int] = {}
-    found = set()
+    peers = set()
     for number, metadata in rows.values_list("version", "schema__metadata"):
         kind = property_of(metadata, group)
         if number in numbers and kind in last:
-            found.add(last[kind])
+            peers.add(last[kind])
         last[kind] = number
-    return found
+    return peers
 
 
 def read_whole(
@@ -68,8 +68,8 @@ def read_whole(
     All of them, or those of `only` that are there. Their texts are read once, which is most of what a subject of wide
     schemas costs. Raises SubjectNotFound.
     """
-    wanted = named_versions(registry, subject, deleted=True)
-    rows = list((wanted if only is None else wanted.filter(version__in=only)).order_by("-version"))
+    versions = named_versions(registry, subject, deleted=True)
+    rows = list((versions if only is None else versions.filter(version__in=only)).order_by("-version"))
     if not rows:
         get_subject(registry, subject, deleted=True)
     return infos_of(rows), _readings([row for row in reversed(rows) if row.deleted_at is None])
@@ -77,7 +77,7 @@ def read_whole(
 
 def parsed_of(registry: Registry, info: VersionInfo, readings: Sequence[Reading]) -> ParsedSchema:
     """A version's schema: of the readings where it is among them, else read now. Raises what UNREADABLE names."""
-    reading = next((each for each in readings if each.version == info.version), None)
+    reading = next((candidate for candidate in readings if candidate.version == info.version), None)
     if reading is None:
         return stored_version(registry, info.subject, info.version, deleted=True)[1]
     if reading.schema is None:
@@ -187,9 +187,9 @@ def tags_of_schemas(registry: Registry, schemas: Sequence[Schema]) -> dict[int, 
     parsed = _parsed(schemas)
     return {
         row.pk: tags_of_parsed(
-            found, row.metadata, _together([notes[name] for name in uses.get(row.pk, ()) if name in notes])
+            schema, row.metadata, _together([notes[name] for name in uses.get(row.pk, ()) if name in notes])
         )
-        if (found := parsed.get(row.pk)) is not None
+        if (schema := parsed.get(row.pk)) is not None
         else UNTOLD
         for row in schemas
     }

@@ -34,8 +34,8 @@ class TrialVersions:
 
     def simulate(self, *, written_by: int, modified_by: int, datum: Any, change: Change | None) -> Simulation:
         """A datum of one version, modified through another and read again. Raises InvalidDatum."""
-        known, other = self.schemas[written_by], self.schemas[modified_by]
-        return schema_engine.simulate_read_modify_write(known, other, datum, change)
+        own, other = self.schemas[written_by], self.schemas[modified_by]
+        return schema_engine.simulate_read_modify_write(own, other, datum, change)
 
     def resets(self) -> tuple[Reset, ...]:
         """The fields that read-modify-writes among these versions reset. Raises InvalidInput for too many."""
@@ -102,25 +102,25 @@ def simulate(
     change: Change | None = None,
 ) -> Simulation:
     """A read-modify-write by another version, and what the first one finds afterwards. Raises as `resolve_datum`."""
-    (_, known), (_, other) = _versions(registry, subject, [written_by, modified_by])
-    given = schema_engine.example(known) if datum is None else datum
-    return schema_engine.simulate_read_modify_write(known, other, given, change)
+    (_, own), (_, other) = _versions(registry, subject, [written_by, modified_by])
+    written = schema_engine.example(own) if datum is None else datum
+    return schema_engine.simulate_read_modify_write(own, other, written, change)
 
 
 def find_hazards(registry: Registry, subject: SubjectName, versions: Sequence[int | str]) -> Hazards:
     """The hazards of versions that are in use at the same time. Raises as `resolve_datum`."""
     if not 2 <= len(versions) <= MAX_VERSIONS_TOGETHER:
         raise InvalidInput(f"Name 2 to {MAX_VERSIONS_TOGETHER} versions that are in use at the same time.")
-    found = _versions(registry, subject, versions)
-    resets = schema_engine.find_resets(found)
-    return Hazards(tuple(number for number, _ in found), resets, remedies(resets))
+    numbered = _versions(registry, subject, versions)
+    resets = schema_engine.find_resets(numbered)
+    return Hazards(tuple(number for number, _ in numbered), resets, remedies(resets))
 
 
 def _versions(
     registry: Registry, subject: SubjectName, versions: Sequence[int | str]
 ) -> list[tuple[int, ParsedSchema]]:
-    place = get_subject(registry, subject)
-    rows = [version_row(place, parse_version(version)) for version in versions]
+    subject_row = get_subject(registry, subject)
+    rows = [version_row(subject_row, parse_version(version)) for version in versions]
     if len({row.schema.schema_type for row in rows}) > 1:
         raise InvalidInput("The versions are of two formats: data of one can't be read as the other.")
     return list(zip((row.version for row in rows), parse_stored([row.schema for row in rows]), strict=True))

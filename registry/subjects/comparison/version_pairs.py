@@ -67,16 +67,16 @@ def compare_sides(old: Side | Text, new: Side | Text, *, profile: Profile = "con
     The side of a text has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
     rows = {id(side): _row(side) for side in (old, new) if isinstance(side, Side)}
-    found = dict(zip(rows, version_infos([*rows.values()]), strict=True)) if rows else {}
-    beside = next(iter(found.values()), None)
-    infos = [found[id(side)] if isinstance(side, Side) else _as_version(side, beside) for side in (old, new)]
+    infos_by_side = dict(zip(rows, version_infos([*rows.values()]), strict=True)) if rows else {}
+    beside = next(iter(infos_by_side.values()), None)
+    infos = [infos_by_side[id(side)] if isinstance(side, Side) else _as_version(side, beside) for side in (old, new)]
     bare = ProvedComparison(infos[0], infos[1], None, same_meaning=False, backward=None, forward=None)
     if infos[0].schema.schema_type != infos[1].schema.schema_type:
         return bare
     try:
         parse = parser_of([row.schema for row in rows.values()])
         schemas = [parse(rows[id(side)].schema) if isinstance(side, Side) else _parsed(side) for side in (old, new)]
-        sides = [_said(*pair) for pair in zip((old, new), infos, schemas, strict=True)]
+        sides = [_compared_side(*pair) for pair in zip((old, new), infos, schemas, strict=True)]
         return _compared(replace(bare, old=sides[0], new=sides[1]), schemas, infos[0].version, profile)
     except (InvalidSchema, InvalidReference) as error:
         return replace(bare, problem=error.message)
@@ -115,7 +115,7 @@ def _as_version(side: Text, beside: VersionInfo | None) -> VersionInfo:
     )
 
 
-def _said(side: Side | Text, info: VersionInfo, schema: ParsedSchema) -> VersionInfo:
+def _compared_side(side: Side | Text, info: VersionInfo, schema: ParsedSchema) -> VersionInfo:
     """The side with the text that is compared, which of a text that isn't stored is made here."""
     if isinstance(side, Side):
         return info
@@ -123,8 +123,8 @@ def _said(side: Side | Text, info: VersionInfo, schema: ParsedSchema) -> Version
 
 
 def _parsed(side: Text) -> ParsedSchema:
-    found = resolve_references(side.registry, side.references, context=side.subject.context)
-    return parse_schema(side.schema_type, side.text, tuple(reference for reference, _ in found))
+    resolved = resolve_references(side.registry, side.references, context=side.subject.context)
+    return parse_schema(side.schema_type, side.text, tuple(reference for reference, _ in resolved))
 
 
 def _row(side: Side) -> SchemaVersion:
@@ -134,7 +134,7 @@ def _row(side: Side) -> SchemaVersion:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _PairResult:
     """All that a comparison tells of two schemas, whatever versions they are of."""
 
     differences: tuple[Difference, ...]
@@ -162,46 +162,46 @@ def _compared(
     bare: ProvedComparison, schemas: Sequence[ParsedSchema], version: int, profile: Profile
 ) -> ProvedComparison:
     old, new = schemas
-    told = schema_engine.of_pair(old, new, (version, profile), lambda: _told(old, new, version, profile))
+    result = schema_engine.of_pair(old, new, (version, profile), lambda: _pair_result(old, new, version, profile))
     return replace(
         bare,
-        differences=told.differences,
+        differences=result.differences,
         same_meaning=old.fingerprint == new.fingerprint,
-        backward=told.backward,
-        forward=told.forward,
-        partings=told.partings,
-        renames=told.renames,
-        unchanged=told.unchanged,
+        backward=result.backward,
+        forward=result.forward,
+        partings=result.partings,
+        renames=result.renames,
+        unchanged=result.unchanged,
         new_text=new.text,
-        unproved=told.unproved,
+        unproved=result.unproved,
     )
 
 
-def _told(old: ParsedSchema, new: ParsedSchema, version: int, profile: Profile) -> _Told:
+def _pair_result(old: ParsedSchema, new: ParsedSchema, version: int, profile: Profile) -> _PairResult:
     backward, forward = schema_engine.check_both(new, (version, old), profile=profile)
-    found = _Told(differences=schema_engine.diff(old, new), backward=backward, forward=forward)
+    result = _PairResult(differences=schema_engine.diff(old, new), backward=backward, forward=forward)
     try:
-        found = replace(found, unchanged=_unchanged(schema_engine.outline(old), schema_engine.outline(new)))
-        return _proved(found, old, new, version)
+        result = replace(result, unchanged=_unchanged(schema_engine.outline(old), schema_engine.outline(new)))
+        return _proved(result, old, new, version)
     except SchemaTooCostly as error:  # what is known without proof is shown all the same
-        return replace(found, unproved=error.message)
+        return replace(result, unproved=error.message)
 
 
-def _proved(found: _Told, old: ParsedSchema, new: ParsedSchema, version: int) -> _Told:
+def _proved(result: _PairResult, old: ParsedSchema, new: ParsedSchema, version: int) -> _PairResult:
     sides: tuple[tuple[Direction, ParsedSchema, ParsedSchema], ...] = (("BACKWARD", new, old), ("FORWARD", old, new))
     partings, reports = [], {}
     for direction, reader, writer in sides:
         judged = schema_engine.judge(reader, writer)
         partings += _parting(judged, schema_engine.truth(reader, writer), version, direction)
-        report = found.backward if direction == "BACKWARD" else found.forward
+        report = result.backward if direction == "BACKWARD" else result.forward
         reports[direction] = replace(report, items=_with_witnesses(report.items, judged, reader, writer))
     return replace(
-        found,
+        result,
         backward=reports["BACKWARD"],
         forward=reports["FORWARD"],
         partings=tuple(partings),
         renames=renames_of(
-            found.differences,
+            result.differences,
             lambda item: schema_engine.accept_rename(old, new, item),
             lambda: len(schema_engine.outline(new)),
         ),

@@ -42,15 +42,15 @@ from registry.subjects.engine.schema_workers import label_of, run_in_child
 _PROVED_HERE: Final = 2_000_000
 #: what pages ask for again and again, by rows: fields of schemas, differences of pairs, and what their users reset
 _outlines = WeighedCache[tuple[OutlineField, ...]](50_000, lambda fields: len(fields) + 1)
-_differences = WeighedCache[tuple[Difference, ...]](30_000, lambda found: len(found) + 1)
-_resets = WeighedCache[tuple[Reset, ...]](10_000, lambda found: len(found) + 1)
-_pairs = WeighedCache[Any](60_000, lambda found: found.weight)
+_differences = WeighedCache[tuple[Difference, ...]](30_000, lambda differences: len(differences) + 1)
+_resets = WeighedCache[tuple[Reset, ...]](10_000, lambda resets: len(resets) + 1)
+_pairs = WeighedCache[Any](60_000, lambda result: result.weight)
 #: what the rules and the data say of a pair, by findings, and advice: a report is asked for again with another level, view or file
-_judgements = WeighedCache[Judgement](30_000, lambda found: len(found.breaks) + len(found.hazards) + 1)
-_truths = WeighedCache[Truth](30_000, lambda found: len(found.findings) + 1)
-_advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda found: len(found) + 1)
+_judgements = WeighedCache[Judgement](30_000, lambda judgement: len(judgement.breaks) + len(judgement.hazards) + 1)
+_truths = WeighedCache[Truth](30_000, lambda truth: len(truth.findings) + 1)
+_advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda findings: len(findings) + 1)
 #: whole reports but for what refers to the subject, by what they found
-_assessments = WeighedCache[Assessment](40_000, lambda found: found.weight)
+_assessments = WeighedCache[Assessment](40_000, lambda report: report.weight)
 #: the edits of suspected renames, by characters
 _edits = WeighedCache[Edit | None](4_000_000, lambda edit: len(edit.text) if edit else 1)
 
@@ -86,25 +86,25 @@ def parse(
     established server (`validateNewSchemas`). Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable.
     """
     if schema_type not in FORMATS:
-        known = ", ".join(sorted(FORMATS))
-        raise InvalidSchema(f"Invalid schema type {schema_type[:40]!r}: this server knows {known}.")
+        format_names = ", ".join(sorted(FORMATS))
+        raise InvalidSchema(f"Invalid schema type {schema_type[:40]!r}: this server knows {format_names}.")
     resolved = tuple(references)
     cost = estimate(schema_type, text, resolved)
     if place_of(cost) == "process":
-        found = _parse_here(schema_type, text, resolved, is_new=is_new)
+        parsed = _parse_here(schema_type, text, resolved, is_new=is_new)
     else:
-        found = run_in_child(
+        parsed = run_in_child(
             "parse", [Source(schema_type, text, resolved)], {"is_new": is_new}, label_of(schema_type, text)
         )
     return PlacedSchema(
         schema_type=schema_type,
         text=text,
-        canonical=found.canonical,
-        fingerprint=found.fingerprint,
+        canonical=parsed.canonical,
+        fingerprint=parsed.fingerprint,
         references=tuple(item.reference for item in resolved),
-        earlier_canonical=found.earlier_canonical,
-        missing_types=found.missing_types,
-        model=found.model,
+        earlier_canonical=parsed.earlier_canonical,
+        missing_types=parsed.missing_types,
+        model=parsed.model,
         resolved=resolved,
         cost=cost,
     )
@@ -136,11 +136,11 @@ def _content(schema: ParsedSchema) -> tuple[str, str, str]:
 
 def _digest(history: History) -> bytes:
     """What names the content of many versions, without their texts."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for version, schema in history:
         for part in (str(version), *_content(schema)):
-            found.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
-    return found.digest()
+            hasher.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
+    return hasher.digest()
 
 
 def normalize(schema: ParsedSchema) -> str:
@@ -175,8 +175,8 @@ def example(schema: ParsedSchema) -> Any:
 
 def position(schema: ParsedSchema, pointer: str) -> tuple[int, int] | None:
     """Line and column of what a pointer leads to."""
-    found: tuple[int, int] | None = _verb("position", schema, pointer)
-    return found
+    line_and_column: tuple[int, int] | None = _verb("position", schema, pointer)
+    return line_and_column
 
 
 def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
@@ -186,8 +186,8 @@ def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
 
 def of_pair(old: ParsedSchema, new: ParsedSchema, way: Hashable, make: Callable[[], Made]) -> Made:
     """What is made of the content of two schemas alone, in some way; kept by its weight in rows."""
-    found: Made = _pairs.get((_content(old), _content(new), way), make)
-    return found
+    result: Made = _pairs.get((_content(old), _content(new), way), make)
+    return result
 
 
 def lint(schema: ParsedSchema) -> tuple[LintFinding, ...]:
@@ -202,8 +202,8 @@ def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
 
 def tags(schema: ParsedSchema) -> tuple[EntityTags, ...]:
     """The tagged records and fields with their tags, in the order of the text."""
-    found: tuple[EntityTags, ...] = _verb("tags", schema)
-    return found
+    entities: tuple[EntityTags, ...] = _verb("tags", schema)
+    return entities
 
 
 def with_tags(schema: ParsedSchema, add: Sequence[EntityTags], remove: Sequence[EntityTags]) -> str:
@@ -226,21 +226,21 @@ def truth(reader: ParsedSchema, writer: ParsedSchema) -> Truth:
     return _truths.get((_content(reader), _content(writer)), lambda: _verb("truth", reader, writer))
 
 
-def witness(reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+def witness(reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
     """Proof of one finding, or of any break of the pair."""
-    proof: Witness = _verb("witness", reader, writer, found)
+    proof: Witness = _verb("witness", reader, writer, finding)
     return proof
 
 
 def resolve(reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
     """What the reader makes of a datum. Raises InvalidDatum."""
-    found: Resolution = _verb("resolve", reader, writer, datum)
-    return found
+    resolution: Resolution = _verb("resolve", reader, writer, datum)
+    return resolution
 
 
-def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool) -> Edit | None:
+def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
     """The smallest edit of `schema` that removes the finding against `other`."""
-    edit: Edit | None = _verb("repair", schema, other, found, is_reader=is_reader)
+    edit: Edit | None = _verb("repair", schema, other, finding, is_reader=is_reader)
     return edit
 
 
@@ -261,15 +261,15 @@ def check(
         engine = (LENIENT if lenient else FORMATS)[new.schema_type]
         return compatibility.check(engine, new, history, level, profile=profile)
     scope = compatibility.level_named(level).scope
-    wanted = {"none": [], "latest": history[-1:], "all": history}[scope]
-    found: Report = _with_history("check", new, wanted, level, profile=profile, lenient=lenient)
-    return found
+    versions = {"none": [], "latest": history[-1:], "all": history}[scope]
+    report: Report = _with_history("check", new, versions, level, profile=profile, lenient=lenient)
+    return report
 
 
 def check_both(new: ParsedSchema, old: tuple[int, ParsedSchema], *, profile: Profile) -> tuple[Report, Report]:
     """The reports of a new schema against one version: whether it reads that one's data, and the other way round."""
     if _place([new, old[1]]) == "process":
-        checker = compatibility.Checker(_kept(new), new, [old], profile)
+        checker = compatibility.Checker(_cached_format(new), new, [old], profile)
         return checker.report(compatibility.LEVELS["BACKWARD"]), checker.report(compatibility.LEVELS["FORWARD"])
     return check(new, [old], "BACKWARD", profile=profile), check(new, [old], "FORWARD", profile=profile)
 
@@ -278,8 +278,8 @@ def check_all_levels(new: ParsedSchema, history: History, *, profile: Profile = 
     """The reports of all seven levels and the matrix of all versions."""
     if _place([new, *(old for _, old in history)]) == "process":
         return compatibility.check_all_levels(FORMATS[new.schema_type], new, history, profile=profile)
-    found: LevelStrip = _with_history("check_all_levels", new, history, profile=profile)
-    return found
+    strip: LevelStrip = _with_history("check_all_levels", new, history, profile=profile)
+    return strip
 
 
 def assess(
@@ -306,42 +306,40 @@ def _assess(
     compared = len(new.text) * min(2 * len(history), assessment.MAX_COMPARED_WITH_DATA)
     if compared <= _PROVED_HERE and _place([new, *(old for _, old in history)]) == "process":
         return assessment.assess(
-            _kept(new),
+            _cached_format(new),
             new,
             history,
             level,
             parse=lambda text: parse(new.schema_type, text, resolved),
             profile=profile,
         )
-    found: Assessment = _with_history("assess", new, history, level, profile=profile)
-    return found
+    report: Assessment = _with_history("assess", new, history, level, profile=profile)
+    return report
 
 
 def check_policy(policy: str, new: ParsedSchema, history: History) -> PolicyReport:
     """The report of a policy of `registry.formats.policies.POLICIES` on a new schema."""
     if _place([new, *(old for _, old in history)]) == "process":
         return POLICIES[policy].check(new, history)
-    found: PolicyReport = _with_history("check_policy", new, history, policy)
-    return found
+    report: PolicyReport = _with_history("check_policy", new, history, policy)
+    return report
 
 
 def decode_body(schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
     """The body of a message, decoded, always in a child: a few bytes may declare anything. Raises InvalidDatum."""
-    found: DecodedBody = _ask("decode_body", [schema], [_source(schema), body, indexes], {})
-    return found
+    decoded: DecodedBody = _ask("decode_body", [schema], [_source(schema), body, indexes], {})
+    return decoded
 
 
 def simulate_read_modify_write(
-    known: ParsedSchema, other: ParsedSchema, datum: Any, change: Change | None = None
+    own: ParsedSchema, other: ParsedSchema, datum: Any, change: Change | None = None
 ) -> Simulation:
-    """A datum of `known`, modified through `other` and read again. Raises InvalidDatum."""
-    if _place([known, other]) == "process":
-        return read_modify_write.simulate_read_modify_write(
-            FORMATS[known.schema_type], known, other, known, datum, change
-        )
-    sent = [_source(known), _source(other), _source(known), datum, change]
-    found: Simulation = _ask("simulate_read_modify_write", [known, other], sent, {})
-    return found
+    """A datum of `own`, modified through `other` and read again. Raises InvalidDatum."""
+    if _place([own, other]) == "process":
+        return read_modify_write.simulate_read_modify_write(FORMATS[own.schema_type], own, other, own, datum, change)
+    sent = [_source(own), _source(other), _source(own), datum, change]
+    simulation: Simulation = _ask("simulate_read_modify_write", [own, other], sent, {})
+    return simulation
 
 
 def find_resets(versions: History) -> tuple[Reset, ...]:
@@ -355,17 +353,17 @@ def _find_resets(versions: History) -> tuple[Reset, ...]:
     if all(_place([schema, *schemas]) == "process" for schema in schemas):
         return read_modify_write.find_resets(FORMATS[schemas[0].schema_type], versions)
     sent = [tuple((number, _source(schema)) for number, schema in versions)]
-    found: tuple[Reset, ...] = _ask("find_resets", schemas, sent, {})
-    return found
+    resets: tuple[Reset, ...] = _ask("find_resets", schemas, sent, {})
+    return resets
 
 
 def forget() -> None:
     """Forget what is kept of earlier answers, so that the engines are asked again."""
-    for kept in (_outlines, _differences, _resets, _pairs, _judgements, _truths, _advice, _assessments, _edits):
-        kept.clear()
+    for cache in (_outlines, _differences, _resets, _pairs, _judgements, _truths, _advice, _assessments, _edits):
+        cache.clear()
 
 
-class _Kept:
+class _CachedFormat:
     """An engine whose answers are this module's, where those are kept."""
 
     _VERBS: Final = {
@@ -385,8 +383,8 @@ class _Kept:
         return self._VERBS.get(verb) or getattr(self._engine, verb)
 
 
-def _kept(schema: ParsedSchema) -> SchemaFormat:
-    return cast(SchemaFormat, _Kept(FORMATS[schema.schema_type]))
+def _cached_format(schema: ParsedSchema) -> SchemaFormat:
+    return cast(SchemaFormat, _CachedFormat(FORMATS[schema.schema_type]))
 
 
 # -- where, and how ---------------------------------------------------------------------------------------------------

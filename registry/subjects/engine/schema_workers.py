@@ -83,6 +83,6 @@ _NAMES: Final = {
 
 def label_of(schema_type: str, text: str) -> str:
     """The schema for people: by its name, else by how it begins."""
-    found = _NAMES[schema_type].search(text, 0, 10_000) if schema_type in _NAMES else None
-    said = f'"{found[1]}"' if found else f"that begins with {text[:40]!r}"
-    return f"the {schema_type} schema {said}"
+    match = _NAMES[schema_type].search(text, 0, 10_000) if schema_type in _NAMES else None
+    description = f'"{match[1]}"' if match else f"that begins with {text[:40]!r}"
+    return f"the {schema_type} schema {description}"
