@@ -35,11 +35,11 @@ from registry.search.results import (
     TAGS,
     TYPES,
     FieldHit,
-    Found,
     Group,
     IdHit,
     Pasted,
     RequestHit,
+    SearchResult,
     SubjectHit,
     TagHit,
     TypeHit,
@@ -146,7 +146,7 @@ def search_page(request: HttpRequest) -> SearchPage:
     require_sight(actor)
     text = request.GET.get("q", "").strip() if request.method != "POST" else ""
     pasted_text = request.POST.get("pasted", "") if request.method == "POST" else text if looks_pasted(text) else ""
-    results, problem, pasted = Found(query=""), None, None
+    results, problem, pasted = SearchResult(query=""), None, None
     groups: tuple[ResultGroup, ...] = ()
     only, order = request.GET.get("group", ""), list_environments()
     try:

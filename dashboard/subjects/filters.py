@@ -24,7 +24,7 @@ from dashboard.subjects.presenters import SubjectNumbers
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.search.facets import Facets, are_quick, facet_counts
-from registry.search.list_query import Asked
+from registry.search.list_query import ListQuery
 from registry.search.subject_list import (
     BY_CHANGE,
     BY_NAME,
@@ -153,7 +153,7 @@ class Counted:
         return self.facets.total is None and self.at is None
 
 
-def counted_with_page(registry: Registry, chosen: SubjectFilters, patterns: int, query: Asked) -> Counted:
+def counted_with_page(registry: Registry, chosen: SubjectFilters, patterns: int, query: ListQuery) -> Counted:
     """The numbers that the page has: all of them where that is quick, those that are kept where they are asked for."""
     if chosen.counts:
         return counted_in_time(registry, chosen)

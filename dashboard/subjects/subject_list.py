@@ -36,7 +36,7 @@ from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers, carrie
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments, open_requests_of
 from registry.search.facets import Facets
-from registry.search.list_query import Asked, asked_of, has_operators
+from registry.search.list_query import ListQuery, has_operators, list_query_of
 from registry.search.subject_list import (
     BY_CHANGE,
     BY_NAME,
@@ -80,7 +80,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     registry_row = get_registry(registry)
     chosen, signs = SubjectFilters.of(request), signs_of(registry_row)
     try:
-        list_query = asked_of(registry_row, chosen.values["q"])
+        list_query = list_query_of(registry_row, chosen.values["q"])
         numbers = counted_with_page(registry_row, chosen, len(signs.owned), list_query)
         page_rows, unanswered = (
             _found(request, registry_row, chosen.wanted, signs, numbers.facets.total, list_query),
@@ -122,11 +122,16 @@ def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | Non
 
 
 def _found(
-    request: HttpRequest, registry: Registry, filters: SubjectFilter, signs: Signs, total: int | None, list_query: Asked
+    request: HttpRequest,
+    registry: Registry,
+    filters: SubjectFilter,
+    signs: Signs,
+    total: int | None,
+    list_query: ListQuery,
 ) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
-    arguments: dict[str, Any] = {"signs": signs, "total": total, "asked": list_query}
+    arguments: dict[str, Any] = {"signs": signs, "total": total, "list_query": list_query}
     page_rows = find_subjects(registry, filters, Page(after, before, PAGE_ROWS), **arguments)
     if (after or before) and not page_rows.rows:
         return find_subjects(registry, filters, Page(limit=PAGE_ROWS), **arguments)

@@ -63,37 +63,37 @@ def events_about(*, registry: str = "", subject: str = "") -> Q | None:
     and decided there. What was removed for good is found by the events of its removal: versions by their subject, a
     subject by its name. A constant number of queries. Raises RegistryNotFound, InvalidName.
     """
-    place = get_registry(registry) if registry else None
+    registry_row = get_registry(registry) if registry else None
     if subject:
-        return _of_subject(place, parse_subject(subject))
-    return None if place is None else _of_registry(place)
+        return _of_subject(registry_row, parse_subject(subject))
+    return None if registry_row is None else _of_registry(registry_row)
 
 
-def _of_subject(place: Registry | None, name: SubjectName) -> Q:
-    there = {} if place is None else {"registry": place}
+def _of_subject(registry: Registry | None, name: SubjectName) -> Q:
+    there = {} if registry is None else {"registry": registry}
     contexts = list(Context.objects.filter(**there, name=name.context).values_list("pk", flat=True))
     there_now = list(Subject.objects.filter(context__in=contexts, name=name.subject).values_list("pk", flat=True))
     subjects = [*there_now, *_gone_subjects(contexts, name.subject)]
     versions = [*_newest(SchemaVersion.objects.filter(subject__in=there_now)), *_gone_versions(subjects)]
-    found: dict[type[Model], list[int]] = {
+    row_ids: dict[type[Model], list[int]] = {
         Subject: subjects,
         SchemaVersion: versions,
         SubjectNote: _newest(SubjectNote.objects.filter(subject__in=there_now)),
         Association: _newest(Association.objects.filter(subject__in=there_now)),
         Client: _newest(Client.objects.filter(subject__in=there_now)),
-        Finding: _findings(place, name),
-        **_requests(place, name),
+        Finding: _findings(registry, name),
+        **_requests(registry, name),
     }
-    wanted = Q(pk__in=())
-    for model, numbers in found.items():
-        wanted |= rows_of(model, numbers)
+    events = Q(pk__in=())
+    for model, numbers in row_ids.items():
+        events |= rows_of(model, numbers)
     for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
-        wanted |= Q(table=table_of(model)) & holds("context_id", contexts) & holds("subject_name", [name.subject])
+        events |= Q(table=table_of(model)) & holds("context_id", contexts) & holds("subject_name", [name.subject])
     copies = Q(table=table_of(KeptCopy)) & holds("name", [name.qualified])
-    wanted |= copies if place is None else copies & holds("registry_id", [place.pk])
+    events |= copies if registry is None else copies & holds("registry_id", [registry.pk])
     for gone in (RenameDecision, LeastVersion):  # one goes when it is taken back
-        wanted |= Q(table=table_of(gone)) & holds("subject_id", subjects)
-    return wanted | Q(table=table_of(VersionStanding)) & holds("version_id", versions)
+        events |= Q(table=table_of(gone)) & holds("subject_id", subjects)
+    return events | Q(table=table_of(VersionStanding)) & holds("version_id", versions)
 
 
 def _gone_subjects(contexts: Collection[int], name: str) -> list[int]:
@@ -113,40 +113,40 @@ def _gone_versions(subjects: Collection[int]) -> list[int]:
     return [int(number) for number in removed.values_list("row_id", flat=True)[:MOST]]
 
 
-def _findings(place: Registry | None, name: SubjectName) -> list[int]:
+def _findings(registry: Registry | None, name: SubjectName) -> list[int]:
     rows = Finding.objects.filter(subject_name=name.qualified)
-    return _newest(rows if place is None else rows.filter(source__registry=place))
+    return _newest(rows if registry is None else rows.filter(source__registry=registry))
 
 
-def _requests(place: Registry | None, name: SubjectName) -> dict[type[Model], list[int]]:
+def _requests(registry: Registry | None, name: SubjectName) -> dict[type[Model], list[int]]:
     """The requests that carry the subject, from or to the registry, and the rows of all their parts."""
     items = RequestItem.objects.filter(context_name=name.context, subject_name=name.subject)
-    if place is not None:
-        items = items.filter(Q(request__source__registry=place) | Q(request__target__registry=place))
+    if registry is not None:
+        items = items.filter(Q(request__source__registry=registry) | Q(request__target__registry=registry))
     requests = list(items.order_by("-request_id").values_list("request_id", flat=True)[:MOST])
-    found: dict[type[Model], list[int]] = {PromotionRequest: requests}
+    row_ids: dict[type[Model], list[int]] = {PromotionRequest: requests}
     for model in _PARTS:
-        found[model] = _newest(model._default_manager.filter(request_id__in=requests))
-    return {**found, Comment: _newest(Comment.objects.filter(thread__request_id__in=requests))}
+        row_ids[model] = _newest(model._default_manager.filter(request_id__in=requests))
+    return {**row_ids, Comment: _newest(Comment.objects.filter(thread__request_id__in=requests))}
 
 
-def _of_registry(place: Registry) -> Q:
+def _of_registry(registry: Registry) -> Q:
     """Anything in a registry, by what a row refers to."""
-    contexts = list(Context.objects.filter(registry=place).values_list("pk", flat=True))
-    environments = list(Environment.objects.filter(registry=place).values_list("pk", flat=True))
-    sources = list(Source.objects.filter(registry=place).values_list("pk", flat=True))
+    contexts = list(Context.objects.filter(registry=registry).values_list("pk", flat=True))
+    environments = list(Environment.objects.filter(registry=registry).values_list("pk", flat=True))
+    sources = list(Source.objects.filter(registry=registry).values_list("pk", flat=True))
     requests = PromotionRequest.objects.filter(Q(source__in=environments) | Q(target__in=environments))
-    subjects = Subject.objects.filter(context__registry=place)
-    versions = SchemaVersion.objects.filter(subject__context__registry=place)
-    wanted = rows_of(Registry, [place.pk]) | holds("registry_id", [place.pk]) | holds("registry", [place.name])
-    wanted |= holds("context_id", contexts) | holds("environment_id", environments)
+    subjects = Subject.objects.filter(context__registry=registry)
+    versions = SchemaVersion.objects.filter(subject__context__registry=registry)
+    events = rows_of(Registry, [registry.pk]) | holds("registry_id", [registry.pk]) | holds("registry", [registry.name])
+    events |= holds("context_id", contexts) | holds("environment_id", environments)
     ends = holds("source_id", environments) | holds("target_id", environments)
-    wanted |= Q(table=table_of(PromotionRequest)) & ends
-    wanted |= Q(table=table_of(Finding)) & holds("source_id", sources)
+    events |= Q(table=table_of(PromotionRequest)) & ends
+    events |= Q(table=table_of(Finding)) & holds("source_id", sources)
     for model in (SchemaVersion, SubjectNote, Client, RenameDecision, LeastVersion):
-        wanted |= Q(table=table_of(model)) & refers("subject_id", subjects)
-    wanted |= Q(table=table_of(VersionStanding)) & refers("version_id", versions)
-    return wanted | Q(table__in=[table_of(model) for model in _PARTS]) & refers("request_id", requests)
+        events |= Q(table=table_of(model)) & refers("subject_id", subjects)
+    events |= Q(table=table_of(VersionStanding)) & refers("version_id", versions)
+    return events | Q(table__in=[table_of(model) for model in _PARTS]) & refers("request_id", requests)
 
 
 def rows_of(model: type[Model], numbers: Iterable[int]) -> Q:
@@ -221,23 +221,23 @@ def events_for(by: Actor, *, registry: str = "") -> Q | None:
 
 def _of_registries(extent: Extent) -> Q:
     readable = extent.registries("name")
-    places = [] if readable == NOTHING else list(Registry.objects.filter(readable).values_list("pk", flat=True))
-    if not places:
+    registry_ids = [] if readable == NOTHING else list(Registry.objects.filter(readable).values_list("pk", flat=True))
+    if not registry_ids:
         return NOTHING
-    contexts = Context.objects.filter(registry__in=places)
-    environments = list(Environment.objects.filter(registry__in=places).values_list("pk", flat=True))
-    sources = list(Source.objects.filter(registry__in=places).values_list("pk", flat=True))
+    contexts = Context.objects.filter(registry__in=registry_ids)
+    environments = list(Environment.objects.filter(registry__in=registry_ids).values_list("pk", flat=True))
+    sources = list(Source.objects.filter(registry__in=registry_ids).values_list("pk", flat=True))
     there = list(contexts.values_list("pk", flat=True))
     subjects = Subject.objects.filter(context__in=there)
-    wanted = rows_of(Registry, places)
-    wanted |= _in(*_OF_REGISTRY) & holds("registry_id", places)
-    wanted |= _in(*_OF_CONTEXT) & holds("context_id", there)
-    wanted |= _in(*_OF_ENVIRONMENT) & holds("environment_id", environments)
-    wanted |= (_in(*_OF_SOURCE) | Q(table=_STORES)) & holds("source_id", sources)
-    wanted |= _in(*_OF_SUBJECT) & refers("subject_id", subjects)
-    wanted |= _in(SchemaReference) & refers("schema_id", Schema.objects.filter(context__in=there))
+    events = rows_of(Registry, registry_ids)
+    events |= _in(*_OF_REGISTRY) & holds("registry_id", registry_ids)
+    events |= _in(*_OF_CONTEXT) & holds("context_id", there)
+    events |= _in(*_OF_ENVIRONMENT) & holds("environment_id", environments)
+    events |= (_in(*_OF_SOURCE) | Q(table=_STORES)) & holds("source_id", sources)
+    events |= _in(*_OF_SUBJECT) & refers("subject_id", subjects)
+    events |= _in(SchemaReference) & refers("schema_id", Schema.objects.filter(context__in=there))
     versions = SchemaVersion.objects.filter(subject__in=subjects)
-    return wanted | _in(VersionStanding) & refers("version_id", versions)
+    return events | _in(VersionStanding) & refers("version_id", versions)
 
 
 def _of_subjects(extent: Extent) -> Q:
@@ -247,7 +247,9 @@ def _of_subjects(extent: Extent) -> Q:
         return NOTHING
     name = qualified(F("context__name"), F("name"))
     subjects = Subject.objects.alias(qualified=name).filter(some.subjects("context__registry__name", "qualified"))
-    findings = Source.objects.alias(said=_said("subject_name")).filter(some.subjects("registry__name", "said"))
+    findings = Source.objects.alias(event_subject=_event_text("subject_name")).filter(
+        some.subjects("registry__name", "event_subject")
+    )
     return (
         _in(Subject) & refers("context_id", _contexts(some, "name"))
         | _in(Config, Mode) & refers("context_id", _contexts(some, "subject_name"))
@@ -259,8 +261,10 @@ def _of_subjects(extent: Extent) -> Q:
 
 def _contexts(some: Extent, column: str) -> Any:
     """The contexts in which the subject that the event's row names in a column is one of these."""
-    named = Context.objects.alias(said=_said(column)).filter(said__isnull=False)
-    return named.alias(qualified=qualified(F("name"), F("said"))).filter(some.subjects("registry__name", "qualified"))
+    named = Context.objects.alias(event_subject=_event_text(column)).filter(event_subject__isnull=False)
+    return named.alias(qualified=qualified(F("name"), F("event_subject"))).filter(
+        some.subjects("registry__name", "qualified")
+    )
 
 
 def _of_requests(by: Actor) -> Q:
@@ -277,7 +281,7 @@ def _names_versions() -> Q:
     return Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES)
 
 
-def _said(column: str) -> Any:
+def _event_text(column: str) -> Any:
     """What the event's row has in a column, as a text."""
     return KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before")))
 

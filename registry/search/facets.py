@@ -37,13 +37,13 @@ _PARTS: Final = {
 SELECT 'level', own.compatibility_level, count(*)
 FROM subjects_config own
 JOIN subjects_subject s ON s.context_id = own.context_id AND s.name = own.subject_name
-WHERE own.registry_id = %(place)s AND own.compatibility_level IS NOT NULL
+WHERE own.registry_id = %(registry)s AND own.compatibility_level IS NOT NULL
 AND s.id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2
 UNION ALL
 SELECT 'level', wide.compatibility_level, count(*)
 FROM subjects_config wide
 JOIN subjects_subject s ON s.context_id = wide.context_id
-WHERE wide.registry_id = %(place)s AND wide.subject_name IS NULL AND wide.compatibility_level IS NOT NULL
+WHERE wide.registry_id = %(registry)s AND wide.subject_name IS NULL AND wide.compatibility_level IS NOT NULL
 AND NOT EXISTS (
     SELECT FROM subjects_config own WHERE own.registry_id = wide.registry_id AND own.context_id = s.context_id
     AND own.subject_name = s.name AND own.compatibility_level IS NOT NULL)
@@ -57,7 +57,7 @@ WHERE v.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 SELECT 'mode', own.mode, count(*)
 FROM subjects_mode own
 JOIN subjects_subject s ON s.context_id = own.context_id AND s.name = own.subject_name
-WHERE own.registry_id = %(place)s AND NOT EXISTS (
+WHERE own.registry_id = %(registry)s AND NOT EXISTS (
     SELECT FROM subjects_mode wide WHERE wide.registry_id = own.registry_id AND wide.context_id = own.context_id
     AND wide.subject_name IS NULL AND wide.mode = %(override)s)
 AND s.id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2
@@ -65,7 +65,7 @@ UNION ALL
 SELECT 'mode', wide.mode, count(*)
 FROM subjects_mode wide
 JOIN subjects_subject s ON s.context_id = wide.context_id
-WHERE wide.registry_id = %(place)s AND wide.subject_name IS NULL AND (wide.mode = %(override)s OR NOT EXISTS (
+WHERE wide.registry_id = %(registry)s AND wide.subject_name IS NULL AND (wide.mode = %(override)s OR NOT EXISTS (
     SELECT FROM subjects_mode own WHERE own.registry_id = wide.registry_id AND own.context_id = s.context_id
     AND own.subject_name = s.name))
 AND s.id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
@@ -73,7 +73,7 @@ AND s.id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 SELECT 'level_from', 'own', count(*)
 FROM subjects_config own
 JOIN subjects_subject s ON s.context_id = own.context_id AND s.name = own.subject_name
-WHERE own.registry_id = %(place)s AND own.compatibility_level IS NOT NULL
+WHERE own.registry_id = %(registry)s AND own.compatibility_level IS NOT NULL
 AND s.id IN (SELECT subject_id FROM ({rows}) kept)""",
     "references": f"""
 SELECT 'references', 'refers', count(DISTINCT v.subject_id)
@@ -96,7 +96,7 @@ _NAMED: Final = "SELECT 'attention', '{value}', count(*) FROM ({rows}) kept WHER
 #: the qualified name of each is made once, and held against each pattern once, however many facets that is for
 _NAMES: Final = """
 SELECT kept.subject_id, CASE
-    WHEN s.context_id = (SELECT id FROM subjects_context WHERE registry_id = %(place)s AND name = '.') THEN s.name
+    WHEN s.context_id = (SELECT id FROM subjects_context WHERE registry_id = %(registry)s AND name = '.') THEN s.name
     ELSE ':' || (SELECT c.name FROM subjects_context c WHERE c.id = s.context_id) || ':' || s.name END AS name
 FROM ({rows}) kept JOIN subjects_subject s ON s.id = kept.subject_id"""
 _OWNED: Final = """
@@ -129,47 +129,47 @@ class Facets:
         return "owner" in self.counts
 
 
-def are_quick(place: Registry, patterns: int) -> bool:
+def are_quick(registry: Registry, patterns: int) -> bool:
     """Whether a page has the time to count the registry's subjects, where owners have so many patterns."""
     most = MOST_LOOKS // (_LOOKS_OF_EACH + patterns)
-    return SubjectActivity.objects.filter(registry_id=place.pk).order_by()[: most + 1].count() <= most
+    return SubjectActivity.objects.filter(registry_id=registry.pk).order_by()[: most + 1].count() <= most
 
 
-def facet_counts(place: Registry, chosen: SubjectFilter, *, seconds: float | None = None) -> Facets:
+def facet_counts(registry: Registry, chosen: SubjectFilter, *, seconds: float | None = None) -> Facets:
     """The counts of every facet, and of what all the filters leave; without what takes longer than so many seconds.
 
     Of soft-deleted subjects nothing is counted, as they are another list. Raises InvalidInput for a value that is none.
     """
     if chosen.state == DELETED:
         return Facets()
-    began, facets = time.monotonic(), _Facets(place, chosen)
+    began, facets = time.monotonic(), _Facets(registry, chosen)
     usual = _read(facets.usual(), seconds)
     if usual is None:
         return Facets()
-    found = _by_facet(("whole", "use", "attention", *_PARTS), usual)
-    whole = found.pop("whole")
-    total = whole["all"] if chosen.format else found["format"].total()
-    rest = {name: (whole[name] if getattr(chosen, name) else total) - found[name].total() for name in _WITH_THE_REST}
-    found["level"][registry_level(place)] += rest["level"]
-    found["level_from"][INHERITED] = rest["level_from"]
-    if registry_mode(place) == MIRROR_MODE:
-        found["mode"] = Counter({MIRROR_MODE: rest["mode"] + found["mode"].total()})
+    counts = _by_facet(("whole", "use", "attention", *_PARTS), usual)
+    whole = counts.pop("whole")
+    total = whole["all"] if chosen.format else counts["format"].total()
+    rest = {name: (whole[name] if getattr(chosen, name) else total) - counts[name].total() for name in _WITH_THE_REST}
+    counts["level"][registry_level(registry)] += rest["level"]
+    counts["level_from"][INHERITED] = rest["level_from"]
+    if registry_mode(registry) == MIRROR_MODE:
+        counts["mode"] = Counter({MIRROR_MODE: rest["mode"] + counts["mode"].total()})
     else:
-        found["mode"][registry_mode(place)] += rest["mode"]
+        counts["mode"][registry_mode(registry)] += rest["mode"]
     owners = _read(facets.by_names(), None if seconds is None else seconds - (time.monotonic() - began))
     if owners is not None:
         named = _by_facet(("owner", "attention"), owners)
-        found["owner"] = named["owner"]
+        counts["owner"] = named["owner"]
         # whoever has an owner that is chosen isn't without one
-        found["attention"][UNOWNED] = named["attention"][UNOWNED]
-    return Facets(total, found)
+        counts["attention"][UNOWNED] = named["attention"][UNOWNED]
+    return Facets(total, counts)
 
 
 def _by_facet(facets: Iterable[str], rows: Iterable[tuple[str, str, int]]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {name: Counter() for name in facets}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in facets}
     for facet, value, number in rows:
-        found[facet][value] += number
-    return found
+        counts[facet][value] += number
+    return counts
 
 
 def _read(query: tuple[str, Mapping[str, Any]], seconds: float | None) -> list[tuple[str, str, int]] | None:
@@ -187,16 +187,16 @@ def _read(query: tuple[str, Mapping[str, Any]], seconds: float | None) -> list[t
 class _Facets:
     """The facets of one list. Each leaves out its own filter; so the rows are those of all filters for most."""
 
-    def __init__(self, place: Registry, chosen: SubjectFilter) -> None:
-        self.place, self.chosen = place, chosen
-        self.given = narrowing_of(place, chosen)
-        self.parameters: dict[str, Any] = {"place": place.pk, "override": MIRROR_MODE}
+    def __init__(self, registry: Registry, chosen: SubjectFilter) -> None:
+        self.registry, self.chosen = registry, chosen
+        self.narrowing = narrowing_of(registry, chosen)
+        self.parameters: dict[str, Any] = {"registry": registry.pk, "override": MIRROR_MODE}
         self.tables: dict[str, str] = {}
 
     def usual(self) -> tuple[str, Mapping[str, Any]]:
         """The query of all facets but what owners' patterns tell, with its parameters."""
         parts = [sql.replace("{rows}", self._rows(facet)) for facet, sql in _PARTS.items()]
-        needed = needed_subjects(self.place)
+        needed = needed_subjects(self.registry)
         if needed is not None:
             self.parameters["needed"] = needed
             parts.append(_UNUSED.format(rows=self._rows("use")))
@@ -209,11 +209,11 @@ class _Facets:
     def by_names(self) -> tuple[str, Mapping[str, Any]]:
         """The query of owners, and of those without one, with its parameters."""
         self.tables = {}
-        owned = patterns_by_owner(self.place.name)
+        owned = patterns_by_owner(self.registry.name)
         self.parameters["owners"] = [f"{kind}:{name}" for kind, name in owned]
-        likes = [(like, number) for number, each in enumerate(owned.values(), 1) for like in likes_of(each)]
-        sets = subjects_of_sets(self.place, owned.values())
-        subjects = [(pk, number) for number, each in enumerate(sets, 1) for pk in each]
+        likes = [(like, number) for number, patterns in enumerate(owned.values(), 1) for like in likes_of(patterns)]
+        sets = subjects_of_sets(self.registry, owned.values())
+        subjects = [(pk, number) for number, ids in enumerate(sets, 1) for pk in ids]
         self.parameters["likes"], self.parameters["liked"] = _columns(likes)
         self.parameters["subjects"], self.parameters["having"] = _columns(subjects)
         parts = [_OWNERS.format(owned=self._owned("owner")[1])]
@@ -241,15 +241,15 @@ class _Facets:
             "format": {"schema_type": ""}, "level": {"level": ""}, "state": {"standing": ""}, "tag": {"tag": ""},
             "owner": {"owned": None}, "attention": {"unowned": None, "among": None}, "": {},
         }  # fmt: skip
-        also = {name: condition for name, condition in self.given.also.items() if name != facet}
-        given = replace(self.given, **without.get(facet, {"also": also}))
-        rows = SubjectActivity.objects.filter(registry_id=self.place.pk)
-        return narrowed(rows, self.place, given, at="subject__").order_by()
+        also = {name: condition for name, condition in self.narrowing.also.items() if name != facet}
+        narrowing = replace(self.narrowing, **without.get(facet, {"also": also}))
+        rows = SubjectActivity.objects.filter(registry_id=self.registry.pk)
+        return narrowed(rows, self.registry, narrowing, at="subject__").order_by()
 
     def _rows(self, facet: str) -> str:
         """The same as SQL: a table that is made once for all facets that leave the same, or nothing but the registry's."""
         if self.chosen == SubjectFilter(sort=self.chosen.sort):
-            return "SELECT subject_id, schema_type FROM subjects_subjectactivity WHERE registry_id = %(place)s"
+            return "SELECT subject_id, schema_type FROM subjects_subjectactivity WHERE registry_id = %(registry)s"
         table = f"left_{facet}" if facet and getattr(self.chosen, facet) else "left_all"
         if table not in self.tables:
             self.tables[table] = self._named_sql(table, self._left(facet).values("subject_id", "schema_type"))
@@ -258,18 +258,18 @@ class _Facets:
     def _named(self) -> Iterable[str]:
         rows = self._rows("attention")
         for value in (DRIFT, PENDING):
-            names = narrowing_of(self.place, SubjectFilter(attention=value)).among or ()
-            subjects = Subject.objects.filter(among(names, ""), context__registry=self.place).values("pk")
+            names = narrowing_of(self.registry, SubjectFilter(attention=value)).among or ()
+            subjects = Subject.objects.filter(among(names, ""), context__registry=self.registry).values("pk")
             yield _NAMED.format(value=value, rows=rows, named=self._named_sql(value, subjects))
 
     def _named_sql(self, name: str, rows: QuerySet[Any, Any]) -> str:
         """A query of Django's with its parameters among ours."""
         try:
-            sql, given = rows.query.sql_with_params()
+            sql, values = rows.query.sql_with_params()
         except EmptyResultSet:
             return _NOTHING if "subject_id" in rows.query.values_select else "SELECT NULL::bigint WHERE false"
-        keys = [f"{name}_{number}" for number in range(len(given))]
-        self.parameters.update(zip(keys, given, strict=True))
+        keys = [f"{name}_{number}" for number in range(len(values))]
+        self.parameters.update(zip(keys, values, strict=True))
         return sql % tuple(f"%({key})s" for key in keys)
 
 

@@ -30,11 +30,11 @@ MOST_FIELDS: Final = 25_000
 #: the database's time for those fields
 _SECONDS: Final = 1.0
 _KINDS: Final = {"type": TYPE, "doc": DOC, "tag": TAGS}
-_SAID: Final = {DOC: "doc", TAGS: "tags"}
+_SUBJECT_COLUMNS: Final = {DOC: "doc", TAGS: "tags"}
 _TERMS: Final = "SELECT id FROM search_searchterm WHERE kind = '{kind}' AND folded LIKE {pattern}"
 _SUBJECTS: Final = """
 SELECT e.subject_id AS id FROM search_indexedsubject e
-WHERE e.registry_id = %(place)s AND e.folded_{column} <> '' AND e.folded_{column} LIKE {pattern}"""
+WHERE e.registry_id = %(registry)s AND e.folded_{column} <> '' AND e.folded_{column} LIKE {pattern}"""
 #: as text, which goes back into the next statement as it came
 _LISTS: Final = "SELECT {number}, array_agg(id)::text, count(*) FROM (SELECT id FROM ({rows}) every LIMIT {most}) found"
 _FITTING: Final = """
@@ -63,29 +63,29 @@ class _Lists:
 
     sql: Sql
     rows: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
 
-    def terms(self, kind: str, pattern: str, word: str) -> int:
+    def terms(self, kind: str, pattern: str, label: str) -> int:
         """The terms of a kind."""
-        return self._add(_TERMS.format(kind=kind, pattern=self.sql.give(pattern)), word)
+        return self._add(_TERMS.format(kind=kind, pattern=self.sql.give(pattern)), label)
 
-    def subjects(self, column: str, pattern: str, word: str) -> int:
+    def subjects(self, column: str, pattern: str, label: str) -> int:
         """The subjects that say it themselves."""
-        return self._add(_SUBJECTS.format(column=column, pattern=self.sql.give(pattern)), word)
+        return self._add(_SUBJECTS.format(column=column, pattern=self.sql.give(pattern)), label)
 
-    def _add(self, rows: str, word: str) -> int:
+    def _add(self, rows: str, label: str) -> int:
         self.rows.append(rows)
-        self.words.append(word)
+        self.labels.append(label)
         return len(self.rows) - 1
 
     def read(self) -> list[str]:
         """Each as PostgreSQL writes a list. Raises InvalidInput where one is too long."""
         parts = [_LISTS.format(number=number, rows=rows, most=MOST_TERMS + 1) for number, rows in enumerate(self.rows)]
-        found = rows_of(" UNION ALL ".join(parts), self.sql.parameters)
-        for number, _, count in found:
+        rows = rows_of(" UNION ALL ".join(parts), self.sql.parameters)
+        for number, _, count in rows:
             if count > MOST_TERMS:
-                raise _too_many(self.words[number])
-        lists = {number: listed or "{}" for number, listed, _ in found}
+                raise _too_many(self.labels[number])
+        lists = {number: listed or "{}" for number, listed, _ in rows}
         return [lists[number] for number in range(len(self.rows))]
 
 
@@ -95,21 +95,21 @@ _Any = Sequence[tuple[str, int]]
 
 def indexed_subjects(registry: int, query: Query) -> Indexed:
     """The condition of a query that asks the index alone; two queries. Raises InvalidInput where too much fits."""
-    lists = _Lists(Sql(parameters={"place": registry}))
+    lists = _Lists(Sql(parameters={"registry": registry}))
     of_fields = _of_fields(query, lists)
-    theirs = [] if query.of("field") or query.of("type") else _said(query, lists)
+    theirs = [] if query.of("field") or query.of("type") else _subject_texts(query, lists)
     refs = [lists.subjects("refs", anywhere(value), f"ref:{value}") for value in query.of("ref")]
-    found = lists.read()
+    id_lists = lists.read()
 
     def where(parts: Sequence[_Any]) -> str:
-        fits = (" OR ".join(_in(f"f.{column}", found[number]) for column, number in part) for part in parts)
+        fits = (" OR ".join(_in(f"f.{column}", id_lists[number]) for column, number in part) for part in parts)
         return " AND ".join(f"({fit})" for fit in fits) or "TRUE"
 
-    referring = [_listed(found[number]) for number in refs]
+    referring = [_listed(id_lists[number]) for number in refs]
     if not of_fields:
         return Indexed(_all_of(referring))
     column, _ = of_fields[0][0]
-    terms = _union([found[number] for _, number in of_fields[0]])
+    terms = _union([id_lists[number] for _, number in of_fields[0]])
     rows = _FITTING.format(terms=terms, column=column, where=where(of_fields[1:]), most=MOST_FIELDS + 1)
     try:
         with in_time(_SECONDS):
@@ -122,7 +122,7 @@ def indexed_subjects(registry: int, query: Query) -> Indexed:
     is_wide = count > MOST_FIELDS
     fitting = _has_one(where(of_fields)) if is_wide else _listed(subjects or "{}")
     if theirs:
-        saying = _all_of([_listed(found[number]) for number in theirs])
+        saying = _all_of([_listed(id_lists[number]) for number in theirs])
         fitting = _any_of([saying, fitting])
     return Indexed(_all_of([*referring, fitting]), is_wide=is_wide)
 
@@ -130,33 +130,33 @@ def indexed_subjects(registry: int, query: Query) -> Indexed:
 def _of_fields(query: Query, lists: _Lists) -> list[_Any]:
     """What one field must fit; the first part is by which fields are found."""
     parts: list[_Any] = []
-    words = [split_path(value) for value in query.of("field")]
-    names = [("name_id", lists.terms(NAME, contains(word.name), f"field:{word.name}")) for word in words]
-    if words:
+    field_paths = [split_path(value) for value in query.of("field")]
+    names = [("name_id", lists.terms(NAME, contains(path.name), f"field:{path.name}")) for path in field_paths]
+    if field_paths:
         parts.append(names)
-    for word, name in zip(words, names, strict=True):
-        if word.parent:
-            parents = lists.terms(PARENT, anywhere(word.parent), f"field:{word.parent}")
+    for path, name in zip(field_paths, names, strict=True):
+        if path.parent:
+            parents = lists.terms(PARENT, anywhere(path.parent), f"field:{path.parent}")
             parts += [[name], [("parent_id", parents)]]
-        elif len(words) > 1:
-            parts.append([name, ("parent_id", lists.terms(PARENT, contains(word.name), f"field:{word.name}"))])
+        elif len(field_paths) > 1:
+            parts.append([name, ("parent_id", lists.terms(PARENT, contains(path.name), f"field:{path.name}"))])
     for operator in ("tag", "doc", "type"):  # most fields are of few types
         kind = _KINDS[operator]
         for value in query.of(operator):
             pattern, written = pattern_of(kind, value), f"{operator}:{value}"
             part = [(COLUMNS[kind], lists.terms(kind, pattern, written))]
-            if words and kind in _SAID:
-                part.append(("subject_id", lists.subjects(_SAID[kind], pattern, written)))
+            if field_paths and kind in _SUBJECT_COLUMNS:
+                part.append(("subject_id", lists.subjects(_SUBJECT_COLUMNS[kind], pattern, written)))
             parts.append(part)
     return parts
 
 
-def _said(query: Query, lists: _Lists) -> list[int]:
+def _subject_texts(query: Query, lists: _Lists) -> list[int]:
     """Descriptions and tags that a subject may have itself."""
-    asked = [(operator, value) for operator in ("doc", "tag") for value in query.of(operator)]
+    terms = [(operator, value) for operator in ("doc", "tag") for value in query.of(operator)]
     return [
-        lists.subjects(_SAID[_KINDS[operator]], pattern_of(_KINDS[operator], value), f"{operator}:{value}")
-        for operator, value in asked
+        lists.subjects(_SUBJECT_COLUMNS[_KINDS[operator]], pattern_of(_KINDS[operator], value), f"{operator}:{value}")
+        for operator, value in terms
     ]
 
 
@@ -167,7 +167,7 @@ def _in(column: str, listed: str) -> str:
 
 def _union(lists: Sequence[str]) -> str:
     """In the order of the indexes that they are looked up in, which is quicker."""
-    numbers = {number for each in lists for number in each.strip("{}").split(",") if number}
+    numbers = {number for listed in lists for number in listed.strip("{}").split(",") if number}
     return f"{{{','.join(sorted(numbers, key=int))}}}"
 
 
@@ -182,20 +182,20 @@ def _has_one(where: str) -> Condition:
 
 def _all_of(conditions: Sequence[Condition]) -> Condition:
     def every(at: str) -> Q:
-        found = Q()
-        for each in conditions:
-            found &= each(at)
-        return found
+        combined = Q()
+        for condition in conditions:
+            combined &= condition(at)
+        return combined
 
     return every
 
 
 def _any_of(conditions: Sequence[Condition]) -> Condition:
     def some(at: str) -> Q:
-        found = Q()
-        for each in conditions:
-            found |= each(at)
-        return found
+        combined = Q()
+        for condition in conditions:
+            combined |= condition(at)
+        return combined
 
     return some
 
@@ -211,13 +211,13 @@ _OPERATORS: Final = re.compile(rf'(?:^|[\s"])(?:{"|".join(OPERATORS)}):', re.IGN
 
 
 @dataclass(frozen=True)
-class Asked:
+class ListQuery:
     """What a text asks: words that the name has, and conditions.
 
     `is_wide`: so many fields fit that each subject of the list is asked for its own; how many fit at all isn't counted then.
     """
 
-    words: str
+    name_part: str
     conditions: tuple[Condition, ...] = ()
     is_indexed: bool = False
     is_wide: bool = False
@@ -228,41 +228,44 @@ def has_operators(text: str) -> bool:
     return bool(_OPERATORS.search(text))
 
 
-def asked_of(place: Registry, text: str) -> Asked:
+def list_query_of(registry: Registry, text: str) -> ListQuery:
     """What a text asks of the subjects of a registry; two queries of the index where it is asked.
 
     Raises InvalidInput for what can't be read or answered.
     """
     if not has_operators(text):
-        return Asked(text)
+        return ListQuery(text)
     query = parse_query(text)
-    indexed = _indexed(place, query)
+    indexed = _indexed(registry, query)
     conditions = [
-        _OF_SUBJECTS[term.operator](place, term.value) for term in query.terms if term.operator in _OF_SUBJECTS
+        _OF_SUBJECTS[term.operator](registry, term.value) for term in query.terms if term.operator in _OF_SUBJECTS
     ]
     if indexed:
         conditions.append(indexed.condition)
-    return Asked(
-        " ".join(query.words), tuple(conditions), is_indexed=bool(indexed), is_wide=bool(indexed and indexed.is_wide)
+    return ListQuery(
+        " ".join(query.plain_words),
+        tuple(conditions),
+        is_indexed=bool(indexed),
+        is_wide=bool(indexed and indexed.is_wide),
     )
 
 
-def _indexed(place: Registry, query: Query) -> Indexed | None:
-    asked = Query(tuple(term for term in query.terms if term.operator in OF_THE_INDEX))
-    if not asked.terms:
+def _indexed(registry: Registry, query: Query) -> Indexed | None:
+    index_query = Query(tuple(term for term in query.terms if term.operator in OF_THE_INDEX))
+    if not index_query.terms:
         return None
     if moment() is not None:
         raise InvalidInput(
-            f"{asked.terms[0].operator}: is looked up in the index of the search, which knows nothing of the past: leave it"
+            f"{index_query.terms[0].operator}: is looked up in the index of the search, which knows nothing of the past: leave it"
             " out, or go back to now."
         )
-    return indexed_subjects(place.pk, asked)
+    return indexed_subjects(registry.pk, index_query)
 
 
-def _of_id(place: Registry, value: str) -> Condition:
-    live = SchemaVersion.objects.filter(deleted_at=None, subject__context__registry=place)
+def _of_id(registry: Registry, value: str) -> Condition:
+    live = SchemaVersion.objects.filter(deleted_at=None, subject__context__registry=registry)
     if (number := as_number(value)) is not None:
-        live = live.filter(schema__schema_id=number, schema__context__registry=place)
+        live = live.filter(schema__schema_id=number, schema__context__registry=registry)
     elif (guid := as_guid(value)) is not None:
         live = live.filter(schema__guid=guid)
     else:
@@ -270,13 +273,13 @@ def _of_id(place: Registry, value: str) -> Condition:
     return lambda at: Q(**{f"{at.removesuffix('__') or 'pk'}__in": live.values("subject")})
 
 
-def _of_drift(place: Registry, value: str) -> Condition:
-    names = [parse_subject(name) for name in open_findings_by_subject(place.name)]
+def _of_drift(registry: Registry, value: str) -> Condition:
+    names = [parse_subject(name) for name in open_findings_by_subject(registry.name)]
     return lambda at: among(names, at) if value == "yes" else ~among(names, at)
 
 
-def _of_level(place: Registry, value: str) -> Condition:
-    return lambda at: of_level(place, value, at)
+def _of_level(registry: Registry, value: str) -> Condition:
+    return lambda at: of_level(registry, value, at)
 
 
 _OF_SUBJECTS: Final[dict[str, Callable[[Registry, str], Condition]]] = {

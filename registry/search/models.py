@@ -143,7 +143,7 @@ class StaleSubject(models.Model):
 LONGEST: Final[Mapping[str, int]] = {NAME: 500, PARENT: 1_500, TYPE: 500, DOC: 2_000, TAGS: 2_000}
 
 
-def kept(kind: str, value: str) -> str:
+def stored_text(kind: str, value: str) -> str:
     """As much of a text as is kept, as it is kept."""
     return clean(value)[: LONGEST[kind]]
 
@@ -158,10 +158,10 @@ def fold(text: str) -> str:
     return text.casefold()
 
 
-def lines(words: Iterable[str]) -> str:
+def lines(texts: Iterable[str]) -> str:
     """The words, one a line, with a line end before the first and after the last: so a whole one can be searched for."""
-    held = [word.replace("\n", " ") for word in words]
-    return "\n" + "".join(f"{word}\n" for word in held) if held else ""
+    single_lines = [word.replace("\n", " ") for word in texts]
+    return "\n" + "".join(f"{word}\n" for word in single_lines) if single_lines else ""
 
 
 def split_lines(text: str) -> tuple[str, ...]:
@@ -176,4 +176,4 @@ def digest(value: str) -> uuid.UUID:
 
 def term_digest(kind: str, value: str) -> uuid.UUID:
     """The key of a text of a kind."""
-    return digest(kept(kind, value))
+    return digest(stored_text(kind, value))

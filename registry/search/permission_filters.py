@@ -47,7 +47,11 @@ def sight_of(by: Actor) -> Sight:
     """What somebody may search through: subjects of the registries that have pages. Raises NotSignedIn, NotAllowed."""
     require_sight(by)
     rows = list(Registry.objects.order_by("pk").values_list("pk", "name", "project", "location"))
-    here = {key: name for key, name, *place in rows if place == [settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION]}
+    here = {
+        key: name
+        for key, name, *project_and_location in rows
+        if project_and_location == [settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION]
+    }
     wide = [key for key, name in here.items() if may(by, READ, registry=name)]
     if len(wide) == len(rows):
         return Sight(here, whole=True, condition="TRUE")
@@ -65,9 +69,9 @@ def sight_of(by: Actor) -> Sight:
                 parameters[f"sight_{number}_names"] = _names(by, key, name)
                 parts.append(f"e.name = ANY(%(sight_{number}_names)s)")
             else:
-                for place, pattern in enumerate(patterns):
-                    parameters[f"sight_{number}_{place}"] = like(pattern)
-                    parts.append(f"e.name LIKE %(sight_{number}_{place})s")
+                for index, pattern in enumerate(patterns):
+                    parameters[f"sight_{number}_{index}"] = like(pattern)
+                    parts.append(f"e.name LIKE %(sight_{number}_{index})s")
             conditions.append(f"({' AND '.join(parts)})")
     return Sight(here, whole=False, condition=f"({' OR '.join(conditions)})", parameters=parameters)
 

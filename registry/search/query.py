@@ -29,8 +29,8 @@ class Operator:
 
 
 OPERATORS: Final[Mapping[str, Operator]] = {
-    found.name: found
-    for found in (
+    operator.name: operator
+    for operator in (
         Operator("field", "fields by name; with dots also what they are in", "field:address.email"),
         Operator("id", "a schema id, a GUID or a fingerprint", "id:1234"),
         Operator("type", "fields by their type", "type:decimal"),
@@ -81,7 +81,7 @@ class Query:
         return " ".join(term.text for term in self.terms)
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def plain_words(self) -> tuple[str, ...]:
         """What was written without an operator."""
         return self.of("")
 
@@ -106,9 +106,9 @@ def parse_query(text: str) -> Query:
             f"The query has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. Paste schemas and messages"
             " into the box below the search."
         )
-    for place, character in enumerate(text, start=1):
+    for position, character in enumerate(text, start=1):
         if character == "\0" or "\ud800" <= character <= "\udfff":
-            raise InvalidInput(f"Character {place} of the query is U+{ord(character):04X}, which no name can hold.")
+            raise InvalidInput(f"Character {position} of the query is U+{ord(character):04X}, which no name can hold.")
     terms = tuple(dict.fromkeys(_terms(text)))
     if len(terms) > MAX_TERMS:
         raise InvalidInput(f"The query has {len(terms)} parts; at most {MAX_TERMS} are searched for together.")
@@ -116,32 +116,32 @@ def parse_query(text: str) -> Query:
 
 
 def _terms(text: str) -> Iterator[Term]:
-    place = 0
-    while place < len(text):
-        if space := _SPACE.match(text, place):
-            place = space.end()
+    position = 0
+    while position < len(text):
+        if space := _SPACE.match(text, position):
+            position = space.end()
             continue
-        head = _OPERATOR.match(text, place)
+        head = _OPERATOR.match(text, position)
         operator = head[1].lower() if head else ""
         if head and operator not in OPERATORS:
             raise InvalidInput(
                 f"{head[0][:40]!r} is no operator: there are {_KNOWN}. To search for the text itself, put it in quotes.",
                 operators=list(OPERATORS),
             )
-        value, place = _value(text, head.end() if head else place)
+        value, position = _value(text, head.end() if head else position)
         if operator:
             yield Term(operator, _checked(operator, value))
         elif value:
             yield Term("", value)
 
 
-def _value(text: str, place: int) -> tuple[str, int]:
+def _value(text: str, position: int) -> tuple[str, int]:
     """A word, or what stands in quotes, and where it ends."""
-    if text[place : place + 1] != '"':
-        found = _PLAIN.match(text, place)
-        return (found[0], found.end()) if found else ("", place)
+    if text[position : position + 1] != '"':
+        match = _PLAIN.match(text, position)
+        return (match[0], match.end()) if match else ("", position)
     value: list[str] = []
-    at = place + 1
+    at = position + 1
     while at < len(text):
         if text[at] == '"':
             return "".join(value).strip(), at + 1
@@ -150,7 +150,7 @@ def _value(text: str, place: int) -> tuple[str, int]:
         value.append(text[at])
         at += 1
     raise InvalidInput(
-        f'The quote at character {place + 1} isn\'t closed. Write field:"a b"; a quote itself is written \\".'
+        f'The quote at character {position + 1} isn\'t closed. Write field:"a b"; a quote itself is written \\".'
         f" The operators are {_KNOWN}.",
         operators=list(OPERATORS),
     )

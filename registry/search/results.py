@@ -143,7 +143,7 @@ class Pasted:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """All that a search found; `suggestions` are names to try instead, where nothing was found."""
 
     query: str

@@ -29,8 +29,8 @@ from registry.search.models import (
     clean,
     digest,
     fold,
-    kept,
     lines,
+    stored_text,
 )
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import SchemaReference, SchemaVersion
@@ -174,12 +174,12 @@ def _index_batch(most: int, end: float) -> int:
         if not subjects:
             return 0
         cursor.execute(_HELD, {"subjects": subjects})
-        held = [row for (row,) in cursor.fetchall()]
+        locked_ids = [row for (row,) in cursor.fetchall()]
     versions = _newest(subjects)
     read = _read_all(versions, end)
     done = [subject for subject in subjects if subject not in versions or subject in read]
     _write(done, read)
-    StaleSubject.objects.filter(pk__in=held, subject_id__in=done).delete()
+    StaleSubject.objects.filter(pk__in=locked_ids, subject_id__in=done).delete()
     return len(done)
 
 
@@ -200,15 +200,15 @@ def _read_all(versions: Mapping[int, SchemaVersion], end: float) -> dict[int, _R
     schemas = [version.schema_id for version in versions.values()]
     for row in SchemaReference.objects.filter(schema__in=schemas).order_by("schema", "position"):
         refs.setdefault(row.schema_id, []).extend((row.name, row.subject_name))
-    found: dict[int, _Read] = {}
+    entries: dict[int, _Read] = {}
     for subject, version in versions.items():
-        if found and time.monotonic() >= end:
+        if entries and time.monotonic() >= end:
             break
         try:
-            found[subject] = _read(version, tuple(dict.fromkeys(refs.get(version.schema_id, ()))))
+            entries[subject] = _read(version, tuple(dict.fromkeys(refs.get(version.schema_id, ()))))
         except Unavailable:
             logger.warning("no process was free to read subject %s for the search; it stays queued", subject)
-    return found
+    return entries
 
 
 def _read(version: SchemaVersion, refs: tuple[str, ...]) -> _Read:
@@ -247,7 +247,7 @@ def _field(row: OutlineField) -> _Field:
 
 
 def _text(kind: str, value: str) -> _Text:
-    return kind, kept(kind, value)
+    return kind, stored_text(kind, value)
 
 
 def _root_doc(schema_type: str, text: str) -> str:
@@ -259,8 +259,8 @@ def _root_doc(schema_type: str, text: str) -> str:
     except (ValueError, RecursionError):
         return ""
     names = ("doc",) if schema_type == "AVRO" else ("title", "description")
-    said = [root[name] for name in names if isinstance(root.get(name), str)] if isinstance(root, dict) else []
-    return " ".join(said)
+    docs = [root[name] for name in names if isinstance(root.get(name), str)] if isinstance(root, dict) else []
+    return " ".join(docs)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -297,14 +297,14 @@ def _write(subjects: Sequence[int], read: Mapping[int, _Read]) -> None:
 
 
 def _entry(subject: int, read: _Read) -> IndexedSubject:
-    row, (tags, said, noted_at) = read.version, read.note
-    place = row.subject.context
-    name = SubjectName(place.name, row.subject.name).qualified
-    doc = clean("\n".join(filter(None, (said, read.doc))))[:LONGEST_DOC]
+    row, (tags, note_text, noted_at) = read.version, read.note
+    context = row.subject.context
+    name = SubjectName(context.name, row.subject.name).qualified
+    doc = clean("\n".join(filter(None, (note_text, read.doc))))[:LONGEST_DOC]
     return IndexedSubject(
         subject_id=subject,
-        registry_id=place.registry_id,
-        context_id=place.pk,
+        registry_id=context.registry_id,
+        context_id=context.pk,
         name=name,
         schema_type=row.schema.schema_type,
         version=row.version,
@@ -324,8 +324,8 @@ def _entry(subject: int, read: _Read) -> IndexedSubject:
 def _terms(texts: set[_Text]) -> dict[_Text, int]:
     """The numbers of the texts, new ones for those that had none."""
     digests = {text: digest(text[1]) for text in texts}
-    found = _known(digests)
-    missing = {text: key for text, key in digests.items() if text not in found}
+    term_ids = _stored_term_ids(digests)
+    missing = {text: key for text, key in digests.items() if text not in term_ids}
     if missing:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -337,11 +337,11 @@ def _terms(texts: set[_Text]) -> dict[_Text, int]:
                     "digests": list(missing.values()),
                 },
             )
-        found |= _known(missing)  # those of another worker too, which were waited for
-    return found
+        term_ids |= _stored_term_ids(missing)  # those of another worker too, which were waited for
+    return term_ids
 
 
-def _known(digests: Mapping[_Text, uuid.UUID]) -> dict[_Text, int]:
+def _stored_term_ids(digests: Mapping[_Text, uuid.UUID]) -> dict[_Text, int]:
     by_digest = {(text[0], key): text for text, key in digests.items()}
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, {"kinds": [kind for kind, _ in by_digest], "digests": [key for _, key in by_digest]})

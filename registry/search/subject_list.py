@@ -16,7 +16,7 @@ from registry.drift.usage.unused_subjects import needed_subjects
 from registry.errors import InvalidInput
 from registry.promotions.requests.linked_requests import pending_subjects, troubled_subjects
 from registry.promotions.selectors import list_environments
-from registry.search.list_query import Asked, asked_of
+from registry.search.list_query import ListQuery, list_query_of
 from registry.search.statement_timeout import TookTooLong, in_time
 from registry.subjects.listing.filters import (
     Condition,
@@ -52,7 +52,7 @@ NO_CHECKS: Final = "NONE"
 class Signs:
     """What tells the health of a registry's subjects: few names, and the patterns of what has an owner."""
 
-    place: Registry
+    registry: Registry
     findings: Mapping[str, int]
     troubled: frozenset[SubjectName]
     is_production: bool
@@ -61,37 +61,37 @@ class Signs:
     def of(self, row: SubjectRow) -> tuple[str, ...]:
         """What is wrong with a subject, worst first; empty where nothing is."""
         name = row.subject.qualified
-        wrong = {
+        problems = {
             OPEN_DRIFT: name in self.findings,
             REQUEST: row.subject in self.troubled,
             UNCHECKED: self.is_production and row.level == NO_CHECKS,
             NO_OWNER: not any(fnmatchcase(name, pattern) for pattern in self.owned),
         }
-        return tuple(sign for sign in WORST_FIRST if wrong[sign])
+        return tuple(sign for sign in WORST_FIRST if problems[sign])
 
     def tiers(self, *, since: datetime | None = None) -> list[Q]:
         """The conditions of the signs in that order; who lacks an owner is looked for among those changed `since`."""
-        place, at = self.place, "subject__"
+        registry, at = self.registry, "subject__"
         nobody = Q(pk__in=())
         recent = Q() if since is None else Q(changed_at__gte=since)
         conditions = {
             OPEN_DRIFT: among([parse_subject(name) for name in self.findings], at),
             REQUEST: among(self.troubled, at),
-            UNCHECKED: of_level(place, NO_CHECKS, at) if self.is_production else nobody,
-            NO_OWNER: recent & ~fits(place, self.owned, at),
+            UNCHECKED: of_level(registry, NO_CHECKS, at) if self.is_production else nobody,
+            NO_OWNER: recent & ~fits(registry, self.owned, at),
         }
         return [conditions[sign] for sign in WORST_FIRST]
 
 
-def signs_of(place: Registry) -> Signs:
+def signs_of(registry: Registry) -> Signs:
     """What tells the health of its subjects; four queries."""
     order = list_environments()
     return Signs(
-        place=place,
-        findings=open_findings_by_subject(place.name),
+        registry=registry,
+        findings=open_findings_by_subject(registry.name),
         troubled=frozenset(troubled_subjects()),
-        is_production=len(order) > 1 and order[-1] == place.name,
-        owned=all_patterns(place.name),
+        is_production=len(order) > 1 and order[-1] == registry.name,
+        owned=all_patterns(registry.name),
     )
 
 
@@ -156,13 +156,13 @@ class Page:
 
 
 def find_subjects(
-    place: Registry,
+    registry: Registry,
     chosen: SubjectFilter,
     page: Page,
     *,
     signs: Signs | None = None,
     total: int | None = None,
-    asked: Asked | None = None,
+    list_query: ListQuery | None = None,
 ) -> SubjectRows:
     """A page of the list; a constant number of queries.
 
@@ -170,16 +170,16 @@ def find_subjects(
     Raises InvalidInput for a value that a filter doesn't have, for a text that can't be answered and for a cursor that is
     none, InvalidName.
     """
-    for name, known in VALUES.items():
-        given = getattr(chosen, name)
-        if given and given not in known:
-            raise InvalidInput(f"{given[:40]!r} is no {name} of subjects; known are {', '.join(known)}.")
-    asked = asked or asked_of(place, chosen.text)
-    if not asked.is_wide:
-        return _read(place, chosen, page, asked, signs=signs, total=total)
+    for name, values in VALUES.items():
+        value = getattr(chosen, name)
+        if value and value not in values:
+            raise InvalidInput(f"{value[:40]!r} is no {name} of subjects; known are {', '.join(values)}.")
+    list_query = list_query or list_query_of(registry, chosen.text)
+    if not list_query.is_wide:
+        return _read(registry, chosen, page, list_query, signs=signs, total=total)
     try:
         with in_time(_SECONDS):
-            return _read(place, chosen, page, asked, signs=signs, total=total)
+            return _read(registry, chosen, page, list_query, signs=signs, total=total)
     except TookTooLong:
         raise InvalidInput(
             "So much fits that looking for what fits the filters too takes too long: write more of it, or search everything"
@@ -188,73 +188,80 @@ def find_subjects(
 
 
 def _read(
-    place: Registry, chosen: SubjectFilter, page: Page, asked: Asked, *, signs: Signs | None, total: int | None
+    registry: Registry,
+    chosen: SubjectFilter,
+    page: Page,
+    list_query: ListQuery,
+    *,
+    signs: Signs | None,
+    total: int | None,
 ) -> SubjectRows:
-    narrowing, deleted = narrowing_of(place, chosen, asked), chosen.state == DELETED
+    narrowing, deleted = narrowing_of(registry, chosen, list_query), chosen.state == DELETED
     edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
     if deleted or chosen.sort == BY_NAME:
-        edges |= {"total": total, "is_counted": not asked.is_wide}
-        return subject_rows_by_name(place, narrowing, deleted=deleted, **edges)
-    if chosen.sort == BY_CHANGE and not asked.is_indexed:
-        return subject_rows(place, narrowing, **edges)
-    found = few_found(place, narrowing)
-    if found is not None:
-        narrowing, total = Narrowing(keys=found), len(found)
-    edges |= {"total": total, "is_counted": not asked.is_wide}
+        edges |= {"total": total, "is_counted": not list_query.is_wide}
+        return subject_rows_by_name(registry, narrowing, deleted=deleted, **edges)
+    if chosen.sort == BY_CHANGE and not list_query.is_indexed:
+        return subject_rows(registry, narrowing, **edges)
+    few_keys = few_found(registry, narrowing)
+    if few_keys is not None:
+        narrowing, total = Narrowing(keys=few_keys), len(few_keys)
+    edges |= {"total": total, "is_counted": not list_query.is_wide}
     if chosen.sort in _COLUMNS:
-        return subject_rows_in_tiers(place, narrowing, column=_COLUMNS[chosen.sort], **edges)
-    signs = signs or signs_of(place)
+        return subject_rows_in_tiers(registry, narrowing, column=_COLUMNS[chosen.sort], **edges)
+    signs = signs or signs_of(registry)
     looked = min(MOST_LOOKED, MOST_LOOKS // max(1, len(signs.owned)))
-    since = _newest(place, looked) if signs.owned and found is None else None
-    rows = subject_rows_in_tiers(place, narrowing, tiers=signs.tiers(since=since), **edges)
+    since = _newest(registry, looked) if signs.owned and few_keys is None else None
+    rows = subject_rows_in_tiers(registry, narrowing, tiers=signs.tiers(since=since), **edges)
     return replace(rows, looked=looked if since else None)
 
 
-def _newest(place: Registry, number: int) -> datetime | None:
+def _newest(registry: Registry, number: int) -> datetime | None:
     """When the last of so many changed, the last change first; None where there are no more."""
-    rows = SubjectActivity.objects.filter(registry_id=place.pk).order_by("-changed_at", "subject_id")
+    rows = SubjectActivity.objects.filter(registry_id=registry.pk).order_by("-changed_at", "subject_id")
     return rows.values_list("changed_at", flat=True)[number : number + 1].first()
 
 
-def narrowing_of(place: Registry, chosen: SubjectFilter, asked: Asked | None = None) -> Narrowing:
-    """What the filters mean; but for soft-deleted subjects, which are another list. Raises InvalidInput as `asked_of`."""
+def narrowing_of(registry: Registry, chosen: SubjectFilter, list_query: ListQuery | None = None) -> Narrowing:
+    """What the filters mean; but for soft-deleted subjects, which are another list. Raises InvalidInput as `list_query_of`."""
     kind, _, name = chosen.owner.partition(":")
-    asked = asked or asked_of(place, chosen.text)
+    list_query = list_query or list_query_of(registry, chosen.text)
     return Narrowing(
-        text=asked.words,
+        text=list_query.name_part,
         schema_type=chosen.format,
         level=chosen.level,
         tag=chosen.tag,
-        owned=patterns_of(place.name, kind, name) if chosen.owner else None,
-        unowned=all_patterns(place.name) if chosen.attention == UNOWNED else None,
+        owned=patterns_of(registry.name, kind, name) if chosen.owner else None,
+        unowned=all_patterns(registry.name) if chosen.attention == UNOWNED else None,
         standing="" if chosen.state == DELETED else chosen.state,
-        among=_among(place, chosen.attention),
+        among=_among(registry, chosen.attention),
         also={
-            **{f"text {number}": condition for number, condition in enumerate(asked.conditions)},
-            **_also(place, chosen),
+            **{f"text {number}": condition for number, condition in enumerate(list_query.conditions)},
+            **_also(registry, chosen),
         },
-        is_sought=bool(asked.is_indexed or chosen.references or chosen.level_from == OWN) and not asked.is_wide,
+        is_sought=bool(list_query.is_indexed or chosen.references or chosen.level_from == OWN)
+        and not list_query.is_wide,
     )
 
 
-def _also(place: Registry, chosen: SubjectFilter) -> dict[str, Condition]:
+def _also(registry: Registry, chosen: SubjectFilter) -> dict[str, Condition]:
     """The conditions of the filters that ask other tables, by their names."""
-    found: dict[str, Condition] = {}
+    conditions: dict[str, Condition] = {}
     if chosen.mode:
-        found["mode"] = lambda at: of_mode(place, chosen.mode, at)
+        conditions["mode"] = lambda at: of_mode(registry, chosen.mode, at)
     if chosen.level_from == OWN:
-        found["level_from"] = lambda at: has_own_level(place, at)
+        conditions["level_from"] = lambda at: has_own_level(registry, at)
     elif chosen.level_from:
-        found["level_from"] = lambda at: ~has_own_level(place, at)
+        conditions["level_from"] = lambda at: ~has_own_level(registry, at)
     if chosen.references:
-        found["references"] = refers if chosen.references == REFERS else is_referred_to
+        conditions["references"] = refers if chosen.references == REFERS else is_referred_to
     if chosen.use == UNUSED:
-        needed = needed_subjects(place)
-        found["use"] = lambda at: Q(pk__in=()) if needed is None else ~numbered(needed, at)
-    return found
+        needed = needed_subjects(registry)
+        conditions["use"] = lambda at: Q(pk__in=()) if needed is None else ~numbered(needed, at)
+    return conditions
 
 
-def _among(place: Registry, attention: str) -> list[SubjectName] | None:
+def _among(registry: Registry, attention: str) -> list[SubjectName] | None:
     if attention == DRIFT:
-        return [parse_subject(name) for name in open_findings_by_subject(place.name)]
+        return [parse_subject(name) for name in open_findings_by_subject(registry.name)]
     return pending_subjects() if attention == PENDING else None

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from registry.access.roles import Actor, Grant, TokenLimit, may
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn
 from registry.search.permission_filters import sight_of
-from registry.search.results import FieldHit, Found, IdHit, SubjectHit, TagHit, TypeHit
+from registry.search.results import FieldHit, IdHit, SearchResult, SubjectHit, TagHit, TypeHit
 from registry.search.selectors import search, search_group
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
 
 
-def names(found: Found, group: str) -> list[str]:
+def names(found: SearchResult, group: str) -> list[str]:
     """What was found in a group, in words."""
     words = []
     for hit in next(each.hits for each in found.groups if each.name == group):
@@ -83,7 +83,7 @@ def test_a_query_finds(subjects: None, system: Actor, query: str, group: str, ex
 # -- rights ---------------------------------------------------------------------------------------------------------
 
 
-def everything(found: Found) -> str:
+def everything(found: SearchResult) -> str:
     """All that an answer tells."""
     return repr(found)
 

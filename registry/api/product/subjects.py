@@ -18,7 +18,7 @@ from registry.errors import InvalidInput
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.search.query import MAX_CHARACTERS
-from registry.search.results import GROUPS, MAX_LIMIT, Found
+from registry.search.results import GROUPS, MAX_LIMIT, SearchResult
 from registry.search.selectors import search, search_group
 from registry.search.subject_list import VALUES, Page, Signs, SubjectFilter, find_subjects, signs_of
 from registry.subjects.comparison.parsed_versions import tags_of_info
@@ -277,7 +277,7 @@ class Search(ProductView):
         asked = self.valid_of(AskedSerializer, request.query_params.dict())
         if "group" in asked:
             page = search_group(asked["q"], asked["group"], by=self.actor, cursor=asked["cursor"], limit=asked["limit"])
-            found = Found(query=asked["q"], groups=(page,))
+            found = SearchResult(query=asked["q"], groups=(page,))
         else:
             found = search(asked["q"], by=self.actor, limit=asked["limit"])
         return Response(

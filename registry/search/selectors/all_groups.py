@@ -25,11 +25,11 @@ from registry.search.results import (
     SUBJECTS,
     TAGS,
     TYPES,
-    Found,
     Group,
     IdHit,
     Mark,
     Pasted,
+    SearchResult,
 )
 from registry.search.selectors.conditions import Sql, of_subjects, rows_of
 from registry.search.selectors.fields import FirstKeys, field_names_like, find_fields
@@ -43,7 +43,7 @@ _Find = Callable[[Query, Sight, Actor, int, str, FirstKeys], Group]
 
 
 def _docs(query: Query, sight: Sight, by: Actor, limit: int, cursor: str, first: FirstKeys) -> Group:
-    if not query.words or query.has_operators:
+    if not query.plain_words or query.has_operators:
         return Group(DOCS)
     return find_fields(query, sight, by, limit=limit, cursor=cursor, group=DOCS, first=first)
 
@@ -63,7 +63,7 @@ _FINDERS: Final[Mapping[str, _Find]] = {
 }
 
 
-def search(text: str, *, by: Actor, limit: int = PREVIEW) -> Found:
+def search(text: str, *, by: Actor, limit: int = PREVIEW) -> SearchResult:
     """What a query finds, the beginning of each group; of what somebody may read alone.
 
     Raises NotSignedIn, NotAllowed, InvalidInput.
@@ -71,19 +71,19 @@ def search(text: str, *, by: Actor, limit: int = PREVIEW) -> Found:
     sight = sight_of(by)
     query = parse_query(text)
     if not query.terms:
-        return Found(query="", indexing=_is_indexing(sight))
+        return SearchResult(query="", indexing=_is_indexing(sight))
     most = _limit(limit)
     first = FirstKeys()
     groups = tuple(_FINDERS[name](query, sight, by, most, "", first) for name in GROUPS)
-    found = Found(query=query.text, groups=groups, indexing=_is_indexing(sight))
-    if not found.is_empty:
-        return found
-    words = [] if _is_tried(query) else [*query.words, *query.of("field")]
-    return Found(
+    result = SearchResult(query=query.text, groups=groups, indexing=_is_indexing(sight))
+    if not result.is_empty:
+        return result
+    field_names = [] if _is_tried(query) else [*query.plain_words, *query.of("field")]
+    return SearchResult(
         query=query.text,
         groups=groups,
-        suggestions=tuple(field_names_like(words, sight, most=MOST_SUGGESTED)) if words else (),
-        indexing=found.indexing,
+        suggestions=tuple(field_names_like(field_names, sight, most=MOST_SUGGESTED)) if field_names else (),
+        indexing=result.indexing,
     )
 
 
@@ -139,7 +139,7 @@ WITH names AS MATERIALIZED (
     FROM names CROSS JOIN LATERAL (
         SELECT few.subject_id, count(*) OVER () AS size FROM (
             SELECT DISTINCT f.subject_id FROM search_indexedfield f
-            WHERE f.name_id = names.id AND {seen} LIMIT %(of_a_name)s
+            WHERE f.name_id = names.id AND {in_sight} LIMIT %(of_a_name)s
         ) few
     ) f
     GROUP BY f.subject_id ORDER BY weight DESC, f.subject_id LIMIT %(candidates)s
@@ -218,7 +218,7 @@ def _schema(text: str, sight: Sight, by: Actor) -> Pasted:
     where = of_subjects(Query(()), sight) or Sql()
     equal = _equal(parsed.fingerprint, where)
     near = [row for row in _nearest(names, where, sight) if row[0] not in equal][:MOST_NEAREST]
-    found = dict(numbered_subjects([number for number, _, _ in near], sight, by))
+    hits_by_number = dict(numbered_subjects([number for number, _, _ in near], sight, by))
     return Pasted(
         "schema",
         schema_type=parsed.schema_type,
@@ -226,9 +226,9 @@ def _schema(text: str, sight: Sight, by: Actor) -> Pasted:
         fields=len(names),
         equal=tuple(replace(hit, equal=True) for _, hit in numbered_subjects(equal, sight, by)),
         nearest=tuple(
-            replace(found[number], shared=shared, share=round(share, 3))
+            replace(hits_by_number[number], shared=shared, share=round(share, 3))
             for number, shared, share in near
-            if number in found
+            if number in hits_by_number
         ),
     )
 
@@ -261,9 +261,9 @@ def _nearest(names: Sequence[str], where: Sql, sight: Sight) -> list[tuple[int, 
     """Subjects with how many of the names they have, and what share that is of all that either has; nearest first."""
     if not names:
         return []
-    seen = "TRUE" if sight.whole else f"f.subject_id IN (SELECT e.subject_id FROM search_indexedsubject e WHERE {where.where})"  # fmt: skip
+    in_sight = "TRUE" if sight.whole else f"f.subject_id IN (SELECT e.subject_id FROM search_indexedsubject e WHERE {where.where})"  # fmt: skip
     rows = rows_of(
-        _CANDIDATES.format(kind=NAME, seen=seen),
+        _CANDIDATES.format(kind=NAME, in_sight=in_sight),
         {
             **where.parameters,
             "digests": [term_digest(NAME, name) for name in names],
@@ -271,5 +271,5 @@ def _nearest(names: Sequence[str], where: Sql, sight: Sight) -> list[tuple[int, 
             "candidates": MOST_CANDIDATES,
         },
     )
-    scored = [(number, shared, shared / (len(names) + held - shared)) for number, shared, held in rows]
+    scored = [(number, shared, shared / (len(names) + size - shared)) for number, shared, size in rows]
     return sorted(scored, key=lambda row: (-row[2], row[0]))

@@ -80,7 +80,7 @@ def swapped_letters(word: str) -> list[str]:
     if not 3 <= len(word) <= MAX_SWAPPED:
         return []
     pairs = (word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
-    return [found for found in dict.fromkeys(pairs) if found != word]
+    return [swapped for swapped in dict.fromkeys(pairs) if swapped != word]
 
 
 def whole_line(text: str) -> str:
@@ -90,45 +90,45 @@ def whole_line(text: str) -> str:
 
 def of_subjects(query: Query, sight: Sight) -> Sql | None:
     """What a query asks of subjects `e`, and what may be seen of them; None where that is everything."""
-    found = Sql(parameters=dict(sight.parameters))
+    sql = Sql(parameters=dict(sight.parameters))
     if not sight.whole:
-        found.add(sight.condition)
+        sql.add(sight.condition)
     for value in query.of("id"):
-        found.add(f"e.subject_id IN ({_OF_ID.format(which=_which_id(value, found))})")
+        sql.add(f"e.subject_id IN ({_OF_ID.format(which=_which_id(value, sql))})")
     for value in query.of("drift"):
-        found.add(_DRIFTING if value == "yes" else f"NOT ({_DRIFTING})")
+        sql.add(_DRIFTING if value == "yes" else f"NOT ({_DRIFTING})")
     for value in query.of("ref"):
-        found.add(f"(e.folded_refs <> '' AND e.folded_refs LIKE {found.give(anywhere(value))})")
+        sql.add(f"(e.folded_refs <> '' AND e.folded_refs LIKE {sql.give(anywhere(value))})")
     for value in query.of("compat"):
-        _add_level(found, value)
-    return found if found.conditions else None
+        _add_level(sql, value)
+    return sql if sql.conditions else None
 
 
-def _which_id(value: str, found: Sql) -> str:
+def _which_id(value: str, sql: Sql) -> str:
     if (number := as_number(value)) is not None:
         # the key begins with the context: with all of them it is an index that is asked, not the table
-        return f"sc.schema_id = {found.give(number)} AND sc.context_id IN (SELECT id FROM subjects_context)"
+        return f"sc.schema_id = {sql.give(number)} AND sc.context_id IN (SELECT id FROM subjects_context)"
     if (guid := as_guid(value)) is not None:
-        return f"sc.guid = {found.give(guid)}"
-    return f"sc.fingerprint = {found.give(value)}"
+        return f"sc.guid = {sql.give(guid)}"
+    return f"sc.fingerprint = {sql.give(value)}"
 
 
 which_id = _which_id
 
 
-def _add_level(found: Sql, level: str) -> None:
+def _add_level(sql: Sql, level: str) -> None:
     """Those that set the level themselves, and those that set none in contexts where it is what they inherit."""
     rows = Config.objects.filter(subject_name=None).values_list("registry_id", "context_id", "compatibility_level")
-    known: dict[tuple[int, int | None], str] = {(registry, context): own for registry, context, own in rows if own}
+    own_levels: dict[tuple[int, int | None], str] = {(registry, context): own for registry, context, own in rows if own}
     contexts = [
         context
         for context, registry in Context.objects.values_list("pk", "registry_id")
-        if (known.get((registry, context)) or known.get((registry, None)) or DEFAULT_LEVEL) == level
+        if (own_levels.get((registry, context)) or own_levels.get((registry, None)) or DEFAULT_LEVEL) == level
     ]
-    own = _OWN_LEVEL.format(which=f"= {found.give(level)}")
+    own = _OWN_LEVEL.format(which=f"= {sql.give(level)}")
     other = _OWN_LEVEL.format(which="IS NOT NULL")
-    found.add(
-        f"(e.subject_id IN ({own}) OR (e.context_id = ANY({found.give(contexts)}) AND e.subject_id NOT IN ({other})))"
+    sql.add(
+        f"(e.subject_id IN ({own}) OR (e.context_id = ANY({sql.give(contexts)}) AND e.subject_id NOT IN ({other})))"
     )
 
 

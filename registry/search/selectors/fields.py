@@ -106,7 +106,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Word:
+class FieldPath:
     """What a name must contain, and what the path before it; `is_plain`: the subject's name will do too."""
 
     name: str
@@ -122,24 +122,26 @@ class FirstKeys:
     """The first fields that fit a query, as many as are counted; looked up once for all groups of a search."""
 
     def __init__(self) -> None:
-        self._known: dict[Query, Keys] = {}
+        self._keys_by_query: dict[Query, Keys] = {}
 
     def of(self, query: Query, prepared: Search) -> Keys:
         """Those of a query, in the order of its fields."""
-        if query not in self._known:
-            self._known[query] = _keys(prepared, most=MOST_COUNTED + 1)
-        return self._known[query]
+        if query not in self._keys_by_query:
+            self._keys_by_query[query] = _keys(prepared, most=MOST_COUNTED + 1)
+        return self._keys_by_query[query]
 
     def subjects_of(self, query: Query, prepared: Search) -> tuple[list[int], bool]:
         """The subjects of a query's fields, in the order of those, and if there may be more."""
         most_rows = 5 * MOST_COUNTED
-        place = {"column": prepared.column, "conditions": prepared.sql.where}
-        sql = _WITH_SUBJECTS.format(tables=", ".join(prepared.tables), keys=_KEYS.format(after="", **place), **place)
+        columns = {"column": prepared.column, "conditions": prepared.sql.where}
+        sql = _WITH_SUBJECTS.format(
+            tables=", ".join(prepared.tables), keys=_KEYS.format(after="", **columns), **columns
+        )
         rows = rows_of(sql, {**prepared.sql.parameters, "most": MOST_COUNTED + 1, "most_rows": most_rows})
         keys = [(term, subject, position, size) for term, subject, position, size, _ in rows if position is not None]
-        self._known[query] = keys
-        held = sum(1 for row in rows if row[2] is None)
-        return list(dict.fromkeys(row[1] for row in rows)), held == most_rows or _is_wide(keys)
+        self._keys_by_query[query] = keys
+        bare_rows = sum(1 for row in rows if row[2] is None)
+        return list(dict.fromkeys(row[1] for row in rows)), bare_rows == most_rows or _is_wide(keys)
 
 
 def find_fields(
@@ -149,18 +151,18 @@ def find_fields(
 
     Where no name fits, those with a name like it.
     """
-    wanted = _for_docs(query) if group == DOCS else query
-    prepared = _prepared(wanted, sight)
+    group_query = _for_docs(query) if group == DOCS else query
+    prepared = _prepared(group_query, sight)
     if prepared is None:
         return Group(group)
-    keys = _keys(prepared, most=limit + 1, after=numbers_in(cursor, 3)) if cursor else first.of(wanted, prepared)
-    found = _page(keys, sight, by, limit=limit, is_first=not cursor, group=group)
-    if found.hits or cursor or group == DOCS:
-        return found
-    similar = _prepared(wanted, sight, similar=True)
+    keys = _keys(prepared, most=limit + 1, after=numbers_in(cursor, 3)) if cursor else first.of(group_query, prepared)
+    page = _page(keys, sight, by, limit=limit, is_first=not cursor, group=group)
+    if page.hits or cursor or group == DOCS:
+        return page
+    similar = _prepared(group_query, sight, similar=True)
     if similar is None:
-        return found
-    hits = tuple(replace(hit, similar=True) for hit in hits_of(_places(_keys(similar, most=limit)), sight, by))
+        return page
+    hits = tuple(replace(hit, similar=True) for hit in hits_of(_positions(_keys(similar, most=limit)), sight, by))
     return Group(group, hits, total=len(hits), more=False)
 
 
@@ -171,11 +173,11 @@ def _for_docs(query: Query) -> Query:
 
 def subjects_with_fields(query: Query, sight: Sight, first: FirstKeys) -> tuple[list[int], bool]:
     """The numbers of the subjects that have a field that fits all that is asked of fields, best first, and if there are more."""
-    asked = Query(tuple(term for term in query.terms if term.operator))
-    prepared = _prepared(asked, sight)
+    field_query = Query(tuple(term for term in query.terms if term.operator))
+    prepared = _prepared(field_query, sight)
     if prepared is None:
         return [], False
-    return first.subjects_of(asked, prepared)
+    return first.subjects_of(field_query, prepared)
 
 
 def _keys(prepared: Search, *, most: int, after: Sequence[int] = ()) -> Keys:
@@ -204,14 +206,14 @@ def _page(keys: Keys, sight: Sight, by: Actor, *, limit: int, is_first: bool, gr
     total, more = counted(keys, _is_wide(keys))
     return Group(
         group,
-        hits_of(_places(shown), sight, by),
+        hits_of(_positions(shown), sight, by),
         total=total if is_first else None,
         more=more,
         cursor=".".join(map(str, shown[-1][:3])) if len(keys) > limit else "",
     )
 
 
-def _places(keys: Keys) -> list[tuple[int, int]]:
+def _positions(keys: Keys) -> list[tuple[int, int]]:
     return [(subject, position) for _, subject, position, _ in keys]
 
 
@@ -244,16 +246,18 @@ def hits_of(keys: Sequence[tuple[int, int]], sight: Sight, by: Actor) -> tuple[F
 
 def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | None:
     """The search that a query is, by names where it has any, else by tag, type or description; None where it asks nothing."""
-    words = [split_path(value) for value in query.of("field")] + [Word(value, is_plain=True) for value in query.words]
-    asked = of_subjects(query, sight)
-    search = Search(Sql(parameters=dict(asked.parameters) if asked else {}), [])
-    if asked:
-        chosen = search.subjects(asked.where)
+    field_paths = [split_path(value) for value in query.of("field")] + [
+        FieldPath(value, is_plain=True) for value in query.plain_words
+    ]
+    subject_sql = of_subjects(query, sight)
+    search = Search(Sql(parameters=dict(subject_sql.parameters) if subject_sql else {}), [])
+    if subject_sql:
+        chosen = search.subjects(subject_sql.where)
         search.sql.add(_among("f.subject_id", chosen))
     rest = {TAGS: list(query.of("tag")), TYPE: list(query.of("type")), DOC: list(query.of("doc"))}
-    if words:
+    if field_paths:
         search.column = COLUMNS[NAME]
-        (_similar_names if similar else _names)(search, words)
+        (_similar_names if similar else _names)(search, field_paths)
     elif similar:
         return None
     else:
@@ -265,7 +269,7 @@ def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | 
         _driver(search, kind, rest.pop(kind))
     for kind, values in rest.items():
         for value in values:
-            _also(search, kind, value, with_subject=bool(words))
+            _also(search, kind, value, with_subject=bool(field_paths))
     return search
 
 
@@ -274,10 +278,10 @@ def _among(column: str, table: str) -> str:
     return f"(({column} IN (SELECT id FROM {table})) IS TRUE)"
 
 
-def split_path(value: str) -> Word:
+def split_path(value: str) -> FieldPath:
     """A path's last part is the name, what is before it the path to it."""
     parent, dot, name = value.rpartition(".")
-    return Word(name, parent) if dot and name and parent else Word(value)
+    return FieldPath(name, parent) if dot and name and parent else FieldPath(value)
 
 
 def _driver(search: Search, kind: str, values: Sequence[str]) -> None:
@@ -297,20 +301,20 @@ def pattern_of(kind: str, value: str) -> str:
     return whole_line(value) if kind == TAGS else contains(value)
 
 
-def _names(search: Search, words: Sequence[Word]) -> None:
+def _names(search: Search, field_paths: Sequence[FieldPath]) -> None:
     """The names that contain a word, those with all of them first, then whole ones, beginnings, short ones.
 
     A name without one of the words is left out where nothing else can have that word for it.
     """
     give = search.sql.give
-    fits = [f"folded LIKE {give(contains(word.name))}" for word in words]
+    fits = [f"folded LIKE {give(contains(path.name))}" for path in field_paths]
     flags = ", ".join(f"({fit}) AS m{number}" for number, fit in enumerate(fits))
     every = f"({' OR '.join(fits)})"
     for number, fit in enumerate(fits):
-        elsewhere = [f"EXISTS (SELECT FROM {table})" for table in _elsewhere(search, words, number)]
-        if len(words) > 1:
+        elsewhere = [f"EXISTS (SELECT FROM {table})" for table in _elsewhere(search, field_paths, number)]
+        if len(field_paths) > 1:
             every += f" AND ({' OR '.join([fit, *elsewhere])})"
-    first = words[0].name
+    first = field_paths[0].name
     search.tables.append(f"""driver AS MATERIALIZED (
     SELECT *, row_number() OVER () AS ord, count(*) OVER () AS size FROM (
         SELECT id, {flags} FROM search_searchterm
@@ -321,38 +325,39 @@ def _names(search: Search, words: Sequence[Word]) -> None:
 )""")
 
 
-def _elsewhere(search: Search, words: Sequence[Word], number: int) -> list[str]:
+def _elsewhere(search: Search, field_paths: Sequence[FieldPath], number: int) -> list[str]:
     """The condition of a word on fields; gives the tables of what may have the word where the name hasn't."""
-    word = words[number]
-    if word.parent:
-        parents = search.terms(PARENT, anywhere(word.parent))
+    path = field_paths[number]
+    if path.parent:
+        parents = search.terms(PARENT, anywhere(path.parent))
         search.sql.add(f"n.m{number} AND {_among('f.parent_id', parents)}")
         return []
-    if len(words) == 1:
+    if len(field_paths) == 1:
         return []
-    parents = search.terms(PARENT, contains(word.name))
-    if not word.is_plain:
+    parents = search.terms(PARENT, contains(path.name))
+    if not path.is_plain:
         search.sql.add(f"(n.m{number} OR {_among('f.parent_id', parents)})")
         return [parents]
-    named = search.subjects(f"e.folded_name LIKE {search.sql.give(contains(word.name))}")
+    named = search.subjects(f"e.folded_name LIKE {search.sql.give(contains(path.name))}")
     search.sql.add(f"(n.m{number} OR {_among('f.parent_id', parents)} OR {_among('f.subject_id', named)})")
     return [parents, named]
 
 
-def _similar_names(search: Search, words: Sequence[Word]) -> None:
+def _similar_names(search: Search, field_paths: Sequence[FieldPath]) -> None:
     """The names that are like a word by their trigrams, or but for two letters that changed places; the likest first.
 
     Each is found by itself: of all together every name that is like one would be compared with the others.
     """
     give = search.sql.give
-    found = [
-        (f"similarity(folded, {given})", f"folded %% {given}") for given in (give(fold(word.name)) for word in words)
+    alternatives = [
+        (f"similarity(folded, {placeholder})", f"folded %% {placeholder}")
+        for placeholder in (give(fold(path.name)) for path in field_paths)
     ]
-    swaps = [f"folded LIKE {give(contains(swapped))}" for word in words for swapped in swapped_letters(word.name)]
+    swaps = [f"folded LIKE {give(contains(swapped))}" for path in field_paths for swapped in swapped_letters(path.name)]
     if swaps:
-        found.append(("0.9", " OR ".join(swaps)))
+        alternatives.append(("0.9", " OR ".join(swaps)))
     tables = []
-    for likeness, fits in found:
+    for likeness, fits in alternatives:
         tables.append(f"alike_{len(search.tables)}")
         search.tables.append(
             f"{tables[-1]} AS MATERIALIZED (SELECT id, folded, ({likeness})::real AS likeness FROM search_searchterm"
@@ -374,14 +379,14 @@ def _also(search: Search, kind: str, value: str, *, with_subject: bool) -> None:
     column = {DOC: "doc", TAGS: "tags"}.get(kind)
     if with_subject and column:
         pattern = search.sql.give(pattern_of(kind, value))
-        said = search.subjects(f"e.folded_{column} <> '' AND e.folded_{column} LIKE {pattern}")
-        condition = f"({condition} OR {_among('f.subject_id', said)})"
+        subject_table = search.subjects(f"e.folded_{column} <> '' AND e.folded_{column} LIKE {pattern}")
+        condition = f"({condition} OR {_among('f.subject_id', subject_table)})"
     search.sql.add(condition)
 
 
-def field_names_like(words: Sequence[str], sight: Sight, *, most: int) -> list[str]:
+def field_names_like(names: Sequence[str], sight: Sight, *, most: int) -> list[str]:
     """Names of fields that are like a word and that somebody may read; the likest first."""
-    query = Query(tuple(Term("", word) for word in words))
+    query = Query(tuple(Term("", word) for word in names))
     prepared = _prepared(query, sight, similar=True)
     if prepared is None:
         return []

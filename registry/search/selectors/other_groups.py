@@ -37,7 +37,7 @@ FROM (
 ) t
 CROSS JOIN LATERAL (
     SELECT count(*) FROM (
-        SELECT 1 FROM search_indexedfield f WHERE f.type_id = t.id AND {seen} LIMIT %(counted)s
+        SELECT 1 FROM search_indexedfield f WHERE f.type_id = t.id AND {in_sight} LIMIT %(counted)s
     ) few
 ) found
 WHERE found.count > 0
@@ -53,7 +53,7 @@ JOIN subjects_schemaversion v ON v.schema_id = sc.id
 JOIN subjects_subject s ON s.id = v.subject_id
 JOIN subjects_context c ON c.id = s.context_id
 JOIN subjects_registry e_registry ON e_registry.id = c.registry_id
-WHERE ({which}) AND {seen} AND v.id > %(after)s
+WHERE ({which}) AND {in_sight} AND v.id > %(after)s
 ORDER BY v.id LIMIT %(most)s
 """
 _QUALIFIED: Final = "CASE c.name WHEN '.' THEN s.name ELSE ':' || c.name || ':' || s.name END"
@@ -61,13 +61,13 @@ _QUALIFIED: Final = "CASE c.name WHEN '.' THEN s.name ELSE ':' || c.name || ':' 
 _REQUESTS: Final = """
 SELECT r.id FROM promotions_promotionrequest r
 JOIN promotions_environment target ON target.id = r.target_id
-WHERE {words}
+WHERE {having}
 AND (r.state <> 'draft' OR r.requested_by_id = %(me)s)
 AND target.registry_id = ANY(%(registries)s)
 AND NOT EXISTS (
-    SELECT 1 FROM promotions_requestitem item WHERE item.request_id = r.id AND NOT ({seen})
+    SELECT 1 FROM promotions_requestitem item WHERE item.request_id = r.id AND NOT ({in_sight})
 )
-AND ({seen_itself} OR EXISTS (SELECT 1 FROM promotions_requestitem item WHERE item.request_id = r.id))
+AND ({itself_in_sight} OR EXISTS (SELECT 1 FROM promotions_requestitem item WHERE item.request_id = r.id))
 AND r.id < %(before)s
 ORDER BY r.id DESC LIMIT %(most)s
 """
@@ -78,12 +78,12 @@ _ITSELF: Final = (
 
 #: (tag lines, subject) of subjects and of fields
 _TAGS: Final = """
-(SELECT e.tags, e.subject_id FROM search_indexedsubject e WHERE e.folded_tags <> '' AND e.folded_tags LIKE %(word)s AND {seen_subject}
+(SELECT e.tags, e.subject_id FROM search_indexedsubject e WHERE e.folded_tags <> '' AND e.folded_tags LIKE %(word)s AND {subject_in_sight}
  LIMIT %(most)s)
 UNION ALL
 (SELECT DISTINCT t.value, f.subject_id FROM search_searchterm t
  CROSS JOIN LATERAL (
-    SELECT DISTINCT f.subject_id FROM search_indexedfield f WHERE f.tags_id = t.id AND {seen} LIMIT %(most)s
+    SELECT DISTINCT f.subject_id FROM search_indexedfield f WHERE f.tags_id = t.id AND {in_sight} LIMIT %(most)s
  ) f
  WHERE t.kind = 'g' AND t.folded LIKE %(word)s LIMIT %(most)s)
 """
@@ -91,29 +91,34 @@ UNION ALL
 
 def find_types(query: Query, sight: Sight, *, limit: int = MOST_TYPES) -> Group:
     """The types with a word in them, as many as a page has, and how many fields have each."""
-    if len(query.words) != 1 or query.has_operators:
+    if len(query.plain_words) != 1 or query.has_operators:
         return Group(TYPES)
-    given = {**sight.parameters, "word": contains(query.words[0]), "most": limit, "counted": MOST_COUNTED + 1}
-    rows = rows_of(_TYPES.format(seen=_seen(sight)), given)
+    parameters = {
+        **sight.parameters,
+        "word": contains(query.plain_words[0]),
+        "most": limit,
+        "counted": MOST_COUNTED + 1,
+    }
+    rows = rows_of(_TYPES.format(in_sight=_in_sight(sight)), parameters)
     hits = tuple(TypeHit(value, min(count, MOST_COUNTED), count > MOST_COUNTED) for value, count in rows)
     return Group(TYPES, hits, total=len(hits), more=len(hits) == limit)
 
 
-def _seen(sight: Sight) -> str:
+def _in_sight(sight: Sight) -> str:
     return "TRUE" if sight.whole else _SEEN.format(condition=sight.condition)
 
 
 def find_ids(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
     """The versions whose schema has one of the ids, GUIDs or fingerprints, soft-deleted ones too."""
-    wanted = [*query.of("id"), *(word for word in query.words if is_id(word))]
-    if not wanted or (query.has_operators and not query.of("id")):
+    identifiers = [*query.of("id"), *(word for word in query.plain_words if is_id(word))]
+    if not identifiers or (query.has_operators and not query.of("id")):
         return Group(IDS)
     (after,) = numbers_in(cursor, 1) if cursor else (0,)
     sql = Sql(parameters=dict(sight.parameters))
-    which = " OR ".join(f"({which_id(value.lower(), sql)})" for value in wanted)
+    which = " OR ".join(f"({which_id(value.lower(), sql)})" for value in identifiers)
     most = limit + 1 if cursor else MOST_COUNTED + 1
-    seen = sight.on("c.registry_id", f"({_QUALIFIED})")
-    rows = rows_of(_IDS.format(which=which, seen=seen), {**sql.parameters, "after": after, "most": most})
+    in_sight = sight.on("c.registry_id", f"({_QUALIFIED})")
+    rows = rows_of(_IDS.format(which=which, in_sight=in_sight), {**sql.parameters, "after": after, "most": most})
     shown = rows[:limit]
     total, more = counted(rows)
     return Group(
@@ -126,21 +131,21 @@ def find_ids(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str =
 
 
 def _id_hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor) -> tuple[IdHit, ...]:
-    found = []
+    hits = []
     for registry, context, name, version, schema_id, guid, deleted, _ in rows:
         subject = SubjectName(context, name).qualified
         if registry in sight.registries and may(by, READ, registry=sight.registries[registry], subject=subject):
-            found.append(IdHit(sight.registries[registry], subject, version, schema_id, str(guid), context, deleted))
-    return tuple(found)
+            hits.append(IdHit(sight.registries[registry], subject, version, schema_id, str(guid), context, deleted))
+    return tuple(hits)
 
 
 def find_requests(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
     """The promotion requests with that number, or with every word in a subject's name, the reason or as a label; newest first."""
-    if not query.words or query.has_operators:
+    if not query.plain_words or query.has_operators:
         return Group(REQUESTS)
     (before,) = numbers_in(cursor, 1) if cursor else (2**62,)
     sql = Sql(parameters=dict(sight.parameters))
-    for word in query.words:
+    for word in query.plain_words:
         pattern = sql.give(f"%{escaped(word)}%")
         fits = (
             f"r.subject_name ILIKE {pattern} OR r.reason ILIKE {pattern} OR EXISTS (SELECT 1 FROM promotions_requestitem"
@@ -151,17 +156,17 @@ def find_requests(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: 
         if number.isascii() and number.isdecimal() and len(number) <= 18:
             fits += f" OR r.id = {sql.give(int(number))}"
         sql.add(f"({fits})")
-    given = {
+    parameters = {
         **sql.parameters, "me": by.user_id or 0, "registries": list(sight.registries), "before": before,
         "most": limit + 1 if cursor else MOST_COUNTED + 1,
     }  # fmt: skip
     rows = rows_of(
         _REQUESTS.format(
-            words=sql.where,
-            seen=sight.on("target.registry_id", f"({_ITEM})"),
-            seen_itself=sight.on("target.registry_id", f"({_ITSELF})"),
+            having=sql.where,
+            in_sight=sight.on("target.registry_id", f"({_ITEM})"),
+            itself_in_sight=sight.on("target.registry_id", f"({_ITSELF})"),
         ),
-        given,
+        parameters,
     )
     numbers = [number for (number,) in rows]
     shown = numbers[:limit]
@@ -193,11 +198,11 @@ def _request_hits(numbers: Sequence[int]) -> tuple[RequestHit, ...]:
 
 def find_tags(query: Query, sight: Sight, *, limit: int = MOST_TAGS) -> Group:
     """The tags with a word in them, of subjects and of fields, and how many subjects have each."""
-    if len(query.words) != 1 or query.has_operators:
+    if len(query.plain_words) != 1 or query.has_operators:
         return Group(TAGS)
-    word = query.words[0].casefold()
-    given = {**sight.parameters, "word": anywhere(query.words[0]), "most": MOST_COUNTED + 1}
-    rows = rows_of(_TAGS.format(seen=_seen(sight), seen_subject=sight.condition), given)
+    word = query.plain_words[0].casefold()
+    parameters = {**sight.parameters, "word": anywhere(query.plain_words[0]), "most": MOST_COUNTED + 1}
+    rows = rows_of(_TAGS.format(in_sight=_in_sight(sight), subject_in_sight=sight.condition), parameters)
     subjects: dict[str, set[int]] = {}
     for lines, subject in rows:
         for tag in lines.split("\n"):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db import connection
 
 from registry.access.roles import Actor, may
-from registry.search.models import NAME, PARENT, TYPE, fold, kept, term_digest
+from registry.search.models import NAME, PARENT, TYPE, fold, stored_text, term_digest
 from registry.search.permission_filters import READ, sight_of
 from registry.search.selectors.conditions import rows_of
 
@@ -80,19 +80,21 @@ def namesakes_of_other_types(name: str, type_: str, *, by: Actor) -> tuple[Other
         "registries": list(sight.registries),
         "type_kind": TYPE,
         "number": _NUMBER.pattern,
-        "type": _NUMBER.sub("", kept(TYPE, type_)),
+        "type": _NUMBER.sub("", stored_text(TYPE, type_)),
         "parent_kind": PARENT,
         "most": MAX_LOOKED_AT,
         "fields": MAX_FIELDS,
         "rows": MAX_TYPES * MAX_FIELDS,
     }
-    found: dict[str, tuple[int, list[Namesake]]] = {}
+    fields_by_type: dict[str, tuple[int, list[Namesake]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_NAMESAKES.format(sight=sight.condition), parameters)
         for type_text, many, registry, subject, version, parent in cursor.fetchall():
-            _, fields = found.setdefault(type_text, (many, []))
+            _, fields = fields_by_type.setdefault(type_text, (many, []))
             fields.append(Namesake(sight.registries[registry], subject, version, parent))
-    return tuple(OtherType(text, many, tuple(fields)) for text, (many, fields) in list(found.items())[:MAX_TYPES])
+    return tuple(
+        OtherType(text, many, tuple(fields)) for text, (many, fields) in list(fields_by_type.items())[:MAX_TYPES]
+    )
 
 
 MOST: Final = 5
@@ -117,7 +119,7 @@ def nearest_subjects(registry: int, name: str, *, by: Actor) -> tuple[str, ...]:
     sight = sight_of(by)
     if registry not in sight.registries or not name or len(name) > LONGEST:
         return ()
-    given = {**sight.parameters, "here": registry, "name": name, "folded": fold(name)}
-    rows = rows_of(_NEAREST.format(sight=sight.condition, least=LEAST, most=MOST), given)
-    place = sight.registries[registry]
-    return tuple(found for _, found in rows if may(by, READ, registry=place, subject=found))
+    parameters = {**sight.parameters, "here": registry, "name": name, "folded": fold(name)}
+    rows = rows_of(_NEAREST.format(sight=sight.condition, least=LEAST, most=MOST), parameters)
+    registry_name = sight.registries[registry]
+    return tuple(subject for _, subject in rows if may(by, READ, registry=registry_name, subject=subject))

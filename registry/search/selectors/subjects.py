@@ -84,42 +84,42 @@ def find_subjects(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: 
     if any(query.of(operator) for operator in OF_FIELDS):
         return _with_fields(query, sight, by, limit=limit, cursor=cursor, first=first)
     where = _where(query, sight)
-    found = _page(query, where, sight, by, limit=limit, cursor=cursor)
-    if found.hits or cursor or not query.words:
-        return found
+    page = _page(query, where, sight, by, limit=limit, cursor=cursor)
+    if page.hits or cursor or not query.plain_words:
+        return page
     hits = _similar(query, sight, by)
     return Group(SUBJECTS, hits, total=len(hits))
 
 
 def _where(query: Query, sight: Sight) -> Sql:
     """What may be seen, fits the questions to subjects, and says every word in its name, description or tags."""
-    found = of_subjects(query, sight) or Sql()
-    for word in query.words:
-        pattern = found.give(contains(word))
-        found.add(
+    sql = of_subjects(query, sight) or Sql()
+    for word in query.plain_words:
+        pattern = sql.give(contains(word))
+        sql.add(
             f"(e.folded_name LIKE {pattern} OR (e.folded_doc <> '' AND e.folded_doc LIKE {pattern})"
-            f" OR (e.folded_tags <> '' AND e.folded_tags LIKE {found.give(whole_line(word))}))"
+            f" OR (e.folded_tags <> '' AND e.folded_tags LIKE {sql.give(whole_line(word))}))"
         )
-    return found
+    return sql
 
 
 def _page(query: Query, where: Sql, sight: Sight, by: Actor, *, limit: int, cursor: str) -> Group:
     """Names that begin with the first word, then the others, both by name."""
     parameters: dict[str, Any] = {**where.parameters, "most": limit + 1, "sorted": MOST_SORTED + 1}
-    starts = f"e.folded_name LIKE {_give(parameters, begins(query.words[0]))}" if query.words else "TRUE"
+    starts = f"e.folded_name LIKE {_give(parameters, begins(query.plain_words[0]))}" if query.plain_words else "TRUE"
     ((count, beginning),) = rows_of(_COUNT.format(where=where.where, begins=starts), parameters)
     # where many fit, what was counted is of some of them
     is_wide = count > MOST_SORTED
     part, after = 0, "TRUE"
     if cursor:
-        part, name, number = _place(cursor)
+        part, name, number = _cursor_position(cursor)
         after = f"(e.name, e.subject_id) > ({_give(parameters, name)}, {_give(parameters, number)})"
     rows: list[tuple[Any, ...]] = []
     if part == 0 and (beginning or is_wide):
         rows = _part(0, where.where, starts, after, parameters, is_many=is_wide)
-    if len(rows) <= limit and query.words and (beginning < count or is_wide):
-        given = {**parameters, "most": limit + 1 - len(rows)}
-        rows += _part(1, where.where, f"NOT {starts}", after if part else "TRUE", given, is_many=is_wide)
+    if len(rows) <= limit and query.plain_words and (beginning < count or is_wide):
+        rest_parameters = {**parameters, "most": limit + 1 - len(rows)}
+        rows += _part(1, where.where, f"NOT {starts}", after if part else "TRUE", rest_parameters, is_many=is_wide)
     total, more = (None, False) if cursor else counted(range(count if len(rows) > limit else len(rows)))
     shown = rows[:limit]
     return Group(
@@ -146,11 +146,11 @@ def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: s
     if not query.of("field") and not query.of("type"):
         numbers = list(dict.fromkeys([*_saying(query, sight), *numbers]))
     where = _where(query, sight)
-    if query.words or where.conditions:
+    if query.plain_words or where.conditions:
         # of all that fit the fields, those that may be seen and fit the rest, in the same order
         sql = _CHOSEN.format(columns="e.subject_id", where=where.where, live=_LIVE)
-        given = {**where.parameters, "numbers": numbers, "most": len(numbers)}
-        numbers = [number for _, number in rows_of(sql, given)]
+        parameters = {**where.parameters, "numbers": numbers, "most": len(numbers)}
+        numbers = [number for _, number in rows_of(sql, parameters)]
     start = numbers.index(int(cursor)) + 1 if cursor.isdecimal() and int(cursor) in numbers else 0
     if cursor and not start:
         raise InvalidInput("The cursor is none that a search of this group gave: begin without one.")
@@ -167,13 +167,13 @@ def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: s
 
 def _saying(query: Query, sight: Sight) -> list[int]:
     """The subjects that have all of the descriptions and tags themselves."""
-    found = of_subjects(query, sight) or Sql()
+    filters = of_subjects(query, sight) or Sql()
     for value in query.of("doc"):
-        found.add(f"e.folded_doc <> '' AND e.folded_doc LIKE {found.give(contains(value))}")
+        filters.add(f"e.folded_doc <> '' AND e.folded_doc LIKE {filters.give(contains(value))}")
     for value in query.of("tag"):
-        found.add(f"e.folded_tags <> '' AND e.folded_tags LIKE {found.give(whole_line(value))}")
-    sql = f"SELECT e.subject_id FROM search_indexedsubject e WHERE {found.where} ORDER BY e.name LIMIT %(most)s"
-    return [number for (number,) in rows_of(sql, {**found.parameters, "most": MOST_COUNTED + 1})]
+        filters.add(f"e.folded_tags <> '' AND e.folded_tags LIKE {filters.give(whole_line(value))}")
+    sql = f"SELECT e.subject_id FROM search_indexedsubject e WHERE {filters.where} ORDER BY e.name LIMIT %(most)s"
+    return [number for (number,) in rows_of(sql, {**filters.parameters, "most": MOST_COUNTED + 1})]
 
 
 def subjects_of(numbers: Sequence[int], sight: Sight, by: Actor) -> tuple[SubjectHit, ...]:
@@ -193,15 +193,15 @@ def numbered_subjects(numbers: Sequence[int], sight: Sight, by: Actor) -> list[t
 def _similar(query: Query, sight: Sight, by: Actor) -> tuple[SubjectHit, ...]:
     """Names that contain some of several words, and after them those that are like one."""
     where = of_subjects(query, sight) or Sql()
-    rows = _containing(query.words, where) if len(query.words) > 1 else []
+    rows = _containing(query.plain_words, where) if len(query.plain_words) > 1 else []
     if len(rows) < MOST_SIMILAR:
-        rows += _alike(query.words, where, most=MOST_SIMILAR - len(rows), but=[row[1] for row in rows])
+        rows += _alike(query.plain_words, where, most=MOST_SIMILAR - len(rows), but=[row[1] for row in rows])
     return _hits(rows, sight, by, similar=True)
 
 
-def _containing(words: Sequence[str], where: Sql) -> list[tuple[Any, ...]]:
+def _containing(plain_words: Sequence[str], where: Sql) -> list[tuple[Any, ...]]:
     sql = Sql(parameters=dict(where.parameters))
-    fits = [f"e.folded_name LIKE {sql.give(contains(word))}" for word in words]
+    fits = [f"e.folded_name LIKE {sql.give(contains(word))}" for word in plain_words]
     many = " + ".join(f"({fit})::int" for fit in fits)
     return rows_of(
         _CONTAINING.format(columns=_COLUMNS, where=where.where, live=_LIVE, any=" OR ".join(fits), many=many),
@@ -209,18 +209,20 @@ def _containing(words: Sequence[str], where: Sql) -> list[tuple[Any, ...]]:
     )
 
 
-def _alike(words: Sequence[str], where: Sql, *, most: int, but: list[int]) -> list[tuple[Any, ...]]:
+def _alike(plain_words: Sequence[str], where: Sql, *, most: int, but: list[int]) -> list[tuple[Any, ...]]:
     sql = Sql(parameters=dict(where.parameters))
-    found = [
-        (f"word_similarity({given}, e.folded_name)", f"{given} <%% e.folded_name")
-        for given in (sql.give(fold(word)) for word in words)
+    alternatives = [
+        (f"word_similarity({placeholder}, e.folded_name)", f"{placeholder} <%% e.folded_name")
+        for placeholder in (sql.give(fold(word)) for word in plain_words)
     ]
-    swaps = [f"e.folded_name LIKE {sql.give(contains(swapped))}" for word in words for swapped in swapped_letters(word)]
+    swaps = [
+        f"e.folded_name LIKE {sql.give(contains(swapped))}" for word in plain_words for swapped in swapped_letters(word)
+    ]
     if swaps:
-        found.append(("0.9", " OR ".join(swaps)))
+        alternatives.append(("0.9", " OR ".join(swaps)))
     tables = [
         f"alike_{number} AS MATERIALIZED ({_ALIKE_IN_ONE.format(likeness=likeness, where=where.where, fits=fits)})"
-        for number, (likeness, fits) in enumerate(found)
+        for number, (likeness, fits) in enumerate(alternatives)
     ]
     every = " UNION ALL ".join(f"SELECT * FROM alike_{number}" for number in range(len(tables)))
     query = _ALIKE.format(
@@ -264,7 +266,7 @@ def _cursor(row: tuple[Any, ...]) -> str:
     return base64.urlsafe_b64encode(f"{part}.{number}.{name}".encode()).decode().rstrip("=")
 
 
-def _place(cursor: str) -> tuple[int, str, int]:
+def _cursor_position(cursor: str) -> tuple[int, str, int]:
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
         part, number, name = text.split(".", 2)
