@@ -69,6 +69,8 @@ def tell_when(response: R, error: BaseException) -> R:
     """Say in the answer when to ask again, where the error knows; the same answer."""
     if isinstance(error, DatabaseAway):
         response["Retry-After"] = str(error.seconds)
+    elif isinstance(error, Unavailable) and (seconds := error.details.get("retry_after")):
+        response["Retry-After"] = str(seconds)
     return response
 
 

@@ -123,14 +123,17 @@ class Pool:
         turn = object()
         with self._change:
             if len(self._turns) >= self.limits.waiting:
-                raise self._all_busy("and as many callers wait as may")
+                raise self._all_busy(waiting=len(self._turns))
             self._keep()
             self._turns.append(turn)
             try:
                 while self._turns[0] is not turn or (child := self._next_idle()) is None:
-                    left = began + (self.limits.seconds if self._busy else self.limits.start) - time.monotonic()
-                    if left <= 0 or (self._fault and not self._busy and not self._idle):
-                        raise self._all_busy(f"and none became free within {self.limits.seconds:g} s")
+                    patience = self.limits.seconds if self._busy else self.limits.start
+                    left = began + patience - time.monotonic()
+                    if not self._busy and not self._idle and (self._fault or left <= 0):
+                        raise self._none_runs(patience)
+                    if left <= 0:
+                        raise self._all_busy(patience=patience)
                     self._change.wait(left)
             finally:
                 self._turns.remove(turn)
@@ -158,11 +161,27 @@ class Pool:
                     self._idle.append(child)
             self._change.notify_all()
 
-    def _all_busy(self, more: str) -> Unavailable:
-        why = f" (the last one could not be started: {self._fault})" if self._fault else ""
-        return Unavailable(
-            f"All {self.limits.children} processes for costly schemas are busy, {more}{why}. Try again in a moment."
-        )
+    def _all_busy(self, *, waiting: int = 0, patience: float = 0) -> Unavailable:
+        count = self.limits.children
+        is_one = count == 1
+        those = "The process that reads" if is_one else f"All {count} processes that read"
+        if waiting:
+            requests = "1 other request waits" if waiting == 1 else f"{waiting} other requests wait"
+            more = f"and {requests} for {'it' if is_one else 'them'} already"
+        else:
+            more = f"and {'did not become' if is_one else 'none of them became'} free within {patience:g} s"
+        what = f"{those} costly schemas {'is' if is_one else 'are'} busy, {more}."
+        return self._ask_again(what, math.ceil(self.limits.seconds))
+
+    def _none_runs(self, seconds: float) -> Unavailable:
+        why = f"it could not be started ({self._fault})" if self._fault else f"it did not start within {seconds:g} s"
+        return self._ask_again(f"No process that reads costly schemas runs: {why}.", math.ceil(self.limits.start))
+
+    def _ask_again(self, what: str, seconds: int) -> Unavailable:
+        """What happened, what didn't, and when to ask again, in the sentence and for the header Retry-After."""
+        unit = "second" if seconds == 1 else "seconds"
+        cure = f"The server did not read the schema. Send the request again in {seconds} {unit}."
+        return Unavailable(f"{what} {cure}", retry_after=seconds)
 
     # -- the keeper ---------------------------------------------------------------------------------------------------
 
@@ -193,13 +212,13 @@ class Pool:
         try:
             child = ChildProcess(self.limits, self._program)
         except OSError as error:
-            self._fault = str(error)
+            self._fault = error.strerror or type(error).__name__
             return None
         try:
             child.wait_until_ready()
         except ChildEnded as error:
             child.end()
-            self._fault = str(error)
+            self._fault = _FAULTS.get(error.limit, _FAULTS["crash"]).format(detail=error.detail[:200])
             return None
         self._fault = ""
         return child
@@ -222,6 +241,13 @@ class Pool:
         return SchemaTooCostly(f"{sentence} {_CURE}", limit=end.limit)
 
 
+#: why a child that starts is gone before it is ready
+_FAULTS: Final[Mapping[str, str]] = {
+    "time": "it was not ready in time",
+    "memory": "it took more memory than it may",
+    "processor": "it took more processor time than it may",
+    "crash": "it ended: {detail}",
+}
 _CURE: Final = "Use fewer alternatives, less nesting or smaller schemas."
 _MET: Final[Mapping[str, str]] = {
     "time": "Reading and comparing {about} takes more than {seconds:.2g} s, which is the limit.",

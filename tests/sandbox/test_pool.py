@@ -19,7 +19,9 @@ from typing import Any
 
 import psutil
 import pytest
+from django.http import HttpResponse
 
+from registry.api.outage import tell_when
 from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly, Unavailable
 from registry.formats import FORMATS
 from registry.formats.base import ResolvedReference
@@ -193,17 +195,44 @@ def test_busy_children_are_waited_for_as_long_as_a_job_may_take(make: Callable[.
         until(lambda: patient._busy)
         second = threads.submit(patient.run, "echo", ["waited"])
         until(lambda: patient._turns)
-        with pytest.raises(Unavailable, match="as many callers wait as may"):
+        with pytest.raises(Unavailable) as refused:
             patient.run("echo", ["one too many"])
+        assert refused.value.message == (
+            "The process that reads costly schemas is busy, and 1 other request waits for it already. The server did not "
+            "read the schema. Send the request again in 30 seconds."
+        )
+        assert refused.value.details == {"retry_after": 30}
         assert not first.done()
         assert (first.result(), second.result()) == (1.5, "waited")
         slow = threads.submit(hasty.run, "sleep", [4.0], seconds=30.0)
         until(lambda: hasty._busy)
         begin = time.monotonic()
-        with pytest.raises(Unavailable, match="none became free within 1 s"):
+        with pytest.raises(Unavailable) as refused:
             hasty.run("echo", ["in vain"])
+        assert refused.value.message == (
+            "The process that reads costly schemas is busy, and did not become free within 1 s. The server did not read "
+            "the schema. Send the request again in 1 second."
+        )
         assert time.monotonic() - begin > 0.9
         assert slow.result() == 4.0
+
+
+def test_why_no_child_could_be_started_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_given: Any) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("registry.sandbox.pool.ChildProcess", refused)
+    pool = Pool(Limits(children=2, start=10.0))
+    try:
+        with pytest.raises(Unavailable) as caught:
+            pool.run("echo", [1])
+    finally:
+        pool.close()
+    assert caught.value.message == (
+        "No process that reads costly schemas runs: it could not be started (Too many open files). The server did not "
+        "read the schema. Send the request again in 10 seconds."
+    )
+    assert tell_when(HttpResponse(), caught.value)["Retry-After"] == "10"
 
 
 @pytest.mark.slow
