@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from redis.exceptions import RedisError
 
 from dashboard.database.base import own_generation
+from dashboard.runtime.missing import missing_parts
 from registry.access.request_origin import is_local
 from registry.access.roles import may
 from registry.api.authentication import authenticate
@@ -30,10 +31,15 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 when the database and Valkey answer, 503 with what doesn't."""
+    """200 when the database and Valkey answer, 503 with what doesn't.
+
+    A part that `up` goes on without, such as Spark, is named as degraded and leaves the status as it is.
+    """
     states = {"database": _database(), "valkey": _valkey()}
     ok = all(state == "ok" for state in states.values())
-    return JsonResponse(states, status=200 if ok else 503)
+    missing = missing_parts(settings.DATA_DIR) if settings.UNDER_UP else {}
+    degraded = {name: f"degraded: doesn't run ({reason})" for name, reason in missing.items()}
+    return JsonResponse({**states, **degraded}, status=200 if ok else 503)
 
 
 def _database() -> str:

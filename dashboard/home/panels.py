@@ -21,6 +21,7 @@ from dashboard.notifications.inbox import NoticeRow
 from dashboard.promotions.plan import RequestRow, impact_of
 from dashboard.promotions.request_list import at_utc, request_row
 from dashboard.promotions.summary import clients_sentence
+from dashboard.runtime.missing import missing_parts
 from dashboard.sources.coverage import is_fresh
 from dashboard.sources.labels import listed
 from dashboard.sources.page import coverage_of, scan_state
@@ -333,6 +334,10 @@ def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
 
 
 def _spark() -> HealthItem:
+    reason = missing_parts(settings.DATA_DIR).get("spark", "") if settings.UNDER_UP else ""
+    if reason:
+        sentence = gettext("Not running: %(reason)s. No scans until it starts.") % {"reason": reason}
+        return HealthItem(label=gettext("Spark"), health=Health.DEGRADED, sentence=sentence)
     is_set = bool(settings.SPARK_REMOTE)
     sentence = (
         gettext("Set for scans.") if is_set else gettext("No Spark Connect server is set: nothing can be scanned.")

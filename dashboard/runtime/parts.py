@@ -26,7 +26,8 @@ class Part:
     `probe` gives a line such as "port 9092" once the part is ready, and None before. `prepare` is what has to be done
     before the first start; it may take its time. `after` names the parts and steps that have to be ready first.
     `replaced_by` is the environment variable that, when it is set already, names a server to be used instead.
-    `seconds` is how long it may take to become ready.
+    `seconds` is how long it may take to become ready. `without` says what doesn't work while it doesn't run; a part
+    that has it ends nothing when it fails: the others go on, and it is tried again.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Part:
     replaced_by: str = ""
     late: bool = False
     seconds: float = 60.0
+    without: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,15 @@ def how_it_ended(status: int) -> str:
 VALKEY = Part("valkey", valkey.command, valkey.probe, replaced_by="REDIS_URL")
 POSTGRES = Part("postgres", postgres.command, postgres.probe, postgres.prepare, replaced_by="DATABASE_URL")
 KAFKA = Part("kafka", kafka.command, kafka.probe, kafka.prepare, replaced_by="KAFKA_BOOTSTRAP", seconds=120)
-SPARK = Part("spark", spark.command, spark.probe, spark.prepare, replaced_by="SPARK_REMOTE", seconds=120)
+SPARK = Part(
+    "spark",
+    spark.command,
+    spark.probe,
+    spark.prepare,
+    replaced_by="SPARK_REMOTE",
+    seconds=120,
+    without="no topic and no checkpoint is scanned until it runs",
+)
 # Connectors register schemas: those of an earlier run go on at once, and would fail without the registry.
 CONNECT = Part(
     "connect",

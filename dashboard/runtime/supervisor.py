@@ -10,14 +10,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from dashboard.runtime.errors import PartFailed
+from dashboard.runtime.errors import PartFailed, ServiceError
 from dashboard.runtime.layout import Layout
+from dashboard.runtime.missing import write_missing
 from dashboard.runtime.parts import Part, StartupStep, how_it_ended
 from dashboard.runtime.process import Child, end_children, start, tail
 from dashboard.runtime.watchdog import end_sessions
@@ -26,6 +27,7 @@ from dashboard.runtime.watchdog import end_sessions
 GOOD_RUN = 10.0
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
+LONGEST_ABSENCE = 300.0  # between two tries of a part that the others do without
 BAD_STARTS = 3
 PROBE_PACE = 0.1
 
@@ -41,18 +43,27 @@ class State(enum.Enum):
 
 
 class Keeper:
-    """Starts a part when it may, finds out when it is ready, and starts it again when it ends."""
+    """Starts a part when it may, finds out when it is ready, and starts it again when it ends.
 
-    def __init__(self, part: Part, layout: Layout, executor: Executor) -> None:
+    `needs` names the parts that it can't work without. Its ends while one of them is away don't count against it.
+    """
+
+    def __init__(self, part: Part, layout: Layout, executor: Executor, needs: frozenset[str] = frozenset()) -> None:
         self.part = part
         self.state = State.WAITING
         self.child: Child | None = None
+        self.missing = ""  # why the others go on without it; "" while they needn't
         self._layout = layout
         self._executor = executor
+        self._needs = needs
         self._future: Future[str | None] | None = None
         self._began = time.monotonic()
         self._due = 0.0
-        self._bad_starts = 0
+        self._started = 0.0
+        self._is_prepared = False
+        self._away: tuple[str, ...] = ()  # the parts it needs that were last seen to be away, and when
+        self._away_at = self._counted_at = -GOOD_RUN
+        self._bad_starts: list[str] = []  # how each ended, since the last good run
         self._pause = FIRST_PAUSE
 
     @property
@@ -66,38 +77,68 @@ class Keeper:
         return self.state is State.READY
 
     def advance(self, ready: set[str], now: float) -> None:
-        """Does what is due, without waiting. Raises PartFailed when the part can't be kept running."""
+        """Does what is due, without waiting.
+
+        Raises PartFailed when the part can't be kept running and the others can't do without it.
+        """
+        if away := self._needs - ready:
+            self._away, self._away_at = tuple(sorted(away)), now
+            self._forgive(now)
         match self.state:
             case State.WAITING:
                 if ready.issuperset(self.part.after):
                     self._prepare(now)
             case State.PREPARING:
                 if self._future and self._future.done():
-                    self._future.result()
-                    self._future = None
-                    self._start(now)
+                    self._prepared(self._future, now)
             case State.PAUSED:
-                if now >= self._due:
-                    self._start(now)
+                if now >= self._due and not away:
+                    self._again(now)
             case State.STARTING | State.READY:
                 self._look(now)
+
+    def _forgive(self, now: float) -> None:
+        """Takes back a bad start that was counted just before a part that it needs was seen to be away."""
+        if self.state is State.PAUSED and self._bad_starts and now - self._counted_at < GOOD_RUN:
+            self._bad_starts.pop()
+            self._counted_at = -GOOD_RUN
 
     def _prepare(self, now: float) -> None:
         self._began = now
         prepare = self.part.prepare
         if prepare is None:
+            self._is_prepared = True
             self._start(now)
             return
         self.state = State.PREPARING
         self._future = self._executor.submit(lambda: prepare(self._layout))
 
+    def _prepared(self, preparation: Future[str | None], now: float) -> None:
+        self._future = None
+        try:
+            preparation.result()
+        except ServiceError as error:
+            self._go_on_without(error, now)
+        else:
+            self._is_prepared = True
+            self._start(now)
+
+    def _again(self, now: float) -> None:
+        self._began = now
+        if self._is_prepared:
+            self._start(now)
+        else:
+            self._prepare(now)
+
     def _start(self, now: float) -> None:
-        if self.state is State.PAUSED:
-            self._began = now
         self._started = now
         self._log_begin = _size(self._layout.log(self.name))
-        self.child = start(self.part.command(self._layout), self._layout.log(self.name), self._layout.watchdog)
-        self.state = State.STARTING
+        try:
+            self.child = start(self.part.command(self._layout), self._layout.log(self.name), self._layout.watchdog)
+        except ServiceError as error:
+            self._go_on_without(error, now)
+        else:
+            self.state = State.STARTING
 
     def _look(self, now: float) -> None:
         if self.child is None:
@@ -107,7 +148,7 @@ class Keeper:
         elif self.state is State.STARTING:
             self._ask(now)
         elif now - self._started > GOOD_RUN:
-            self._bad_starts, self._pause = 0, FIRST_PAUSE
+            self._bad_starts, self._pause = [], FIRST_PAUSE
 
     def _ask(self, now: float) -> None:
         """Probes in the background: a probe may wait for an answer, the supervisor may not."""
@@ -117,9 +158,9 @@ class Keeper:
         elif self._future.done():
             line, self._future, self._due = self._future.result(), None, now + PROBE_PACE
             if line:
-                self.state = State.READY
+                self.state, self.missing = State.READY, ""
                 self._layout.say(self.name, f"ready in {now - self._began:.1f} s   {line}")
-        if self.state is State.STARTING and now - self._started > self.part.seconds:
+        if self.state is State.STARTING and now - max(self._started, self._away_at) > self.part.seconds:
             self._end_child()
             self._ended(f"was not ready after {self.part.seconds:.0f} s", now)
 
@@ -127,18 +168,52 @@ class Keeper:
         self._future = None
         self._end_child()
         lived = now - self._started
-        self._bad_starts = self._bad_starts + 1 if lived < GOOD_RUN or self.state is State.STARTING else 1
+        if self._away_at >= self._started and now - self._away_at < GOOD_RUN:
+            self._layout.say(self.name, f"{how} while {' and '.join(self._away)} was away; started again after that")
+            self.state, self._due = State.PAUSED, now + FIRST_PAUSE
+            return
+        if lived >= GOOD_RUN and self.state is State.READY:
+            self._bad_starts, self._pause = [], FIRST_PAUSE  # this run was a good one
+        else:
+            self._bad_starts.append(how)
+            self._counted_at = now
         log = tail(self._layout.log(self.name), self._log_begin)
-        if self._bad_starts >= BAD_STARTS:
-            raise PartFailed(f"{self.name} {how}, {self._bad_starts} times in a row.\n{log}")
-        self._layout.say(self.name, f"{how} after {lived:.1f} s; started again in {self._pause:.1f} s")
+        if self._bad_starts and self.part.without:
+            self._go_on_without(PartFailed(f"{how}.\n{log}"), now)
+        elif len(self._bad_starts) >= BAD_STARTS:
+            raise PartFailed(f"{self.name} {_in_a_row(self._bad_starts)}.\n{log}")
+        else:
+            self._layout.say(self.name, f"{how} after {lived:.1f} s; started again in {self._pause:.1f} s")
+            self._wait(now, LONGEST_PAUSE)
+
+    def _go_on_without(self, failure: ServiceError, now: float) -> None:
+        """Leaves the others alone with what doesn't work, and tries again later. Raises it where they can't go on."""
+        if not self.part.without:
+            raise failure
+        why, _, log = failure.message.partition("\n")
+        why = why.removesuffix(".")
+        is_known, self.missing = why == self.missing, why
+        self._layout.say(self.name, f"{why}; tried again in {self._pause:.1f} s")
+        if not is_known:
+            said = f"NOT RUNNING. Schemadesk goes on without it: {self.part.without}."
+            self._layout.say(self.name, f"{said}\n{log}" if log else said)
+        self._wait(now, LONGEST_ABSENCE)
+
+    def _wait(self, now: float, longest: float) -> None:
         self.state, self._due = State.PAUSED, now + self._pause
-        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self._pause = min(self._pause * 2, longest)
 
     def _end_child(self) -> None:
         if self.child:
             self.child.end()
             self.child = None
+
+
+def _in_a_row(reasons: Sequence[str]) -> str:
+    """How several runs ended: in one word where all ended alike, else each."""
+    if len(set(reasons)) == 1:
+        return f"{reasons[0]}, {len(reasons)} times in a row"
+    return f"{', then '.join(reasons)}: {len(reasons)} bad starts in a row"
 
 
 class StepKeeper:
@@ -270,18 +345,23 @@ class Supervisor:
         self._executor = ThreadPoolExecutor(max_workers=8, thread_name_prefix="part")
         self._stop_signal = 0
         self._wake = -1
-        names = {item.name for item in items}
+        by_name = {item.name: item for item in items}
         self._keepers: list[AnyKeeper] = []
+        self._needs: dict[str, frozenset[str]] = {}
+        self._missing: dict[str, str] = {}
         for item in items:
-            if unknown := set(item.after) - names:
+            if unknown := set(item.after) - set(by_name):
                 raise ValueError(f"{item.name} waits for {unknown}, which isn't among the parts")
-            keeper = Keeper(item, layout, self._executor) if isinstance(item, Part) else StepKeeper(item, layout)
+        for item in items:
+            needs = self._needs[item.name] = _needed_parts(item, by_name)
+            keeper = Keeper(item, layout, self._executor, needs) if isinstance(item, Part) else StepKeeper(item, layout)
             self._keepers.append(keeper)
 
     def run(self) -> int:
         """Runs until a signal says stop; 0 then. Raises PartFailed, everything being ended, when a part can't run."""
         for keeper in self._keepers:
             self._layout.turn_log(keeper.name)
+        write_missing(self._layout.data, {})
         self._console.say("", f"starting {', '.join(keeper.name for keeper in self._keepers if not keeper.part.late)}")
         with self._signals():
             try:
@@ -296,22 +376,41 @@ class Supervisor:
         announced, logs_due = False, began + LOG_PACE
         while not self._stop_signal:
             now = time.monotonic()
-            done = {keeper.name for keeper in self._keepers if keeper.done}
             for keeper in self._keepers:
-                keeper.advance(done, now)
+                # Looked up anew for each: a part that ended with the one it needs is seen after it, in the same turn.
+                keeper.advance({other.name for other in self._keepers if other.done}, now)
+            self._report_missing()
             if self._layout.watchdog.revive():
                 self._console.say("watchdog", "ended; started again")
             if now >= logs_due:
                 logs_due = now + LOG_PACE
                 for keeper in self._keepers:
                     self._layout.trim_log(keeper.name)
-            pending = [keeper for keeper in self._keepers if not keeper.done]
+            pending = [keeper for keeper in self._keepers if not keeper.done and not self._is_given_up(keeper.name)]
             names = [keeper.name for keeper in pending if not keeper.part.late]
             self._console.wait(f"waiting for {', '.join(names)} … {now - began:.0f} s" if names else "")
             if not names and not announced:
                 announced = True
                 self._console.say("", self._ready)
             self._sleep(QUICK if pending else SLOW)
+
+    def _is_given_up(self, name: str) -> bool:
+        """Whether the others go on without this part, or without one that it needs."""
+        return not self._missing.keys().isdisjoint({name, *self._needs[name]})
+
+    def _report_missing(self) -> None:
+        """Writes down the parts that the others go on without, for `/readyz` and the home page."""
+        missing = {
+            keeper.name: keeper.missing for keeper in self._keepers if isinstance(keeper, Keeper) and keeper.missing
+        }
+        if missing == self._missing:
+            return
+        for name in missing.keys() - self._missing.keys():
+            waiting = [other.name for other in self._keepers if name in self._needs[other.name] and not other.done]
+            if waiting:
+                self._console.say(name, f"until then these wait: {', '.join(waiting)}")
+        self._missing = missing
+        write_missing(self._layout.data, missing)
 
     def _sleep(self, seconds: float) -> None:
         """Until something happens: a signal, the end of a child, or the time is over."""
@@ -363,3 +462,15 @@ class Supervisor:
                 watchdog.forget(leader)
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._console.say("", f"stopped in {time.monotonic() - began:.1f} s")
+
+
+def _needed_parts(item: Part | StartupStep, by_name: Mapping[str, Part | StartupStep]) -> frozenset[str]:
+    """The parts that an item can't work without, through the steps and parts between them."""
+    parts: set[str] = set()
+    pending = list(item.after)
+    while pending:
+        needed = by_name[pending.pop()]
+        pending += needed.after
+        if isinstance(needed, Part):
+            parts.add(needed.name)
+    return frozenset(parts)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
 from django.test import Client
 
+from dashboard.components.badges import Health
+from dashboard.home import panels
+from dashboard.runtime.missing import write_missing
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.subjects.services import register_version
@@ -242,6 +246,18 @@ def test_health_readiness_and_figures(db: None, registries: None) -> None:
     assert b'schemadesk_subjects{registry="dev"} 0.0' in RawClient().get("/metrics").content
     assert RawClient(REMOTE_ADDR="10.0.0.1").get("/metrics").status_code == 401
     assert RawClient(headers={"x-forwarded-for": "127.0.0.1"}).get("/metrics").status_code == 401
+
+
+def test_a_part_that_up_goes_on_without_is_degraded_but_ready(db: None, settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR, settings.UNDER_UP = tmp_path, True
+    write_missing(tmp_path, {"spark": "ended with status 1"})
+    answer = RawClient().get("/readyz")
+    assert (answer.status_code, answer.json()["spark"]) == (200, "degraded: doesn't run (ended with status 1)")
+    spark = next(each for each in panels.health((), (), (), ()) if each.label == "Spark")
+    assert spark.health is Health.DEGRADED
+    assert spark.sentence == "Not running: ended with status 1. No scans until it starts."
+    write_missing(tmp_path, {})
+    assert RawClient().get("/readyz").json() == {"database": "ok", "valkey": "ok"}
 
 
 def test_the_root_leads_browsers_to_the_pages_and_programs_to_the_api(api: Api) -> None:

@@ -1,7 +1,7 @@
 """Runs a supervisor over stand-in parts, as a program of its own: `python -m tests.runtime.stand_in DATA PARTS.json`.
 
-A part is {"name", "argv", "ready": a file whose presence says that it is ready, "after", "ladder"}; one with "step" is
-a step. A part's `{data}` stands for the data folder.
+A part is {"name", "argv", "ready": a file whose presence says that it is ready, "after", "ladder", "without"}; one with
+"step" is a step. A part's `{data}` stands for the data folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ def item(row: dict[str, Any], data: Path) -> Part | StartupStep:
     after = tuple(row.get("after", ()))
     if "step" in row:
         return StartupStep(row["name"], command, after, relay=row["step"] == "relay")
-    return Part(row["name"], command, lambda layout: "there" if ready.exists() else None, after=after, seconds=60)
+    return Part(
+        row["name"],
+        command,
+        lambda layout: "there" if ready.exists() else None,
+        after=after,
+        seconds=60,
+        without=row.get("without", ""),
+    )
 
 
 def main() -> int:

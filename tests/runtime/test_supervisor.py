@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.runtime.missing import missing_parts
 from tests.runtime.conftest import SIGNALS, Supervised, is_alive, part
 from tests.waiting import PATIENCE
 
@@ -112,6 +113,45 @@ def test_a_part_that_keeps_dying_ends_everything_with_the_end_of_its_log(stand_i
     assert up.process.wait(PATIENCE) == 1
     assert sum("started again in" in line for line in up.lines) == 2
     assert up.left(0) == []
+
+
+def test_a_part_that_the_others_do_without_ends_nothing_and_is_tried_again(stand_in: Start, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    script = "echo the cause; [ -e {data}/repaired ] || exit 7; touch {data}/spark.ready; sleep 600"
+    up = stand_in(
+        part("web"),
+        {"name": "spark", "argv": ["sh", "-c", script], "without": "nothing is scanned"},
+        {"name": "warm-up", "argv": ["true"], "after": ["spark"], "step": "quiet"},
+    )
+    up.wait_for("NOT RUNNING. Schemadesk goes on without it: nothing is scanned.")
+    up.wait_for("    the cause")
+    up.wait_for("spark          until then these wait: warm-up")
+    up.wait_for("all there")
+    assert missing_parts(data) == {"spark": "ended with status 7"}
+    for _ in range(3):
+        up.wait_for("ended with status 7; tried again in")
+    assert sum("NOT RUNNING" in line for line in up.lines) == 1
+    (data / "repaired").touch()
+    up.wait_for("ready in")
+    up.wait_for("warm-up        done in")
+    assert missing_parts(data) == {}
+    assert up.end(signal.SIGTERM) == 0
+
+
+def test_ends_while_a_part_that_it_needs_is_away_are_not_counted(stand_in: Start) -> None:
+    """As the web process does while PostgreSQL is away: it ends at once, however often it is started."""
+    needing = "touch {data}/web.ready; while [ -e {data}/postgres.ready ]; do sleep 0.05; done; exit 3"
+    up = stand_in(
+        {"name": "postgres", "argv": ["sh", "-c", "sleep 4; touch {data}/postgres.ready; sleep 600"]},
+        {"name": "migrate", "argv": ["true"], "after": ["postgres"], "step": "quiet"},
+        {"name": "web", "argv": ["sh", "-c", needing], "after": ["migrate"]},
+    )
+    up.wait_for("all there")
+    up.child("sleep 600").kill()
+    up.wait_for("web            ended with status 3 while postgres was away; started again after that")
+    assert up.wait_for("ready in").startswith("postgres"), "web is started once it can work"
+    up.wait_for("web            ready in")
+    assert up.end(signal.SIGTERM) == 0
 
 
 def test_a_program_that_is_not_there_is_a_failure_with_its_name(stand_in: Start) -> None:
