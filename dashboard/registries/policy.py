@@ -31,7 +31,7 @@ from registry.promotions.board.readiness import Reason
 from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions, settings_preconditions
 from registry.subjects.models import FORWARD, MODES, POLICIES, PROFILES, Registry
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, OwnConfig
-from registry.subjects.policy.policy_tree import PolicyPlace, policy_place, policy_tree, scope_of
+from registry.subjects.policy.policy_tree import PolicyNode, policy_node, policy_tree, scope_of
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
@@ -75,7 +75,7 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
     cursor = given_text(request.GET, "cursor")
     tree = policy_tree(registry_row, cursor=cursor)
     base = reverse("ui:policy", args=[registry])
-    count = sum(1 for item in tree.places if item.sets_something)
+    count = sum(1 for item in tree.nodes if item.sets_something)
     shown = (
         gettext("%(count)s of %(total)s exceptions are shown.") % {"count": count, "total": f"{tree.total:,}"}
         if count < tree.total
@@ -93,7 +93,7 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
         ),
         registry=registry,
         root=policy_row(registry, tree.root),
-        rows=tuple(policy_row(registry, item) for item in tree.places),
+        rows=tuple(policy_row(registry, item) for item in tree.nodes),
         exceptions=f"{_exceptions(tree.total)} {shown}".strip(),
         what_if=what_if_form(registry, None),
         find_url=base,
@@ -111,7 +111,7 @@ def _exceptions(total: int) -> str:
     return gettext("%(total)s places set something of their own; all others inherit.") % {"total": f"{total:,}"}
 
 
-def policy_row(registry: str, node: PolicyPlace) -> PolicyRow:
+def policy_row(registry: str, node: PolicyNode) -> PolicyRow:
     """A place as a row."""
     scope, config, mode = node.scope, node.config, node.mode
     level = LEVELS[config.level]
@@ -136,7 +136,7 @@ def policy_row(registry: str, node: PolicyPlace) -> PolicyRow:
     )
 
 
-def _inheriting(node: PolicyPlace) -> str:
+def _inheriting(node: PolicyNode) -> str:
     if node.kind == "subject" or not node.subjects:
         return ""
     if node.inheriting == node.subjects:
@@ -181,7 +181,7 @@ def asked_scope(form: Mapping[str, str]) -> SubjectName | None:
 
 def _change(request: HttpRequest, registry: Registry) -> ChangePart:
     scope = asked_scope(request.GET)
-    node, preconditions = policy_place(registry, scope), settings_preconditions(registry, page_actor(request))
+    node, preconditions = policy_node(registry, scope), settings_preconditions(registry, page_actor(request))
     names = scope_query(scope)
     forms = [_config_form(registry.name, node, preconditions)]
     if registry.kind != Registry.REMOTE:
@@ -195,7 +195,7 @@ def _change(request: HttpRequest, registry: Registry) -> ChangePart:
     )
 
 
-def _config_form(registry: str, node: PolicyPlace, preconditions: SettingsPreconditions) -> ChangeForm:
+def _config_form(registry: str, node: PolicyNode, preconditions: SettingsPreconditions) -> ChangeForm:
     own = node.own or OwnConfig()
     rest = (
         _select(
@@ -225,7 +225,7 @@ def _config_form(registry: str, node: PolicyPlace, preconditions: SettingsPrecon
     )
 
 
-def _mode_form(registry: str, node: PolicyPlace, preconditions: SettingsPreconditions) -> ChangeForm:
+def _mode_form(registry: str, node: PolicyNode, preconditions: SettingsPreconditions) -> ChangeForm:
     offered = [name for name in MODES if name != FORWARD or node.kind == "registry"]
     values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in offered}
     fields = (_select("mode", gettext("Mode"), node.own_mode, values, _inherits(node, "mode")),)
@@ -263,7 +263,7 @@ def _form(
     )
 
 
-def _inherits(node: PolicyPlace, what: str) -> str:
+def _inherits(node: PolicyNode, what: str) -> str:
     """What counts where the place sets nothing, as far as is known without it."""
     own, value, origin = {
         "level": (node.own.level if node.own else None, node.config.level, node.config.origin),

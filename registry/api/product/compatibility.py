@@ -27,7 +27,7 @@ from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPre
 from registry.subjects import selectors
 from registry.subjects.history.level_history import MAX_SUBJECTS, what_if
 from registry.subjects.permissions import Visible, require_references
-from registry.subjects.policy.policy_tree import MAX_PLACES, PolicyPlace, policy_tree, scope_of
+from registry.subjects.policy.policy_tree import MAX_NODES, PolicyNode, policy_tree, scope_of
 from registry.subjects.remote.remote_writer import ask_remote
 from registry.subjects.services import delete_config, set_config
 from registry.subjects.versions.lookup import get_registry
@@ -185,7 +185,7 @@ class TreeSerializer(serializers.Serializer[Any]):
     """Which page of the tree: `cursor` is that of the page before."""
 
     cursor = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
-    limit = serializers.IntegerField(required=False, default=MAX_PLACES, min_value=1, max_value=MAX_PLACES)
+    limit = serializers.IntegerField(required=False, default=MAX_NODES, min_value=1, max_value=MAX_NODES)
 
 
 class WhatIfSerializer(serializers.Serializer[Any]):
@@ -217,14 +217,14 @@ class Policy(ProductView):
         return Response(
             {
                 "root": _told(tree.root, held),
-                "places": [_told(item, held) for item in tree.places],
+                "places": [_told(item, held) for item in tree.nodes],
                 "total": tree.total,
                 "cursor": tree.cursor,
             }
         )
 
 
-def _told(place: PolicyPlace, held: SettingsPreconditions) -> dict[str, Any]:
+def _told(place: PolicyNode, held: SettingsPreconditions) -> dict[str, Any]:
     reasons = {
         name: [asdict(reason) for reason in held.reasons(action, place.scope, place.mode.mode)]
         for name, action in (("config", CONFIG), ("mode", MODE))

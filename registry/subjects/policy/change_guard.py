@@ -49,12 +49,12 @@ def stops(mode: str, *, passes: bool) -> bool:
 #: of a registry, the condition on its versions that came without the request that they needed; None where none is needed
 Unrequested = Callable[[Registry], Q | None]
 #: name → whom to ask
-ASKED: Final[dict[str, Unrequested]] = {}
+UNREQUESTED: Final[dict[str, Unrequested]] = {}
 
 
 def tell_unrequested(name: str, ask: Unrequested) -> None:
     """Adds one, or replaces the one of that name; called when an app starts."""
-    ASKED[name] = ask
+    UNREQUESTED[name] = ask
 
 
 def unrequested(registry: Registry) -> Q | None:
@@ -62,10 +62,10 @@ def unrequested(registry: Registry) -> Q | None:
 
     None where versions may come as they like: it is no environment that takes releases.
     """
-    found = [condition for ask in ASKED.values() if (condition := ask(registry)) is not None]
-    if not found:
+    conditions = [condition for ask in UNREQUESTED.values() if (condition := ask(registry)) is not None]
+    if not conditions:
         return None
-    whole = found[0]
-    for condition in found[1:]:
+    whole = conditions[0]
+    for condition in conditions[1:]:
         whole |= condition
     return whole

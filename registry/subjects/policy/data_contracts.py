@@ -33,25 +33,25 @@ def read_metadata(value: Any, where: str = "metadata") -> Contract | None:
     """Metadata in the form in which it is kept; None for None. Raises InvalidInput, which names the place."""
     if value is None:
         return None
-    given = _object(value, where)
-    tags = _object(given.get("tags"), f"{where}/tags")
-    found = {
+    fields = _object(value, where)
+    tags = _object(fields.get("tags"), f"{where}/tags")
+    metadata = {
         "tags": {path: _texts(tags[path], f"{where}/tags/{path}") for path in sorted(tags)},
-        "properties": _properties(given.get("properties"), f"{where}/properties"),
-        "sensitive": _texts(given.get("sensitive"), f"{where}/sensitive"),
+        "properties": _properties(fields.get("properties"), f"{where}/properties"),
+        "sensitive": _texts(fields.get("sensitive"), f"{where}/sensitive"),
     }
-    return {name: part for name, part in found.items() if part}
+    return {name: part for name, part in metadata.items() if part}
 
 
 def read_rule_set(value: Any, where: str = "ruleSet") -> Contract | None:
     """A rule set in the form in which it is kept; None for None. Raises InvalidInput and InvalidRuleSet."""
     if value is None:
         return None
-    given = _object(value, where)
+    fields = _object(value, where)
     names: set[str] = set()
-    found: Contract = {}
+    rule_set: Contract = {}
     for phase, (modes, refusal) in PHASES.items():
-        rules = _list(given.get(phase), f"{where}/{phase}")
+        rules = _list(fields.get(phase), f"{where}/{phase}")
         read = [_rule(rule, f"{where}/{phase}/{position}", modes) for position, rule in enumerate(rules)]
         for rule in read:
             if rule["name"] in names:
@@ -60,32 +60,32 @@ def read_rule_set(value: Any, where: str = "ruleSet") -> Contract | None:
             if rule["mode"] not in modes:
                 raise InvalidRuleSet(f"{refusal}; {rule['name']} is {rule['mode']}")
         if read:
-            found[phase] = read
-    if given.get("enableAt") is not None:
-        found["enableAt"] = _one_of(given["enableAt"], ENVIRONMENTS, f"{where}/enableAt")
-    return found
+            rule_set[phase] = read
+    if fields.get("enableAt") is not None:
+        rule_set["enableAt"] = _one_of(fields["enableAt"], ENVIRONMENTS, f"{where}/enableAt")
+    return rule_set
 
 
 def merge_metadata(*parts: Contract | None) -> Contract | None:
     """The parts on top of each other, later ones first; None where all are None."""
-    given = [part for part in parts if part is not None]
-    if not given:
+    present = [part for part in parts if part is not None]
+    if not present:
         return None
     merged = {
-        "tags": _merged(part.get("tags", {}) for part in given),
-        "properties": _merged(part.get("properties", {}) for part in given),
-        "sensitive": sorted({name for part in given for name in part.get("sensitive", [])}),
+        "tags": _merged(part.get("tags", {}) for part in present),
+        "properties": _merged(part.get("properties", {}) for part in present),
+        "sensitive": sorted({name for part in present for name in part.get("sensitive", [])}),
     }
     return {name: part for name, part in merged.items() if part}
 
 
 def merge_rule_sets(*parts: Contract | None) -> Contract | None:
     """The parts on top of each other: a later rule takes the place of those of its name; None where all are None."""
-    given = [part for part in parts if part is not None]
-    if not given:
+    present = [part for part in parts if part is not None]
+    if not present:
         return None
     merged: Contract = {}
-    for part in given:
+    for part in present:
         for phase in PHASES:
             new = part.get(phase, [])
             replaced = {rule["name"] for rule in new}
@@ -102,8 +102,8 @@ def without_rules(rule_set: Contract | None, names: Sequence[str]) -> Contract |
     if rule_set is None:
         return None
     left = {phase: [rule for rule in rule_set.get(phase, []) if rule["name"] not in names] for phase in PHASES}
-    kept = {phase: rules for phase, rules in left.items() if rules}
-    return {**kept, **({"enableAt": rule_set["enableAt"]} if "enableAt" in rule_set else {})}
+    phases = {phase: rules for phase, rules in left.items() if rules}
+    return {**phases, **({"enableAt": rule_set["enableAt"]} if "enableAt" in rule_set else {})}
 
 
 def with_version(metadata: Contract | None, version: int) -> Contract:
@@ -114,8 +114,8 @@ def with_version(metadata: Contract | None, version: int) -> Contract:
 
 def version_in(metadata: Contract | None) -> str | None:
     """The version's number that stands in the metadata."""
-    found: str | None = property_of(metadata, VERSION_PROPERTY)
-    return found
+    number: str | None = property_of(metadata, VERSION_PROPERTY)
+    return number
 
 
 def without_version(metadata: Contract | None) -> Contract:
@@ -127,27 +127,27 @@ def without_version(metadata: Contract | None) -> Contract:
 
 def property_of(metadata: Contract | None, name: str) -> str | None:
     """A property of the metadata, None where it has none of that name."""
-    found: str | None = (metadata or {}).get("properties", {}).get(name)
-    return found
+    value: str | None = (metadata or {}).get("properties", {}).get(name)
+    return value
 
 
 def _rule(value: Any, where: str, modes: tuple[str, ...]) -> Contract:
-    given = _object(value, where)
+    fields = _object(value, where)
     read: Contract = {
-        "name": _rule_name(given.get("name")),
-        "doc": _text(given.get("doc"), f"{where}/doc"),
-        "kind": _one_of(given.get("kind") or "TRANSFORM", KINDS, f"{where}/kind"),
-        "mode": _one_of(given.get("mode") or "WRITEREAD", (*_MIGRATION, *_DATA), f"{where}/mode"),
-        "type": _text(given.get("type"), f"{where}/type"),
-        "tags": _texts(given.get("tags"), f"{where}/tags"),
-        "params": _properties(given.get("params"), f"{where}/params"),
-        "expr": _text(given.get("expr"), f"{where}/expr"),
-        "onSuccess": _action(given, "onSuccess", where),
-        "onFailure": _action(given, "onFailure", where),
+        "name": _rule_name(fields.get("name")),
+        "doc": _text(fields.get("doc"), f"{where}/doc"),
+        "kind": _one_of(fields.get("kind") or "TRANSFORM", KINDS, f"{where}/kind"),
+        "mode": _one_of(fields.get("mode") or "WRITEREAD", (*_MIGRATION, *_DATA), f"{where}/mode"),
+        "type": _text(fields.get("type"), f"{where}/type"),
+        "tags": _texts(fields.get("tags"), f"{where}/tags"),
+        "params": _properties(fields.get("params"), f"{where}/params"),
+        "expr": _text(fields.get("expr"), f"{where}/expr"),
+        "onSuccess": _action(fields, "onSuccess", where),
+        "onFailure": _action(fields, "onFailure", where),
     }
     if read["type"] is None:
         raise InvalidRuleSet(f"Missing rule type: {read['name']} at /{where}")
-    disabled = given.get("disabled")
+    disabled = fields.get("disabled")
     if disabled is not None and not isinstance(disabled, bool):
         raise InvalidInput(f"/{where}/disabled takes true or false.")
     return {**{name: part for name, part in read.items() if part not in (None, [], {})}, "disabled": bool(disabled)}
@@ -174,9 +174,9 @@ def _action(rule: Mapping[str, Any], name: str, where: str) -> str | None:
     return action
 
 
-def _one_of(value: Any, known: tuple[str, ...], where: str) -> str:
-    if value not in known:
-        raise InvalidRuleSet(f"/{where} is {str(value)[:40]!r}; it is one of {', '.join(known)}.")
+def _one_of(value: Any, choices: tuple[str, ...], where: str) -> str:
+    if value not in choices:
+        raise InvalidRuleSet(f"/{where} is {str(value)[:40]!r}; it is one of {', '.join(choices)}.")
     return str(value)
 
 
@@ -197,10 +197,10 @@ def _list(value: Any, where: str) -> list[Any]:
 
 
 def _texts(value: Any, where: str) -> list[str]:
-    found = _list(value, where)
-    if not all(isinstance(item, str) for item in found):
+    texts = _list(value, where)
+    if not all(isinstance(item, str) for item in texts):
         raise InvalidInput(f"/{where} takes an array of strings.")
-    return sorted(set(found))
+    return sorted(set(texts))
 
 
 def _text(value: Any, where: str) -> str | None:
@@ -210,8 +210,8 @@ def _text(value: Any, where: str) -> str | None:
 
 
 def _properties(value: Any, where: str) -> dict[str, str]:
-    given = _object(value, where)
-    return {name: _scalar(given[name], f"{where}/{name}") for name in sorted(given)}
+    fields = _object(value, where)
+    return {name: _scalar(fields[name], f"{where}/{name}") for name in sorted(fields)}
 
 
 def _scalar(value: Any, where: str) -> str:

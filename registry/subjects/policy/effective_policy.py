@@ -136,11 +136,11 @@ def _own_of(row: Mapping[str, Any]) -> OwnConfig:
 
 
 def _nearest_first(rows: list[tuple[Mapping[str, Any], _Value]]) -> list[tuple[str, _Value]]:
-    found = [
+    by_origin = [
         (ORIGINS[2 if row["context_id"] is None else 1 if row["subject_name"] is None else 0], value)
         for row, value in rows
     ]
-    return sorted(found, key=lambda pair: ORIGINS.index(pair[0]))
+    return sorted(by_origin, key=lambda pair: ORIGINS.index(pair[0]))
 
 
 def spoken_for(registry: Registry, subject: SubjectName | None) -> Spoken:
@@ -173,12 +173,12 @@ def configs_and_settings(
     registry: Registry, subjects: Collection[SubjectName]
 ) -> dict[SubjectName, tuple[EffectiveConfig, OwnConfig, OwnConfig | None]]:
     """For many subjects: the config and all settings as they count, and what the subject sets itself; one query."""
-    found = {}
+    configs = {}
     for subject, scopes in _scopes_of_many(Config, registry, subjects).items():
         owns = _owns(scopes)
         own = next((settings for origin, settings in owns if origin == ORIGINS[0]), None)
-        found[subject] = _config_of(owns), _settings_in_scope([settings for _, settings in owns]), own
-    return found
+        configs[subject] = _config_of(owns), _settings_in_scope([settings for _, settings in owns]), own
+    return configs
 
 
 def _owns(scopes: list[tuple[str, Config]]) -> list[tuple[str, OwnConfig]]:
@@ -195,10 +195,10 @@ def effective_modes(
     is_mirror = registry.kind == Registry.REMOTE
     if is_mirror and not as_stored:
         return {subject: EffectiveMode(MIRROR_MODE, "registry") for subject in subjects}
-    found = _scopes_of_many(Mode, registry, subjects)
+    scopes_by_subject = _scopes_of_many(Mode, registry, subjects)
     return {
         subject: _mode_of([(origin, row.mode) for origin, row in scopes if not is_mirror or origin != "registry"])
-        for subject, scopes in found.items()
+        for subject, scopes in scopes_by_subject.items()
     }
 
 
@@ -224,13 +224,13 @@ def _config_of(scopes: Sequence[tuple[str, OwnConfig]]) -> EffectiveConfig:
         ((row.level, origin) for origin, row in scopes if row.level),
         (DEFAULT_LEVEL, ORIGINS[-1]),
     )
-    found = _settings_in_scope([row for _, row in scopes])
+    settings = _settings_in_scope([row for _, row in scopes])
     return EffectiveConfig(
         level=level,
-        normalize=bool(found.normalize),
+        normalize=bool(settings.normalize),
         origin=origin,
-        profile="semantic" if found.profile == "semantic" else "confluent",
-        policy=found.policy or NO_POLICY,
+        profile="semantic" if settings.profile == "semantic" else "confluent",
+        policy=settings.policy or NO_POLICY,
     )
 
 

@@ -64,9 +64,9 @@ def _alias(value: Any) -> str:
     return str(value)
 
 
-def _one_of(setting: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise InvalidInput(f"{str(value)[:40]!r} is no {setting}: use one of {', '.join(known)}.", setting=setting)
+def _one_of(setting: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise InvalidInput(f"{str(value)[:40]!r} is no {setting}: use one of {', '.join(choices)}.", setting=setting)
     return str(value)
 
 
@@ -119,10 +119,10 @@ def set_config(
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, ReleaseRequired,
     NotAllowed.
     """
-    given = _columns(settings, unset)
+    columns = _columns(settings, unset)
     registry_row, context, passes = _begin(registry, subject, by, "config.change", "set compatibility", release=release)
     _refuse_readonly(registry_row, subject, passes=passes)
-    before, after = _store(registry_row, context, subject, given)
+    before, after = _store(registry_row, context, subject, columns)
     _tell_of_config(registry_row, subject, before, after, by)
     return after
 
@@ -134,33 +134,33 @@ def bring_config(
 
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName.
     """
-    given = _columns(settings, unset)
-    return _store(registry, lock_context(registry, subject.context) if subject else None, subject, given)[1]
+    columns = _columns(settings, unset)
+    return _store(registry, lock_context(registry, subject.context) if subject else None, subject, columns)[1]
 
 
 def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
     unknown = {*settings, *unset} - COLUMNS.keys()
     if unknown:
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
-    given: dict[str, Any] = {COLUMNS[name]: None for name in unset}
-    return given | {COLUMNS[name]: _READERS[name](value) for name, value in settings.items() if value is not None}
+    columns: dict[str, Any] = {COLUMNS[name]: None for name in unset}
+    return columns | {COLUMNS[name]: _READERS[name](value) for name, value in settings.items() if value is not None}
 
 
 def _store(
-    registry: Registry, context: Context | None, subject: SubjectName | None, given: Mapping[str, Any]
+    registry: Registry, context: Context | None, subject: SubjectName | None, columns: Mapping[str, Any]
 ) -> tuple[OwnConfig, OwnConfig]:
     """Sets what is given; what the scope set before and sets now. The caller holds the registry alone."""
     where: dict[str, Any] = {"registry": registry, "context": context, "subject_name": _subject_name(subject)}
     row = Config.objects.filter(**where).first() or Config(**where)
     before = settings_of(row) if row.pk else OwnConfig()
-    for column, value in given.items():
+    for column, value in columns.items():
         setattr(row, column, value)
-    found = settings_of(row)
-    if found != OwnConfig():
+    after = settings_of(row)
+    if after != OwnConfig():
         row.save()
     elif row.pk:
         row.delete()  # a config that sets nothing is none
-    return before, found
+    return before, after
 
 
 def _tell_of_config(
@@ -181,12 +181,12 @@ def delete_config(*, registry: str, subject: SubjectName | None, by: Actor, rele
     )
     _refuse_readonly(registry_row, subject, passes=passes)
     rows = Config.objects.filter(registry=registry_row, context=context, subject_name=_subject_name(subject))
-    found = rows.first()
-    old = settings_of(found) if found else None
+    row = rows.first()
+    old = settings_of(row) if row else None
     if old is None:
         old = own_config(registry_row, subject) if subject else OwnConfig()
     rows.delete()
-    if found is not None:
+    if row is not None:
         _tell_of_config(registry_row, subject, old, OwnConfig(), by)
     return old
 
@@ -202,21 +202,21 @@ def set_mode(
     and leaves what is there. `release` as for `set_config`.
     Raises InvalidMode, OperationNotPermitted, ReleaseRequired, ReferenceExists, NotAllowed.
     """
-    wanted = mode.upper()
-    if wanted not in MODES:
+    new_mode = mode.upper()
+    if new_mode not in MODES:
         raise InvalidMode(
             "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT and FORWARD.", mode=mode[:40]
         )
-    if wanted == FORWARD and subject is not None:
-        raise InvalidMode("Forward mode only supported on global level", mode=wanted)
-    registry_row, context = _begin_mode(registry, subject, by, f"set mode {wanted}", release=release)
-    if wanted == IMPORT and not force and effective_mode(registry_row, subject).mode != IMPORT:
+    if new_mode == FORWARD and subject is not None:
+        raise InvalidMode("Forward mode only supported on global level", mode=new_mode)
+    registry_row, context = _begin_mode(registry, subject, by, f"set mode {new_mode}", release=release)
+    if new_mode == IMPORT and not force and effective_mode(registry_row, subject).mode != IMPORT:
         _clear_for_import(registry_row, subject)
     where: dict[str, Any] = {"registry": registry_row, "context": context, "subject_name": _subject_name(subject)}
     before = Mode.objects.filter(**where).values_list("mode", flat=True).first()
-    Mode.objects.update_or_create(**where, defaults={"mode": wanted})
-    tell_of_setting(registry_row, subject, MODE, before={"mode": before}, after={"mode": wanted}, by=by)
-    return wanted
+    Mode.objects.update_or_create(**where, defaults={"mode": new_mode})
+    tell_of_setting(registry_row, subject, MODE, before={"mode": before}, after={"mode": new_mode}, by=by)
+    return new_mode
 
 
 @retried
@@ -230,19 +230,19 @@ def delete_mode(
     """
     registry_row, context = _begin_mode(registry, subject, by, "unset mode", release=release)
     rows = Mode.objects.filter(registry=registry_row, context=context, subject_name=_subject_name(subject))
-    found = rows.first()
-    if found is None and subject is not None and not recursive:
+    row = rows.first()
+    if row is None and subject is not None and not recursive:
         own_mode(registry_row, subject)
     rows.delete()
     gone = 0
     if recursive and _subject_name(subject) is None:
         inner = subject.context if subject else DEFAULT_CONTEXT
         gone, _ = Mode.objects.filter(registry=registry_row, context__name=inner).delete()
-    if found is not None or gone:
-        before = {"mode": found.mode if found else None} | ({"subjects": gone} if gone else {})
+    if row is not None or gone:
+        before = {"mode": row.mode if row else None} | ({"subjects": gone} if gone else {})
         tell_of_setting(registry_row, subject, MODE, before=before, after=dict.fromkeys(before), by=by)
-    if found is not None:
-        return found.mode
+    if row is not None:
+        return row.mode
     return "READWRITE" if subject is None else ""
 
 
@@ -263,10 +263,10 @@ def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
             versions = versions.filter(subject__name=subject.subject)
     if versions.filter(deleted_at=None).exists():
         raise OperationNotPermitted("Cannot import since found existing subjects")
-    found: dict[Subject, list[SchemaVersion]] = {}
+    versions_by_subject: dict[Subject, list[SchemaVersion]] = {}
     for row in versions.select_related("subject__context").order_by("subject_id", "version"):
-        found.setdefault(row.subject, []).append(row)
-    for holder, rows in found.items():
+        versions_by_subject.setdefault(row.subject, []).append(row)
+    for holder, rows in versions_by_subject.items():
         refuse_referenced(SubjectName(holder.context.name, holder.name), rows, deleted=True)
         remove_versions(holder, rows, keep_settings=True)
 

@@ -1,4 +1,4 @@
-"""What a registry holds versions to, as a tree: the places that set something of their own, the others counted."""
+"""What a registry holds versions to, as a tree: the scopes that set something of their own, the others counted."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from registry.subjects.policy.effective_policy import (
 )
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 
-#: places of an answer
-MAX_PLACES: Final = 100
+#: nodes of an answer
+MAX_NODES: Final = 100
 REGISTRY, CONTEXT, SUBJECT = "registry", "context", "subject"
 
 
 @dataclass(frozen=True)
-class PolicyPlace:
+class PolicyNode:
     """A registry, a context or a subject: what it sets itself (None: nothing), and what counts there, from where.
 
     `subjects` are the live subjects below it, `inheriting` those of them that set nothing of their own; both are 0 for a
@@ -51,11 +51,11 @@ class PolicyPlace:
 
     @property
     def sets_something(self) -> bool:
-        """Whether the place has a config or a mode of its own."""
+        """Whether the scope has a config or a mode of its own."""
         return self.own is not None or self.own_mode is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """The place as JSON values."""
+        """The node as JSON values."""
         scope = self.scope or SubjectName("", "")
         return {
             "kind": self.kind,
@@ -78,14 +78,14 @@ class PolicyTree:
     `cursor` asks for the next page, "" at the end.
     """
 
-    root: PolicyPlace
-    places: tuple[PolicyPlace, ...]
+    root: PolicyNode
+    nodes: tuple[PolicyNode, ...]
     total: int
     cursor: str = ""
 
 
 def scope_of(context: str, subject: str) -> SubjectName | None:
-    """The place that the two name: a subject, a context (no subject), or (neither) None for the registry.
+    """The scope that the two name: a subject, a context (no subject), or (neither) None for the registry.
 
     Raises InvalidName.
     """
@@ -94,33 +94,33 @@ def scope_of(context: str, subject: str) -> SubjectName | None:
     return SubjectName(check_context(context), "") if context else None
 
 
-def policy_tree(registry: Registry, *, cursor: str = "", limit: int = MAX_PLACES) -> PolicyTree:
+def policy_tree(registry: Registry, *, cursor: str = "", limit: int = MAX_NODES) -> PolicyTree:
     """A page of the tree; a constant number of queries. Raises InvalidName for a cursor that is none."""
     after = parse_subject(cursor) if cursor else None
     keys = list(_exceptions(registry, after)[: limit + 1])
     scopes = [SubjectName(context, name) for context, name in keys[:limit]]
     reading = _Reading(registry, scopes)
-    places: list[PolicyPlace] = []
+    nodes: list[PolicyNode] = []
     shown = after.context if after else None
     for scope in scopes:
         if scope.subject and scope.context != shown:
-            places.append(reading.place(SubjectName(scope.context, "")))
+            nodes.append(reading.node(SubjectName(scope.context, "")))
         shown = scope.context
-        places.append(reading.place(scope))
+        nodes.append(reading.node(scope))
     more = len(keys) > limit
     last = scopes[-1] if scopes else None
     return PolicyTree(
         root=reading.root(),
-        places=tuple(places),
+        nodes=tuple(nodes),
         total=_exceptions(registry, None).count(),
         cursor=f":{last.context}:{last.subject}" if more and last else "",
     )
 
 
-def policy_place(registry: Registry, scope: SubjectName | None) -> PolicyPlace:
-    """One place, whether or not it sets anything; a constant number of queries."""
+def policy_node(registry: Registry, scope: SubjectName | None) -> PolicyNode:
+    """One node, whether or not it sets anything; a constant number of queries."""
     reading = _Reading(registry, [scope] if scope else [])
-    return reading.place(scope) if scope else reading.root()
+    return reading.node(scope) if scope else reading.root()
 
 
 def _exceptions(registry: Registry, after: SubjectName | None) -> QuerySet[Any]:
@@ -138,7 +138,7 @@ def _keys(model: type[Config] | type[Mode], registry: Registry, after: SubjectNa
 
 @dataclass
 class _Reading:
-    """All that the places of a page need, read at once."""
+    """All that the nodes of a page need, read at once."""
 
     registry: Registry
     scopes: Sequence[SubjectName]
@@ -159,13 +159,13 @@ class _Reading:
         self.setting = _setting_by_context(self.registry)
         self.there = self._there(live, contexts)
 
-    def root(self) -> PolicyPlace:
+    def root(self) -> PolicyNode:
         """The registry itself."""
         own = self.own.get((None, None))
         level = own.level if own and own.level else DEFAULT_LEVEL
         origin = REGISTRY if own and own.level else ORIGINS[-1]
         whole = sum(self.subjects.values())
-        return PolicyPlace(
+        return PolicyNode(
             kind=REGISTRY,
             scope=None,
             own=own,
@@ -183,12 +183,12 @@ class _Reading:
             inheriting=whole - sum(self.setting.values()),
         )
 
-    def place(self, scope: SubjectName) -> PolicyPlace:
+    def node(self, scope: SubjectName) -> PolicyNode:
         """A context or a subject."""
         config, settings, _ = self.configs[scope]
         key = (scope.context, scope.subject or None)
         count = self.subjects.get(scope.context, 0)
-        return PolicyPlace(
+        return PolicyNode(
             kind=SUBJECT if scope.subject else CONTEXT,
             scope=scope,
             own=self.own.get(key),

@@ -120,23 +120,24 @@ def registries_for(actor: Actor) -> list[RegistryEntry]:
         .annotate(subjects=Count("*"), versions=Sum("live_versions"))
     }
     rows = Registry.objects.filter(project=settings.DEFAULT_PROJECT, location=settings.DEFAULT_LOCATION).order_by("pk")
-    found = [row for row in rows if may(actor, "schema.read", registry=row.name)]
-    found.sort(key=lambda row: row.name != settings.DEFAULT_REGISTRY)
+    readable = [row for row in rows if may(actor, "schema.read", registry=row.name)]
+    readable.sort(key=lambda row: row.name != settings.DEFAULT_REGISTRY)
     return [
-        RegistryEntry(row.name, row.kind, *counts.get(row.pk, (0, 0)), row.created_at, mirror_of(row)) for row in found
+        RegistryEntry(row.name, row.kind, *counts.get(row.pk, (0, 0)), row.created_at, mirror_of(row))
+        for row in readable
     ]
 
 
 def amounts_of(registry: Registry) -> tuple[int, int]:
     """How many live subjects and versions a registry has; one query."""
-    found = SubjectActivity.objects.filter(registry_id=registry.pk).aggregate(
+    amounts = SubjectActivity.objects.filter(registry_id=registry.pk).aggregate(
         subjects=Count("*"), versions=Sum("live_versions")
     )
-    return found["subjects"], found["versions"] or 0
+    return amounts["subjects"], amounts["versions"] or 0
 
 
 _REGISTRY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
-_PLACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,62}")
+_PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,62}")
 
 
 @transaction.atomic
@@ -149,7 +150,7 @@ def ensure_registry(*, name: str, by: Actor, project: str = "", location: str = 
     _check(_REGISTRY_NAME, name, "registry", "1 to 63 letters, digits, _ and -, the first of them no digit and no -")
     for kind, value in (("project", project), ("location", location)):
         if value:
-            _check(_PLACE_NAME, value, kind, "1 to 63 letters, digits and . : _ -, the first a letter or digit")
+            _check(_PROJECT_NAME, value, kind, "1 to 63 letters, digits and . : _ -, the first a letter or digit")
     record(by=by, why=f"make registry {name}")
     row, created = Registry.objects.get_or_create(
         project=project or settings.DEFAULT_PROJECT, location=location or settings.DEFAULT_LOCATION, name=name
@@ -158,9 +159,9 @@ def ensure_registry(*, name: str, by: Actor, project: str = "", location: str = 
     return created
 
 
-def _check(pattern: re.Pattern[str], name: str, kind: str, wanted: str) -> None:
+def _check(pattern: re.Pattern[str], name: str, kind: str, rule: str) -> None:
     if not pattern.fullmatch(name):
-        raise InvalidName(f"{name[:80]!r} is not a {kind} name: it takes {wanted}.", name=name[:80], field=kind)
+        raise InvalidName(f"{name[:80]!r} is not a {kind} name: it takes {rule}.", name=name[:80], field=kind)
 
 
 @retried
