@@ -49,8 +49,10 @@ def export_subjects(*, registry: str, subjects: Sequence[SubjectName], file: IO[
     for name in names:
         get_subject(registry_row, name, deleted=True)
     # nothing is registered in them meanwhile
-    held = Subject.objects.filter(among(names, ""), context__registry=registry_row).select_for_update(of=("self",))
-    list(held.order_by("pk").values_list("pk"))
+    locked_rows = Subject.objects.filter(among(names, ""), context__registry=registry_row).select_for_update(
+        of=("self",)
+    )
+    list(locked_rows.order_by("pk").values_list("pk"))
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         entry = zipfile.ZipInfo("subjects.jsonl", _EARLIEST)
         entry.compress_type = zipfile.ZIP_DEFLATED
@@ -86,4 +88,4 @@ def _chosen(subjects: Sequence[SubjectName]) -> list[SubjectName]:
     """Each once, in one order, so that two callers don't wait for each other in a circle. Raises InvalidInput."""
     if not 1 <= len(subjects) <= MOST:
         raise InvalidInput(f"Choose 1 to {MOST} subjects at a time, not {len(subjects)}.", field="subjects")
-    return sorted(set(subjects), key=lambda each: each.qualified)
+    return sorted(set(subjects), key=lambda name: name.qualified)

@@ -95,21 +95,21 @@ def delete_version(
     number = parse_version(version)
     registry_row = _begin_deletion(registry, subject, by, permanent=permanent, force=force)
     row = _locked(get_subject(registry_row, subject, deleted=True))
-    found = version_row(row, number, deleted=number is not None)
-    name = f"Subject '{subject.qualified}' Version {found.version}"
-    if permanent and found.deleted_at is None:
+    stored_version = version_row(row, number, deleted=number is not None)
+    name = f"Subject '{subject.qualified}' Version {stored_version.version}"
+    if permanent and stored_version.deleted_at is None:
         raise VersionNotSoftDeleted(f"{name} was not deleted first before being permanently deleted")
-    if not permanent and found.deleted_at is not None:
+    if not permanent and stored_version.deleted_at is not None:
         raise VersionSoftDeleted(f"{name} was soft deleted.Set permanent=true to delete permanently")
-    if not permanent and is_in_use(registry_row, subject) and not _others(row, found):
+    if not permanent and is_in_use(registry_row, subject) and not _others(row, stored_version):
         raise NoActiveVersion(subject.qualified)
-    refuse_referenced(subject, [found], deleted=permanent)
+    refuse_referenced(subject, [stored_version], deleted=permanent)
     if permanent:
-        refuse_in_use(registry_row, subject, [found.version], by=by, force=force)
-    remove_versions(row, [found]) if permanent else _mark([found])
+        refuse_in_use(registry_row, subject, [stored_version.version], by=by, force=force)
+    remove_versions(row, [stored_version]) if permanent else _mark([stored_version])
     if tell:
-        tell_of_deletion(registry_row, subject, versions=[found.version], permanent=permanent, by=by)
-    return found.version
+        tell_of_deletion(registry_row, subject, versions=[stored_version.version], permanent=permanent, by=by)
+    return stored_version.version
 
 
 def _begin_deletion(registry: str, subject: SubjectName, by: Actor, *, permanent: bool, force: str) -> Registry:
@@ -260,8 +260,8 @@ def _refuse_lost(rows: Sequence[SchemaVersion]) -> None:
     """What they refer to is there; it is held until they are."""
     links = _links(rows)
     coming = {row.pk for row in rows}
-    held = lock_referenced([link.target for link in links if link.target_id not in coming])
-    _refuse_missing(links, coming | held.keys())
+    locked_targets = lock_referenced([link.target for link in links if link.target_id not in coming])
+    _refuse_missing(links, coming | locked_targets.keys())
 
 
 def _links(rows: Sequence[SchemaVersion]) -> list[SchemaReference]:
@@ -294,11 +294,11 @@ def _refuse_breaks(
     """The same of live versions that are at hand, ascending; those below all that was restored are as they were."""
     config, scope = settings
     lenient = scope.compatibility_policy == LENIENT_POLICY
-    first = next(place for place, row in enumerate(rows) if row.version in restored)
-    for place, row in enumerate(rows[first:], start=first):
-        before = of_group(rows[:place], group=scope.compatibility_group, like=row.schema.metadata)
-        history = [(each.version, schemas[each.version]) for each in before]
-        if not history or (row.version not in restored and restored.isdisjoint(each.version for each in before)):
+    first = next(position for position, row in enumerate(rows) if row.version in restored)
+    for position, row in enumerate(rows[first:], start=first):
+        before = of_group(rows[:position], group=scope.compatibility_group, like=row.schema.metadata)
+        history = [(other.version, schemas[other.version]) for other in before]
+        if not history or (row.version not in restored and restored.isdisjoint(other.version for other in before)):
             continue
         report = schema_engine.check(
             schemas[row.version], history, config.level, profile=config.profile, lenient=lenient
@@ -364,7 +364,7 @@ class _Restoring:
         _refuse_twice(row, self._numbers)
         _refuse_missing(self._links.get(row.schema_id, ()), self._there | {row.pk})
         schemas = {**self._schemas, row.version: self._parse(row.schema)}
-        live = sorted([*self._live, row], key=lambda each: each.version)
+        live = sorted([*self._live, row], key=lambda item: item.version)
         _refuse_breaks(live, schemas, self._settings, {row.version})
         self._live, self._schemas = live, schemas
         self._numbers[row.schema_id] = row.version

@@ -60,9 +60,9 @@ def notes_of(registry: Registry, subjects: Collection[SubjectName] | None = None
     """What is written about those subjects (None: about all), those without a note left out; one query."""
     rows = _rows(registry).select_related("subject__context")
     if subjects is not None:
-        rows = rows.filter(subject__name__in={each.subject for each in subjects})
-    found = {SubjectName(row.subject.context.name, row.subject.name): note_info(row) for row in rows}
-    return found if subjects is None else {name: note for name, note in found.items() if name in set(subjects)}
+        rows = rows.filter(subject__name__in={name.subject for name in subjects})
+    notes = {SubjectName(row.subject.context.name, row.subject.name): note_info(row) for row in rows}
+    return notes if subjects is None else {name: note for name, note in notes.items() if name in set(subjects)}
 
 
 def tag_counts(registry: Registry) -> dict[str, int]:
@@ -104,10 +104,10 @@ def set_note(
     tags that differ in case alone the first stays. Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound,
     and NoteChanged where somebody else wrote meanwhile.
     """
-    wanted, text, why = clean_tags(tags), _doc(doc), _reason(reason)
+    new_tags, text, why = clean_tags(tags), _doc(doc), _reason(reason)
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
-    row = _held(registry_row, subject)
+    row = _locked_subject(registry_row, subject)
     before = note_info(SubjectNote.objects.filter(subject=row).first())
     if expected not in (before.state, ANY_STATE):
         who = f" by {before.updated_by}" if before.updated_by else ""
@@ -117,7 +117,7 @@ def set_note(
             state=before.state,
         )
     record(by=by, why=f"describe {subject.qualified} in {registry_row.name}{why}")
-    return _write(row, before, wanted, text, by)
+    return _write(row, before, new_tags, text, by)
 
 
 @retried
@@ -146,17 +146,17 @@ def change_tags(
     verb = ", ".join([*(f"add {tag}" for tag in added), *(f"remove {tag}" for tag in sorted(removed))])
     done: dict[SubjectName, Note] = {}
     for subject in sorted(
-        set(subjects), key=lambda each: each.qualified
+        set(subjects), key=lambda name: name.qualified
     ):  # in one order, so that two callers don't wait for each other
-        row = _held(registry_row, subject)
+        row = _locked_subject(registry_row, subject)
         before = note_info(SubjectNote.objects.filter(subject=row).first())
-        kept = [tag for tag in before.tags if tag.lower() not in removed]
+        left = [tag for tag in before.tags if tag.lower() not in removed]
         try:
-            wanted = clean_tags([*kept, *added])
+            new_tags = clean_tags([*left, *added])
         except InvalidInput as error:
             raise InvalidInput(f"{subject.qualified}: {error.message}", field="tags") from error
         record(by=by, why=f"{verb} at {subject.qualified} in {registry_row.name}{why}")
-        done[subject] = _write(row, before, wanted, before.doc, by)
+        done[subject] = _write(row, before, new_tags, before.doc, by)
     return done
 
 
@@ -171,7 +171,7 @@ def bring_note(row: Subject, *, tags: Sequence[str], doc: str, by: Actor) -> Not
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """The tags as they are kept: each once, sorted. Raises InvalidInput, which names the one that is no tag."""
-    found: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for tag in tags:
         if not isinstance(tag, str) or not _TAG.fullmatch(tag):
             raise InvalidInput(
@@ -179,16 +179,16 @@ def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
                 " digits and signs of `_ . : -`.",
                 field="tags",
             )
-        found.setdefault(tag.lower(), tag)
-    if len(found) > MAX_TAGS:
-        raise InvalidInput(f"These are {len(found)} tags; a subject has {MAX_TAGS} at most.", field="tags")
-    return tuple(sorted(found.values()))
+        spellings.setdefault(tag.lower(), tag)
+    if len(spellings) > MAX_TAGS:
+        raise InvalidInput(f"These are {len(spellings)} tags; a subject has {MAX_TAGS} at most.", field="tags")
+    return tuple(sorted(spellings.values()))
 
 
-def _held(registry: Registry, subject: SubjectName) -> Subject:
+def _locked_subject(registry: Registry, subject: SubjectName) -> Subject:
     """The subject's row, locked: so two who write the first note come one after the other."""
-    found = get_subject(registry, subject, deleted=True)
-    row = Subject.objects.select_for_update().filter(pk=found.pk).first()
+    subject_row = get_subject(registry, subject, deleted=True)
+    row = Subject.objects.select_for_update().filter(pk=subject_row.pk).first()
     if row is None:
         raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
     return row

@@ -75,13 +75,13 @@ def set_standing(
     return done
 
 
-def _write(row: SchemaVersion, before: Standing | None, wanted: Standing) -> Standing:
+def _write(row: SchemaVersion, before: Standing | None, standing: Standing) -> Standing:
     """What stands then: since before where it was called the same already."""
     if before is None:
-        made = VersionStanding(version=row, **asdict(wanted))
+        made = VersionStanding(version=row, **asdict(standing))
         made.save()
-        return replace(wanted, decided_at=made.decided_at)
-    done = replace(wanted, decided_at=before.decided_at) if before.standing == wanted.standing else wanted
+        return replace(standing, decided_at=made.decided_at)
+    done = replace(standing, decided_at=before.decided_at) if before.standing == standing.standing else standing
     # Not by `save`, which would put the time of this change where clients read since when it is so.
     VersionStanding.objects.filter(version=row).update(**asdict(done))
     return done
@@ -132,8 +132,8 @@ def _tell(
 def _message(standing: str, message: str) -> str:
     """The message as it is kept. Raises InvalidInput, for a standing that doesn't exist too."""
     if standing not in VersionStanding.STANDINGS:
-        known = ", ".join(VersionStanding.STANDINGS)
-        raise InvalidInput(f"There is no standing {str(standing)[:40]!r}; known are {known}.", field="standing")
+        names = ", ".join(VersionStanding.STANDINGS)
+        raise InvalidInput(f"There is no standing {str(standing)[:40]!r}; known are {names}.", field="standing")
     text = message.strip()
     if not text:
         raise InvalidInput("Say why in a message, and what to use instead.", field="message")
@@ -176,10 +176,10 @@ def _begin(
             f"Subject {subject.subject} in context {subject.context} is in mode {FROZEN}: nothing about it changes.",
             mode=mode,
         )
-    found = version_row(get_subject(registry, subject, deleted=True), number, deleted=number is not None)
-    row = SchemaVersion.objects.select_for_update().get(pk=found.pk)
-    said = f": {message}" if message else ""
-    record(by=by, why=f"{verb} version {row.version} of {subject.qualified} in {registry.name}{said}")
+    unlocked_row = version_row(get_subject(registry, subject, deleted=True), number, deleted=number is not None)
+    row = SchemaVersion.objects.select_for_update().get(pk=unlocked_row.pk)
+    suffix = f": {message}" if message else ""
+    record(by=by, why=f"{verb} version {row.version} of {subject.qualified} in {registry.name}{suffix}")
     change_guard.ask(
         "version.standing", registry, subject.qualified, by, release=release
     )  # last: it adds to what is recorded
@@ -237,18 +237,18 @@ def retire(
     row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject, deleted=True).pk)
     rows = _meant(row, subject, choice, version)
     done = Retired(
-        choice, tuple(each.version for each in rows), tuple(sorted({each.schema.schema_id for each in rows}))
+        choice, tuple(item.version for item in rows), tuple(sorted({item.schema.schema_id for item in rows}))
     )
     if choice == DEPRECATE:
-        for each in rows:
+        for item in rows:
             set_standing(
-                registry=registry_row.name, subject=subject, version=each.version, standing="deprecated", message=message,
+                registry=registry_row.name, subject=subject, version=item.version, standing="deprecated", message=message,
                 ends_at=ends_at, by=by,
             )  # fmt: skip
     elif choice == RESTORE:
         deletion.restore(row, rows, subject, by=by, force=force)
     else:
-        if choice == HARD and all(each.deleted_at is not None for each in rows):  # others the deletion refuses itself
+        if choice == HARD and all(item.deleted_at is not None for item in rows):  # others the deletion refuses itself
             _refuse_unknown(evidence_of(registry_row, subject, done.versions), subject, by, registry_row.name, force)
         _delete(registry_row.name, subject, version, by=by, permanent=choice == HARD, force=force)
     return done
@@ -265,7 +265,7 @@ def restore_each(
         require(by, RIGHTS[RESTORE], registry=registry_row.name, subject=subject.qualified)
         lock_policy(registry_row)
         row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject, deleted=True).pk)
-        rows = {each.version: each for each in _meant(row, subject, RESTORE, None)}
+        rows = {row.version: row for row in _meant(row, subject, RESTORE, None)}
     except SchemadeskError as error:
         return dict.fromkeys(numbers, error)
     lost = {
@@ -284,12 +284,12 @@ def _meant(subject: Subject, name: SubjectName, choice: str, version: int | None
         if not rows:
             raise VersionNotFound(f"Version {version} of {name.qualified} not found.", version=version)
     if choice in (DEPRECATE, SOFT):
-        found = [row for row in rows if row.deleted_at is None]
+        chosen = [row for row in rows if row.deleted_at is None]
     else:
-        found = [row for row in rows if row.deleted_at is not None] if choice == RESTORE else rows
-    if not found and choice != SOFT:  # what is deleted already is told by the deletion
+        chosen = [row for row in rows if row.deleted_at is not None] if choice == RESTORE else rows
+    if not chosen and choice != SOFT:  # what is deleted already is told by the deletion
         raise InvalidInput(f"There is nothing of {name.qualified} to {choice}: {_what_is(rows)}.", field="choice")
-    return found
+    return chosen
 
 
 def _what_is(rows: Sequence[SchemaVersion]) -> str:
@@ -307,9 +307,9 @@ def _refuse_unknown(
         require(by, "version.force", registry=registry, subject=subject.qualified)
         return
     worst = next((item for item in doubts if item.in_use == "yes"), doubts[0])
-    said = "is in use" if worst.in_use == "yes" else "may be in use"
+    state = "is in use" if worst.in_use == "yes" else "may be in use"
     raise VersionInUse(
-        f"{subject.qualified} {said}: {worst.sentence} Wait, have its topics scanned, or give a reason to delete it all"
+        f"{subject.qualified} {state}: {worst.sentence} Wait, have its topics scanned, or give a reason to delete it all"
         " the same.",
         subject=subject.qualified,
         versions=sorted(number for number, items in evidence.items() if any(item.in_use != "no" for item in items)),

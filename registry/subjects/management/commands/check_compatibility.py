@@ -53,10 +53,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """FILE, and what it is held against."""
         parser.add_argument("file", type=Path, nargs="?", help="the new schema")
-        held = parser.add_mutually_exclusive_group(required=True)
-        held.add_argument("--subject", help="hold it against this subject's versions, under its level")
-        held.add_argument("--against", type=Path, nargs="+", metavar="OLD", help="hold it against these, oldest first")
-        held.add_argument(
+        group = parser.add_mutually_exclusive_group(required=True)
+        group.add_argument("--subject", help="hold it against this subject's versions, under its level")
+        group.add_argument("--against", type=Path, nargs="+", metavar="OLD", help="hold it against these, oldest first")
+        group.add_argument(
             "--pairs",
             metavar="FILE",
             help='check JSON lines {"new": TEXT, "old": [TEXT, …], "type": …, "level": …}; "-" reads standard input',
@@ -79,7 +79,7 @@ class Command(BaseCommand):
         try:
             code = self._pairs(options) if options["pairs"] else self._file(options)
         except (SchemadeskError, OSError, UnicodeDecodeError) as error:
-            raise CommandError(_said(error), returncode=UNUSABLE) from error
+            raise CommandError(_error_text(error), returncode=UNUSABLE) from error
         if code:
             sys.exit(code)
 
@@ -114,7 +114,7 @@ class Command(BaseCommand):
                 by=system_actor("check_compatibility", door="command"),
                 profile=options["profile"],
             ).assessment
-        references = tuple(_reference(given) for given in options["reference"])
+        references = tuple(_reference(option) for option in options["reference"])
         new = schema_engine.parse(kind, text, references)
         files = [path.read_text(encoding="utf-8") for path in options["against"]]
         history = [(number, schema_engine.parse(kind, old, references)) for number, old in enumerate(files, start=1)]
@@ -129,21 +129,21 @@ class Command(BaseCommand):
             "profile": options["profile"] or "confluent",
         }
         failed = unusable = False
-        given = options["pairs"]
-        with nullcontext(sys.stdin) if given == "-" else Path(given).open(encoding="utf-8") as source:
-            for answer in check_pairs(source, defaults):
-                unusable |= answer["is_compatible"] is None
-                failed |= answer["is_compatible"] is False
-                self.stdout.write(json.dumps(answer, ensure_ascii=False))
+        path = options["pairs"]
+        with nullcontext(sys.stdin) if path == "-" else Path(path).open(encoding="utf-8") as source:
+            for verdict in check_pairs(source, defaults):
+                unusable |= verdict["is_compatible"] is None
+                failed |= verdict["is_compatible"] is False
+                self.stdout.write(json.dumps(verdict, ensure_ascii=False))
         return UNUSABLE if unusable else INCOMPATIBLE if failed else 0
 
 
-def _reference(given: str) -> ResolvedReference:
-    name, sign, path = given.partition("=")
+def _reference(option: str) -> ResolvedReference:
+    name, sign, path = option.partition("=")
     if not (name and sign and path):
-        raise InvalidInput(f"--reference takes NAME=FILE, not {given!r}.")
+        raise InvalidInput(f"--reference takes NAME=FILE, not {option!r}.")
     return ResolvedReference(name, name, 1, Path(path).read_text(encoding="utf-8"))
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return error.placed if isinstance(error, SchemadeskError) else str(error)

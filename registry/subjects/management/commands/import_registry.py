@@ -94,8 +94,8 @@ class Command(BaseCommand):
             by=by,
             keep_going=keep_going,
             only_missing=options["only_missing"],
-            on_progress=lambda brought, total, wrong: self._progress(
-                f"{brought} of {total} versions, {wrong} problems"
+            on_progress=lambda brought, total, failed: self._progress(
+                f"{brought} of {total} versions, {failed} problems"
             ),
         )
         self._end(done + Brought(problems=tuple(problems)), keep_going=keep_going)

@@ -57,5 +57,5 @@ class Command(BaseCommand):
 
 def _line(mirror: MirrorState) -> str:
     age = "never read" if mirror.age is None else f"{int(mirror.age.total_seconds())} s old"
-    wrong = f"; since {mirror.failing_since:%Y-%m-%d %H:%M} UTC: {mirror.error}" if mirror.failing_since else ""
-    return f"{mirror.registry}: {mirror.url}, {age}{wrong}"
+    failure = f"; since {mirror.failing_since:%Y-%m-%d %H:%M} UTC: {mirror.error}" if mirror.failing_since else ""
+    return f"{mirror.registry}: {mirror.url}, {age}{failure}"
