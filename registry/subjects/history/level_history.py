@@ -327,11 +327,11 @@ def newest_versions(subject_pks: Collection[int]) -> dict[int, NewestVersions]:
     rows = (
         SchemaVersion.objects.filter(subject_id__in=list(subject_pks), deleted_at=None)
         .annotate(
-            place=Window(RowNumber(), partition_by=F("subject_id"), order_by=F("version").desc()),
+            rank=Window(RowNumber(), partition_by=F("subject_id"), order_by=F("version").desc()),
             many=Window(Count("pk"), partition_by=F("subject_id")),
             size=TextBytes(F("schema__canonical")),
         )
-        .filter(place__lte=MAX_VERSIONS)
+        .filter(rank__lte=MAX_VERSIONS)
     )
     sizes: dict[int, tuple[list[int], int, int]] = {}
     for subject, pk, many, size in rows.values_list("subject_id", "pk", "many", "size"):

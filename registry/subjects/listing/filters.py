@@ -83,31 +83,31 @@ class Narrowing:
 ALL: Final = Narrowing()
 
 
-def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str, deleted: bool = False) -> Rows:
+def narrowed(rows: Rows, registry: Registry, narrowing: Narrowing, *, at: str, deleted: bool = False) -> Rows:
     """The rows that the filters leave; `at` is how they get to the subject, "" for subjects themselves."""
     key = at.removesuffix("__") or "pk"
-    if given.names_matter:  # the context's names are then read from their index alone, not those of all registries
+    if narrowing.names_matter:  # the context's names are then read from their index alone, not those of all registries
         rows = rows.filter(**{f"{at}context__in": list(_contexts(registry))})
-    if words := given.text.split(maxsplit=MOST_WORDS - 1):
-        rows = rows.filter(*(Q(**{f"{at}name__icontains": word}) for word in words))
-    if given.schema_type:
-        rows = rows.filter(_of_type(given.schema_type, at, deleted=deleted))
-    if given.level:
-        rows = rows.filter(of_level(registry, given.level, at))
-    if given.tag:
-        rows = rows.filter(Exists(tagged(given.tag).filter(subject=OuterRef(key))))
-    if given.owned is not None:
-        rows = rows.filter(fits(registry, given.owned, at))
-    if given.unowned is not None:
-        rows = rows.filter(~fits(registry, given.unowned, at))
-    if given.standing:
-        stands = VersionStanding.objects.filter(standing=given.standing, version__deleted_at=None)
+    if terms := narrowing.text.split(maxsplit=MOST_WORDS - 1):
+        rows = rows.filter(*(Q(**{f"{at}name__icontains": term}) for term in terms))
+    if narrowing.schema_type:
+        rows = rows.filter(_of_type(narrowing.schema_type, at, deleted=deleted))
+    if narrowing.level:
+        rows = rows.filter(of_level(registry, narrowing.level, at))
+    if narrowing.tag:
+        rows = rows.filter(Exists(tagged(narrowing.tag).filter(subject=OuterRef(key))))
+    if narrowing.owned is not None:
+        rows = rows.filter(fits(registry, narrowing.owned, at))
+    if narrowing.unowned is not None:
+        rows = rows.filter(~fits(registry, narrowing.unowned, at))
+    if narrowing.standing:
+        stands = VersionStanding.objects.filter(standing=narrowing.standing, version__deleted_at=None)
         rows = rows.filter(**{f"{key}__in": stands.values("version__subject")})
-    if given.keys is not None:
-        rows = rows.filter(numbered(f"{{{','.join(map(str, given.keys))}}}", at))
-    for condition in given.also.values():
+    if narrowing.keys is not None:
+        rows = rows.filter(numbered(f"{{{','.join(map(str, narrowing.keys))}}}", at))
+    for condition in narrowing.also.values():
         rows = rows.filter(condition(at))
-    return rows if given.among is None else rows.filter(among(given.among, at))
+    return rows if narrowing.among is None else rows.filter(among(narrowing.among, at))
 
 
 def numbered(keys: str, at: str) -> Q:
@@ -118,10 +118,10 @@ def numbered(keys: str, at: str) -> Q:
 
 def tagged(tag: str) -> QuerySet[SubjectNote]:
     """The notes that have a tag, however its letters are written."""
-    words = Func(F("tags"), Value(" "), function="array_to_string", output_field=TextField())
+    tag_text = Func(F("tags"), Value(" "), function="array_to_string", output_field=TextField())
     if not tag.isascii() or not tag.isprintable() or " " in tag:
         return SubjectNote.objects.none()
-    return SubjectNote.objects.annotate(words=words).filter(words__iregex=rf"(^| ){re.escape(tag)}( |$)")
+    return SubjectNote.objects.annotate(tag_text=tag_text).filter(tag_text__iregex=rf"(^| ){re.escape(tag)}( |$)")
 
 
 def _of_type(schema_type: str, at: str, *, deleted: bool) -> Q:
@@ -192,14 +192,14 @@ def _that_counts(rows: QuerySet[Any], column: str, value: str, default: str, at:
     """The subjects for which a value counts: their own, else their context's, else the registry's, else the default."""
     key = at.removesuffix("__") or "pk"
     wider = rows.filter(subject_name=None).values_list("context", column)
-    said = {context: found for context, found in wider if found}
-    base = next((found for context, found in said.items() if context is None), default)
-    values = {context: found for context, found in said.items() if context is not None}
+    wider_values = {context: own_value for context, own_value in wider if own_value}
+    base = next((own_value for context, own_value in wider_values.items() if context is None), default)
+    values = {context: own_value for context, own_value in wider_values.items() if context is not None}
     is_own = Q(**{f"{key}__in": _with(_own(rows).filter(**{column: value}))})
     is_other = Q(**{f"{key}__in": _with(_own(rows).exclude(**{column: value}).filter(**{f"{column}__isnull": False}))})
-    inherits = Q(**{f"{at}context__in": [context for context, found in values.items() if found == value]})
+    inherits = Q(**{f"{at}context__in": [context for context, own_value in values.items() if own_value == value]})
     if base == value:
-        differing = [context for context, found in values.items() if found != value]
+        differing = [context for context, own_value in values.items() if own_value != value]
         if not differing:
             return ~is_other
         inherits = ~Q(**{f"{at}context__in": differing})

@@ -87,7 +87,7 @@ class SubjectRows:
     looked: int | None = None
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where a row stands in the list: the last change first, and of one moment by number."""
 
     changed_at: datetime
@@ -95,7 +95,7 @@ class _Place(NamedTuple):
 
     @property
     def cursor(self) -> str:
-        """The place as text, for the address of a page."""
+        """The position as text, for the address of a page."""
         return f"{(self.changed_at - _BEGINNING) // timedelta(microseconds=1)}.{self.subject}"
 
 
@@ -131,7 +131,7 @@ def list_contexts(registry: Registry, visible: Visible | None = None) -> list[st
 
 def subject_rows(
     registry: Registry,
-    given: Narrowing = ALL,
+    narrowing: Narrowing = ALL,
     *,
     after: str = "",
     before: str = "",
@@ -144,14 +144,14 @@ def subject_rows(
     meanwhile moves no row over the edge between the two. `offset` is for who has none. Raises InvalidInput for a cursor
     that is none.
     """
-    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
-    if given.is_dear and not (after or before or offset):
+    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
+    if narrowing.is_dear and not (after or before or offset):
         page, total, skipped = *_first_page(rows, limit), 0
     else:
-        page = _page(rows, after=_place_of(after), before=_place_of(before), offset=offset, limit=limit)
-        total, skipped = _counted(rows, _Place(page[0].changed_at, page[0].subject_id) if page else None)
-    edge = _Place(page[0].changed_at, page[0].subject_id) if page else None
-    last = _Place(page[-1].changed_at, page[-1].subject_id) if page else None
+        page = _page(rows, after=_position_of(after), before=_position_of(before), offset=offset, limit=limit)
+        total, skipped = _counted(rows, _Position(page[0].changed_at, page[0].subject_id) if page else None)
+    edge = _Position(page[0].changed_at, page[0].subject_id) if page else None
+    last = _Position(page[-1].changed_at, page[-1].subject_id) if page else None
     return SubjectRows(
         rows=rows_of(registry, page),
         total=total,
@@ -185,18 +185,18 @@ def counted(
     return max(rows.count() if total is None else total, skipped + shown)
 
 
-def _place_of(cursor: str) -> _Place | None:
-    """The place that a cursor names, None for no cursor. Raises InvalidInput."""
+def _position_of(cursor: str) -> _Position | None:
+    """The position that a cursor names, None for no cursor. Raises InvalidInput."""
     if not cursor:
         return None
-    found = _CURSOR.fullmatch(cursor)
-    if found is None:
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
         raise InvalidInput("The cursor is none that the list of subjects gave: begin without one.")
-    return _Place(_BEGINNING + timedelta(microseconds=int(found["microseconds"])), int(found["subject"]))
+    return _Position(_BEGINNING + timedelta(microseconds=int(match["microseconds"])), int(match["subject"]))
 
 
 def _page(
-    rows: QuerySet[SubjectActivity], *, after: _Place | None, before: _Place | None, offset: int, limit: int
+    rows: QuerySet[SubjectActivity], *, after: _Position | None, before: _Position | None, offset: int, limit: int
 ) -> list[SubjectActivity]:
     """The rows of one page in the order of the list, read from an index alone, however late the page is."""
     if before is not None:
@@ -211,8 +211,8 @@ def _page(
 def _first_page(rows: QuerySet[SubjectActivity], limit: int) -> tuple[list[SubjectActivity], int]:
     """The first rows, and how many there are, of rows that are found by reading all names: they are read once."""
     ordered = rows.order_by("-changed_at", "subject_id").annotate(whole=Window(Count("pk")))
-    found = list(ordered.values_list("subject_id", "whole")[:limit])
-    return _of([key for key, _ in found]), found[0][1] if found else 0
+    numbered_rows = list(ordered.values_list("subject_id", "whole")[:limit])
+    return _of([key for key, _ in numbered_rows]), numbered_rows[0][1] if numbered_rows else 0
 
 
 def _of(keys: Any) -> list[SubjectActivity]:
@@ -220,25 +220,25 @@ def _of(keys: Any) -> list[SubjectActivity]:
     return list(rows.select_related("subject__context"))
 
 
-def _behind(place: _Place) -> Q:
-    """What comes after a place; the first condition is the one that an index can begin at."""
-    later = Q(changed_at__lt=place.changed_at) | Q(subject_id__gt=place.subject)
-    return Q(changed_at__lte=place.changed_at) & later
+def _behind(position: _Position) -> Q:
+    """What comes after a position; the first condition is the one that an index can begin at."""
+    later = Q(changed_at__lt=position.changed_at) | Q(subject_id__gt=position.subject)
+    return Q(changed_at__lte=position.changed_at) & later
 
 
-def _ahead(place: _Place) -> Q:
-    """What comes before a place."""
-    earlier = Q(changed_at__gt=place.changed_at) | Q(subject_id__lt=place.subject)
-    return Q(changed_at__gte=place.changed_at) & earlier
+def _ahead(position: _Position) -> Q:
+    """What comes before a position."""
+    earlier = Q(changed_at__gt=position.changed_at) | Q(subject_id__lt=position.subject)
+    return Q(changed_at__gte=position.changed_at) & earlier
 
 
-def _counted(rows: QuerySet[SubjectActivity], edge: _Place | None) -> tuple[int, int]:
+def _counted(rows: QuerySet[SubjectActivity], edge: _Position | None) -> tuple[int, int]:
     """How many there are, and how many of them before the edge; all where there is none."""
     if edge is None:
         total = rows.count()
         return total, total
-    found = rows.aggregate(total=Count("pk"), skipped=Count("pk", filter=_ahead(edge)))
-    return found["total"], found["skipped"]
+    counts = rows.aggregate(total=Count("pk"), skipped=Count("pk", filter=_ahead(edge)))
+    return counts["total"], counts["skipped"]
 
 
 def _newest_versions(subject_pks: list[int], *, deleted: bool) -> dict[int, SchemaVersion]:
@@ -263,11 +263,11 @@ def _latest_by_registry(registry: Registry, names: list[str]) -> dict[tuple[str,
         .values("subject__context__name", "subject__name", "subject__context__registry__name")
         .annotate(latest=Max("version"))
     )
-    found: dict[tuple[str, str], dict[str, int]] = {}
+    latest: dict[tuple[str, str], dict[str, int]] = {}
     for row in rows:
         key = (row["subject__context__name"], row["subject__name"])
-        found.setdefault(key, {})[row["subject__context__registry__name"]] = row["latest"]
-    return found
+        latest.setdefault(key, {})[row["subject__context__registry__name"]] = row["latest"]
+    return latest
 
 
 def _own_levels(registry: Registry) -> dict[tuple[str | None, str | None], str | None]:

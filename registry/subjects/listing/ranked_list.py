@@ -30,21 +30,21 @@ class _NamePosition:
 
     @classmethod
     def of(cls, cursor: str) -> Self:
-        """The place that a cursor names. Raises InvalidInput, InvalidName."""
-        found = _NAME_CURSOR.fullmatch(cursor)
-        if found is None:
+        """The position that a cursor names. Raises InvalidInput, InvalidName."""
+        match = _NAME_CURSOR.fullmatch(cursor)
+        if match is None:
             raise InvalidInput("The cursor is none that the list of subjects by name gave: begin without one.")
-        return cls(parse_subject(found["name"]), int(found["skipped"]))
+        return cls(parse_subject(match["name"]), int(match["skipped"]))
 
     @property
     def cursor(self) -> str:
-        """The place as text, for the address of a page."""
+        """The position as text, for the address of a page."""
         return f"{self.skipped}~{self.name.qualified}"
 
 
 def subject_rows_by_name(
     registry: Registry,
-    given: Narrowing,
+    narrowing: Narrowing,
     *,
     deleted: bool = False,
     after: str = "",
@@ -60,7 +60,7 @@ def subject_rows_by_name(
     `deleted` are the subjects of which nothing but soft-deleted versions is left. `after` and `before` are cursors of
     another page. Raises InvalidInput, InvalidName for a cursor that is none.
     """
-    rows = narrowed(_subjects(registry, deleted=deleted), registry, given, at="", deleted=deleted)
+    rows = narrowed(_subjects(registry, deleted=deleted), registry, narrowing, at="", deleted=deleted)
     edge = _NamePosition.of(before or after) if before or after else None
     page = _rows_by_name(rows, registry, edge.name if edge else None, limit=limit + 1, backwards=bool(before))
     is_whole = len(page) <= limit
@@ -98,12 +98,12 @@ def _rows_by_name(
     inside = rows.filter(context=contexts.get(here))
     if edge is not None:
         inside = inside.filter(**{"name__lt" if backwards else "name__gt": edge.subject})
-    found = list(inside.order_by(_order("name", backwards)).select_related("context")[:limit])
-    if len(found) < limit and beyond:
+    subjects = list(inside.order_by(_order("name", backwards)).select_related("context")[:limit])
+    if len(subjects) < limit and beyond:
         rest = rows.filter(context__in=beyond).select_related("context")
         ordered = rest.order_by(*(_order(name, backwards) for name in ("context__name", "name")))
-        found += list(ordered[: limit - len(found)])
-    return found
+        subjects += list(ordered[: limit - len(subjects)])
+    return subjects
 
 
 def _order(name: str, backwards: bool) -> OrderBy:
@@ -114,10 +114,10 @@ def _order(name: str, backwards: bool) -> OrderBy:
 
 def _lines(registry: Registry, page: Sequence[Subject], *, deleted: bool) -> list[SubjectRow]:
     if deleted:
-        rows = [SubjectActivity(subject=each, registry_id=registry.pk, live_versions=0) for each in page]
+        rows = [SubjectActivity(subject=subject, registry_id=registry.pk, live_versions=0) for subject in page]
         return rows_of(registry, rows, deleted=True)
-    found = SubjectActivity.objects.in_bulk([each.pk for each in page])
-    return rows_of(registry, [_with(found[each.pk], each) for each in page if each.pk in found])
+    activities = SubjectActivity.objects.in_bulk([subject.pk for subject in page])
+    return rows_of(registry, [_with(activities[subject.pk], subject) for subject in page if subject.pk in activities])
 
 
 def _with(row: SubjectActivity, subject: Subject) -> SubjectActivity:
@@ -150,19 +150,19 @@ class _TierPosition:
 
     @classmethod
     def of(cls, cursor: str, column: str) -> Self:
-        """The place that a cursor names. Raises InvalidInput."""
-        found = _TIER_CURSOR.fullmatch(cursor)
-        if found is None:
+        """The position that a cursor names. Raises InvalidInput."""
+        match = _TIER_CURSOR.fullmatch(cursor)
+        if match is None:
             raise InvalidInput("The cursor is none that the list of subjects in this order gave: begin without one.")
-        value: Any = int(found["value"])
+        value: Any = int(match["value"])
         if column == CHANGED_AT:
             value = _BEGINNING + timedelta(microseconds=value)
         elif value >= 2**31:
             raise InvalidInput("The cursor is none that the list of subjects in this order gave: begin without one.")
-        return cls(int(found["tier"]), value, int(found["subject"]), int(found["skipped"]))
+        return cls(int(match["tier"]), value, int(match["subject"]), int(match["skipped"]))
 
     def cursor(self, skipped: int) -> str:
-        """The place as text, for the address of a page."""
+        """The position as text, for the address of a page."""
         value = self.value
         if isinstance(value, datetime):
             value = (value - _BEGINNING) // timedelta(microseconds=1)
@@ -171,7 +171,7 @@ class _TierPosition:
 
 def subject_rows_in_tiers(
     registry: Registry,
-    given: Narrowing,
+    narrowing: Narrowing,
     *,
     tiers: Sequence[Q] = (),
     column: str = CHANGED_AT,
@@ -187,34 +187,34 @@ def subject_rows_in_tiers(
     without `is_counted` nobody does.
     Raises InvalidInput for a cursor that is none.
     """
-    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
+    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
     edge = _TierPosition.of(before or after, column) if before or after else None
-    places = _rows_by_tier(rows, tiers, column, edge, limit=limit + 1, backwards=bool(before))
-    is_whole, places = len(places) <= limit, places[:limit]
+    positions = _rows_by_tier(rows, tiers, column, edge, limit=limit + 1, backwards=bool(before))
+    is_whole, positions = len(positions) <= limit, positions[:limit]
     if before:
-        places.reverse()
-        skipped = 0 if is_whole or edge is None else max(1, edge.skipped - len(places))
+        positions.reverse()
+        skipped = 0 if is_whole or edge is None else max(1, edge.skipped - len(positions))
         is_first, is_last = is_whole, False
     else:
         skipped = edge.skipped + 1 if edge else 0
         is_first, is_last = edge is None, is_whole
     return SubjectRows(
-        rows=rows_of(registry, _in_order([place.subject for place in places])),
-        total=counted(rows, total, len(places), skipped, is_whole=is_first and is_last, is_counted=is_counted),
+        rows=rows_of(registry, _in_order([position.subject for position in positions])),
+        total=counted(rows, total, len(positions), skipped, is_whole=is_first and is_last, is_counted=is_counted),
         skipped=skipped,
-        before="" if is_first or not places else places[0].cursor(skipped),
-        after="" if is_last or not places else places[-1].cursor(skipped + len(places) - 1),
+        before="" if is_first or not positions else positions[0].cursor(skipped),
+        after="" if is_last or not positions else positions[-1].cursor(skipped + len(positions) - 1),
     )
 
 
-def few_found(registry: Registry, given: Narrowing) -> tuple[int, ...] | None:
+def few_found(registry: Registry, narrowing: Narrowing) -> tuple[int, ...] | None:
     """The numbers of the subjects that the filters leave; None where these are many, or found without looking at all.
 
     At most one query.
     """
-    if not given.is_dear:
+    if not narrowing.is_dear:
         return None
-    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
+    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
     keys = tuple(rows.order_by().values_list("subject_id", flat=True)[: _MOST_FOUND + 1])
     return keys if len(keys) <= _MOST_FOUND else None
 
@@ -232,7 +232,7 @@ def _rows_by_tier(
     order = (column, "-subject_id") if backwards else (f"-{column}", "subject_id")
     start = edge.tier if edge else 0
     numbers = range(min(start, len(tiers)), -1, -1) if backwards else range(start, len(tiers) + 1)
-    found: list[_TierPosition] = []
+    positions: list[_TierPosition] = []
     for number in numbers:
         inside = rows
         for higher in tiers[:number]:
@@ -241,20 +241,20 @@ def _rows_by_tier(
             inside = inside.filter(tiers[number])
         if edge is not None and edge.tier == number:
             inside = inside.filter(_beyond(edge, column, backwards=backwards))
-        read = inside.order_by(*order).values_list(column, "subject_id")[: limit - len(found)]
-        found += [_TierPosition(number, value, subject) for value, subject in read]
-        if len(found) >= limit:
+        read = inside.order_by(*order).values_list(column, "subject_id")[: limit - len(positions)]
+        positions += [_TierPosition(number, value, subject) for value, subject in read]
+        if len(positions) >= limit:
             break
-    return found
+    return positions
 
 
 def _beyond(edge: _TierPosition, column: str, *, backwards: bool) -> Q:
-    """What comes after a place, or before it; the first condition is the one that an index can begin at."""
+    """What comes after a position, or before it; the first condition is the one that an index can begin at."""
     side, other = ("gt", "lt") if backwards else ("lt", "gt")
     later = Q(**{f"{column}__{side}": edge.value}) | Q(**{f"subject_id__{other}": edge.subject})
     return Q(**{f"{column}__{side}e": edge.value}) & later
 
 
 def _in_order(subjects: Sequence[int]) -> list[SubjectActivity]:
-    found = SubjectActivity.objects.select_related("subject__context").in_bulk(subjects)
-    return [found[pk] for pk in subjects if pk in found]
+    activities = SubjectActivity.objects.select_related("subject__context").in_bulk(subjects)
+    return [activities[pk] for pk in subjects if pk in activities]
