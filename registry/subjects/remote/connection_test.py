@@ -85,19 +85,19 @@ class _Test:
         steps = tuple(self._steps.get(name, Step(name, None, "")) for name in STEPS)
         return Probe(url, steps, capabilities)
 
-    def _keep(self, name: str, ok: bool, said: str) -> None:
-        self._steps[name] = Step(name, ok, said)
+    def _keep(self, name: str, ok: bool, sentence: str) -> None:
+        self._steps[name] = Step(name, ok, sentence)
         if not ok:
             raise _Stopped
 
     def _address(self, url: str, user: str, secret: str) -> Connection:
         try:
             connection = parse_connection(url, user=user, secret=secret)
-            found = self._policy.addresses(connection)
+            addresses = self._policy.addresses(connection)
         except SchemadeskError as error:
             self._keep(ADDRESS, False, error.message)
             raise
-        self._keep(ADDRESS, True, f"{connection.host} is {', '.join(str(each) for each in found[:4])}.")
+        self._keep(ADDRESS, True, f"{connection.host} is {', '.join(str(address) for address in addresses[:4])}.")
         try:
             authorization(connection)
         except InvalidSecret as error:
@@ -108,7 +108,7 @@ class _Test:
         """The names of live subjects, once the server answers, takes the sign-in and lists them."""
         where = client.connection.netloc
         try:
-            answer = self._call(client, "/subjects")
+            response = self._call(client, "/subjects")
         except RemoteUnavailable as error:
             self._keep(REACHED, getattr(error, "status", None) is not None, error.message)
             self._keep(SUBJECTS, False, error.message)
@@ -117,14 +117,14 @@ class _Test:
             self._keep(REACHED, False, error.message)
             raise
         self._keep(REACHED, True, f"{where} answers.")
-        if answer.status in (401, 403):
-            self._keep(SIGNED_IN, False, f"{where} refuses the sign-in ({answer.status}); check user and secret.")
+        if response.status in (401, 403):
+            self._keep(SIGNED_IN, False, f"{where} refuses the sign-in ({response.status}); check user and secret.")
         signed = "The sign-in is taken." if client.connection.secret else "It asks for no sign-in."
         self._keep(SIGNED_IN, True, signed)
-        names = _json(answer)
-        if answer.status != 200 or not isinstance(names, list):
+        names = _json(response)
+        if response.status != 200 or not isinstance(names, list):
             self._keep(
-                SUBJECTS, False, f"The answer to /subjects is no list (status {answer.status}): no schema registry?"
+                SUBJECTS, False, f"The answer to /subjects is no list (status {response.status}): no schema registry?"
             )
         self._keep(SUBJECTS, True, f"It lists {len(names):,} subject{'' if len(names) == 1 else 's'}.")
         return [str(name) for name in names]
@@ -142,37 +142,37 @@ class _Test:
             REFERENCES: self._references,
             DELETED: lambda its: self._deleted(its, len(names)),
         }
-        found = []
+        capabilities = []
         for name, ask in asks.items():
             try:
-                found.append(ask(client))
+                capabilities.append(ask(client))
             except SchemadeskError as error:
-                found.append(Capability(name, None, error.message))
-        return (*found, *self._formats(client))
+                capabilities.append(Capability(name, None, error.message))
+        return (*capabilities, *self._formats(client))
 
     def _contexts(self, client: OutgoingClient) -> Capability:
-        answer = self._call(client, "/contexts")
-        names = _json(answer)
-        if answer.status == 200 and isinstance(names, list):
+        response = self._call(client, "/contexts")
+        names = _json(response)
+        if response.status == 200 and isinstance(names, list):
             return Capability(CONTEXTS, True, f"It has {len(names):,}.")
         return Capability(CONTEXTS, False, "It doesn't know GET /contexts: all is in the default one.")
 
     def _import_mode(self, client: OutgoingClient) -> Capability:
-        answer = self._call(client, "/mode")
-        value = _json(answer)
+        response = self._call(client, "/mode")
+        value = _json(response)
         mode = value.get("mode") if isinstance(value, dict) else None
-        if answer.status != 200 or not isinstance(mode, str):
+        if response.status != 200 or not isinstance(mode, str):
             return Capability(IMPORT, False, "It doesn't know GET /mode, so versions can't be given their ids there.")
         if mode in MODES_WITH_IDS:
             return Capability(IMPORT, True, f"It is in the mode {mode}.")
-        said = f"Its mode is {mode[:40]}. Whether it takes IMPORT shows when that is set; most take it while they are empty."
-        return Capability(IMPORT, None, said)
+        sentence = f"Its mode is {mode[:40]}. Whether it takes IMPORT shows when that is set; most take it while they are empty."
+        return Capability(IMPORT, None, sentence)
 
     def _references(self, client: OutgoingClient) -> Capability:
-        answer = self._call(client, "/subjects/schemadesk-connection-test/versions/1/referencedby")
-        value = _json(answer)
+        response = self._call(client, "/subjects/schemadesk-connection-test/versions/1/referencedby")
+        value = _json(response)
         code = value.get("error_code") if isinstance(value, dict) else None
-        if answer.status == 200 or code in OWN_CODES:
+        if response.status == 200 or code in OWN_CODES:
             return Capability(REFERENCES, True, "It tells which schemas refer to a version.")
         return Capability(REFERENCES, False, "It doesn't know …/referencedby, so neither references.")
 
@@ -180,33 +180,33 @@ class _Test:
         every = _json(self._call(client, "/subjects", deleted="true"))
         if isinstance(every, list) and len(every) > live:
             return Capability(DELETED, True, f"{len(every) - live:,} subjects are deleted softly there.")
-        answer = self._call(client, "/schemas", deleted="true", offset="0", limit="1")
-        found = _json(answer)
-        first = found[0] if isinstance(found, list) and found else None
-        if answer.status == 200 and isinstance(first, dict) and "deleted" in first:
+        response = self._call(client, "/schemas", deleted="true", offset="0", limit="1")
+        listed = _json(response)
+        first = listed[0] if isinstance(listed, list) and listed else None
+        if response.status == 200 and isinstance(first, dict) and "deleted" in first:
             return Capability(DELETED, True, "It tells which versions are deleted softly.")
-        said = "No subject is deleted softly there, or it doesn't tell: what vanishes there is marked deleted here."
-        return Capability(DELETED, None, said)
+        sentence = "No subject is deleted softly there, or it doesn't tell: what vanishes there is marked deleted here."
+        return Capability(DELETED, None, sentence)
 
     def _formats(self, client: OutgoingClient) -> tuple[Capability, ...]:
         try:
-            found = _json(self._call(client, "/schemas/types"))
+            names = _json(self._call(client, "/schemas/types"))
         except SchemadeskError:
-            found = None
-        told = {str(name).upper() for name in found} if isinstance(found, list) else None
-        return tuple(_format(name, told) for name in SCHEMA_TYPES)
+            names = None
+        types = {str(name).upper() for name in names} if isinstance(names, list) else None
+        return tuple(_format(name, types) for name in SCHEMA_TYPES)
 
 
-def _format(name: str, told: set[str] | None) -> Capability:
+def _format(name: str, types: set[str] | None) -> Capability:
     key = f"format:{name}"
-    if told is None:
+    if types is None:
         first = name == "AVRO"
         return Capability(key, True if first else None, "" if first else "It doesn't know GET /schemas/types.")
-    return Capability(key, name in told, "" if name in told else "It isn't among its types.")
+    return Capability(key, name in types, "" if name in types else "It isn't among its types.")
 
 
-def _json(answer: ServerResponse) -> Any:
+def _json(response: ServerResponse) -> Any:
     try:
-        return json.loads(answer.body)
+        return json.loads(response.body)
     except (ValueError, RecursionError):
         return None

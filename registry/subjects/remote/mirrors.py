@@ -205,8 +205,8 @@ def _claim(registry: Registry) -> str | None:
 
 
 def _renew(registry: Registry, tag: str) -> None:
-    held = Registry.objects.filter(pk=registry.pk, sync_tag=tag)
-    if not held.update(sync_lease_until=timezone.now() + LEASE):
+    own_claim = Registry.objects.filter(pk=registry.pk, sync_tag=tag)
+    if not own_claim.update(sync_lease_until=timezone.now() + LEASE):
         raise WrongState(f"The sync of {registry.name} took too long and was given to another worker.")
 
 
@@ -247,18 +247,18 @@ def _sync(registry: Registry, tag: str, policy: EgressPolicy | None) -> SyncResu
         done = _bring(registry, move, by, why, lambda: _renew(registry, tag))
     settings = _follow_settings(registry, snapshot, by, why)
     _tell(registry, done.added, deleted + marked, settings, by)
-    told = [*problems, *done.problems]
-    for problem in told[:20]:
+    all_problems = [*problems, *done.problems]
+    for problem in all_problems[:20]:
         logger.warning("mirror %s: %s", registry.name, problem)
     logger.info(
         "mirror %s: %d added, %d changed, %d deleted", registry.name, done.added, done.changed, deleted + marked
     )
-    return SyncResult(done.added, done.changed, deleted, _said(told))
+    return SyncResult(done.added, done.changed, deleted, _summary(all_problems))
 
 
 def _is_live(here: Snapshot, item: VersionRecord) -> bool:
-    known = here.by_key.get(item.key)
-    return known is not None and not known.deleted
+    stored = here.by_key.get(item.key)
+    return stored is not None and not stored.deleted
 
 
 def _tell(registry: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
@@ -270,7 +270,7 @@ def _tell(registry: Registry, added: int, deleted: int, settings: int, by: Actor
         tell_of_many(registry, CONFIG, settings, why=why, by=by)
 
 
-def _said(problems: list[Problem]) -> str:
+def _summary(problems: list[Problem]) -> str:
     if not problems:
         return ""
     first = "; ".join(str(problem) for problem in problems[:3])
@@ -289,17 +289,17 @@ def _is_another(there: Snapshot, here: Snapshot) -> bool:
         return True
     theirs = _by_id(there)
     return any(
-        not any(is_same_definition(known[0], other) for other in theirs[key])
-        for key, known in _by_id(here).items()
+        not any(is_same_definition(versions[0], other) for other in theirs[key])
+        for key, versions in _by_id(here).items()
         if key in theirs
     )
 
 
 def _by_id(snapshot: Snapshot) -> dict[tuple[str, int], list[VersionRecord]]:
-    found: dict[tuple[str, int], list[VersionRecord]] = {}
+    by_id: dict[tuple[str, int], list[VersionRecord]] = {}
     for item in snapshot.versions:
-        found.setdefault((item.subject.context, item.schema_id), []).append(item)
-    return found
+        by_id.setdefault((item.subject.context, item.schema_id), []).append(item)
+    return by_id
 
 
 @retried
@@ -312,10 +312,10 @@ def _begin_again(registry: Registry, snapshot: Snapshot, by: Actor, why: str) ->
     registry_import.empty_registry(registry)
     done = _bring(registry, plan_move(snapshot, contents_of(registry)), by, why, lambda: None)
     there = {record.subject for record in snapshot.versions}
-    kept = {subject: note for subject, note in notes.items() if subject in there}
+    notes_to_bring = {subject: note for subject, note in notes.items() if subject in there}
     return (
-        done + Brought(problems=registry_import.bring_notes(registry=registry, notes=kept, by=by, why=why))
-        if kept
+        done + Brought(problems=registry_import.bring_notes(registry=registry, notes=notes_to_bring, by=by, why=why))
+        if notes_to_bring
         else done
     )
 

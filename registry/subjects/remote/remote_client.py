@@ -69,11 +69,11 @@ def read_settings(value: Any) -> tuple[dict[str, Any], list[str]]:
         raise InvalidSnapshot("it is no object.")
     refuse_unusable_text(value)
     # Servers of the first years say `compatibility` here.
-    given = {"compatibilityLevel" if name == "compatibility" else name: item for name, item in value.items()}
-    known = {SETTINGS[name]: item for name, item in given.items() if name in SETTINGS and item is not None}
-    if isinstance(known.get("level"), str):
-        known["level"] = known["level"].upper()
-    return known, sorted(str(name) for name in given.keys() - SETTINGS.keys())
+    properties = {"compatibilityLevel" if name == "compatibility" else name: item for name, item in value.items()}
+    settings = {SETTINGS[name]: item for name, item in properties.items() if name in SETTINGS and item is not None}
+    if isinstance(settings.get("level"), str):
+        settings["level"] = settings["level"].upper()
+    return settings, sorted(str(name) for name in properties.keys() - SETTINGS.keys())
 
 
 def read_mode(value: Any) -> str:
@@ -151,8 +151,8 @@ class RemoteRegistry:
         with self.client:
             contexts = self._contexts()
             versions = self._versions(self._prefixes(contexts))
-            names = {DEFAULT_CONTEXT, *(contexts or ()), *(place[0].context for place in versions)}
-            named = {SubjectName(name, "") for name in names - {DEFAULT_CONTEXT}} | {place[0] for place in versions}
+            names = {DEFAULT_CONTEXT, *(contexts or ()), *(key[0].context for key in versions)}
+            named = {SubjectName(name, "") for name in names - {DEFAULT_CONTEXT}} | {key[0] for key in versions}
             scopes: list[Scope] = [None, *sorted(named, key=scope_key)]
             configs = dict(self._settings(scopes))
             modes = dict(self._modes(scopes))
@@ -164,7 +164,7 @@ class RemoteRegistry:
 
         `GET /schemas` is asked for that where there is one, since an alias leads other calls to another subject.
         """
-        found: set[VersionKey] = set()
+        keys: set[VersionKey] = set()
         with self.client:
             for subject in sorted({record.subject for record in records}, key=scope_key):
                 listed = self._listed({"subjectPrefix": subject.qualified}, deleted=True)
@@ -173,8 +173,8 @@ class RemoteRegistry:
                     numbers = {str(number) for number in self._list(path, deleted="true") or ()}
                 else:
                     numbers = {number for name, number in listed[0] if name == subject.qualified}
-                found |= {item.key for item in records if item.subject == subject and str(item.version) in numbers}
-        return found
+                keys |= {item.key for item in records if item.subject == subject and str(item.version) in numbers}
+        return keys
 
     def _get(self, path: str, /, **query: str) -> tuple[int, Any]:
         """Status and JSON of a call; only 200, 404 and 405 come back."""
@@ -183,18 +183,18 @@ class RemoteRegistry:
         if self.client.received > MAX_BYTES:
             raise RemoteUnavailable(f"{self.client.connection.netloc} sent more than {MAX_BYTES} bytes.")
         accept = {"Accept": "application/vnd.schemaregistry.v1+json, application/json; q=0.9"}
-        answer = self.client.call("GET", path, query=query, headers=accept)
+        response = self.client.call("GET", path, query=query, headers=accept)
         where = f"{self.client.connection.netloc}: the answer to {path}"
-        if answer.status in (401, 403):
+        if response.status in (401, 403):
             raise RemoteUnavailable(
-                f"{self.client.connection.netloc} refuses the sign-in ({answer.status}); check user and secret.",
-                status=answer.status,
+                f"{self.client.connection.netloc} refuses the sign-in ({response.status}); check user and secret.",
+                status=response.status,
             )
-        if answer.status in (404, 405):
-            return answer.status, None
-        if answer.status != 200:
-            raise RemoteUnavailable(f"{where} has status {answer.status}.", status=answer.status)
-        return 200, answer.json(where)
+        if response.status in (404, 405):
+            return response.status, None
+        if response.status != 200:
+            raise RemoteUnavailable(f"{where} has status {response.status}.", status=response.status)
+        return 200, response.json(where)
 
     def _list(self, path: str, /, **query: str) -> list[Any] | None:
         """A JSON array, None where the server doesn't know the address."""
@@ -210,11 +210,11 @@ class RemoteRegistry:
             self.problems.append(Problem(what, why))
 
     def _contexts(self) -> list[str] | None:
-        found = self._list("/contexts")
-        if found is None:
+        listed = self._list("/contexts")
+        if listed is None:
             return None
         names = []
-        for item in found:
+        for item in listed:
             try:
                 names.append(check_context(str(item)))
             except SchemadeskError as error:
@@ -236,11 +236,11 @@ class RemoteRegistry:
     def _versions(self, prefixes: list[dict[str, str]]) -> dict[VersionKey, VersionRecord]:
         records: dict[VersionKey, VersionRecord] = {}
         for prefix in prefixes:
-            found = self._listed(prefix, deleted=True)
-            if found is None:
+            listed = self._listed(prefix, deleted=True)
+            if listed is None:
                 self._walk(prefix, records)
                 continue
-            items, tells = found
+            items, tells = listed
             if not tells:
                 live, _ = self._listed(prefix, deleted=False) or ({}, False)
                 for key, item in items.items():
@@ -259,9 +259,9 @@ class RemoteRegistry:
         items: dict[tuple[str, str], dict[str, Any]] = {}
         offset, limit, tells = 0, PAGE, False
         while True:
-            asked = {**prefix, "deleted": str(deleted).lower(), "offset": str(offset), "limit": str(limit)}
+            query = {**prefix, "deleted": str(deleted).lower(), "offset": str(offset), "limit": str(limit)}
             try:
-                page = self._list("/schemas", **asked)
+                page = self._list("/schemas", **query)
             except ResponseTooLarge:
                 if limit == 1:
                     raise
@@ -349,8 +349,8 @@ class RemoteRegistry:
             return 1
         scope = {} if context == DEFAULT_CONTEXT else {"subject": f":{context}:"}
         _, value = self._get(f"/schemas/ids/{max(ids)}", fetchMaxId="true", **scope)
-        told = value.get("maxId") if isinstance(value, dict) else None
-        highest = told if isinstance(told, int) and not isinstance(told, bool) and told < 2**31 - 1 else 0
+        max_id = value.get("maxId") if isinstance(value, dict) else None
+        highest = max_id if isinstance(max_id, int) and not isinstance(max_id, bool) and max_id < 2**31 - 1 else 0
         return max(highest, *ids) + 1
 
 

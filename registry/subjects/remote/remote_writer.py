@@ -42,16 +42,16 @@ class SentSchema:
 
     def body(self, **more: Any) -> bytes:
         """The request's body. What is the default is left out: servers of the first years refuse what they don't know."""
-        given: dict[str, Any] = {"schema": self.text}
+        properties: dict[str, Any] = {"schema": self.text}
         if self.schema_type != "AVRO":
-            given["schemaType"] = self.schema_type
+            properties["schemaType"] = self.schema_type
         if self.references:
-            given["references"] = [
+            properties["references"] = [
                 {"name": item.name, "subject": item.subject, "version": item.version} for item in self.references
             ]
         contracts = {"metadata": self.metadata, "ruleSet": self.rule_set}
-        given |= {name: contract for name, contract in contracts.items() if contract is not None}
-        return json.dumps({**given, **more}).encode()
+        properties |= {name: contract for name, contract in contracts.items() if contract is not None}
+        return json.dumps({**properties, **more}).encode()
 
 
 class RemoteWriter:
@@ -116,17 +116,17 @@ class RemoteWriter:
         if method != "GET":
             self.client.close()  # a connection that the server closes meanwhile would leave a write in doubt
         headers = {"Accept": f"{MEDIA}, application/json; q=0.9", **({"Content-Type": MEDIA} if body else {})}
-        answer = self.client.call(method, path, body=body, headers=headers)
-        if answer.status == 404:
+        response = self.client.call(method, path, body=body, headers=headers)
+        if response.status == 404:
             return None
-        if answer.status != 200:
-            said = _error_message(answer)
+        if response.status != 200:
+            message = _error_message(response)
             raise RemoteUnavailable(
-                f"{self.client.connection.netloc} refuses {method} {path} with status {answer.status}"
-                + (f": {said}" if said else "; it says nothing more."),
-                status=answer.status,
+                f"{self.client.connection.netloc} refuses {method} {path} with status {response.status}"
+                + (f": {message}" if message else "; it says nothing more."),
+                status=response.status,
             )
-        return answer.json(f"{self.client.connection.netloc}: the answer to {path}")
+        return response.json(f"{self.client.connection.netloc}: the answer to {path}")
 
     def _where(self, what: str) -> str:
         return f"{self.client.connection.netloc}: the answer to {what}"
@@ -134,8 +134,8 @@ class RemoteWriter:
 
 def settings_for_remote(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
     """Those of the settings that the API has a name for, and the names of the others, which stay here."""
-    known = {name: value for name, value in settings.items() if name in PUT_PROPERTIES}
-    return known, sorted(settings.keys() - known.keys())
+    sent = {name: value for name, value in settings.items() if name in PUT_PROPERTIES}
+    return sent, sorted(settings.keys() - sent.keys())
 
 
 def _path(call: str, subject: SubjectName) -> str:
@@ -143,21 +143,21 @@ def _path(call: str, subject: SubjectName) -> str:
 
 
 def _number(value: Any, name: str, where: str) -> int:
-    found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= 2**31 - 1:
-        raise RemoteUnavailable(f"{where} has no usable {name}: {str(found)[:40]!r}.")
-    return found
+    number = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= 2**31 - 1:
+        raise RemoteUnavailable(f"{where} has no usable {name}: {str(number)[:40]!r}.")
+    return number
 
 
-def _error_message(answer: ServerResponse) -> str:
+def _error_message(response: ServerResponse) -> str:
     """What the server says of a refusal, as far as it can be kept and shown."""
     try:
-        value = json.loads(answer.body)
+        value = json.loads(response.body)
     except (ValueError, RecursionError):
         value = None
     text = value.get("message") if isinstance(value, dict) else None
-    found = text if isinstance(text, str) else answer.body[:MAX_SAID].decode("utf-8", "replace")
-    return "".join(char if char.isprintable() else " " for char in found[:MAX_SAID]).strip()
+    message = text if isinstance(text, str) else response.body[:MAX_SAID].decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else " " for char in message[:MAX_SAID]).strip()
 
 
 VERDICT_LIMITS: Final = HttpLimits(connect_seconds=3.0, read_seconds=5.0, total_seconds=8.0, max_bytes=1024 * 1024)
@@ -207,28 +207,28 @@ def ask_remote(
         connection = parse_connection(registry.url, user=registry.user, secret=registry.secret)
         where = connection.netloc
         with OutgoingClient(connection, policy=policy, limits=VERDICT_LIMITS) as client:
-            value = _asked(client, subject, SentSchema(schema_type, text, tuple(references)).body())
+            value = _verdict(client, subject, SentSchema(schema_type, text, tuple(references)).body())
     except SchemadeskError as error:
         return RemoteVerdict(where or registry.name, None, reason=error.message)
-    found = value.get("messages") if isinstance(value, dict) else None
-    messages = [str(item)[:MAX_MESSAGE] for item in found] if isinstance(found, list) else []
+    listed = value.get("messages") if isinstance(value, dict) else None
+    messages = [str(item)[:MAX_MESSAGE] for item in listed] if isinstance(listed, list) else []
     return RemoteVerdict(where, value["is_compatible"], tuple(messages[:MAX_MESSAGES]))
 
 
-def _asked(client: OutgoingClient, subject: SubjectName, body: bytes) -> dict[str, Any]:
+def _verdict(client: OutgoingClient, subject: SubjectName, body: bytes) -> dict[str, Any]:
     """The JSON of the answer. A server of the first years knows the check against the newest version alone."""
     headers = {"Accept": f"{MEDIA}, application/json; q=0.9", "Content-Type": MEDIA}
     path = f"/compatibility/subjects/{quote(subject.qualified, safe='')}/versions"
-    answer = client.call("POST", path, query={"verbose": "true"}, body=body, headers=headers)
-    if answer.status in (404, 405):
+    response = client.call("POST", path, query={"verbose": "true"}, body=body, headers=headers)
+    if response.status in (404, 405):
         client.close()  # a POST isn't sent again over a connection that may be closed
-        answer = client.call("POST", f"{path}/latest", query={"verbose": "true"}, body=body, headers=headers)
+        response = client.call("POST", f"{path}/latest", query={"verbose": "true"}, body=body, headers=headers)
     where = client.connection.netloc
-    if answer.status != 200:
+    if response.status != 200:
         raise RemoteUnavailable(
-            f"{where} answers with status {answer.status}{_verdict_message(answer.body)}", status=answer.status
+            f"{where} answers with status {response.status}{_verdict_message(response.body)}", status=response.status
         )
-    value = answer.json(f"{where}: the answer")
+    value = response.json(f"{where}: the answer")
     if not isinstance(value, dict) or not isinstance(value.get("is_compatible"), bool):
         raise RemoteUnavailable(f"{where} gives no verdict: its answer has no is_compatible.")
     return value
