@@ -67,7 +67,7 @@ def _check(
 def _described(harm: Harm) -> str:
     client = harm.client
     contact = f", {client.contact}" if client.contact else ""
-    return f"{client.name} ({client.does} version {client.number}{contact}) {harm.said}"
+    return f"{client.name} ({client.does} version {client.number}{contact}) {harm.sentence}"
 
 
 def _counted(number: int) -> str:

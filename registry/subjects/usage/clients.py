@@ -72,15 +72,15 @@ def clients_of_several(registry: Registry, subjects: Collection[SubjectName]) ->
     newest = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None).order_by("-version")
     rows = Client.objects.filter(
         subject__context__registry=registry,
-        subject__context__name__in={each.context for each in subjects},
-        subject__name__in={each.subject for each in subjects},
+        subject__context__name__in={name.context for name in subjects},
+        subject__name__in={name.subject for name in subjects},
     ).select_related("subject__context")
-    now, found = timezone.now(), dict[SubjectName, list[ClientInfo]]()
+    now, clients = timezone.now(), dict[SubjectName, list[ClientInfo]]()
     for row in rows.annotate(newest=Subquery(newest.values("version")[:1])).order_by("name"):
         name = SubjectName(row.subject.context.name, row.subject.name)
         if name in subjects:
-            found.setdefault(name, []).append(_info(row, row.newest, now))
-    return found
+            clients.setdefault(name, []).append(_info(row, row.newest, now))
+    return clients
 
 
 def _info(row: Client, newest: int | None, now: datetime) -> ClientInfo:
@@ -106,11 +106,11 @@ PROVIDER: Final = "declared clients"
 
 def client_evidence(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> Mapping[int, list[Evidence]]:
     """What clients say of each version, for `registry.subjects.usage.evidence`; one query."""
-    found: dict[int, list[Evidence]] = {number: [] for number in versions}
+    evidence: dict[int, list[Evidence]] = {number: [] for number in versions}
     for client in clients_of(registry, subject):
-        if client.number in found:
-            found[client.number].append(_evidence(client))
-    return {number: [*items[:SHOWN], *_rest(items)] for number, items in found.items()}
+        if client.number in evidence:
+            evidence[client.number].append(_evidence(client))
+    return {number: [*items[:SHOWN], *_rest(items)] for number, items in evidence.items()}
 
 
 def _rest(items: Sequence[Evidence]) -> list[Evidence]:
@@ -126,10 +126,10 @@ def _evidence(client: ClientInfo) -> Evidence:
     follows = ", which takes the newest version," if client.version is None else ""
     ask = f" Ask {client.contact}." if client.contact else ""
     if client.has_lapsed:
-        said = (
+        sentence = (
             f"{client.name}{follows} {client.does} it, as was said on {client.seen_at.astimezone(UTC):%Y-%m-%d} last."
         )
-        return Evidence("clients", "unknown", f"{said}{ask}", as_of=client.seen_at)
+        return Evidence("clients", "unknown", f"{sentence}{ask}", as_of=client.seen_at)
     return Evidence("clients", "yes", f"{client.name}{follows} {client.does} it.{ask}", as_of=client.seen_at)
 
 
@@ -149,7 +149,7 @@ class Harm:
     """What a client meets on one side, in words."""
 
     client: ClientInfo
-    said: str
+    sentence: str
 
 
 def harm_to(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[Harm]:
@@ -164,7 +164,7 @@ def harm_to(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versi
 def _on(
     side: tuple[str, str, str], schema: ParsedSchema, clients: Sequence[ClientInfo], versions: Versions
 ) -> list[Harm]:
-    does, level, said = side
+    does, level, verb = side
     concerned = [client for client in clients if getattr(client, does)]
     numbers = sorted({client.number for client in concerned if client.number is not None})
     if not numbers:
@@ -174,7 +174,7 @@ def _on(
     for item in report.breaks:
         first.setdefault(item.against_version, f"{item.message} at {item.named_path or 'its root'}")
     return [
-        Harm(client, f"{said}: {first[client.number]}")
+        Harm(client, f"{verb}: {first[client.number]}")
         for client in concerned
         if client.number is not None and client.number in first
     ]
@@ -189,21 +189,21 @@ def versions_of_clients(
     """
     if not clients:
         return {}
-    wanted = {client.number for found in clients.values() for client in found if client.number is not None}
+    numbers = {client.number for group in clients.values() for client in group if client.number is not None}
     rows = list(
         SchemaVersion.objects.filter(
-            among(clients.keys(), "subject__"), subject__context__registry=registry, version__in=wanted
+            among(clients.keys(), "subject__"), subject__context__registry=registry, version__in=numbers
         ).select_related("schema", "subject__context")
     )
-    found: dict[SubjectName, dict[int, ParsedSchema]] = {}
+    versions: dict[SubjectName, dict[int, ParsedSchema]] = {}
     parse = parser_of([row.schema for row in rows])
     for row in rows:
         try:
             schema = parse(row.schema)
         except (InvalidSchema, InvalidReference):
             continue
-        found.setdefault(SubjectName(row.subject.context.name, row.subject.name), {})[row.version] = schema
-    return found
+        versions.setdefault(SubjectName(row.subject.context.name, row.subject.name), {})[row.version] = schema
+    return versions
 
 
 def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> tuple[ClientAnswer, ...]:
@@ -221,24 +221,24 @@ def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSche
         return tuple(_answer(client, "unknown", error.message) for client in clients[:MAX_CLIENTS])
     met: dict[str, list[str]] = {}
     for harm in harms:
-        met.setdefault(harm.client.name, []).append(harm.said)
-    found = [_judged(client, met.get(client.name, []), versions) for client in clients]
-    return tuple(sorted(found, key=lambda each: _WORST_FIRST.index(each.answer))[:MAX_CLIENTS])
+        met.setdefault(harm.client.name, []).append(harm.sentence)
+    answers = [_judged(client, met.get(client.name, []), versions) for client in clients]
+    return tuple(sorted(answers, key=lambda item: _WORST_FIRST.index(item.answer))[:MAX_CLIENTS])
 
 
 def _judged(client: ClientInfo, met: Sequence[str], versions: Versions) -> ClientAnswer:
     if client.has_lapsed:
-        said = (
+        sentence = (
             f"was heard of on {client.seen_at.astimezone(UTC):%Y-%m-%d} last: it isn't known whether it is still there"
         )
-        return _answer(client, "unknown", said)
+        return _answer(client, "unknown", sentence)
     if client.number not in versions:
         return _answer(client, "unknown", "has no version that could be compared")
     return _answer(client, "no", "; it ".join(met)) if met else _answer(client, "yes", "goes on with it")
 
 
-def _answer(client: ClientInfo, answer: Answer, message: str) -> ClientAnswer:
-    return ClientAnswer(client.name, client.does, client.number, client.contact, answer, message)
+def _answer(client: ClientInfo, verdict: Answer, message: str) -> ClientAnswer:
+    return ClientAnswer(client.name, client.does, client.number, client.contact, verdict, message)
 
 
 ACTION: Final = "client.declare"
@@ -266,7 +266,7 @@ def declare_client(
     `version` None: it takes the newest at each start. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound,
     SubjectNotFound, VersionNotFound for a version that isn't live.
     """
-    given = {
+    values = {
         "reads": reads,
         "writes": writes,
         "version": _number(version),
@@ -291,19 +291,19 @@ def declare_client(
     if there is None:
         if Client.objects.filter(subject=row).count() >= MOST:
             raise InvalidInput(f"{subject.qualified} has {MOST} clients; withdraw those that are gone.", field="name")
-        Client.objects.create(subject=row, name=name, declared_by=by.name, seen_at=now, **given)
+        Client.objects.create(subject=row, name=name, declared_by=by.name, seen_at=now, **values)
         return True
-    _change(there, given, by, now)
+    _change(there, values, by, now)
     return False
 
 
-def _change(there: Client, given: Mapping[str, object], by: Actor, now: datetime) -> None:
+def _change(there: Client, values: Mapping[str, object], by: Actor, now: datetime) -> None:
     """What a client says anew; that it says the same again is written now and then."""
-    changed = [field for field, value in given.items() if getattr(there, field) != value]
+    changed = [field for field, value in values.items() if getattr(there, field) != value]
     if not changed and now - there.seen_at < SEEN_AGAIN:
         return
     for field in changed:
-        setattr(there, field, given[field])
+        setattr(there, field, values[field])
     there.seen_at = now
     if changed:
         there.declared_by = by.name
@@ -330,16 +330,16 @@ def _number(version: int | None) -> int | None:
 
 def _fields(fields: Iterable[str]) -> list[str]:
     """Each path once, in order."""
-    found = sorted({_text(path, "fields", MAX_FIELD) for path in fields} - {""})
-    if len(found) > MAX_FIELDS:
-        raise InvalidInput(f"These are {len(found)} fields; {MAX_FIELDS} are taken.", field="fields")
-    return found
+    paths = sorted({_text(path, "fields", MAX_FIELD) for path in fields} - {""})
+    if len(paths) > MAX_FIELDS:
+        raise InvalidInput(f"These are {len(paths)} fields; {MAX_FIELDS} are taken.", field="fields")
+    return paths
 
 
 def _text(text: str, what: str, most: int) -> str:
-    found = " ".join(text.split())
-    if len(found) > most:
-        raise InvalidInput(f"The {what} has {len(found)} characters; {most} are taken.", field=what)
-    if not found.isprintable():
+    line = " ".join(text.split())
+    if len(line) > most:
+        raise InvalidInput(f"The {what} has {len(line)} characters; {most} are taken.", field=what)
+    if not line.isprintable():
         raise InvalidInput(f"The {what} has a character that can't be shown; take it out.", field=what)
-    return found
+    return line

@@ -79,19 +79,19 @@ def evidence_of(
     For `by` it names what they may read.
     """
     is_named = by is None or extent_of(by, "schema.read").has_all_of(registry.name)
-    found: dict[int, list[Evidence]] = {number: [] for number in versions}
+    evidence: dict[int, list[Evidence]] = {number: [] for number in versions}
     for name, (kind, provider) in PROVIDERS.items():
         if kinds and kind not in kinds:
             continue
         try:
-            told = provider(registry, subject, list(versions))
+            items_by_version = provider(registry, subject, list(versions))
         except Unavailable as error:
             unknown = Evidence(kind, "unknown", f"What {name} knows can't be told: {error.message}")
-            told = {number: [unknown] for number in versions}
+            items_by_version = {number: [unknown] for number in versions}
         for number in versions:
-            items = told.get(number, ())
-            found[number].extend(items if is_named else (item.without_names() for item in items))
-    return {number: tuple(items) for number, items in found.items()}
+            items = items_by_version.get(number, ())
+            evidence[number].extend(items if is_named else (item.without_names() for item in items))
+    return {number: tuple(items) for number, items in evidence.items()}
 
 
 def refuse_in_use(
@@ -132,8 +132,8 @@ def in_use_header(registry: Registry, subject: SubjectName, version: int | str |
         numbers = list_versions(registry, subject, deleted=True)
     except (NotFound, InvalidVersion):
         return {}  # the delete itself says so, in the dialect's own words
-    wanted = numbers if version is None else [number] if number is not None else numbers[-1:]
-    used = _used(evidence_of(registry, subject, wanted))
+    chosen_numbers = numbers if version is None else [number] if number is not None else numbers[-1:]
+    used = _used(evidence_of(registry, subject, chosen_numbers))
     parts = [_part(number, item) for number, items in used.items() for item in items]
     return {HEADER: ", ".join(parts[:MAX_PARTS])} if parts else {}
 
