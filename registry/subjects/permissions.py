@@ -46,8 +46,8 @@ def list_subjects(
     rows = rows.filter(has_versions, ~is_live) if deleted_only else rows.filter(has_versions if deleted else is_live)
     if visible is not None:
         rows = visible.narrowed(rows)
-    found = rows.order_by(order).values_list("context__name", "name")
-    return [SubjectName(*pair).qualified for pair in found[offset : None if limit is None else offset + limit]]
+    names = rows.order_by(order).values_list("context__name", "name")
+    return [SubjectName(*pair).qualified for pair in names[offset : None if limit is None else offset + limit]]
 
 
 def by_qualified_name(registry: Registry, context: str | None, path: str = "") -> tuple[Q, Combinable]:
@@ -59,9 +59,9 @@ def by_qualified_name(registry: Registry, context: str | None, path: str = "") -
     contexts = Context.objects.filter(registry=registry)
     if context is not None:
         contexts = contexts.filter(name=context)
-    found = list(contexts.values_list("pk", flat=True)[:2])
-    if len(found) == 1:
-        return Q(**{f"{path}context": found[0]}), F(f"{path}name")
+    context_pks = list(contexts.values_list("pk", flat=True)[:2])
+    if len(context_pks) == 1:
+        return Q(**{f"{path}context": context_pks[0]}), F(f"{path}name")
     return Q(**{f"{path}context__in": contexts}), qualified_name(path)
 
 
@@ -124,14 +124,14 @@ class Visible:
 
     def _leads_to(self, schemas: Iterable[int]) -> bool:
         """Whether a readable version has one of these schemas, or leads to one through references."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         level = set(schemas)
         while level:
             if self.narrowed(SchemaVersion.objects.filter(schema__in=level), "subject__").exists():
                 return True
-            seen |= level
+            visited |= level
             referring = SchemaReference.objects.filter(target__schema__in=level)
-            level = set(referring.values_list("schema", flat=True)) - seen
+            level = set(referring.values_list("schema", flat=True)) - visited
         return False
 
 
@@ -155,10 +155,10 @@ def visible_versions_of_schema(
     visible: Visible, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
 ) -> list[VersionInfo]:
     """`versions_of_schema`, those of readable subjects; none where only a reference leads there. Raises SchemaNotFound."""
-    found = versions_of_schema(visible.registry, schema_id, context=context, deleted=deleted)
+    versions = versions_of_schema(visible.registry, schema_id, context=context, deleted=deleted)
     if not visible.is_whole:
         visible_schema(visible, schema_id, context=context)
-    return [info for info in found if visible.has_subject(info.subject)]
+    return [info for info in versions if visible.has_subject(info.subject)]
 
 
 def require_references(visible: Visible, references: Sequence[Reference], *, context: str) -> None:
@@ -174,12 +174,12 @@ def require_references(visible: Visible, references: Sequence[Reference], *, con
             raise missing_reference(reference)
 
 
-def _readable(visible: Visible, found: list[SchemaInfo], name: int | str) -> list[SchemaInfo]:
+def _readable(visible: Visible, schemas: list[SchemaInfo], name: int | str) -> list[SchemaInfo]:
     """Those that are readable, with what stands of readable versions alone. Raises SchemaNotFound where none is."""
     if visible.is_whole:
-        return found
-    rows = {(info.context, info.schema_id): _row(visible.registry, info) for info in found}
-    left = [info for info in found if visible.has_schema(rows[info.context, info.schema_id])]
+        return schemas
+    rows = {(info.context, info.schema_id): _row(visible.registry, info) for info in schemas}
+    left = [info for info in schemas if visible.has_schema(rows[info.context, info.schema_id])]
     if not left:
         raise SchemaNotFound(f"Schema {name} not found", schema_id=name)
     marked = [rows[info.context, info.schema_id] for info in left if info.standing is not None]

@@ -47,7 +47,7 @@ _resets = WeighedCache[tuple[Reset, ...]](10_000, lambda resets: len(resets) + 1
 _pairs = WeighedCache[Any](60_000, lambda result: result.weight)
 #: what the rules and the data say of a pair, by findings, and advice: a report is asked for again with another level, view or file
 _judgements = WeighedCache[Judgement](30_000, lambda judgement: len(judgement.breaks) + len(judgement.hazards) + 1)
-_truths = WeighedCache[Truth](30_000, lambda truth: len(truth.findings) + 1)
+_truths = WeighedCache[Truth](30_000, lambda outcome: len(outcome.findings) + 1)
 _advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda findings: len(findings) + 1)
 #: whole reports but for what refers to the subject, by what they found
 _assessments = WeighedCache[Assessment](40_000, lambda report: report.weight)

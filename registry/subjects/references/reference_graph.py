@@ -89,8 +89,8 @@ def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVe
         .values_list("pk", "schema_id")
     )
     using = set(referring.filter(schema__in=latest.values()).values_list("schema", flat=True))
-    found = [pk for pk, schema in latest.items() if schema in using][:MAX_DEPENDANTS]
-    rows = SchemaVersion.objects.filter(pk__in=found).select_related("schema", "subject__context")
+    version_pks = [pk for pk, schema in latest.items() if schema in using][:MAX_DEPENDANTS]
+    rows = SchemaVersion.objects.filter(pk__in=version_pks).select_related("schema", "subject__context")
     return list(rows.order_by("subject_id"))
 
 
@@ -122,16 +122,16 @@ def _dependant(
         report = schema_engine.check(moved, [(row.version, old)], config.level, profile=config.profile)
     except (InvalidSchema, InvalidReference) as error:
         return Dependant(name.qualified, row.version, "no", f"with the new schema it doesn't parse: {error.message}")
-    return _said(name, row.version, report, config)
+    return _verdict_on(name, row.version, report, config)
 
 
-def _said(name: SubjectName, version: int, report: Report, config: EffectiveConfig) -> Dependant:
+def _verdict_on(name: SubjectName, version: int, report: Report, config: EffectiveConfig) -> Dependant:
     if report.is_compatible:
         return Dependant(name.qualified, version, "yes", f"still fits under {config.level}")
     first = report.breaks[0]
     more = f" and {len(report.breaks) - 1} more" if len(report.breaks) > 1 else ""
-    said = f"breaks under {config.level}: {first.message} at {first.named_path or 'its root'}{more}"
-    return Dependant(name.qualified, version, "no", said)
+    sentence = f"breaks under {config.level}: {first.message} at {first.named_path or 'its root'}{more}"
+    return Dependant(name.qualified, version, "no", sentence)
 
 
 #: neighbours of a node that are read at the first and at the second step
@@ -246,7 +246,7 @@ def reference_graph(
     reading = _Reading(registry, by, WIDTHS[:steps])
     references = reading.references({start.schema_id})
     dependants = reading.dependants({row.pk})
-    reading.latest = _latest({*reading.seen, row.pk})
+    reading.latest = _latest({*reading.reached, row.pk})
     out, more_out = reading.nodes(references, start.schema_id)
     into, more_into = reading.nodes(dependants, row.pk)
     return ReferenceGraph(
@@ -293,7 +293,7 @@ class _Reading:
     widths: Sequence[int]
 
     def __post_init__(self) -> None:
-        self.seen: set[int] = set()
+        self.reached: set[int] = set()
         self.latest: dict[int, int] = {}
 
     def references(self, schemas: Collection[int]) -> list[_Level]:
@@ -319,10 +319,10 @@ class _Reading:
         rows = (
             SchemaReference.objects.filter(schema__in=schemas)
             .annotate(
-                place=Window(RowNumber(), partition_by=F("schema_id"), order_by=F("position").asc()),
+                rank=Window(RowNumber(), partition_by=F("schema_id"), order_by=F("position").asc()),
                 many=Window(Count("pk"), partition_by=F("schema_id")),
             )
-            .filter(place__lte=width)
+            .filter(rank__lte=width)
             .order_by("schema_id", "position")
             .values_list(
                 "schema_id", "name", "many", "target__version", "target__deleted_at", "target__schema_id",
@@ -337,8 +337,8 @@ class _Reading:
             node = ReferenceNode(whole, version, None, name, broken=broken, is_readable=self._may_read(whole))
             edges.setdefault(schema, []).append(_Edge(node, target_schema, pk))
             counts[schema] = many
-            self.seen.add(pk)
-        return _Level({schema: tuple(found) for schema, found in edges.items()}, counts)
+            self.reached.add(pk)
+        return _Level({schema: tuple(neighbours) for schema, neighbours in edges.items()}, counts)
 
     def _dependants_of(self, subjects: Collection[int], width: int) -> _Level:
         edges: dict[int, list[_Edge]] = {}
@@ -351,8 +351,8 @@ class _Reading:
             if self._may_read(whole):
                 node = ReferenceNode(whole, version, None, name, tuple(pins), tuple(gone))
                 edges.setdefault(target, []).append(_Edge(node, source, source))
-                self.seen.add(source)
-        return _Level({target: tuple(found) for target, found in edges.items()}, counts)
+                self.reached.add(source)
+        return _Level({target: tuple(neighbours) for target, neighbours in edges.items()}, counts)
 
     def _may_read(self, subject: SubjectName) -> bool:
         return may(self.by, "schema.read", registry=self.registry.name, subject=subject.qualified)

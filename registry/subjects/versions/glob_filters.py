@@ -31,9 +31,11 @@ def like(pattern: str) -> str:
 
 def qualified(context: Any, subject: Any) -> Case:
     """The name of a subject in a context, both expressions; for rights and owners, whose patterns are of such names."""
-    place, name = Cast(context, TextField()), Cast(subject, TextField())
-    elsewhere = Concat(Value(":"), place, Value(":"), name, output_field=TextField())
-    return Case(When(Exact(place, Value(DEFAULT_CONTEXT)), then=name), default=elsewhere, output_field=TextField())
+    context_name, name = Cast(context, TextField()), Cast(subject, TextField())
+    elsewhere = Concat(Value(":"), context_name, Value(":"), name, output_field=TextField())
+    return Case(
+        When(Exact(context_name, Value(DEFAULT_CONTEXT)), then=name), default=elsewhere, output_field=TextField()
+    )
 
 
 #: so many are asked one by one, each of which an index may answer; more are one list
@@ -62,10 +64,10 @@ def among(names: Collection[SubjectName], at: str) -> Q:
     by_context: dict[str, set[str]] = {}
     for name in names:
         by_context.setdefault(name.context, set()).add(name.subject)
-    wanted = Q(pk__in=())
+    condition = Q(pk__in=())
     for context, subjects in by_context.items():
-        wanted |= Q(**{f"{at}context__name": context, f"{at}name__in": subjects})
-    return wanted
+        condition |= Q(**{f"{at}context__name": context, f"{at}name__in": subjects})
+    return condition
 
 
 def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
@@ -75,23 +77,23 @@ def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
     if "*" in patterns:
         return ~Q(pk__in=())
     read = [_read(pattern) for pattern in sorted(set(patterns))]
-    found = among([name for each in read if each.name is not None for name in _names(each.name)], at)
-    wild = [each for each in read if each.name is None and not each.is_set]
+    condition = among([name for pattern in read if pattern.name is not None for name in _names(pattern.name)], at)
+    wild = [pattern for pattern in read if pattern.name is None and not pattern.is_set]
     if not wild:
-        return found | _of_sets(registry, patterns, at)
+        return condition | _of_sets(registry, patterns, at)
     # by its number: then the contexts needn't be joined to every name
     default = Subquery(Context.objects.filter(registry=registry, name=DEFAULT_CONTEXT).values("pk"))
-    found |= Q(_any(F(f"{at}name"), wild), **{f"{at}context": default})
-    elsewhere = [each for each in wild if each.may_be_elsewhere]
+    condition |= Q(_any(F(f"{at}name"), wild), **{f"{at}context": default})
+    elsewhere = [pattern for pattern in wild if pattern.may_be_elsewhere]
     if elsewhere:
         qualified = Concat(Value(":"), f"{at}context__name", Value(":"), f"{at}name", output_field=TextField())
-        found |= ~Q(**{f"{at}context": default}) & Q(_any(qualified, elsewhere))
-    return found | _of_sets(registry, patterns, at)
+        condition |= ~Q(**{f"{at}context": default}) & Q(_any(qualified, elsewhere))
+    return condition | _of_sets(registry, patterns, at)
 
 
 def likes_of(patterns: Collection[str]) -> list[str]:
     """The patterns as LIKE has them, for the qualified name; but those with a set of characters, which it hasn't."""
-    return [each.like for each in map(_read, patterns) if not each.is_set]
+    return [pattern.like for pattern in map(_read, patterns) if not pattern.is_set]
 
 
 def subjects_of_sets(registry: Registry, owned: Iterable[Collection[str]]) -> list[list[int]]:
@@ -104,7 +106,9 @@ def subjects_of_sets(registry: Registry, owned: Iterable[Collection[str]]) -> li
         return [[] for _ in sets]
     rows = Subject.objects.filter(context__registry=registry).values_list("pk", "context__name", "name")
     names = [(pk, SubjectName(context, name).qualified) for pk, context, name in rows]
-    return [[pk for pk, name in names if any(fnmatchcase(name, one) for one in each)] if each else [] for each in sets]
+    return [
+        [pk for pk, name in names if any(fnmatchcase(name, one) for one in globs)] if globs else [] for globs in sets
+    ]
 
 
 def _names(text: str) -> Iterable[SubjectName]:
@@ -118,18 +122,18 @@ def _names(text: str) -> Iterable[SubjectName]:
 
 def _any(name: Combinable, patterns: Collection[_Pattern]) -> Q:
     """Whether one of them fits. Not as a regular expression: LIKE is told twenty times as fast."""
-    likes = [each.like for each in patterns]
+    likes = [pattern.like for pattern in patterns]
     if len(likes) > _MOST_LIKES:
         listed = Value(likes, output_field=ArrayField(TextField()))
         return Q(
             Func(name, listed, template="(%(expressions)s))", arg_joiner=" LIKE ANY (", output_field=BooleanField())
         )
-    found = Q()
+    condition = Q()
     for like in likes:
-        found |= Q(
+        condition |= Q(
             Func(name, Value(like), template="(%(expressions)s)", arg_joiner=" LIKE ", output_field=BooleanField())
         )
-    return found
+    return condition
 
 
 def _read(pattern: str) -> _Pattern:

@@ -64,8 +64,8 @@ def find_registry(*, project: str, location: str, name: str) -> Registry:
     """The registry's row. Raises RegistryNotFound."""
     row = Registry.objects.filter(project=project, location=location, name=name).first()
     if row is None:
-        wanted = RegistryResource(project, location, name).resource_name
-        raise RegistryNotFound(f"Registry '{wanted[:300]}' not found.", registry=wanted)
+        resource_name = RegistryResource(project, location, name).resource_name
+        raise RegistryNotFound(f"Registry '{resource_name[:300]}' not found.", registry=resource_name)
     return row
 
 
@@ -87,10 +87,10 @@ def list_resources(*, project: str, location: str) -> list[RegistryResource]:
 
 def list_locations(project: str) -> list[str]:
     """The locations of a project that have registries, and the configured one in the configured project, sorted."""
-    found = set(Registry.objects.filter(project=project).values_list("location", flat=True))
+    locations = set(Registry.objects.filter(project=project).values_list("location", flat=True))
     if project == settings.DEFAULT_PROJECT:
-        found.add(settings.DEFAULT_LOCATION)
-    return sorted(found)
+        locations.add(settings.DEFAULT_LOCATION)
+    return sorted(locations)
 
 
 def _sorted(names: Iterable[str]) -> tuple[str, ...]:
@@ -173,13 +173,13 @@ def _read(statement: str, values: Mapping[str, str]) -> Sequence[Any] | None:
         return None  # PostgreSQL's texts can't hold it, so no registry is called that
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        found: Sequence[Any] | None = cursor.fetchone()
-    return found
+        row: Sequence[Any] | None = cursor.fetchone()
+    return row
 
 
 def _not_found(name: str) -> RegistryNotFound:
-    wanted = name or settings.DEFAULT_REGISTRY
-    return RegistryNotFound(f"Registry '{wanted}' not found.", registry=wanted)
+    key = name or settings.DEFAULT_REGISTRY
+    return RegistryNotFound(f"Registry '{key}' not found.", registry=key)
 
 
 def find_context(registry: Registry, name: str = DEFAULT_CONTEXT) -> Context | None:

@@ -62,40 +62,42 @@ def search_versions(
     names = _aliases(registry, context, prefix, visible) if aliases else {}
     path = "" if latest_only else "subject__"
     here, order = by_qualified_name(registry, None if names else context, path)
-    wanted = here & _named(context if names else None, prefix, names, path)
+    condition = here & _named(context if names else None, prefix, names, path)
     if associations is not None:
-        wanted &= _used(registry, associations, f"{path}pk")
+        condition &= _used(registry, associations, f"{path}pk")
     ordered = _newest if latest_only else _all
-    infos = _infos(list(ordered(wanted, order, rule_type, visible, deleted=deleted)[offset : offset + limit]))
+    infos = _infos(list(ordered(condition, order, rule_type, visible, deleted=deleted)[offset : offset + limit]))
     used = _associations(registry, infos, associations) if associations is not None else {}
     return [FoundVersion(info, tuple(names.get(info.subject, ())), tuple(used.get(info.subject, ()))) for info in infos]
 
 
 def _named(context: str | None, prefix: str, names: Collection[SubjectName], path: str) -> Q:
     """The subjects whose names begin so, in that context where one is said, and those of the names."""
-    wanted = Q(**{f"{path}name__startswith": prefix})
+    condition = Q(**{f"{path}name__startswith": prefix})
     if context is not None:
-        wanted &= Q(**{f"{path}context__name": context})
+        condition &= Q(**{f"{path}context__name": context})
     for target in names:
-        wanted |= Q(**{f"{path}context__name": target.context, f"{path}name": target.subject})
-    return wanted
+        condition |= Q(**{f"{path}context__name": target.context, f"{path}name": target.subject})
+    return condition
 
 
-def _all(wanted: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool) -> QuerySet[Any, int]:
+def _all(
+    condition: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool
+) -> QuerySet[Any, int]:
     """The numbers of the rows of all versions."""
-    rows = _with_rules(live(SchemaVersion.objects.filter(wanted), deleted=deleted), rule_type)
+    rows = _with_rules(live(SchemaVersion.objects.filter(condition), deleted=deleted), rule_type)
     if visible is not None:
         rows = visible.narrowed(rows, "subject__")
     return rows.order_by(order, "version").values_list("pk", flat=True)
 
 
 def _newest(
-    wanted: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool
+    condition: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool
 ) -> QuerySet[Any, int]:
     """The numbers of the rows of newest versions that have a rule of the type; the condition is on subjects."""
     rows = live(SchemaVersion.objects.filter(subject=OuterRef("pk")), deleted=deleted)
     newest: Any = Subquery(rows.order_by("-version").values("pk")[:1])
-    subjects: QuerySet[Any] = Subject.objects.filter(wanted).annotate(newest=newest)
+    subjects: QuerySet[Any] = Subject.objects.filter(condition).annotate(newest=newest)
     subjects = subjects.filter(newest__isnull=False)
     if visible is not None:
         subjects = visible.narrowed(subjects)
@@ -111,29 +113,36 @@ def _infos(numbers: list[int]) -> list[VersionInfo]:
     return infos_of([rows[number] for number in numbers if number in rows])
 
 
-def _used(registry: Registry, wanted: AssociationFilter, subject: str) -> Q:
+def _used(registry: Registry, association_filter: AssociationFilter, subject: str) -> Q:
     """The condition that a filter of associations means; `subject` leads from a row to the number of its subject."""
     users = Association.objects.filter(registry=registry, subject=OuterRef(subject))
-    if wanted.resource_type:
-        users = users.filter(resource_type=wanted.resource_type)
-    if wanted.types:
-        users = users.filter(association_type__in=wanted.types)
+    if association_filter.resource_type:
+        users = users.filter(resource_type=association_filter.resource_type)
+    if association_filter.types:
+        users = users.filter(association_type__in=association_filter.types)
     unused = Q(~Exists(users))
-    if not wanted.lifecycles:
-        return unused if wanted.or_unused else Q(Exists(users))
-    used = Q(Exists(users.filter(lifecycle__in=wanted.lifecycles)))
-    return used | unused if wanted.or_unused else used
+    if not association_filter.lifecycles:
+        return unused if association_filter.or_unused else Q(Exists(users))
+    used = Q(Exists(users.filter(lifecycle__in=association_filter.lifecycles)))
+    return used | unused if association_filter.or_unused else used
 
 
 def _associations(
-    registry: Registry, infos: list[VersionInfo], wanted: AssociationFilter
+    registry: Registry, infos: list[VersionInfo], association_filter: AssociationFilter
 ) -> dict[SubjectName, list[AssociationInfo]]:
-    found = associations_by_subject(
-        registry, {info.subject for info in infos}, resource_type=wanted.resource_type, types=wanted.types
+    by_subject = associations_by_subject(
+        registry,
+        {info.subject for info in infos},
+        resource_type=association_filter.resource_type,
+        types=association_filter.types,
     )
     return {
-        subject: [user for user in users if not wanted.lifecycles or user.lifecycle in wanted.lifecycles]
-        for subject, users in found.items()
+        subject: [
+            user
+            for user in users
+            if not association_filter.lifecycles or user.lifecycle in association_filter.lifecycles
+        ]
+        for subject, users in by_subject.items()
     }
 
 
@@ -153,9 +162,14 @@ def _aliases(
     rows = Config.objects.filter(registry=registry, subject_name__startswith=prefix, alias__gt="")
     if context is not None:
         rows = rows.filter(context__name=context)
-    found: dict[SubjectName, list[str]] = {}
-    for place, name, alias in rows.order_by("subject_name").values_list("context__name", "subject_name", "alias"):
-        target, alias_name = parse_subject(str(alias), context=str(place)), SubjectName(str(place), str(name))
+    aliases: dict[SubjectName, list[str]] = {}
+    for context_name, name, alias in rows.order_by("subject_name").values_list(
+        "context__name", "subject_name", "alias"
+    ):
+        target, alias_name = (
+            parse_subject(str(alias), context=str(context_name)),
+            SubjectName(str(context_name), str(name)),
+        )
         if visible is None or visible.has_subject(alias_name):
-            found.setdefault(target, []).append(alias_name.qualified)
-    return found
+            aliases.setdefault(target, []).append(alias_name.qualified)
+    return aliases

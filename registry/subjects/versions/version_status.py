@@ -14,7 +14,7 @@ from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: from the mildest on
-SEVERITY: Final = {word: place for place, word in enumerate(VersionStanding.STANDINGS)}
+SEVERITY: Final = {word: rank for rank, word in enumerate(VersionStanding.STANDINGS)}
 PAGE: Final = 100
 
 
@@ -104,13 +104,13 @@ def standings_of_schemas(
     standing: a client that reads by id may be of any of them. What is told is the mildest of the standings, with the
     latest end where each has one.
     """
-    found: dict[int, list[tuple[bool, Standing | None]]] = {}
+    by_schema: dict[int, list[tuple[bool, Standing | None]]] = {}
     every = SchemaVersion.objects.all() if versions is None else versions
     rows = every.filter(schema__in=schema_pks).select_related("standing").defer("submitted")
     for row in rows.order_by("pk"):
-        found.setdefault(row.schema_id, []).append((row.deleted_at is None, joined_standing(row)))
-    told = {pk: _together(versions) for pk, versions in found.items()}
-    return {pk: standing for pk, standing in told.items() if standing is not None}
+        by_schema.setdefault(row.schema_id, []).append((row.deleted_at is None, joined_standing(row)))
+    joined = {pk: _together(versions) for pk, versions in by_schema.items()}
+    return {pk: standing for pk, standing in joined.items() if standing is not None}
 
 
 def _together(versions: Iterable[tuple[bool, Standing | None]]) -> Standing | None:
@@ -119,12 +119,12 @@ def _together(versions: Iterable[tuple[bool, Standing | None]]) -> Standing | No
     marked = [standing for standing in counted if standing is not None]
     if not marked or len(marked) < len(counted):
         return None
-    mildest = min(marked, key=lambda each: (SEVERITY[each.standing], -each.decided_at.timestamp()))
-    ends = [each.ends_at for each in marked if each.ends_at is not None]
+    mildest = min(marked, key=lambda standing: (SEVERITY[standing.standing], -standing.decided_at.timestamp()))
+    ends = [standing.ends_at for standing in marked if standing.ends_at is not None]
     return Standing(
         standing=mildest.standing,
         message=mildest.message,
         ends_at=max(ends) if len(ends) == len(marked) else None,
         decided_by=mildest.decided_by,
-        decided_at=max(each.decided_at for each in marked),
+        decided_at=max(standing.decided_at for standing in marked),
     )

@@ -107,20 +107,20 @@ def get_version(registry: Registry, subject: SubjectName, version: int | str, *,
     """
     number = parse_version(version)
     rows = named_versions(registry, subject, deleted=deleted and number is not None)
-    found = rows.filter(version=number).first() if number else rows.order_by("-version").first()
-    if found is None:
+    row = rows.filter(version=number).first() if number else rows.order_by("-version").first()
+    if row is None:
         get_subject(registry, subject, deleted=deleted)
         raise VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
-    return infos_of([found])[0]
+    return infos_of([row])[0]
 
 
 def version_row(subject: Subject, number: int | None, *, deleted: bool = False) -> SchemaVersion:
     """The row of a version (None: the newest). Raises VersionNotFound."""
     rows = live(subject.versions.all(), deleted=deleted)
-    found = rows.filter(version=number).first() if number else rows.order_by("-version").first()
-    if found is None:
+    row = rows.filter(version=number).first() if number else rows.order_by("-version").first()
+    if row is None:
         raise VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
-    return found
+    return row
 
 
 def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
@@ -173,10 +173,12 @@ def schema_info(row: Schema, references: tuple[Reference, ...], standing: Standi
 
 def references_of(schema_pks: Sequence[int]) -> dict[int, tuple[Reference, ...]]:
     """References by the schemas that hold them, in one query."""
-    found: dict[int, list[Reference]] = {}
+    references_by_schema: dict[int, list[Reference]] = {}
     for row in SchemaReference.objects.filter(schema_id__in=schema_pks).select_related("target"):
-        found.setdefault(row.schema_id, []).append(Reference(row.name, row.subject_name, row.target.version))
-    return {pk: tuple(references) for pk, references in found.items()}
+        references_by_schema.setdefault(row.schema_id, []).append(
+            Reference(row.name, row.subject_name, row.target.version)
+        )
+    return {pk: tuple(references) for pk, references in references_by_schema.items()}
 
 
 def find_version(
@@ -184,8 +186,8 @@ def find_version(
 ) -> VersionInfo | None:
     """The newest version of the subject with one of those schema identities, or None. Raises SubjectNotFound."""
     row = get_subject(registry, subject, deleted=deleted)
-    found = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).order_by("-version").first()
-    return version_infos([found])[0] if found else None
+    version = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).order_by("-version").first()
+    return version_infos([version])[0] if version else None
 
 
 def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> SchemaInfo:
@@ -199,8 +201,8 @@ def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CON
 def get_version_of_schema(registry: Registry, schema_id: int, subject: SubjectName) -> VersionInfo | None:
     """The version of the subject that has the id, a live one before a soft-deleted one; None where none has."""
     rows = named_versions(registry, subject, deleted=True).filter(schema__schema_id=schema_id)
-    found = rows.order_by(F("deleted_at").desc(nulls_first=True), "-version").first()
-    return infos_of([found])[0] if found else None
+    row = rows.order_by(F("deleted_at").desc(nulls_first=True), "-version").first()
+    return infos_of([row])[0] if row else None
 
 
 def elsewhere(registry: Registry, subject: SubjectName) -> list[SubjectName]:
@@ -221,27 +223,27 @@ def latest_with_metadata(
 ) -> VersionInfo:
     """The newest version whose metadata has all those properties. Raises SubjectNotFound, SchemaNotFound."""
     rows = named_versions(registry, subject, deleted=deleted).filter(schema__metadata__isnull=False)
-    found = rows.filter(schema__metadata__contains={"properties": dict(properties)}).order_by("-version").first()
+    row = rows.filter(schema__metadata__contains={"properties": dict(properties)}).order_by("-version").first()
     if not properties:
-        found = rows.order_by("-version").first()
-    if found is None:
+        row = rows.order_by("-version").first()
+    if row is None:
         get_subject(registry, subject, deleted=deleted)
         raise SchemaNotFound("Schema not found", subject=subject.qualified)
-    return infos_of([found])[0]
+    return infos_of([row])[0]
 
 
 def schemas_of_guid(registry: Registry, guid: str) -> list[SchemaInfo]:
     """The definitions with that GUID, one a context and id, the default context's first. Raises SchemaNotFound."""
     try:
-        wanted = uuid.UUID(guid)
+        parsed_guid = uuid.UUID(guid)
     except ValueError:
-        wanted = None
-    rows = _marked(Schema.objects.filter(context__registry=registry, guid=wanted)) if wanted else ()
-    found = sorted(rows, key=lambda row: (row.context.name != DEFAULT_CONTEXT, row.context.name, row.schema_id))
-    if not found:
+        parsed_guid = None
+    rows = _marked(Schema.objects.filter(context__registry=registry, guid=parsed_guid)) if parsed_guid else ()
+    schemas = sorted(rows, key=lambda row: (row.context.name != DEFAULT_CONTEXT, row.context.name, row.schema_id))
+    if not schemas:
         raise SchemaNotFound(f"Schema {guid[:80]} not found", guid=guid[:80])
-    references, standings = references_of([row.pk for row in found]), _standings(found)
-    return [schema_info(row, references.get(row.pk, ()), standings.get(row.pk)) for row in found]
+    references, standings = references_of([row.pk for row in schemas]), _standings(schemas)
+    return [schema_info(row, references.get(row.pk, ()), standings.get(row.pk)) for row in schemas]
 
 
 def last_schema_id(registry: Registry, context: str) -> int:
@@ -294,5 +296,5 @@ def referenced_by(
     referrers = Schema.objects.filter(references__target=row)
     if not deleted:
         referrers = referrers.filter(versions__deleted_at=None)
-    found = set(referrers.values_list("pk", "schema_id"))
-    return sorted({number for pk, number in found if visible is None or visible.has_schema(pk)})
+    ids = set(referrers.values_list("pk", "schema_id"))
+    return sorted({number for pk, number in ids if visible is None or visible.has_schema(pk)})
