@@ -13,9 +13,9 @@ class SubjectsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tells whoever asks for evidence of versions what clients say, and views of the past how activity is read."""
-        from registry.subjects.listing.time_travel import declare
+        from registry.subjects.listing.listing import declare_past_activity
         from registry.subjects.usage.clients import PROVIDER, client_evidence
         from registry.subjects.usage.evidence import provide
 
         provide(PROVIDER, "clients", client_evidence)
-        declare()
+        declare_past_activity()

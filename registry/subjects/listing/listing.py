@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce
 
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor
+from registry.audit.history_views import DERIVED, MOMENT, DerivedTable, by_then
 from registry.errors import InvalidInput
 from registry.subjects.listing.filters import ALL, Narrowing, narrowed
 from registry.subjects.models import (
@@ -296,3 +297,46 @@ def _subject_row(
         changed_by="" if newest.deleted_at else newest.created_by,
         deleted=newest.deleted_at is not None,
     )
+
+
+# -- the list as of a moment: the activity of subjects that changed since is counted again ------------------------------
+
+_CHANGES_SINCE: Final = """
+    FROM public.audit_auditevent e
+    WHERE e."table" = 'subjects_schemaversion' AND e.operation <> 'INSERT' AND e.at > {moment}"""
+_CHANGED_SUBJECTS: Final = f"SELECT (e.before ->> 'subject_id')::bigint {_CHANGES_SINCE.format(moment=MOMENT)}"
+_ACTIVITY_COLUMNS: Final = "subject_id, registry_id, live_versions, changed_at, schema_type"
+PAST_ACTIVITY: Final = f"""
+SELECT {_ACTIVITY_COLUMNS} FROM (
+    SELECT {_ACTIVITY_COLUMNS}, true AS "is of now" FROM public.subjects_subjectactivity
+    UNION ALL
+    SELECT {_ACTIVITY_COLUMNS}, false FROM (
+        WITH counted AS MATERIALIZED (
+            SELECT changed.subject_id, place.registry_id, live.live_versions, live.changed_at, newest.schema_type
+            FROM (
+                SELECT a.subject_id FROM public.subjects_subjectactivity a WHERE a.changed_at > {MOMENT} UNION {_CHANGED_SUBJECTS}
+            ) changed
+            CROSS JOIN LATERAL (
+                SELECT count(*)::integer AS live_versions, max(v.created_at) AS changed_at,
+                    (array_agg(v.schema_id ORDER BY v.version DESC))[1] AS newest
+                FROM past.subjects_schemaversion v
+                WHERE v.subject_id = changed.subject_id AND v.deleted_at IS NULL HAVING count(*) > 0
+            ) live
+            CROSS JOIN LATERAL (
+                SELECT sc.schema_type FROM past.subjects_schema sc WHERE sc.id = live.newest OFFSET 0
+            ) newest
+            CROSS JOIN LATERAL (
+                SELECT c.registry_id FROM past.subjects_subject s JOIN past.subjects_context c ON c.id = s.context_id
+                WHERE s.id = changed.subject_id OFFSET 0
+            ) place
+        ) SELECT * FROM counted
+    ) before
+) both_of_them
+WHERE NOT "is of now" OR ({by_then("changed_at")} AND CASE WHEN subject_id IN ({_CHANGED_SUBJECTS}) THEN 1 ELSE 0 END <> 1)"""  # noqa: S608
+UNCHANGED: Final = f"""NOT EXISTS (SELECT {_CHANGES_SINCE.format(moment="$1")})
+    AND NOT EXISTS (SELECT FROM public.subjects_subjectactivity WHERE changed_at > $1)"""  # noqa: S608
+
+
+def declare_past_activity() -> None:
+    """Tell the views of the past how it is worked out."""
+    DERIVED["subjects_subjectactivity"] = DerivedTable(query=PAST_ACTIVITY, unchanged=UNCHANGED)

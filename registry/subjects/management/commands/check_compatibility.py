@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -18,11 +18,10 @@ from registry.formats import FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import ResolvedReference
 from registry.formats.ci_findings import assessment_junit, assessment_sarif, syntax_junit, syntax_sarif
-from registry.formats.compatibility import LEVELS
+from registry.formats.compatibility import LEVELS, level_named
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
 from registry.subjects.engine import schema_engine
-from registry.subjects.management.schema_pairs import check_pairs
 from registry.subjects.selectors import report_proposal
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
@@ -147,3 +146,47 @@ def _reference(option: str) -> ResolvedReference:
 
 def _error_text(error: Exception) -> str:
     return error.placed if isinstance(error, SchemadeskError) else str(error)
+
+
+# -- many pairs of schemas, one a line of JSON: thousands in one start of the command ------------------------------------
+
+
+def check_pairs(lines: Iterable[str], defaults: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The answer to each line: its number, `is_compatible` and the items, or `is_compatible` null and the error.
+
+    A line is {"new": TEXT, "old": TEXT or [TEXT, …], oldest first} with `type`, `level` and `profile` where they
+    aren't the defaults. A schema may stand as a JSON object instead of text; `old` as a list is always several. Blank lines are left out.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield {"line": number, **_answer(line, defaults)}
+        except SchemadeskError as error:
+            yield {"line": number, "is_compatible": None, "error": error.placed}
+
+
+def _answer(line: str, defaults: Mapping[str, str]) -> dict[str, Any]:
+    pair = _pair(line)
+    kind, level, profile = (str(pair.get(name, defaults[name])) for name in ("type", "level", "profile"))
+    if profile not in PROFILES:
+        raise InvalidInput(f"{profile[:40]!r} is no profile: use one of {', '.join(PROFILES)}.")
+    level_named(level)
+    old = pair["old"] if isinstance(pair["old"], list) else [pair["old"]]
+    history = [(version, schema_engine.parse(kind, _text(text))) for version, text in enumerate(old, start=1)]
+    new = schema_engine.parse(kind, _text(pair["new"]))
+    return schema_engine.check(new, history, level, profile=profile).to_dict()
+
+
+def _pair(line: str) -> dict[str, Any]:
+    try:
+        pair = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"The line is not JSON: {error}.") from error
+    if not isinstance(pair, dict) or "new" not in pair or "old" not in pair:
+        raise InvalidInput('A line is an object with "new" and "old".')
+    return pair
+
+
+def _text(schema: Any) -> str:
+    return schema if isinstance(schema, str) else json.dumps(schema)
