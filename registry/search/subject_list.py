@@ -31,7 +31,7 @@ from registry.subjects.listing.filters import (
 from registry.subjects.listing.ranked_list import (
     CHANGED_AT,
     LIVE_VERSIONS,
-    few_found,
+    few_subject_keys,
     subject_rows_by_name,
     subject_rows_in_tiers,
 )
@@ -203,7 +203,7 @@ def _read(
         return subject_rows_by_name(registry, narrowing, deleted=deleted, **edges)
     if chosen.sort == BY_CHANGE and not list_query.is_indexed:
         return subject_rows(registry, narrowing, **edges)
-    few_keys = few_found(registry, narrowing)
+    few_keys = few_subject_keys(registry, narrowing)
     if few_keys is not None:
         narrowing, total = Narrowing(keys=few_keys), len(few_keys)
     edges |= {"total": total, "is_counted": not list_query.is_wide}

@@ -55,7 +55,7 @@ from registry.subjects.versions.parsed_schemas import (
     self_contained_schemas,
     text_in_form,
 )
-from registry.subjects.versions.version_search import AssociationFilter, FoundVersion, search_versions
+from registry.subjects.versions.version_search import AssociationFilter, VersionMatch, search_versions
 from registry.subjects.versions.versions import (
     VersionInfo,
     elsewhere,
@@ -76,7 +76,6 @@ from registry.subjects.versions.versions import (
 __all__ = [
     "AssociationFilter",
     "Comparison",
-    "FoundVersion",
     "Hazards",
     "ProvedComparison",
     "Reading",
@@ -89,6 +88,7 @@ __all__ = [
     "TrialVersions",
     "Verdict",
     "VersionInfo",
+    "VersionMatch",
     "VersionOfId",
     "VersionSummary",
     "all_versions",

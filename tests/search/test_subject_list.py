@@ -135,7 +135,7 @@ def test_few_and_many_found_stand_in_the_same_order(
             cursor = page.after
 
     few = pages()
-    monkeypatch.setattr("registry.subjects.listing.ranked_list._MOST_FOUND", 0)
+    monkeypatch.setattr("registry.subjects.listing.ranked_list._MOST_KEYS", 0)
     assert pages() == few
 
 

@@ -29,7 +29,7 @@ from registry.subjects.comparison.comparison import report_proposal
 from registry.subjects.models import Client, Registry, Schema, SchemaVersion
 from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
 from registry.subjects.usage import clients
-from registry.subjects.usage.clients import LAPSES, SEEN_AGAIN, SHOWN, clients_of, declare_client, withdraw_client
+from registry.subjects.usage.clients import LAPSES, REPORT_INTERVAL, SHOWN, clients_of, declare_client, withdraw_client
 from registry.subjects.usage.evidence import evidence_of
 from registry.subjects.versions.parsed_schemas import forget
 from registry.subjects.versions.qualified_names import SubjectName
@@ -71,7 +71,7 @@ def test_what_is_said_is_kept_and_said_twice_it_has_one_effect(orders: None, dev
 
 def test_one_that_is_still_there_is_written_now_and_then_and_is_no_change(orders: None, dev: Registry) -> None:
     declare()
-    for ago, is_written in ((SEEN_AGAIN / 2, False), (2 * SEEN_AGAIN, True)):
+    for ago, is_written in ((REPORT_INTERVAL / 2, False), (2 * REPORT_INTERVAL, True)):
         before = timezone.now() - ago
         Client.objects.update(seen_at=before)
         declare()

@@ -104,7 +104,7 @@ def contents_of_copy(row: KeptCopy) -> Contents:
     configs: dict[Scope, Mapping[str, Any]] = {name: _settings(config)} if config else {}
     return Contents(
         Snapshot(
-            versions=tuple(version_of(_known(item)) for item in value["versions"]),
+            versions=tuple(version_of(_without_nulls(item)) for item in value["versions"]),
             contexts={},
             configs=configs,
             modes={name: mode} if mode else {},
@@ -114,7 +114,7 @@ def contents_of_copy(row: KeptCopy) -> Contents:
     )
 
 
-def _known(value: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in value.items() if part is not None}
 
 

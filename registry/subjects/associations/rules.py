@@ -193,7 +193,7 @@ class Request:
         AssociationFrozen, NoActiveVersion, ReferenceExists, OperationNotPermitted, ReleaseRequired, InvalidName,
         NotSignedIn, NotAllowed.
         """
-        named = [self._placed(item, context) for item in specs]
+        named = [self._with_full_subject(item, context) for item in specs]
         stored = self._stored([item.association_type for item in specs])
         plans = tuple(self._one(item, stored.get(item.association_type)) for item in named)
         self._refuse_mixed(plans)
@@ -201,7 +201,7 @@ class Request:
             self._refuse_by_subject(item, plans)
         return plans
 
-    def _placed(self, spec: AssociationSpec, context: str) -> AssociationSpec:
+    def _with_full_subject(self, spec: AssociationSpec, context: str) -> AssociationSpec:
         """With the subject that the name means below the context, behind its alias."""
         if spec.subject is None:
             return spec

@@ -117,7 +117,7 @@ class _Reader:
 
     def take(self, line: bytes) -> None:
         if self.ended:
-            raise self._wrong("comes after the end of the export")
+            raise self._line_error("comes after the end of the export")
         try:
             value = json.loads(line)
             refuse_unusable_text(value)
@@ -126,9 +126,9 @@ class _Reader:
                 raise ValueError(f"it is not the first line of a {FORMAT}")
             getattr(self, _KINDS[kind])(value)
         except SchemadeskError as error:
-            raise self._wrong(f"can't be read: {error.message}") from error
+            raise self._line_error(f"can't be read: {error.message}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise self._wrong(f"can't be read: {type(error).__name__} {str(error)[:80]}") from error
+            raise self._line_error(f"can't be read: {type(error).__name__} {str(error)[:80]}") from error
         self.digest.update(line)
         self.count += 1
 
@@ -167,7 +167,7 @@ class _Reader:
             raise ValueError("it doesn't fit the lines before it: the file was changed or is incomplete")
         self.ended = True
 
-    def _wrong(self, what: str) -> InvalidSnapshot:
+    def _line_error(self, what: str) -> InvalidSnapshot:
         return InvalidSnapshot(f"{self.name}, line {self.count + 1} {what}.")
 
 

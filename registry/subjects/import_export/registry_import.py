@@ -216,7 +216,7 @@ def drop_configs(*, registry: Registry, scopes: Iterable[Scope], by: Actor, why:
 IMPORT = "IMPORT"
 DEFAULTS = (DEFAULT_LEVEL, DEFAULT_MODE)
 #: bytes of a file that are held in memory; the rest is on a disk, without a name, until it is sent
-HELD: Final = 8 * 1024 * 1024
+MAX_IN_MEMORY: Final = 8 * 1024 * 1024
 #: called with versions done, of how many, and the problems so far
 Progress = Callable[[int, int, int], None]
 
@@ -319,7 +319,7 @@ def export_registry(*, registry: str, file: IO[bytes], by: Actor) -> int:
 
 def spooled_export(*, registry: str, by: Actor) -> IO[bytes]:
     """The same in a file of its own, to be read from its beginning and closed. Raises RegistryNotFound, NotAllowed."""
-    file = tempfile.SpooledTemporaryFile(max_size=HELD)  # noqa: SIM115  # whoever sends it closes it
+    file = tempfile.SpooledTemporaryFile(max_size=MAX_IN_MEMORY)  # noqa: SIM115  # whoever sends it closes it
     try:
         export_registry(registry=registry, file=file, by=by)
     except BaseException:

@@ -132,7 +132,7 @@ def _name(subject: Subject) -> SubjectName:
 CHANGED_AT: Final = "changed_at"
 LIVE_VERSIONS: Final = "live_versions"
 #: so many are remembered by their numbers, so that no tier looks for them again
-_MOST_FOUND: Final = 5_000
+_MOST_KEYS: Final = 5_000
 _TIER_CURSOR: Final = re.compile(
     r"(?P<tier>[0-9]{1,2})\.(?P<value>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})~(?P<skipped>[0-9]{1,9})"
 )
@@ -207,7 +207,7 @@ def subject_rows_in_tiers(
     )
 
 
-def few_found(registry: Registry, narrowing: Narrowing) -> tuple[int, ...] | None:
+def few_subject_keys(registry: Registry, narrowing: Narrowing) -> tuple[int, ...] | None:
     """The numbers of the subjects that the filters leave; None where these are many, or found without looking at all.
 
     At most one query.
@@ -215,8 +215,8 @@ def few_found(registry: Registry, narrowing: Narrowing) -> tuple[int, ...] | Non
     if not narrowing.is_dear:
         return None
     rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
-    keys = tuple(rows.order_by().values_list("subject_id", flat=True)[: _MOST_FOUND + 1])
-    return keys if len(keys) <= _MOST_FOUND else None
+    keys = tuple(rows.order_by().values_list("subject_id", flat=True)[: _MOST_KEYS + 1])
+    return keys if len(keys) <= _MOST_KEYS else None
 
 
 def _rows_by_tier(

@@ -22,7 +22,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 #: shorter than those of reading a whole registry: a lease is renewed between two calls
 LIMITS: Final = HttpLimits(connect_seconds=5.0, read_seconds=15.0, total_seconds=30.0, max_bytes=16 * 1024 * 1024)
 MEDIA: Final = "application/vnd.schemaregistry.v1+json"
-MAX_SAID: Final = 500
+MAX_REFUSAL: Final = 500
 LATEST: Final = "latest"
 #: setting → property of a PUT; the level is called otherwise than in the answer to a GET
 PUT_PROPERTIES: Final[Mapping[str, str]] = {
@@ -156,8 +156,8 @@ def _error_message(response: ServerResponse) -> str:
     except (ValueError, RecursionError):
         value = None
     text = value.get("message") if isinstance(value, dict) else None
-    message = text if isinstance(text, str) else response.body[:MAX_SAID].decode("utf-8", "replace")
-    return "".join(char if char.isprintable() else " " for char in message[:MAX_SAID]).strip()
+    message = text if isinstance(text, str) else response.body[:MAX_REFUSAL].decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else " " for char in message[:MAX_REFUSAL]).strip()
 
 
 VERDICT_LIMITS: Final = HttpLimits(connect_seconds=3.0, read_seconds=5.0, total_seconds=8.0, max_bytes=1024 * 1024)

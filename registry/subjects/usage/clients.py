@@ -218,7 +218,7 @@ def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSche
     try:
         harms = harm_to([client for client in clients if not client.has_lapsed], schema, versions)
     except SchemaTooCostly as error:
-        return tuple(_answer(client, "unknown", error.message) for client in clients[:MAX_CLIENTS])
+        return tuple(_client_answer(client, "unknown", error.message) for client in clients[:MAX_CLIENTS])
     met: dict[str, list[str]] = {}
     for harm in harms:
         met.setdefault(harm.client.name, []).append(harm.sentence)
@@ -231,13 +231,13 @@ def _judged(client: ClientInfo, met: Sequence[str], versions: Versions) -> Clien
         sentence = (
             f"was heard of on {client.seen_at.astimezone(UTC):%Y-%m-%d} last: it isn't known whether it is still there"
         )
-        return _answer(client, "unknown", sentence)
+        return _client_answer(client, "unknown", sentence)
     if client.number not in versions:
-        return _answer(client, "unknown", "has no version that could be compared")
-    return _answer(client, "no", "; it ".join(met)) if met else _answer(client, "yes", "goes on with it")
+        return _client_answer(client, "unknown", "has no version that could be compared")
+    return _client_answer(client, "no", "; it ".join(met)) if met else _client_answer(client, "yes", "goes on with it")
 
 
-def _answer(client: ClientInfo, verdict: Answer, message: str) -> ClientAnswer:
+def _client_answer(client: ClientInfo, verdict: Answer, message: str) -> ClientAnswer:
     return ClientAnswer(client.name, client.does, client.number, client.contact, verdict, message)
 
 
@@ -245,7 +245,7 @@ ACTION: Final = "client.declare"
 #: clients of a subject
 MOST: Final = 500
 #: how often "still there" is written: what reports at each start of many processes writes no more than that
-SEEN_AGAIN: Final = timedelta(hours=1)
+REPORT_INTERVAL: Final = timedelta(hours=1)
 
 
 @retried
@@ -300,7 +300,7 @@ def declare_client(
 def _change(there: Client, values: Mapping[str, object], by: Actor, now: datetime) -> None:
     """What a client says anew; that it says the same again is written now and then."""
     changed = [field for field, value in values.items() if getattr(there, field) != value]
-    if not changed and now - there.seen_at < SEEN_AGAIN:
+    if not changed and now - there.seen_at < REPORT_INTERVAL:
         return
     for field in changed:
         setattr(there, field, values[field])

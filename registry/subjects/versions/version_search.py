@@ -18,7 +18,7 @@ from registry.subjects.versions.versions import JOINED, VersionInfo, infos_of, l
 
 
 @dataclass(frozen=True)
-class FoundVersion:
+class VersionMatch:
     """A version with the qualified names of the subjects whose alias its subject is."""
 
     info: VersionInfo
@@ -52,7 +52,7 @@ def search_versions(
     offset: int = 0,
     limit: int,
     visible: Visible | None = None,
-) -> list[FoundVersion]:
+) -> list[VersionMatch]:
     """The versions in the order of qualified subject and number; a constant number of queries.
 
     `context` None means every context. With `aliases` also those of subjects that an alias of a found name leads to.
@@ -68,7 +68,7 @@ def search_versions(
     ordered = _newest if latest_only else _all
     infos = _infos(list(ordered(condition, order, rule_type, visible, deleted=deleted)[offset : offset + limit]))
     used = _associations(registry, infos, associations) if associations is not None else {}
-    return [FoundVersion(info, tuple(names.get(info.subject, ())), tuple(used.get(info.subject, ()))) for info in infos]
+    return [VersionMatch(info, tuple(names.get(info.subject, ())), tuple(used.get(info.subject, ()))) for info in infos]
 
 
 def _named(context: str | None, prefix: str, names: Collection[SubjectName], path: str) -> Q:

@@ -161,12 +161,12 @@ def check_pairs(lines: Iterable[str], defaults: Mapping[str, str]) -> Iterator[d
         if not line.strip():
             continue
         try:
-            yield {"line": number, **_answer(line, defaults)}
+            yield {"line": number, **_verdict(line, defaults)}
         except SchemadeskError as error:
             yield {"line": number, "is_compatible": None, "error": error.placed}
 
 
-def _answer(line: str, defaults: Mapping[str, str]) -> dict[str, Any]:
+def _verdict(line: str, defaults: Mapping[str, str]) -> dict[str, Any]:
     pair = _pair(line)
     kind, level, profile = (str(pair.get(name, defaults[name])) for name in ("type", "level", "profile"))
     if profile not in PROFILES:
