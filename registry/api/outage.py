@@ -53,15 +53,15 @@ def away_of(error: BaseException | None) -> DatabaseAway | None:
     """What to answer where an error comes of a database that is away; None where it is another error."""
     if isinstance(error, SchemadeskError):
         return error if isinstance(error, DatabaseAway) else None
-    found, is_away = error, False
+    cause, is_away = error, False
     for _ in range(_DEPTH):
-        if isinstance(found, OutcomeUnknown):
-            return _noted(DatabaseAway(is_unknown=True), found)
-        if isinstance(found, OperationalError):
-            is_away = is_away or _is_lost(found)
-        if found is None:
+        if isinstance(cause, OutcomeUnknown):
+            return _noted(DatabaseAway(is_unknown=True), cause)
+        if isinstance(cause, OperationalError):
+            is_away = is_away or _is_lost(cause)
+        if cause is None:
             break
-        found = found.__cause__
+        cause = cause.__cause__
     return _noted(DatabaseAway(), error) if is_away else None
 
 

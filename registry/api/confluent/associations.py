@@ -65,7 +65,7 @@ class Operation:
     """A step of a batch: what to associate together, or (`DELETE`) one type to take back."""
 
     kind: str
-    asked: tuple[AssociationSpec, ...]
+    associations: tuple[AssociationSpec, ...]
     cascade: bool = False
 
 
@@ -124,7 +124,7 @@ def read_associations(body: dict[str, Any]) -> tuple[AssociationSpec, ...]:
 
 def read_operations(body: dict[str, Any]) -> tuple[Operation, ...]:
     """The steps of one request of a batch: neighbours of one kind go together. Raises InvalidInput, InvalidAssociation."""
-    found: list[Operation] = []
+    operations: list[Operation] = []
     for position, item in enumerate(typed(body, "associations", list, [])):
         where = f"associations/{position}/"
         if not isinstance(item, dict):
@@ -134,16 +134,16 @@ def read_operations(body: dict[str, Any]) -> tuple[Operation, ...]:
             raise InvalidInput(f"/{where}opType is {kind[:40]!r}; it takes CREATE, UPSERT or DELETE.")
         if kind == DELETE:
             cascade = typed(item, "cascadeLifecycle", bool, False, where)
-            asked = AssociationSpec(check_type(typed(item, "associationType", str, "", where)))
-            found.append(Operation(DELETE, (asked,), cascade=cascade))
+            association = AssociationSpec(check_type(typed(item, "associationType", str, "", where)))
+            operations.append(Operation(DELETE, (association,), cascade=cascade))
             continue
-        asked = _association(item, where)
-        if found and found[-1].kind == kind:
-            found[-1] = Operation(kind, (*found[-1].asked, asked))
+        association = _association(item, where)
+        if operations and operations[-1].kind == kind:
+            operations[-1] = Operation(kind, (*operations[-1].associations, association))
         else:
-            found.append(Operation(kind, (asked,)))
-    _refuse_twice([item.association_type or "value" for step in found for item in step.asked])
-    return tuple(found)
+            operations.append(Operation(kind, (association,)))
+    _refuse_twice([item.association_type or "value" for step in operations for item in step.associations])
+    return tuple(operations)
 
 
 def read_batch(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -239,9 +239,9 @@ class AssociationsOfId(ConfluentView):
 
     def get(self, request: Request, resource_id: str, **address: Any) -> Response:
         """What the resource of that id uses."""
-        wanted = filters(request)
-        found = associations_of_id(self.registry, resource_id, **vars(wanted))
-        return listed(request, visible(self, found))
+        criteria = filters(request)
+        associations = associations_of_id(self.registry, resource_id, **vars(criteria))
+        return listed(request, visible(self, associations))
 
     def put(self, request: Request, resource_id: str, **address: Any) -> Response:
         """Add associations to a resource that is there."""
@@ -249,13 +249,13 @@ class AssociationsOfId(ConfluentView):
 
     def delete(self, request: Request, resource_id: str, **address: Any) -> Response:
         """Take associations back; with `cascadeLifecycle` along with what the resource owns."""
-        wanted = filters(request)
+        criteria = filters(request)
         dissociate(
             registry=self.registry.name,
             resource_id=resource_id,
             by=self.actor,
-            resource_type=wanted.resource_type,
-            types=wanted.types,
+            resource_type=criteria.resource_type,
+            types=criteria.types,
             cascade=flag(request, "cascadeLifecycle"),
             dry_run=dry_run(request),
         )
@@ -269,8 +269,8 @@ class AssociationsOfName(ConfluentView):
 
     def get(self, request: Request, namespace: str, name: str, **address: Any) -> Response:
         """What the resources of that name use; `-` is any namespace, or any name."""
-        wanted = filters(request)
-        return listed(request, visible(self, associations_of_name(self.registry, name, namespace, **vars(wanted))))
+        criteria = filters(request)
+        return listed(request, visible(self, associations_of_name(self.registry, name, namespace, **vars(criteria))))
 
 
 class AssociationsOfSubject(ConfluentView):
@@ -278,8 +278,8 @@ class AssociationsOfSubject(ConfluentView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """Who uses the subject."""
-        wanted = filters(request)
-        return listed(request, associations_of_subject(self.registry, self.named_subject, **vars(wanted)))
+        criteria = filters(request)
+        return listed(request, associations_of_subject(self.registry, self.named_subject, **vars(criteria)))
 
 
 class BatchOfChanges(ConfluentView):
@@ -300,25 +300,25 @@ class BatchOfChanges(ConfluentView):
             raise InvalidAssociation("associations", "cannot be null or empty")
         for step in steps:
             if step.kind == DELETE:
-                self._take_back(resource, step.asked[0].association_type, cascade=step.cascade, dry=dry)
+                self._take_back(resource, step.associations[0].association_type, cascade=step.cascade, dry=dry)
                 continue
             done = associate(
                 registry=self.registry.name,
                 resource=resource,
-                specs=step.asked,
+                specs=step.associations,
                 by=self.actor,
                 context=context,
                 create=step.kind == CREATE,
                 dry_run=dry,
             )
             versions |= done.versions
-        found = [] if dry else associations_of_id(self.registry, resource.id or "", resource_type=resource.type)
-        return associated_answer(resource, found, versions)
+        associations = [] if dry else associations_of_id(self.registry, resource.id or "", resource_type=resource.type)
+        return associated_answer(resource, associations, versions)
 
     def _take_back(self, resource: Resource, association_type: str, *, cascade: bool, dry: bool) -> None:
         """One that isn't there needn't be taken back."""
-        known = associations_of_id(self.registry, resource.id or "", types=(association_type,))
-        if known:
+        existing = associations_of_id(self.registry, resource.id or "", types=(association_type,))
+        if existing:
             dissociate(
                 registry=self.registry.name,
                 resource_id=resource.id or "",
@@ -343,25 +343,27 @@ class BatchOfLookUps(ConfluentView):
         return Response({"results": results}, status=MULTI_STATUS)
 
     def _look_up(self, body: dict[str, Any], with_schemas: bool) -> dict[str, Any]:
-        resource, wanted = read_resource(body), _filter_of(body)
+        resource, criteria = read_resource(body), _filter_of(body)
         if resource.id:
-            found = associations_of_id(self.registry, resource.id, **vars(wanted))
+            associations = associations_of_id(self.registry, resource.id, **vars(criteria))
         else:
-            found = associations_of_name(self.registry, resource.name, resource.namespace or "-", **vars(wanted))
-        found = visible(self, found)
-        first = found[0].resource if found else resource
-        versions = self._latest(found) if with_schemas else {}
+            associations = associations_of_name(
+                self.registry, resource.name, resource.namespace or "-", **vars(criteria)
+            )
+        associations = visible(self, associations)
+        first = associations[0].resource if associations else resource
+        versions = self._latest(associations) if with_schemas else {}
         named = Resource(
             resource.name or first.name,
             resource.namespace or first.namespace,
             resource.id or first.id,
             first.type or TOPIC,
         )
-        return associated_answer(named, found, versions)
+        return associated_answer(named, associations, versions)
 
-    def _latest(self, found: list[AssociationInfo]) -> dict[str, VersionInfo]:
+    def _latest(self, associations: list[AssociationInfo]) -> dict[str, VersionInfo]:
         versions = {}
-        for item in found:
+        for item in associations:
             try:
                 versions[item.association_type] = get_version(self.registry, item.subject, "latest")
             except (SubjectNotFound, VersionNotFound):
@@ -384,14 +386,14 @@ def put(view: ConfluentView, request: Request, resource_id: str | None) -> Respo
     return Response(associated_answer(done.resource, done.associations, done.versions))
 
 
-def visible(view: ConfluentView, found: list[AssociationInfo]) -> list[AssociationInfo]:
+def visible(view: ConfluentView, associations: list[AssociationInfo]) -> list[AssociationInfo]:
     """Those whose subject the caller may read."""
-    return [item for item in found if view.visible.has_subject(item.subject)]
+    return [item for item in associations if view.visible.has_subject(item.subject)]
 
 
-def listed(request: Request, found: list[AssociationInfo]) -> Response:
+def listed(request: Request, associations: list[AssociationInfo]) -> Response:
     """A page of associations."""
-    return Response(page(request, [association_answer(item) for item in found]))
+    return Response(page(request, [association_answer(item) for item in associations]))
 
 
 def _filter_of(body: dict[str, Any]) -> Filter:

@@ -245,11 +245,13 @@ class ConfluentView(APIView):
 
     def _tag(self, response: HttpResponse) -> None:
         """Put an ETag on the answer, and answer 304 to a client that has it."""
-        told = standing_in(response)
-        content = response.content + b"\n" + told.encode() if told else response.content
+        standing = standing_in(response)
+        content = response.content + b"\n" + standing.encode() if standing else response.content
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         response["ETag"] = tag
-        known = [item.strip().removeprefix("W/") for item in self.request.headers.get("If-None-Match", "").split(",")]
-        if tag in known or "*" in known:
+        client_tags = [
+            item.strip().removeprefix("W/") for item in self.request.headers.get("If-None-Match", "").split(",")
+        ]
+        if tag in client_tags or "*" in client_tags:
             response.status_code = 304
             response.content = b""

@@ -71,18 +71,18 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
     if isinstance(error, exceptions.APIException):
         message = FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
-        return _answer(error.status_code, error.status_code, message)
+        return _error_response(error.status_code, error.status_code, message)
     if isinstance(error, SuspiciousOperation):
-        return _answer(400, 400, "HTTP 400 Bad Request")
+        return _error_response(400, 400, "HTTP 400 Bad Request")
     error = away_of(error) or error
     code = code_of(error)
     if code is None:
         logger.error("unforeseen error", exc_info=error)
-        return _answer(500, 500, "Internal Server Error")
+        return _error_response(500, 500, "Internal Server Error")
     if code == 50001 and not isinstance(error, DatabaseAway):
         logger.error("the database failed", exc_info=error)
-        return _answer(500, code, "Error in the backend data store")
-    response = _answer(status_of(type(error), code), code, describe(error))
+        return _error_response(500, code, "Error in the backend data store")
+    response = _error_response(status_of(type(error), code), code, describe(error))
     if code == 401:
         response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
     return tell_when(response, error)
@@ -107,5 +107,5 @@ def describe(error: Exception) -> str:
     return error.placed
 
 
-def _answer(status: int, code: int, message: str) -> Response:
+def _error_response(status: int, code: int, message: str) -> Response:
     return Response({"error_code": code, "message": message}, status=status)

@@ -64,18 +64,18 @@ class ConfigView(PolicyView):
     def put(self, request: Request, **address: Any) -> Response:
         """Change the settings that the body has; null unsets one. Echoes the request."""
         body = object_body(request)
-        known = {name: body[name] for name in PUT_PROPERTIES if name in body}
-        level = known.get("compatibility")
+        properties = {name: body[name] for name in PUT_PROPERTIES if name in body}
+        level = properties.get("compatibility")
         if level is not None and not isinstance(level, str):
             raise InvalidCompatibility("/compatibility takes the name of a level as a string.")
         set_config(
             registry=self.registry.name,
             subject=self.subject,
             by=self.actor,
-            unset=[PUT_PROPERTIES[name] for name, value in known.items() if value is None],
-            **{PUT_PROPERTIES[name]: value for name, value in known.items() if value is not None},
+            unset=[PUT_PROPERTIES[name] for name, value in properties.items() if value is None],
+            **{PUT_PROPERTIES[name]: value for name, value in properties.items() if value is not None},
         )
-        return Response({name: value for name, value in known.items() if value is not None})
+        return Response({name: value for name, value in properties.items() if value is not None})
 
     def delete(self, request: Request, **address: Any) -> Response:
         """Unset it; answers what it was. 40401 for a scope without settings."""

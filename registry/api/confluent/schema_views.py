@@ -47,13 +47,15 @@ class Schemas(ConfluentView):
         """Versions by the beginning of their subjects' names."""
         context, prefix = subject_prefix(request, self.context if "context" in address else None)
         offset, limit = window(request, most=MOST_SCHEMAS)
-        asked = search_filters(request)
-        if asked is None:
-            wanted = None
+        chosen_filters = search_filters(request)
+        if chosen_filters is None:
+            association_filter = None
         else:
-            by, lifecycles = asked
-            wanted = selectors.AssociationFilter(by.resource_type, by.types, lifecycles - {NONE}, NONE in lifecycles)
-        found = selectors.search_versions(
+            by, lifecycles = chosen_filters
+            association_filter = selectors.AssociationFilter(
+                by.resource_type, by.types, lifecycles - {NONE}, NONE in lifecycles
+            )
+        versions = selectors.search_versions(
             self.registry,
             context=context,
             prefix=prefix,
@@ -61,7 +63,7 @@ class Schemas(ConfluentView):
             latest_only=flag(request, "latestOnly"),
             rule_type=request.query_params.get("ruleType", ""),
             aliases=flag(request, "aliases"),
-            associations=wanted,
+            associations=association_filter,
             offset=offset,
             limit=limit,
             visible=self.visible,
@@ -73,7 +75,7 @@ class Schemas(ConfluentView):
                     aliases=list(item.aliases),
                     associations=[association_answer(user) for user in item.associations],
                 )
-                for item in found
+                for item in versions
             ]
         )
 
@@ -95,9 +97,9 @@ class SchemaIdView(ConfluentView):
         text = self.request.query_params.get("subject", "")
         scope = parse_subject(text, context=self.context) if text else SubjectName(self.context, "")
         self.context = scope.context
-        self.asked: SubjectName | None = None
+        self.scope_subject: SubjectName | None = None
         if scope.subject:
-            self.registry, self.asked = get_registry_and_subject(registry, scope)
+            self.registry, self.scope_subject = get_registry_and_subject(registry, scope)
         else:
             super().find(registry)
 
@@ -115,21 +117,21 @@ class SchemaIdView(ConfluentView):
 
         A subject without a context that hasn't the id is looked for in the other contexts; then the id alone counts.
         """
-        if self.asked is None:
+        if self.scope_subject is None:
             return visible_schema(self.visible, self.schema_id, context=self.context), None
-        for name in self.and_elsewhere(self.asked):
+        for name in self.and_elsewhere(self.scope_subject):
             if not self.visible.has_subject(name):
                 continue
-            found = selectors.get_version_of_schema(self.registry, self.schema_id, name)
-            if found is not None:
-                return found.schema, found
-        if self.asked.context != DEFAULT_CONTEXT:
+            version = selectors.get_version_of_schema(self.registry, self.schema_id, name)
+            if version is not None:
+                return version.schema, version
+        if self.scope_subject.context != DEFAULT_CONTEXT:
             raise SchemaNotFound(f"Schema {self.schema_id} not found")
         return visible_schema(self.visible, self.schema_id), None
 
     def versions(self) -> list[VersionInfo]:
         """The versions that have the definition. Raises SchemaNotFound."""
-        schema, _ = self.definition() if self.asked else (None, None)
+        schema, _ = self.definition() if self.scope_subject else (None, None)
         context = schema.context if schema else self.context
         return visible_versions_of_schema(
             self.visible, self.schema_id, context=context, deleted=flag(self.request, "deleted")
@@ -201,8 +203,8 @@ class IdsOfGuid(ConfluentView):
 
     def get(self, request: Request, guid: str, **address: Any) -> Response:
         """The ids that it has, by context."""
-        found = visible_schemas_of_guid(self.visible, guid)
-        return Response([{"context": schema.context, "id": schema.schema_id} for schema in found])
+        schemas = visible_schemas_of_guid(self.visible, guid)
+        return Response([{"context": schema.context, "id": schema.schema_id} for schema in schemas])
 
 
 def in_form(view: ConfluentView, schema: SchemaInfo, version: VersionInfo | None = None) -> dict[str, Any]:
@@ -223,10 +225,10 @@ def in_form(view: ConfluentView, schema: SchemaInfo, version: VersionInfo | None
 
 def found_tags(view: ConfluentView, schema: SchemaInfo) -> dict[str, Any]:
     """What the parameter `findTags` adds: the records and fields that have one of those tags (`*`: any)."""
-    wanted = [text for text in view.request.query_params.getlist("findTags") if text]
-    if not wanted:
+    tags = [text for text in view.request.query_params.getlist("findTags") if text]
+    if not tags:
         return {}
-    return {"schemaTags": tags_answer(selectors.find_tags(view.registry, schema, wanted))}
+    return {"schemaTags": tags_answer(selectors.find_tags(view.registry, schema, tags))}
 
 
 def raw_text(text: str, request: Request) -> Response:

@@ -53,10 +53,11 @@ def references_answer(references: Sequence[Reference], *, context: str = DEFAULT
     ]
 
 
-def tags_answer(found: Iterable[EntityTags]) -> list[dict[str, Any]]:
+def tags_answer(entities: Iterable[EntityTags]) -> list[dict[str, Any]]:
     """Tagged records and fields as `SchemaTags`."""
     return [
-        {"schemaEntity": {"entityPath": item.path, "entityType": item.kind}, "tags": list(item.tags)} for item in found
+        {"schemaEntity": {"entityPath": item.path, "entityType": item.kind}, "tags": list(item.tags)}
+        for item in entities
     ]
 
 
@@ -243,7 +244,7 @@ _KINDS = {str: "a string", int: "a number", list: "an array", dict: "an object",
 
 def _name(value: Any) -> str:
     return (
-        "null" if value is None else next((words for kind, words in _KINDS.items() if type(value) is kind), "a number")
+        "null" if value is None else next((label for kind, label in _KINDS.items() if type(value) is kind), "a number")
     )
 
 
@@ -262,10 +263,12 @@ def takes_more_than_the_id(request: Request) -> bool:
     from 8.0 on; as a service it asks for a header. So the header decides; without it, a client that neither says what
     it accepts nor uses a parameter that came later expects the oldest answer.
     """
-    asked = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
-    if asked not in ("", "true", "false"):
-        raise InvalidInput(f"The header Confluent-Accept-Unknown-Properties is {asked[:40]!r}; it takes true or false.")
-    return asked == "true" if asked else bool(request.headers.get("Accept")) or bool(request.query_params)
+    header = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
+    if header not in ("", "true", "false"):
+        raise InvalidInput(
+            f"The header Confluent-Accept-Unknown-Properties is {header[:40]!r}; it takes true or false."
+        )
+    return header == "true" if header else bool(request.headers.get("Accept")) or bool(request.query_params)
 
 
 def page(request: Request, rows: list[Any]) -> list[Any]:

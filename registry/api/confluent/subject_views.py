@@ -97,8 +97,8 @@ class SubjectView(ConfluentView):
             row = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
             if row is not None:
                 info = version_infos([row])[0]
-                answer = version_answer(info, **in_submitted_form(self, info.schema, body.text))
-                return marked(Response(answer), info.standing)
+                registered = version_answer(info, **in_submitted_form(self, info.schema, body.text))
+                return marked(Response(registered), info.standing)
         get_subject(self.registry, self.named_subject, deleted=deleted)
         raise SchemaNotFound("Schema not found")
 
@@ -133,8 +133,8 @@ class Versions(ConfluentView):
     def get(self, request: Request, **address: Any) -> Response:
         """Version numbers, ascending; with `deletedAsNegative` the soft-deleted ones are below zero."""
         negative, only = flag(request, "deletedAsNegative"), flag(request, "deletedOnly")
-        asked = flag(request, "deleted") or only
-        numbers = list_versions(self.registry, self.named_subject, deleted=asked)
+        deleted = flag(request, "deleted") or only
+        numbers = list_versions(self.registry, self.named_subject, deleted=deleted)
         if negative or only:
             live, every = self._live_and_all()
             numbers = [n if n in live else -n for n in every] if negative else [n for n in every if n not in live]
@@ -224,8 +224,8 @@ class Version(VersionView):
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The version, its schema included."""
         info = self.version(version)
-        answer = version_answer(info, **in_form(self, info.schema, info), **found_tags(self, info.schema))
-        return marked(Response(answer), info.standing)
+        body = version_answer(info, **in_form(self, info.schema, info), **found_tags(self, info.schema))
+        return marked(Response(body), info.standing)
 
     def delete(self, request: Request, version: str, **address: Any) -> Response:
         """Soft-delete, or remove with `permanent`."""
@@ -289,10 +289,10 @@ class Compatibility(ConfluentView):
             if not verbose:
                 raise
             return Response({"is_compatible": False, "messages": [error.message]})
-        answer: dict[str, Any] = {"is_compatible": verdict.is_compatible}
+        result: dict[str, Any] = {"is_compatible": verdict.is_compatible}
         if verbose:
-            answer["messages"] = verdict.messages
-        return Response(answer)
+            result["messages"] = verdict.messages
+        return Response(result)
 
 
 LATEST = -1

@@ -61,16 +61,16 @@ WHOLE = {
 
 def _addresses(table: dict[str, type[ConfluentView]]) -> list[URLPattern | URLResolver]:
     """Those with the same first word together: a request is then held against few of them."""
-    found: list[URLPattern | URLResolver] = []
+    routes: list[URLPattern | URLResolver] = []
     below: dict[str, list[URLPattern]] = {}
     for address, view in table.items():
         word, _, rest = address.partition("/")
         if not rest:
-            found.append(path(word, view.as_view()))
+            routes.append(path(word, view.as_view()))
         below.setdefault(word, []).extend(
             path(f"{rest}{end}", view.as_view()) for end in (("", "/") if rest else ("",))
         )
-    return found + [path(f"{word}/", include(patterns)) for word, patterns in below.items()]
+    return routes + [path(f"{word}/", include(patterns)) for word, patterns in below.items()]
 
 
 calls = _addresses(CALLS)

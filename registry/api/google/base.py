@@ -77,16 +77,18 @@ class AlreadyExists(exceptions.APIException):
 def handle(error: Exception, context: dict[str, Any]) -> Response:
     """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
     if isinstance(error, exceptions.APIException):
-        return _answer(error.status_code, FRAMEWORK.get(error.status_code, "UNKNOWN"), _framework_message(error))
+        return _error_response(
+            error.status_code, FRAMEWORK.get(error.status_code, "UNKNOWN"), _framework_message(error)
+        )
     error = away_of(error) or error
     status = status_of(error)
     if status is None:
         logger.error("unforeseen error", exc_info=error)
-        return _answer(500, "INTERNAL", "Internal error encountered.")
+        return _error_response(500, "INTERNAL", "Internal error encountered.")
     if not isinstance(error, errors.SchemadeskError):
         logger.error("the database failed", exc_info=error)
-        return _answer(HTTP_CODES[status], status, DATABASE_MESSAGES[status])
-    response = _answer(HTTP_CODES[status], status, _message(error), details=_details(error))
+        return _error_response(HTTP_CODES[status], status, DATABASE_MESSAGES[status])
+    response = _error_response(HTTP_CODES[status], status, _message(error), details=_details(error))
     if status == "UNAUTHENTICATED":
         response["WWW-Authenticate"] = 'Bearer realm="Schemadesk"'
     return tell_when(response, error)
@@ -118,7 +120,7 @@ def _details(error: errors.SchemadeskError) -> list[dict[str, Any]]:
     field = values.pop("field", None)
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
         values |= {"line": error.line, "column": error.column}
-    found: list[dict[str, Any]] = [
+    details: list[dict[str, Any]] = [
         {
             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
             "reason": re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).upper(),
@@ -128,11 +130,11 @@ def _details(error: errors.SchemadeskError) -> list[dict[str, Any]]:
     ]
     if field is not None:
         violation = {"field": field, "description": error.message}
-        found.append({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [violation]})
-    return found
+        details.append({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [violation]})
+    return details
 
 
-def _answer(code: int, status: str, message: str, *, details: list[dict[str, Any]] | None = None) -> Response:
+def _error_response(code: int, status: str, message: str, *, details: list[dict[str, Any]] | None = None) -> Response:
     return Response(_body(code, status, message, details=details), status=code)
 
 
@@ -188,8 +190,8 @@ class RegistryView(GoogleView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate, then read the address. Raises NotSignedIn, RegistryNotFound, InvalidName, NotAllowed."""
         super().initial(request, *args, **kwargs)
-        place = {name: kwargs[name] for name in ("project", "location")}
-        self.resource = RegistryResource(**place, name=kwargs["registry"])
+        parent = {name: kwargs[name] for name in ("project", "location")}
+        self.resource = RegistryResource(**parent, name=kwargs["registry"])
         request.user = actor_at(request.user, self.resource)  # type: ignore[arg-type, assignment]
         self.context = parse_context(kwargs["context"]) if "context" in kwargs else DEFAULT_CONTEXT
         self.subject = parse_subject(kwargs["subject"], context=self.context) if kwargs.get("subject") else None
@@ -197,7 +199,7 @@ class RegistryView(GoogleView):
             self._require_name()
         require_extent(self.actor, READ, registry=self.resource.name)
         try:
-            self.registry = find_registry(**place, name=kwargs["registry"])
+            self.registry = find_registry(**parent, name=kwargs["registry"])
         except RegistryNotFound:
             self._require_name()
             raise

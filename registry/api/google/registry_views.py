@@ -43,9 +43,9 @@ class Registries(GoogleView):
 
     def get(self, request: Request, project: str, location: str) -> Response:
         """Those that the caller may read."""
-        found = list_resources(project=project, location=location)
-        seen = [item for item in found if may(actor_at(self.actor, item), "schema.read", registry=item.name)]
-        return Response({"schemaRegistries": [_registry(item) for item in seen]} if seen else {})
+        registries = list_resources(project=project, location=location)
+        readable = [item for item in registries if may(actor_at(self.actor, item), "schema.read", registry=item.name)]
+        return Response({"schemaRegistries": [_registry(item) for item in readable]} if readable else {})
 
     def post(self, request: Request, project: str, location: str) -> Response:
         """Make one; it is there at once, with its default context."""
@@ -172,32 +172,32 @@ class Config(PolicyView):
         """What counts for a registry; what a subject or context itself sets, unless `defaultToGlobal`."""
         if self.scope is None or flag(request, "defaultToGlobal"):
             config = selectors.effective_config(self.registry, self.scope)
-            return self._answer(config.level, config.normalize)
+            return self._config_response(config.level, config.normalize)
         own = selectors.own_config(self.registry, self.scope)
-        return self._answer(own.level, own.normalize, own.alias)
+        return self._config_response(own.level, own.normalize, own.alias)
 
     def put(self, request: Request, **address: Any) -> Response:
         """Set it: at a subject what is left out is unset, at a registry it stays as it is."""
         body = read(request, CONFIG)
-        scope, place = self.named_scope(), self.resource.key
+        scope, registry_key = self.named_scope(), self.resource.key
         level, normalize = body.get("compatibility"), body.get("normalize")
         if scope is not None:
             values: dict[str, Any] = {"level": level, "normalize": normalize}
             left_out = [name for name, value in values.items() if value is None]
-            own = set_config(registry=place, subject=scope, by=self.actor, unset=left_out, **values)
-            return self._answer(own.level, own.normalize, own.alias)
+            own = set_config(registry=registry_key, subject=scope, by=self.actor, unset=left_out, **values)
+            return self._config_response(own.level, own.normalize, own.alias)
         if level is None and normalize is None:
             raise InvalidCompatibility("compatibility is missing.", field="compatibility")
-        set_config(registry=place, subject=None, by=self.actor, level=level, normalize=normalize)
+        set_config(registry=registry_key, subject=None, by=self.actor, level=level, normalize=normalize)
         config = selectors.effective_config(self.registry)
-        return self._answer(config.level, config.normalize)
+        return self._config_response(config.level, config.normalize)
 
     def delete(self, request: Request, **address: Any) -> Response:
         """Unset it, so that it is inherited; answers what it was."""
         old = delete_config(registry=self.resource.key, subject=self.scope, by=self.actor)
-        return self._answer(old.level, old.normalize, old.alias)
+        return self._config_response(old.level, old.normalize, old.alias)
 
-    def _answer(self, level: str | None, normalize: bool | None, alias: str | None = None) -> Response:
+    def _config_response(self, level: str | None, normalize: bool | None, alias: str | None = None) -> Response:
         values: dict[str, Any] = {}
         if level is not None:
             values["compatibility"] = enum(self.request, level, COMPATIBILITY_TYPES)
@@ -214,8 +214,8 @@ class Mode(PolicyView):
     def get(self, request: Request, **address: Any) -> Response:
         """What counts for a registry; what a subject or context itself sets, unless `defaultToGlobal`."""
         if self.scope is None or flag(request, "defaultToGlobal"):
-            return self._answer(selectors.effective_mode(self.registry, self.scope).mode)
-        return self._answer(selectors.own_mode(self.registry, self.scope))
+            return self._mode_response(selectors.effective_mode(self.registry, self.scope).mode)
+        return self._mode_response(selectors.own_mode(self.registry, self.scope))
 
     def put(self, request: Request, **address: Any) -> Response:
         """Set it."""
@@ -225,14 +225,16 @@ class Mode(PolicyView):
                 "mode is missing or NONE; send READONLY, READWRITE or IMPORT, or delete the mode to inherit it.",
                 field="mode",
             )
-        place = self.resource.key
-        return self._answer(set_mode(registry=place, subject=self.named_scope(), by=self.actor, mode=mode))
+        registry_key = self.resource.key
+        return self._mode_response(
+            set_mode(registry=registry_key, subject=self.named_scope(), by=self.actor, mode=mode)
+        )
 
     def delete(self, request: Request, **address: Any) -> Response:
         """Unset it, so that it is inherited; answers what it was."""
-        return self._answer(delete_mode(registry=self.resource.key, subject=self.scope, by=self.actor))
+        return self._mode_response(delete_mode(registry=self.resource.key, subject=self.scope, by=self.actor))
 
-    def _answer(self, mode: str) -> Response:
+    def _mode_response(self, mode: str) -> Response:
         # READONLY_OVERRIDE and FORWARD are another dialect's; here they are the modes that they have the effect of.
         shown = mode if mode in MODE_TYPES else ("IMPORT" if mode in MODES_WITH_IDS else "READONLY")
         return Response({"mode": enum(self.request, shown, MODE_TYPES)})

@@ -213,65 +213,65 @@ MAX_INT32 = 2**31 - 1
 Reader = Callable[[Any, str], Any]
 
 
-def text(value: Any, place: str) -> str:
+def text(value: Any, field_path: str) -> str:
     """A string that PostgreSQL can hold."""
     if not isinstance(value, str):
-        raise wrong(place, value, "a string")
+        raise wrong_type(field_path, value, "a string")
     for position, char in enumerate(value):
         if char == "\0" or "\ud800" <= char <= "\udfff":
             raise InvalidInput(
-                f"{place} has the character U+{ord(char):04X} at position {position + 1}, which no text may have.",
-                field=place,
+                f"{field_path} has the character U+{ord(char):04X} at position {position + 1}, which no text may have.",
+                field=field_path,
             )
     return value
 
 
-def boolean(value: Any, place: str) -> bool:
+def boolean(value: Any, field_path: str) -> bool:
     """True or false."""
     if not isinstance(value, bool):
-        raise wrong(place, value, "true or false")
+        raise wrong_type(field_path, value, "true or false")
     return value
 
 
-def number(value: Any, place: str) -> int:
+def number(value: Any, field_path: str) -> int:
     """An int32; proto3's JSON allows it as a string too."""
     if isinstance(value, str) and value.removeprefix("-").isascii() and value.removeprefix("-").isdigit():
         value = int(value[:12])
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MAX_INT32:
-        raise wrong(place, value, "a whole number of 32 bits")
+        raise wrong_type(field_path, value, "a whole number of 32 bits")
     return value
 
 
-def message(value: Any, place: str) -> dict[str, Any]:
+def message(value: Any, field_path: str) -> dict[str, Any]:
     """An object, which is not looked into."""
     if not isinstance(value, dict):
-        raise wrong(place, value, "an object")
+        raise wrong_type(field_path, value, "an object")
     return value
 
 
-def references(value: Any, place: str) -> tuple[Reference, ...]:
+def references(value: Any, field_path: str) -> tuple[Reference, ...]:
     """SchemaReferences."""
     if not isinstance(value, list):
-        raise wrong(place, value, "an array")
-    return tuple(_reference(item, f"{place}[{position}]") for position, item in enumerate(value))
+        raise wrong_type(field_path, value, "an array")
+    return tuple(_reference(item, f"{field_path}[{position}]") for position, item in enumerate(value))
 
 
-def _reference(value: Any, place: str) -> Reference:
-    found = _read(message(value, place), REFERENCE, f"{place}.")
-    missing = next((name for name in REFERENCE if name not in found), None)
+def _reference(value: Any, field_path: str) -> Reference:
+    properties = _read(message(value, field_path), REFERENCE, f"{field_path}.")
+    missing = next((name for name in REFERENCE if name not in properties), None)
     if missing:
-        raise InvalidInput(f"{place}.{missing} is missing.", field=f"{place}.{missing}")
-    return Reference(**found)
+        raise InvalidInput(f"{field_path}.{missing} is missing.", field=f"{field_path}.{missing}")
+    return Reference(**properties)
 
 
 def _enum(names: tuple[str, ...], error: type[InvalidInput]) -> Reader:
-    def read(value: Any, place: str) -> str:
+    def read(value: Any, field_path: str) -> str:
         if isinstance(value, str) and value.upper() in names:
             return value.upper()
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
             return names[value]
         shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
-        raise error(f"{place} is {shown}; it takes one of {', '.join(names)}.", field=place)
+        raise error(f"{field_path} is {shown}; it takes one of {', '.join(names)}.", field=field_path)
 
     return read
 
@@ -309,27 +309,29 @@ def read_schema(request: Request, fields: Mapping[str, Reader]) -> dict[str, Any
 
     Raises InvalidInput, InvalidSchema.
     """
-    found = read(request, fields)
-    schema = found.pop("schema", "")
+    properties = read(request, fields)
+    schema = properties.pop("schema", "")
     if not schema.strip():
         raise InvalidSchema("schema is missing or empty.", field="schema")
-    kind = found.pop("schemaType", SCHEMA_TYPES[0])
+    kind = properties.pop("schemaType", SCHEMA_TYPES[0])
     schema_type = "AVRO" if kind == SCHEMA_TYPES[0] else kind
-    return {"references": (), **found, "text": schema, "schema_type": schema_type}
+    return {"references": (), **properties, "text": schema, "schema_type": schema_type}
 
 
 def _read(body: dict[str, Any], fields: Mapping[str, Reader], prefix: str) -> dict[str, Any]:
     by_name = {_snake(name): name for name in fields}
-    found = {}
-    for given, value in body.items():
-        name = given if given in fields else by_name.get(given)
+    properties = {}
+    for key, value in body.items():
+        name = key if key in fields else by_name.get(key)
         if name is None:
-            known = ", ".join(fields)
-            place = prefix + given[:80]
-            raise InvalidInput(f"Unknown name {place!r}: cannot find field. Known here: {known}.", field=place)
+            names = ", ".join(fields)
+            unknown_path = prefix + key[:80]
+            raise InvalidInput(
+                f"Unknown name {unknown_path!r}: cannot find field. Known here: {names}.", field=unknown_path
+            )
         if value is not None:
-            found[name] = fields[name](value, prefix + name)
-    return found
+            properties[name] = fields[name](value, prefix + name)
+    return properties
 
 
 def _snake(name: str) -> str:
@@ -337,9 +339,9 @@ def _snake(name: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
 
 
-def wrong(place: str, value: Any, wanted: str) -> InvalidInput:
+def wrong_type(field_path: str, value: Any, expected: str) -> InvalidInput:
     """The error for a value of a wrong type."""
-    return InvalidInput(f"{place} is {_kind(value)}; it takes {wanted}.", field=place)
+    return InvalidInput(f"{field_path} is {_kind(value)}; it takes {expected}.", field=field_path)
 
 
 _KINDS = {str: "a string", int: "a number", float: "a number", list: "an array", dict: "an object"}
@@ -353,10 +355,10 @@ def _kind(value: Any) -> str:
 
 def flag(request: Request, name: str) -> bool:
     """A boolean query parameter, false unless it says `true`. Raises InvalidInput for anything but true and false."""
-    given = request.query_params.get(name, "").lower()
-    if given not in ("", "true", "false"):
-        raise InvalidInput(f"The parameter {name} is {given[:40]!r}; it takes true or false.", field=name)
-    return given == "true"
+    text = request.query_params.get(name, "").lower()
+    if text not in ("", "true", "false"):
+        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it takes true or false.", field=name)
+    return text == "true"
 
 
 def schema_id(value: str) -> int:

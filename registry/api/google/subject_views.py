@@ -72,9 +72,9 @@ class SubjectByName(RegistryView):
         require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
         for way in (normalize, False):
             identities = submission_identity(self.registry, self.named_subject, **{**body, "normalize": way})
-            found = selectors.find_version(self.registry, self.named_subject, identities, deleted=deleted)
-            if found is not None:
-                return marked(Response(version_answer(request, found, self.context)), found.standing)
+            info = selectors.find_version(self.registry, self.named_subject, identities, deleted=deleted)
+            if info is not None:
+                return marked(Response(version_answer(request, info, self.context)), info.standing)
         raise SchemaNotFound(f"Subject '{self.named_subject.qualified}' has no such schema.")
 
     def delete(self, request: Request, **address: Any) -> Any:
@@ -183,28 +183,28 @@ class SchemaView(RegistryView):
     """A call about a schema's id, which belongs to the context of the address or of the parameter `subject`."""
 
     reads_parts = True
-    wanted: SubjectName
+    scope_subject: SubjectName
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Read the parameter too."""
         super().initial(request, *args, **kwargs)
-        self.wanted = parse_subject(request.query_params.get("subject", ""), context=self.context)
+        self.scope_subject = parse_subject(request.query_params.get("subject", ""), context=self.context)
 
-    def found(self, schema: str, *, deleted: bool) -> list[VersionInfo]:
-        """The versions that have the schema, of the wanted subject. Raises SchemaNotFound, InvalidInput."""
+    def versions_of(self, schema: str, *, deleted: bool) -> list[VersionInfo]:
+        """The versions that have the schema, of the subject that is asked for. Raises SchemaNotFound, InvalidInput."""
         infos = visible_versions_of_schema(
-            self.visible, schema_id(schema), context=self.wanted.context, deleted=deleted
+            self.visible, schema_id(schema), context=self.scope_subject.context, deleted=deleted
         )
-        return [info for info in infos if self.wanted.subject in ("", info.subject.subject)]
+        return [info for info in infos if self.scope_subject.subject in ("", info.subject.subject)]
 
     def info(self, schema: str) -> SchemaInfo:
         """The definition. Raises SchemaNotFound, InvalidInput."""
-        if not self.wanted.subject:
-            return visible_schema(self.visible, schema_id(schema), context=self.wanted.context)
-        found = self.found(schema, deleted=True)
-        if not found:
-            raise SchemaNotFound(f"Subject '{self.wanted.qualified}' has no schema {schema}.", schema_id=schema)
-        version = next((info for info in found if not info.deleted), found[0])
+        if not self.scope_subject.subject:
+            return visible_schema(self.visible, schema_id(schema), context=self.scope_subject.context)
+        infos = self.versions_of(schema, deleted=True)
+        if not infos:
+            raise SchemaNotFound(f"Subject '{self.scope_subject.qualified}' has no schema {schema}.", schema_id=schema)
+        version = next((info for info in infos if not info.deleted), infos[0])
         return replace(version.schema, standing=version.standing)
 
 
@@ -231,7 +231,7 @@ class SubjectsOfSchema(SchemaView):
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
         """Names of the subjects that have it."""
-        infos = self.found(schema, deleted=flag(request, "deleted"))
+        infos = self.versions_of(schema, deleted=flag(request, "deleted"))
         return http_body(request, sorted({subject_label(info.subject, self.context) for info in infos}))
 
 
@@ -240,14 +240,14 @@ class VersionsOfSchema(SchemaView):
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
         """Subjects and versions that have it."""
-        infos = self.found(schema, deleted=flag(request, "deleted"))
+        infos = self.versions_of(schema, deleted=flag(request, "deleted"))
         pairs = [{"subject": subject_label(info.subject, self.context), "version": info.version} for info in infos]
         return http_body(request, pairs)
 
 
 def _text(request: Request, info: SchemaInfo, standing: Standing | None) -> Any:
-    answer = http_body(request, info.text, content_type=TEXT if info.schema_type == "PROTOBUF" else JSON)
-    return marked(answer, standing)
+    response = http_body(request, info.text, content_type=TEXT if info.schema_type == "PROTOBUF" else JSON)
+    return marked(response, standing)
 
 
 class Compatibility(RegistryView):
@@ -261,5 +261,5 @@ class Compatibility(RegistryView):
         verbose = body.pop("verbose", False) or flag(request, "verbose")
         require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
         verdict = selectors.check_proposal(self.registry, self.named_subject, version=version, **body)
-        answer: dict[str, Any] = {"is_compatible": verdict.is_compatible}
-        return Response({**answer, "messages": verdict.messages} if verbose else answer)
+        result: dict[str, Any] = {"is_compatible": verdict.is_compatible}
+        return Response({**result, "messages": verdict.messages} if verbose else result)

@@ -324,9 +324,9 @@ class Audit(ProductView):
         Those of people, roles, tokens and clusters are of no registry: they are for whoever may read the whole audit.
         """
         require_extent(self.actor, "audit.read")
-        given = request.query_params.dict()
-        form = given.pop("as", "jsonl")
-        values = self.filters_of(FilterSerializer, given)
+        parameters = request.query_params.dict()
+        form = parameters.pop("as", "jsonl")
+        values = self.filters_of(FilterSerializer, parameters)
         about = events_shown(self.actor, registry=values.pop("registry"), subject=values.pop("subject"))
         export = export_events(AuditFilter(**values, about=about), form)
         response = StreamingHttpResponse(export.text, content_type=export.media)

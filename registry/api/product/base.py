@@ -103,15 +103,15 @@ def as_it_was(read: Read) -> Read:
     """Marks the `get` of a view that answers as of the moment in `?at=`, by today's rights."""
 
     @wraps(read)
-    def get(self: ProductView, request: Request, *places: Any, **named: Any) -> Response:
+    def get(self: ProductView, request: Request, *args: Any, **named: Any) -> Response:
         query = request.query_params.copy()
-        given = query.pop("at", [""])[-1]
-        if not given:
-            return read(self, request, *places, **named)
+        text = query.pop("at", [""])[-1]
+        if not text:
+            return read(self, request, *args, **named)
         request._request.GET = query  # type: ignore[assignment]  # what the view reads of it has no such name
-        request.user = replace(self.actor, past=f"This is how it was at {given[:40]}: nothing can be changed there.")  # type: ignore[assignment]
-        with as_of(moment_of(given)):
-            return read(self, request, *places, **named)
+        request.user = replace(self.actor, past=f"This is how it was at {text[:40]}: nothing can be changed there.")  # type: ignore[assignment]
+        with as_of(moment_of(text)):
+            return read(self, request, *args, **named)
 
     get.answers_as_it_was = True  # type: ignore[attr-defined]
     return get
@@ -122,9 +122,9 @@ class ProductView(APIView):
 
     door = "product"
 
-    def initial(self, request: Request, *places: Any, **named: Any) -> None:
+    def initial(self, request: Request, *args: Any, **named: Any) -> None:
         """As Django REST framework's. Raises InvalidInput where what is asked for as of a moment has no past."""
-        super().initial(request, *places, **named)
+        super().initial(request, *args, **named)
         is_marked = getattr(getattr(self, "get", None), "answers_as_it_was", False)
         if request.method == "GET" and "at" in request.query_params and not is_marked:
             raise InvalidInput("This can't be read as of a moment: leave `at` out.")
@@ -139,38 +139,38 @@ class ProductView(APIView):
         return self.valid_of(serializer, self.request.data, "body")
 
     @staticmethod
-    def valid_of(serializer: type[serializers.Serializer[Any]], given: Any, what: str = "query") -> dict[str, Any]:
+    def valid_of(serializer: type[serializers.Serializer[Any]], data: Any, what: str = "query") -> dict[str, Any]:
         """The values of a body or query. Raises InvalidInput, which names each property that is wrong."""
-        bound = serializer(data=given)
+        bound = serializer(data=data)
         if not bound.is_valid():
             raise InvalidInput(f"The {what} can't be used: {'; '.join(_problems(bound.errors))}", problems=bound.errors)
         return dict(bound.validated_data)
 
     @classmethod
-    def filters_of(cls, serializer: type[serializers.Serializer[Any]], given: Mapping[str, str]) -> dict[str, Any]:
+    def filters_of(cls, serializer: type[serializers.Serializer[Any]], parameters: Mapping[str, str]) -> dict[str, Any]:
         """The values of a query that filters. Raises InvalidInput, for a parameter that nothing reads too."""
-        known = serializer().fields
-        unknown = sorted(set(given) - set(known))
+        fields = serializer().fields
+        unknown = sorted(set(parameters) - set(fields))
         if unknown:
-            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {', '.join(known)}.")
-        return cls.valid_of(serializer, given)
+            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {', '.join(fields)}.")
+        return cls.valid_of(serializer, parameters)
 
 
-def _problems(errors: Any, place: str = "") -> Iterator[str]:
+def _problems(errors: Any, property_path: str = "") -> Iterator[str]:
     """What serializers say, each problem with the place of its property: `items[0].subject: This field is required.`"""
     if isinstance(errors, Mapping):
         for name, inner in errors.items():
-            yield from _problems(inner, _inside(place, name))
+            yield from _problems(inner, _inside(property_path, name))
     elif errors and all(isinstance(item, str) for item in errors):
-        yield f"{place}: {' '.join(errors)}" if place else " ".join(errors)
+        yield f"{property_path}: {' '.join(errors)}" if property_path else " ".join(errors)
     else:
         for number, inner in enumerate(errors):
-            yield from _problems(inner, f"{place}[{number}]")
+            yield from _problems(inner, f"{property_path}[{number}]")
 
 
-def _inside(place: str, name: str | int) -> str:
+def _inside(property_path: str, name: str | int) -> str:
     if name == api_settings.NON_FIELD_ERRORS_KEY:
-        return place
+        return property_path
     if isinstance(name, int):
-        return f"{place}[{name}]"
-    return f"{place}.{name}" if place else name
+        return f"{property_path}[{name}]"
+    return f"{property_path}.{name}" if property_path else name

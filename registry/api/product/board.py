@@ -47,7 +47,7 @@ class Board(ProductView):
     def get(self, request: Request) -> Response:
         """Subjects by name with a cell for each environment: its newest version, what differs, what could go on."""
         chosen = self.filters_of(BoardSerializer, request.query_params.dict())
-        found = board_rows(
+        board = board_rows(
             by=self.actor,
             text=chosen["text"],
             filters=[chosen["show"]] if chosen["show"] else [],
@@ -56,21 +56,21 @@ class Board(ProductView):
         )
         return Response(
             {
-                "environments": [asdict(environment) for environment in found.environments],
+                "environments": [asdict(environment) for environment in board.environments],
                 "subjects": [
                     {"subject": row.subject.qualified, "cells": [_cell(cell) for cell in row.cells]}
-                    for row in found.rows
+                    for row in board.rows
                 ],
-                "total": found.total,
-                "after": found.after,
+                "total": board.total,
+                "after": board.after,
             }
         )
 
 
 def _cell(cell: BoardCell) -> dict[str, Any]:
     """A cell as JSON values; `versions` are its live ones."""
-    kept = {name: value for name, value in asdict(cell).items() if name not in _OURS}
-    return {**kept, "versions": [number for number, _ in cell.live]}
+    values = {name: value for name, value in asdict(cell).items() if name not in _OURS}
+    return {**values, "versions": [number for number, _ in cell.live]}
 
 
 BADGE: Final = "badge"
@@ -123,18 +123,18 @@ class CanPromote(ProductView):
     )
     def get(self, request: Request) -> Response | HttpResponse:
         """Whether the version (default: the latest) could be promoted: yes, needs approval, or no, with reasons."""
-        asked = self.valid_of(AskedSerializer, request.query_params.dict())
-        answer = can_promote(
-            subject=parse_subject(asked["subject"]),
-            source=asked["from"],
-            target=asked["to"],
-            version=asked["version"],
+        parameters = self.valid_of(AskedSerializer, request.query_params.dict())
+        readiness = can_promote(
+            subject=parse_subject(parameters["subject"]),
+            source=parameters["from"],
+            target=parameters["to"],
+            version=parameters["version"],
             by=self.actor,
         )
-        if asked["format"] != BADGE:
-            return Response(answer.to_dict())
+        if parameters["format"] != BADGE:
+            return Response(readiness.to_dict())
         return HttpResponse(
-            badge(answer),
+            badge(readiness),
             content_type="image/svg+xml; charset=utf-8",
             headers={
                 "Cache-Control": "no-cache",
@@ -143,20 +143,20 @@ class CanPromote(ProductView):
         )
 
 
-def badge(answer: Readiness) -> str:
+def badge(readiness: Readiness) -> str:
     """The answer as an image: which version goes where, and the verdict in words, not by colour alone."""
-    whole = f"{answer.subject} v{answer.version} → {answer.target}"
+    whole = f"{readiness.subject} v{readiness.version} → {readiness.target}"
     label = whole if len(whole) <= _MAX_LABEL else f"{whole[: _MAX_LABEL - 1]}…"
-    left, right = _width(label), _width(answer.verdict)
-    said = escape(f"{whole}: {answer.verdict}")
+    left, right = _width(label), _width(readiness.verdict)
+    title = escape(f"{whole}: {readiness.verdict}")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{said}">'
-        f"<title>{said}</title>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{title}">'
+        f"<title>{title}</title>"
         f'<rect width="{left}" height="20" fill="#3d444d"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[answer.verdict]}"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[readiness.verdict]}"/>'
         '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
         f'<text x="{left / 2}" y="14">{escape(label)}</text>'
-        f'<text x="{left + right / 2}" y="14">{escape(answer.verdict)}</text>'
+        f'<text x="{left + right / 2}" y="14">{escape(readiness.verdict)}</text>'
         "</g></svg>"
     )
 

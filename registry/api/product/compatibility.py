@@ -111,12 +111,12 @@ class CompatibilityReports(ProductView):
         JSON, Markdown, text, SARIF 2.1.0 (`application/sarif+json`) or JUnit (`application/xml`) by `Accept`.
         """
         values = self.valid(ReportSerializer)
-        place, subject = get_registry(values["registry"]), parse_subject(values["subject"])
-        require(self.actor, "schema.read", registry=place.name, subject=subject.qualified)
+        registry_row, subject = get_registry(values["registry"]), parse_subject(values["subject"])
+        require(self.actor, "schema.read", registry=registry_row.name, subject=subject.qualified)
         references = [Reference(**item) for item in values.get("references", [])]
-        require_references(Visible(place, self.actor), references, context=subject.context)
+        require_references(Visible(registry_row, self.actor), references, context=subject.context)
         proposal = selectors.report_proposal(
-            place,
+            registry_row,
             subject,
             text=values["schema"],
             schema_type=values["schemaType"],
@@ -128,18 +128,18 @@ class CompatibilityReports(ProductView):
         render = _TEXTS.get(request.accepted_renderer.format)
         if render:
             return Response(render(proposal.assessment, subject.qualified))
-        answer = proposal.assessment.to_dict()
+        report = proposal.assessment.to_dict()
         if values["askRegistry"]:
-            said = ask_remote(
-                place,
+            remote_verdict = ask_remote(
+                registry_row,
                 subject,
                 text=values["schema"],
                 schema_type=values["schemaType"],
                 references=references,
                 by=self.actor,
             )
-            answer["registry_answer"] = said and said.to_dict(proposal.assessment.is_compatible)
-        return Response(answer)
+            report["registry_answer"] = remote_verdict and remote_verdict.to_dict(proposal.assessment.is_compatible)
+        return Response(report)
 
 
 class ConfigSerializer(serializers.Serializer[Any]):
@@ -159,25 +159,29 @@ class Configs(ProductView):
     @extend_schema(responses=None)
     def get(self, request: Request) -> Response:
         """What counts for `subject` in `registry`, and the scope that says the level."""
-        place, subject = self._place(request.query_params.get("registry", ""), request.query_params.get("subject", ""))
-        require(self.actor, "schema.read", registry=place.name)
-        return Response(asdict(selectors.effective_config(place, subject)))
+        registry_row, subject = self._registry_and_subject(
+            request.query_params.get("registry", ""), request.query_params.get("subject", "")
+        )
+        require(self.actor, "schema.read", registry=registry_row.name)
+        return Response(asdict(selectors.effective_config(registry_row, subject)))
 
     @extend_schema(request=ConfigSerializer, responses=None)
     def put(self, request: Request) -> Response:
         """Set the level, `normalize`, the profile (confluent, semantic) or the policy (none, oracle_nosql, …)."""
         values = self.valid(ConfigSerializer)
-        place, subject = self._place(values.pop("registry"), values.pop("subject"))
-        return Response(asdict(set_config(registry=place.name, subject=subject, by=self.actor, **values)))
+        registry_row, subject = self._registry_and_subject(values.pop("registry"), values.pop("subject"))
+        return Response(asdict(set_config(registry=registry_row.name, subject=subject, by=self.actor, **values)))
 
     @extend_schema(responses=None)
     def delete(self, request: Request) -> Response:
         """Unset all of a place; answers what it was."""
-        place, subject = self._place(request.query_params.get("registry", ""), request.query_params.get("subject", ""))
-        return Response(asdict(delete_config(registry=place.name, subject=subject, by=self.actor)))
+        registry_row, subject = self._registry_and_subject(
+            request.query_params.get("registry", ""), request.query_params.get("subject", "")
+        )
+        return Response(asdict(delete_config(registry=registry_row.name, subject=subject, by=self.actor)))
 
     @staticmethod
-    def _place(registry: str, subject: str) -> tuple[Any, SubjectName | None]:
+    def _registry_and_subject(registry: str, subject: str) -> tuple[Any, SubjectName | None]:
         return get_registry(registry), parse_subject(subject) if subject else None
 
 
@@ -211,25 +215,25 @@ class Policy(ProductView):
         `reasons` say for each why the caller couldn't change its config or mode now; empty where they could.
         """
         require(self.actor, "schema.read", registry=registry)
-        asked = self.valid_of(TreeSerializer, _known(request, TreeSerializer))
-        place = get_registry(registry)
-        tree, held = policy_tree(place, **asked), settings_preconditions(place, self.actor)
+        page = self.valid_of(TreeSerializer, _query_parameters(request, TreeSerializer))
+        registry_row = get_registry(registry)
+        tree, preconditions = policy_tree(registry_row, **page), settings_preconditions(registry_row, self.actor)
         return Response(
             {
-                "root": _told(tree.root, held),
-                "places": [_told(item, held) for item in tree.nodes],
+                "root": _node_with_reasons(tree.root, preconditions),
+                "places": [_node_with_reasons(node, preconditions) for node in tree.nodes],
                 "total": tree.total,
                 "cursor": tree.cursor,
             }
         )
 
 
-def _told(place: PolicyNode, held: SettingsPreconditions) -> dict[str, Any]:
+def _node_with_reasons(node: PolicyNode, preconditions: SettingsPreconditions) -> dict[str, Any]:
     reasons = {
-        name: [asdict(reason) for reason in held.reasons(action, place.scope, place.mode.mode)]
+        name: [asdict(reason) for reason in preconditions.reasons(action, node.scope, node.mode.mode)]
         for name, action in (("config", CONFIG), ("mode", MODE))
     }
-    return {**place.to_dict(), "reasons": reasons}
+    return {**node.to_dict(), "reasons": reasons}
 
 
 class WhatIfs(ProductView):
@@ -241,24 +245,26 @@ class WhatIfs(ProductView):
 
         At most 200 subjects and some seconds an answer: `cursor` asks for the next. `requests` stand in the first alone.
         """
-        asked = self.valid_of(WhatIfSerializer, _known(request, WhatIfSerializer))
-        scope = scope_of(asked["context"], asked["subject"])
+        parameters = self.valid_of(WhatIfSerializer, _query_parameters(request, WhatIfSerializer))
+        scope = scope_of(parameters["context"], parameters["subject"])
         name = scope.qualified if scope and scope.subject else ""
         require(self.actor, "schema.read", registry=registry, subject=name)
-        place = get_registry(registry)
-        found = what_if(place, asked["level"], scope, cursor=asked["cursor"], limit=asked["limit"])
-        under = None if asked["cursor"] else requests_under(place, asked["level"], scope, by=self.actor)
-        return Response({**found.to_dict(), "requests": under.to_dict() if under else None})
+        registry_row = get_registry(registry)
+        page = what_if(registry_row, parameters["level"], scope, cursor=parameters["cursor"], limit=parameters["limit"])
+        under = (
+            None if parameters["cursor"] else requests_under(registry_row, parameters["level"], scope, by=self.actor)
+        )
+        return Response({**page.to_dict(), "requests": under.to_dict() if under else None})
 
 
-def _known(request: Request, serializer: type[serializers.Serializer[Any]]) -> dict[str, str]:
+def _query_parameters(request: Request, serializer: type[serializers.Serializer[Any]]) -> dict[str, str]:
     """The query. Raises InvalidInput for a parameter that nothing reads."""
-    given = request.query_params.dict()
-    unknown = sorted(set(given) - set(serializer().fields))
+    parameters = request.query_params.dict()
+    unknown = sorted(set(parameters) - set(serializer().fields))
     if unknown:
-        known = ", ".join(serializer().fields)
-        raise InvalidInput(f"There is no parameter {unknown[0][:40]!r}; known are {known}.")
-    return given
+        names = ", ".join(serializer().fields)
+        raise InvalidInput(f"There is no parameter {unknown[0][:40]!r}; known are {names}.")
+    return parameters
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
@@ -301,12 +307,12 @@ class HazardSerializer(PlaceSerializer):
 class _PlaceView(ProductView):
     serializer: type[serializers.Serializer[Any]]
 
-    def place(self) -> tuple[dict[str, Any], Any, Any]:
+    def values_registry_and_subject(self) -> tuple[dict[str, Any], Any, Any]:
         """The body's values, the registry and the subject, which the caller may read."""
         values = self.valid(self.serializer)
-        place, subject = get_registry(values.pop("registry")), parse_subject(values.pop("subject"))
-        require(self.actor, "schema.read", registry=place.name, subject=subject.qualified)
-        return values, place, subject
+        registry_row, subject = get_registry(values.pop("registry")), parse_subject(values.pop("subject"))
+        require(self.actor, "schema.read", registry=registry_row.name, subject=subject.qualified)
+        return values, registry_row, subject
 
 
 class Resolutions(_PlaceView):
@@ -317,8 +323,8 @@ class Resolutions(_PlaceView):
     @extend_schema(request=ResolutionSerializer, responses=None)
     def post(self, request: Request) -> Response:
         """What the reader gets, each field kept, filled, dropped or converted; encoded bytes in hexadecimal."""
-        values, place, subject = self.place()
-        return Response(asdict(selectors.resolve_datum(place, subject, **values)))
+        values, registry_row, subject = self.values_registry_and_subject()
+        return Response(asdict(selectors.resolve_datum(registry_row, subject, **values)))
 
 
 class Simulations(_PlaceView):
@@ -329,10 +335,10 @@ class Simulations(_PlaceView):
     @extend_schema(request=SimulationSerializer, responses=None)
     def post(self, request: Request) -> Response:
         """The three steps of a read-modify-write, with their bytes and the fields that they reset."""
-        values, place, subject = self.place()
+        values, registry_row, subject = self.values_registry_and_subject()
         change = values.pop("change")
-        found = selectors.simulate(place, subject, **values, change=Change(**change) if change else None)
-        return Response(asdict(found))
+        simulation = selectors.simulate(registry_row, subject, **values, change=Change(**change) if change else None)
+        return Response(asdict(simulation))
 
 
 class Hazards(_PlaceView):
@@ -343,5 +349,5 @@ class Hazards(_PlaceView):
     @extend_schema(request=HazardSerializer, responses=None)
     def post(self, request: Request) -> Response:
         """The fields that read-modify-writes by versions in use together reset, and what avoids it."""
-        values, place, subject = self.place()
-        return Response(asdict(selectors.find_hazards(place, subject, **values)))
+        values, registry_row, subject = self.values_registry_and_subject()
+        return Response(asdict(selectors.find_hazards(registry_row, subject, **values)))

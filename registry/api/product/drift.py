@@ -238,8 +238,8 @@ class Deployments(ProductView):
     @extend_schema(parameters=[FilterSerializer], responses=None)
     def get(self, request: Request) -> Response:
         """Deployments by when they began, newest first; `before` is the cursor of the next page, "" on the last one."""
-        given = request.query_params.dict()
-        chosen = self.filters_of(FilterSerializer, given)
+        parameters = request.query_params.dict()
+        chosen = self.filters_of(FilterSerializer, parameters)
         require(self.actor, "schema.read", registry=chosen["registry"])
         page = selectors.list_deployments(**chosen)
         return Response({"deployments": [asdict(row) for row in page.rows], "before": page.before})
@@ -247,5 +247,5 @@ class Deployments(ProductView):
     @extend_schema(request=DeploymentSerializer, responses=None)
     def post(self, request: Request) -> Response:
         """Tell of a deployment: 201 for a new one, 200 where it was told before. Said twice it has one effect."""
-        told = services.tell_deployment(by=self.actor, **self.valid(DeploymentSerializer))
-        return Response({"deployment": told.id}, status=201 if told.is_new else 200)
+        deployment = services.tell_deployment(by=self.actor, **self.valid(DeploymentSerializer))
+        return Response({"deployment": deployment.id}, status=201 if deployment.is_new else 200)

@@ -96,8 +96,8 @@ class Environments(ProductView):
         """The environments that the caller may read, in the promotion order."""
         if not may_somewhere(self.actor, READ):
             require(self.actor, READ)
-        found = (info for info in environment_infos() if may(self.actor, READ, registry=info.name))
-        return Response([_body(info) for info in found])
+        infos = (info for info in environment_infos() if may(self.actor, READ, registry=info.name))
+        return Response([_body(info) for info in infos])
 
 
 class EnvironmentOne(ProductView):

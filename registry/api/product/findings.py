@@ -59,19 +59,19 @@ class Findings(ProductView):
         asked about: name the registry, or the subject, where the role is for that alone. A rollout may not go on while a finding of that severity or a worse one is open, nor while a source in scope wasn't really
         scanned: `{"passed", "fail_on", "findings", "unscanned"}`.
         """
-        given = request.query_params.dict()
-        chosen = self.filters_of(FilterSerializer, given)
+        parameters = request.query_params.dict()
+        chosen = self.filters_of(FilterSerializer, parameters)
         require_extent(self.actor, "schema.read", registry=chosen["registry"])
         fail_on = chosen.pop("fail_on")
-        return _gate(given, fail_on, chosen, self.actor) if fail_on else _listed(chosen, self.actor)
+        return _gate(parameters, fail_on, chosen, self.actor) if fail_on else _listed(chosen, self.actor)
 
 
 def _listed(chosen: Mapping[str, Any], by: Actor) -> Response:
     return Response([asdict(finding) for finding in selectors.list_findings(**chosen, by=by)])
 
 
-def _gate(given: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any], by: Actor) -> Response:
-    more = sorted(set(given) - GATE_FILTERS)
+def _gate(parameters: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any], by: Actor) -> Response:
+    more = sorted(set(parameters) - GATE_FILTERS)
     if more:
         raise InvalidInput(f"fail_on doesn't go with {more[0]}; it takes {', '.join(sorted(GATE_FILTERS))}.")
     require(by, "schema.read", registry=chosen["registry"], subject=chosen["subject"])
@@ -100,10 +100,10 @@ class FindingView(ProductView):
         )
 
 
-def _answers(found: FindingRequests) -> dict[str, Any]:
+def _answers(requests: FindingRequests) -> dict[str, Any]:
     return {
         "drafts": [
-            {"id": draft.id, "registry": draft.registry, "subject": asdict(draft.subject)} for draft in found.drafts
+            {"id": draft.id, "registry": draft.registry, "subject": asdict(draft.subject)} for draft in requests.drafts
         ],
         "requests": [
             {
@@ -113,7 +113,7 @@ def _answers(found: FindingRequests) -> dict[str, Any]:
                 "subject": asdict(info.subject),
                 "release": asdict(info.release) if info.release else None,
             }
-            for info in found.requests
+            for info in requests.requests
         ],
     }
 
@@ -199,9 +199,9 @@ class Renames(SubjectView):
     @extend_schema(responses=None)
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """What was decided, in the order in which it was."""
-        place, name = self.place(registry, subject)
-        get_subject(place, name, deleted=True)
-        return Response([asdict(info) for info in renames_of(place, name)])
+        registry_row, name = self.registry_and_subject(registry, subject)
+        get_subject(registry_row, name, deleted=True)
+        return Response([asdict(info) for info in renames_of(registry_row, name)])
 
     @extend_schema(request=RenameSerializer, responses=None)
     def put(self, request: Request, registry: str, subject: str) -> Response:

@@ -73,7 +73,7 @@ class AdoptionSerializer(serializers.Serializer[Any]):
 class SubjectView(ProductView):
     """A call about the versions of one subject."""
 
-    def place(self, registry: str, subject: str) -> tuple[Registry, SubjectName]:
+    def registry_and_subject(self, registry: str, subject: str) -> tuple[Registry, SubjectName]:
         """Where. Raises NotAllowed, RegistryNotFound, InvalidName."""
         name = parse_subject(subject)
         require(self.actor, "schema.read", registry=registry, subject=name.qualified)
@@ -86,15 +86,15 @@ class VersionStandingOne(SubjectView):
     @extend_schema(responses=None)
     def get(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """The standing of a version; `{"standing": "good"}` for most."""
-        place, name = self.place(registry, subject)
-        info = get_version(place, name, version, deleted=True)
-        told = asdict(info.standing) if info.standing else {"standing": "good"}
-        return marked(Response({"version": info.version, **told}), info.standing)
+        registry_row, name = self.registry_and_subject(registry, subject)
+        info = get_version(registry_row, name, version, deleted=True)
+        standing = asdict(info.standing) if info.standing else {"standing": "good"}
+        return marked(Response({"version": info.version, **standing}), info.standing)
 
     @extend_schema(request=StandingSerializer, responses=None)
     def put(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """Deprecate, retire or quarantine a version: readers are told in headers; nothing stops working."""
-        _, name = self.place(registry, subject)
+        _, name = self.registry_and_subject(registry, subject)
         require(self.actor, "version.standing", registry=registry, subject=name.qualified)
         values = self.valid(StandingSerializer)
         done = set_standing(registry=registry, subject=name, version=version, by=self.actor, **values)
@@ -103,7 +103,7 @@ class VersionStandingOne(SubjectView):
     @extend_schema(responses=None)
     def delete(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """Bring it back into good standing."""
-        _, name = self.place(registry, subject)
+        _, name = self.registry_and_subject(registry, subject)
         clear_standing(registry=registry, subject=name, version=version, by=self.actor)
         return Response(status=204)
 
@@ -117,8 +117,8 @@ class Standings(ProductView):
         chosen = self.filters_of(PageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         require(self.actor, "schema.read", registry=registry, subject=subject.qualified if subject else "")
-        found = list_standings(get_registry(registry), **{**chosen, "subject": subject})
-        return Response([_row(item) for item in found if self._may_read(registry, item)])
+        standings = list_standings(get_registry(registry), **{**chosen, "subject": subject})
+        return Response([_row(item) for item in standings if self._may_read(registry, item)])
 
     def _may_read(self, registry: str, item: StandingOfVersion) -> bool:
         return may(self.actor, "schema.read", registry=registry, subject=item.subject.qualified)
@@ -141,9 +141,9 @@ class Life(SubjectView):
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """What became of each version: requests, releases, standing, deletion, and whether it is a ghost."""
-        place, name = self.place(registry, subject)
-        found = promotions.timelines_of(place, name, by=self.actor)
-        return Response([{**asdict(life), "states": life.states} for life in found])
+        registry_row, name = self.registry_and_subject(registry, subject)
+        timelines = promotions.timelines_of(registry_row, name, by=self.actor)
+        return Response([{**asdict(life), "states": life.states} for life in timelines])
 
 
 class Ghosts(ProductView):
@@ -161,10 +161,13 @@ class Ghosts(ProductView):
         if chosen["environment"]:
             promotions.get_environment(chosen["environment"])
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
-        found = unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
-        seen = last_seen([ghost.id for ghost in found])
+        ghosts = unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
+        seen_at = last_seen([ghost.id for ghost in ghosts])
         return Response(
-            [{**asdict(ghost), "subject": ghost.subject.qualified, "seen_at": seen.get(ghost.id)} for ghost in found]
+            [
+                {**asdict(ghost), "subject": ghost.subject.qualified, "seen_at": seen_at.get(ghost.id)}
+                for ghost in ghosts
+            ]
         )
 
 
@@ -223,13 +226,13 @@ class OrphanSubjects(ProductView):
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read", registry=registry)
         chosen = self.valid_of(OrphansSerializer, request.query_params.dict())
-        found = orphans_of(get_registry(registry), by=self.actor, **chosen)
+        page = orphans_of(get_registry(registry), by=self.actor, **chosen)
         rows = [
             {"subject": row.subject.qualified, "versions": row.versions, "newest": row.newest, "since": row.since}
-            for row in found.rows
+            for row in page.rows
         ]
-        known = {"total": found.total, "topics": found.topics, "read": found.read, "after": found.after}
-        return Response({"orphans": rows, **known})
+        counts = {"total": page.total, "topics": page.topics, "read": page.read, "after": page.after}
+        return Response({"orphans": rows, **counts})
 
 
 class ExportSerializer(serializers.Serializer[Any]):
@@ -267,4 +270,4 @@ class SubjectsDeprecation(ProductView):
         values = self.valid(DeprecationsSerializer)
         names = [parse_subject(text) for text in values.pop("subjects")]
         done = deprecate_several(registry=registry, subjects=names, by=self.actor, **values)
-        return Response([asdict(each) | {"subject": each.subject.qualified} for each in done])
+        return Response([asdict(info) | {"subject": info.subject.qualified} for info in done])

@@ -51,21 +51,23 @@ def answer_of(info: RequestInfo, by: Actor) -> dict[str, Any]:
 def answers_of(infos: Sequence[RequestInfo], by: Actor) -> list[dict[str, Any]]:
     """Requests as JSON values, their findings with one query, and those that ask for the same with another."""
     findings, again = readable_findings([info.finding for info in infos], by), resubmissions_of(infos, by)
-    return [_answer(info, origin_of(findings.get(info.finding or 0)), again[info.id], by) for info in infos]
+    return [_request_dict(info, origin_of(findings.get(info.finding or 0)), again[info.id], by) for info in infos]
 
 
-def _answer(info: RequestInfo, origin: dict[str, Any] | None, asked: AskedAgain, by: Actor) -> dict[str, Any]:
+def _request_dict(
+    info: RequestInfo, origin: dict[str, Any] | None, resubmissions: AskedAgain, by: Actor
+) -> dict[str, Any]:
     """One of them; `reasons` say for each thing that may be done why the caller couldn't now."""
-    found = asdict(info)
-    del found["finding"]  # its number is in the origin, for those who may read it
-    found["needed"].pop("named_ids")
-    found["needed"] |= {"is_met": info.needed.is_met, "missing": info.needed.missing}
+    values = asdict(info)
+    del values["finding"]  # its number is in the origin, for those who may read it
+    values["needed"].pop("named_ids")
+    values["needed"] |= {"is_met": info.needed.is_met, "missing": info.needed.missing}
     return {
-        **found,
+        **values,
         "origin": origin,
         "source_findings": [asdict(finding) for finding in source_findings(info, by)],
-        "again_of": asked.earlier.id if asked.earlier else None,
-        "asked_again_by": [each.id for each in asked.later],
+        "again_of": resubmissions.earlier.id if resubmissions.earlier else None,
+        "asked_again_by": [later.id for later in resubmissions.later],
         "release": asdict(info.release) if info.release else None,
         "is_breaking": info.is_breaking,
         "can_run": info.can_run,

@@ -52,7 +52,7 @@ class Promotions(ProductView):
             raise NotSignedIn("Sign in to see what is yours.")
         if chosen["finding"] is not None:
             require_finding(chosen["finding"], self.actor)
-        found = selectors.list_requests(
+        requests = selectors.list_requests(
             state=chosen["state"],
             target=chosen["target"],
             subject=subject,
@@ -64,7 +64,7 @@ class Promotions(ProductView):
             after=chosen["after"],
             limit=chosen["limit"],
         )
-        return Response(answers_of(found, self.actor))
+        return Response(answers_of(requests, self.actor))
 
     @extend_schema(request=PromotionSerializer, responses=None)
     def post(self, request: Request) -> Response:
@@ -169,7 +169,7 @@ class _Step(ProductView):
 
     step: Callable[..., str]
 
-    def answer(self, request_id: str) -> Response:
+    def do_step(self, request_id: str) -> Response:
         """Do it, and answer the request as it is then."""
         type(self).step(request_id=int(request_id), by=self.actor)
         return Response(answer_of(readable(int(request_id), self.actor), self.actor))
@@ -183,7 +183,7 @@ class Submission(_Step):
     @extend_schema(request=None, responses=None)
     def post(self, request: Request, request_id: str) -> Response:
         """Ask for the review of a draft."""
-        return self.answer(request_id)
+        return self.do_step(request_id)
 
 
 class Recheck(_Step):
@@ -194,7 +194,7 @@ class Recheck(_Step):
     @extend_schema(request=None, responses=None)
     def post(self, request: Request, request_id: str) -> Response:
         """Run the checks again; a plan that moved is kept, and its approvals no longer count."""
-        return self.answer(request_id)
+        return self.do_step(request_id)
 
 
 class Withdrawal(_Step):
@@ -205,7 +205,7 @@ class Withdrawal(_Step):
     @extend_schema(request=None, responses=None)
     def post(self, request: Request, request_id: str) -> Response:
         """Take a request back: its requester, or an administrator."""
-        return self.answer(request_id)
+        return self.do_step(request_id)
 
 
 class Again(ProductView):
@@ -225,8 +225,8 @@ class Labels(ProductView):
     @extend_schema(request=LabelsSerializer, responses=None)
     def put(self, request: Request, request_id: str) -> Response:
         """Replace the labels of a request, as whoever asked for it or reviews it; answers those that it has then."""
-        found = services.set_labels(request_id=int(request_id), by=self.actor, **self.valid(LabelsSerializer))
-        return Response({"labels": found})
+        labels = services.set_labels(request_id=int(request_id), by=self.actor, **self.valid(LabelsSerializer))
+        return Response({"labels": labels})
 
 
 class Acknowledgements(ProductView):

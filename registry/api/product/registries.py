@@ -133,15 +133,15 @@ class AddressTest(ProductView):
 
 
 def _entry(actor: Actor, name: str) -> RegistryEntry:
-    found = next((entry for entry in registries_for(actor) if entry.name == name), None)
-    if found is None:
+    registry = next((entry for entry in registries_for(actor) if entry.name == name), None)
+    if registry is None:
         raise RegistryNotFound(f"Registry '{name[:255]}' not found.", registry=name[:255])
-    return found
+    return registry
 
 
-def _probe_result(found: Probe) -> dict[str, Any]:
+def _probe_result(probe: Probe) -> dict[str, Any]:
     """A test with its outcome."""
-    return {"ok": found.ok, **asdict(found)}
+    return {"ok": probe.ok, **asdict(probe)}
 
 
 class WaysSerializer(serializers.Serializer[Any]):
@@ -196,8 +196,8 @@ class Copies(ProductView):
         """What was deleted for good and is kept still, newest first."""
         require_extent(self.actor, RIGHTS[KeptCopy.DELETED], registry=registry)
         chosen = self.valid_of(CopiesSerializer, request.query_params.dict())
-        found = deleted_copies(get_registry(registry), by=self.actor, **chosen)
-        return Response([asdict(each) for each in found])
+        copies = deleted_copies(get_registry(registry), by=self.actor, **chosen)
+        return Response([asdict(copy) for copy in copies])
 
 
 class CopyOne(ProductView):
@@ -247,5 +247,5 @@ def _ways(values: Mapping[str, bool]) -> Ways:
 
 def _plan_result(plan: Plan) -> dict[str, Any]:
     lines = [asdict(line) | {"subject": line.subject.qualified} for line in plan.lines]
-    problems = [asdict(each) for each in plan.problems]
+    problems = [asdict(problem) for problem in plan.problems]
     return {"digest": plan.digest, "versions": lines, "besides": list(plan.settings), "problems": problems}

@@ -70,7 +70,7 @@ class StateChecks(ProductView):
         """Check what a restart with the plan does to a checkpoint. Nothing is started; the report is kept."""
         values = self.valid(PlannedStateSerializer)
         number = check_document(by=self.actor, **values)
-        return Response(_answer(get_state_check(number)), status=201)
+        return Response(_state_check_dict(get_state_check(number)), status=201)
 
 
 class StateCheckOne(ProductView):
@@ -80,10 +80,10 @@ class StateCheckOne(ProductView):
     def get(self, request: Request, check_id: int) -> Response:
         """A check that was made before."""
         require(self.actor, "schema.read")
-        return Response(_answer(get_state_check(check_id)))
+        return Response(_state_check_dict(get_state_check(check_id)))
 
 
-def _answer(info: StateCheckInfo) -> dict[str, Any]:
+def _state_check_dict(info: StateCheckInfo) -> dict[str, Any]:
     return {
         "id": info.id,
         "url": f"/ui/state-checks/{info.id}",
@@ -118,9 +118,9 @@ class Discoveries(ProductView):
     @extend_schema(request=DiscoverySerializer, responses=None)
     def post(self, request: Request) -> Response:
         """The checkpoints at and below the path, and which of them are sources already; nothing is kept of it."""
-        given = self.valid(DiscoverySerializer)
-        done = discover(path=given["path"], registry=given["registry"], store=given["store"], by=self.actor)
-        return Response(discovery_dict(done, checkpoint_sources(given["registry"])))
+        values = self.valid(DiscoverySerializer)
+        done = discover(path=values["path"], registry=values["registry"], store=values["store"], by=self.actor)
+        return Response(discovery_dict(done, checkpoint_sources(values["registry"])))
 
 
 class Queries(ProductView):
@@ -131,7 +131,7 @@ class Queries(ProductView):
         """The queries that scans have found, the fullest budget first; of registries that the caller may read."""
         require_extent(self.actor, "schema.read")
         page = self.valid_of(PageSerializer, request.query_params)
-        return Response([query_dict(each) for each in list_queries(by=self.actor, **page)])
+        return Response([query_dict(query) for query in list_queries(by=self.actor, **page)])
 
 
 class QueryVariables(ProductView):
@@ -141,29 +141,29 @@ class QueryVariables(ProductView):
     def get(self, request: Request, query_id: int) -> Response:
         """The state variables of a query with every version of their schemas, and what their rows hold."""
         query = get_query(query_id, by=self.actor)
-        variables = [variable_dict(each) for each in variables_with_schemas(query_id)]
+        variables = [variable_dict(variable) for variable in variables_with_schemas(query_id)]
         return Response({"query": query_dict(query), "variables": variables})
 
 
 def query_dict(query: QueryInfo) -> dict[str, Any]:
     """A query as JSON values."""
-    known = vars(query) | {
+    values = vars(query) | {
         "worst": budget_dict(query.worst),
         "inputs": [
-            {"topic": each.topic, "side": each.side, "subject": each.subject.qualified if each.subject else None}
-            for each in query.inputs
+            {"topic": topic.topic, "side": topic.side, "subject": topic.subject.qualified if topic.subject else None}
+            for topic in query.inputs
         ],
     }
-    known.pop("source_id")
-    return {**known, "source": query.source_id, "url": f"/ui/queries/{query.id}"}
+    values.pop("source_id")
+    return {**values, "source": query.source_id, "url": f"/ui/queries/{query.id}"}
 
 
 def variable_dict(variable: VariableInfo) -> dict[str, Any]:
     """A variable as JSON values."""
     return vars(variable) | {
         "budget": budget_dict(variable.budget),
-        "fields": [vars(each) for each in variable.fields],
-        "schemas": [_schema_dict(each) for each in variable.schemas],
+        "fields": [vars(field) for field in variable.fields],
+        "schemas": [_schema_dict(schema) for schema in variable.schemas],
     }
 
 
@@ -173,7 +173,7 @@ def budget_dict(budget: BudgetInfo | None) -> dict[str, Any] | None:
 
 
 def _schema_dict(schema: SchemaInfo) -> dict[str, Any]:
-    return vars(schema) | {"carried": [_carried_dict(each) for each in schema.carried]}
+    return vars(schema) | {"carried": [_carried_dict(carried) for carried in schema.carried]}
 
 
 def _carried_dict(carried: CarriedInfo) -> dict[str, Any]:

@@ -70,22 +70,22 @@ class Subjects(ProductView):
     def get(self, request: Request, registry: str) -> Response:
         """A page of the list: what needs attention first, or as `sort` says; `needs` is why, the worst first."""
         require(self.actor, "schema.read", registry=registry)
-        given = request.query_params.dict()
-        values = self.filters_of(SubjectsSerializer, given)
+        parameters = request.query_params.dict()
+        values = self.filters_of(SubjectsSerializer, parameters)
         page = Page(values.pop("after"), values.pop("before"), limit=values.pop("limit"))
-        place = get_registry(registry)
-        signs = signs_of(place)
-        found = find_subjects(place, SubjectFilter(**values), page, signs=signs)
+        registry_row = get_registry(registry)
+        signs = signs_of(registry_row)
+        page_of_rows = find_subjects(registry_row, SubjectFilter(**values), page, signs=signs)
         return Response(
             {
-                "subjects": [self._told(row, signs) for row in found.rows],
-                "total": found.total,
-                "before": found.before,
-                "after": found.after,
+                "subjects": [self._row_dict(row, signs) for row in page_of_rows.rows],
+                "total": page_of_rows.total,
+                "before": page_of_rows.before,
+                "after": page_of_rows.after,
             }
         )
 
-    def _told(self, row: SubjectRow, signs: Signs) -> dict[str, Any]:
+    def _row_dict(self, row: SubjectRow, signs: Signs) -> dict[str, Any]:
         """A line; of other registries only those that the caller may read."""
         name = row.subject.qualified
         return {
@@ -95,9 +95,9 @@ class Subjects(ProductView):
             "latest_version": row.latest_version,
             "live_versions": row.live_versions,
             "versions": {
-                place: version
-                for place, version in row.versions.items()
-                if may(self.actor, "schema.read", registry=place, subject=name)
+                registry: version
+                for registry, version in row.versions.items()
+                if may(self.actor, "schema.read", registry=registry, subject=name)
             },
             "level": row.level,
             "level_is_own": row.level_is_own,
@@ -131,20 +131,20 @@ class SubjectNotes(SubjectView):
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """Tags and text of a subject, its owners, and the tags of its newest version's fields. The ETag is for `PUT`."""
-        place, name = self.place(registry, subject)
-        note = note_of(place, name)
-        newest = _newest(get_subject(place, name, deleted=True))
-        found = tags_of_info(place, get_version(place, name, newest, deleted=True), note)
-        owners = owners_of(place.name, name.qualified)
-        return _answer(
+        registry_row, name = self.registry_and_subject(registry, subject)
+        note = note_of(registry_row, name)
+        newest = _newest(get_subject(registry_row, name, deleted=True))
+        tags = tags_of_info(registry_row, get_version(registry_row, name, newest, deleted=True), note)
+        owners = owners_of(registry_row.name, name.qualified)
+        return _note_response(
             note,
             {
                 "subject": name.qualified,
                 "owners": {"people": [owner.username for owner in owners.people], "groups": list(owners.groups)},
-                "effective_tags": list(found.everywhere),
+                "effective_tags": list(tags.everywhere),
                 "fields": [
                     {"path": field.path, "tags": list(field.tags), "personal": field.is_personal}
-                    for field in found.fields
+                    for field in tags.fields
                     if field.tags or field.is_personal
                 ],
                 "personal_tags": list(settings.PERSONAL_TAGS),
@@ -158,7 +158,7 @@ class SubjectNotes(SubjectView):
     )
     def put(self, request: Request, registry: str, subject: str) -> Response:
         """Replace tags and text, unless they changed since the state that `If-Match` names (412); `*` is any state."""
-        _, name = self.place(registry, subject)
+        _, name = self.registry_and_subject(registry, subject)
         require(self.actor, "subject.describe", registry=registry, subject=name.qualified)
         values = self.valid(NoteSerializer)
         state = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')
@@ -167,7 +167,7 @@ class SubjectNotes(SubjectView):
                 f"Send If-Match with the ETag of what you read, or {ANY_STATE} to replace whatever is there.",
                 header="If-Match",
             )
-        return _answer(set_note(registry=registry, subject=name, by=self.actor, expected=state, **values), {})
+        return _note_response(set_note(registry=registry, subject=name, by=self.actor, expected=state, **values), {})
 
 
 class SubjectTags(ProductView):
@@ -191,11 +191,11 @@ class SubjectTags(ProductView):
 def _newest(row: Subject) -> int:
     """The number of the newest version, a live one where there is one."""
     versions = row.versions.order_by("-version")
-    found = versions.filter(deleted_at=None).first() or versions[0]
-    return found.version
+    newest = versions.filter(deleted_at=None).first() or versions[0]
+    return newest.version
 
 
-def _answer(note: Note, more: dict[str, Any]) -> Response:
+def _note_response(note: Note, more: dict[str, Any]) -> Response:
     body = {"tags": list(note.tags), "doc": note.doc, "updated_at": note.updated_at, "updated_by": note.updated_by}
     return Response({**body, **more}, headers={"ETag": f'"{note.state}"'})
 
@@ -274,18 +274,24 @@ class Search(ProductView):
     def get(self, request: Request) -> Response:
         """Subjects, fields, types, docs, ids, requests and tags that fit, of those that the caller may read."""
         require_some(self)
-        asked = self.valid_of(AskedSerializer, request.query_params.dict())
-        if "group" in asked:
-            page = search_group(asked["q"], asked["group"], by=self.actor, cursor=asked["cursor"], limit=asked["limit"])
-            found = SearchResult(query=asked["q"], groups=(page,))
+        parameters = self.valid_of(AskedSerializer, request.query_params.dict())
+        if "group" in parameters:
+            page = search_group(
+                parameters["q"],
+                parameters["group"],
+                by=self.actor,
+                cursor=parameters["cursor"],
+                limit=parameters["limit"],
+            )
+            result = SearchResult(query=parameters["q"], groups=(page,))
         else:
-            found = search(asked["q"], by=self.actor, limit=asked["limit"])
+            result = search(parameters["q"], by=self.actor, limit=parameters["limit"])
         return Response(
             {
-                "query": asked["q"],
-                "groups": [group.to_dict() for group in found.groups],
-                "suggestions": list(found.suggestions),
-                "indexing": found.indexing,
+                "query": parameters["q"],
+                "groups": [group.to_dict() for group in result.groups],
+                "suggestions": list(result.suggestions),
+                "indexing": result.indexing,
             }
         )
 

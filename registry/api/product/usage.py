@@ -42,10 +42,10 @@ class SubjectUsage(ProductView):
 
         `ask=false` leaves out what the clusters say now (offsets, retention, consumer groups).
         """
-        place, name = get_registry(registry), parse_subject(subject)
-        require(self.actor, "schema.read", registry=place.name, subject=name.qualified)
+        registry_row, name = get_registry(registry), parse_subject(subject)
+        require(self.actor, "schema.read", registry=registry_row.name, subject=name.qualified)
         ask = request.query_params.get("ask", "true").lower() not in _NO
-        return Response(retirement_of(place, name, by=self.actor, ask=ask).to_dict())
+        return Response(retirement_of(registry_row, name, by=self.actor, ask=ask).to_dict())
 
 
 class MessageSerializer(serializers.Serializer[Any]):
@@ -70,7 +70,7 @@ class DecodedMessages(ProductView):
     def post(self, request: Request) -> Response:
         """The schema that a message names, its versions, and its value; `error` says where decoding stopped."""
         values = self.valid(MessageSerializer)
-        found = decode_message(
+        decoded = decode_message(
             get_registry(values["registry"]),
             text=values["message"],
             headers=values["headers"],
@@ -79,7 +79,7 @@ class DecodedMessages(ProductView):
             context=check_context(values["context"]) if values["context"] else DEFAULT_CONTEXT,
             by=self.actor,
         )
-        return Response(found.to_dict())
+        return Response(decoded.to_dict())
 
 
 class ReplaySerializer(serializers.Serializer[Any]):
@@ -104,11 +104,11 @@ class Replays(ProductView):
         values = self.valid(ReplaySerializer)
         if bool(values["schema"]) == bool(values["version"]):
             raise InvalidInput("Give a schema, or a version that is there: one of the two.")
-        place, subject = get_registry(values["registry"]), parse_subject(values["subject"])
+        registry_row, subject = get_registry(values["registry"]), parse_subject(values["subject"])
         references = [Reference(**item) for item in values.get("references", [])]
-        require_references(Visible(place, self.actor), references, context=subject.context)
-        found = replay_and_weigh(
-            place,
+        require_references(Visible(registry_row, self.actor), references, context=subject.context)
+        result = replay_and_weigh(
+            registry_row,
             subject,
             by=self.actor,
             text=values["schema"],
@@ -118,7 +118,7 @@ class Replays(ProductView):
             topic=values["topic"],
             messages=values["messages"],
         )
-        return Response(found.to_dict())
+        return Response(result.to_dict())
 
 
 class ClientSerializer(serializers.Serializer[Any]):
@@ -139,9 +139,9 @@ class Clients(SubjectView):
     @extend_schema(responses=None)
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """The declared clients by name, with the version that each has now."""
-        place, name = self.place(registry, subject)
-        get_subject(place, name, deleted=True)
-        return Response([asdict(client) for client in clients_of(place, name)])
+        registry_row, name = self.registry_and_subject(registry, subject)
+        get_subject(registry_row, name, deleted=True)
+        return Response([asdict(client) for client in clients_of(registry_row, name)])
 
 
 class ClientOne(ProductView):
@@ -150,10 +150,10 @@ class ClientOne(ProductView):
     @extend_schema(request=ClientSerializer, responses=None)
     def put(self, request: Request, registry: str, subject: str, name: str) -> Response:
         """Declare a client, or report that it is still there: 201 for a new one. Said twice it has one effect."""
-        place = parse_subject(subject)
-        require(self.actor, CLIENT_ACTION, registry=registry, subject=place.qualified)
+        subject_name = parse_subject(subject)
+        require(self.actor, CLIENT_ACTION, registry=registry, subject=subject_name.qualified)
         values = self.valid(ClientSerializer)
-        is_new = declare_client(registry=registry, subject=place, name=name, by=self.actor, **values)
+        is_new = declare_client(registry=registry, subject=subject_name, name=name, by=self.actor, **values)
         return Response(status=201 if is_new else 204)
 
     @extend_schema(request=None, responses=None)
@@ -176,15 +176,15 @@ class LeastVersionOne(SubjectView):
     @extend_schema(responses=None)
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """The least version with its reason; `{"version": null}` where any may be written."""
-        place, name = self.place(registry, subject)
-        get_subject(place, name, deleted=True)
-        info = least_version_of(place, name)
+        registry_row, name = self.registry_and_subject(registry, subject)
+        get_subject(registry_row, name, deleted=True)
+        info = least_version_of(registry_row, name)
         return Response(asdict(info) if info else {"version": None})
 
     @extend_schema(request=LeastSerializer, responses=None)
     def put(self, request: Request, registry: str, subject: str) -> Response:
         """Messages that are written with an older version from now on are a finding; nothing is refused."""
-        _, name = self.place(registry, subject)
+        _, name = self.registry_and_subject(registry, subject)
         require(self.actor, MINIMUM_ACTION, registry=registry, subject=name.qualified)
         values = self.valid(LeastSerializer)
         return Response(asdict(set_least_version(registry=registry, subject=name, by=self.actor, **values)))
@@ -192,6 +192,6 @@ class LeastVersionOne(SubjectView):
     @extend_schema(request=None, responses=None)
     def delete(self, request: Request, registry: str, subject: str) -> Response:
         """Any version may be written again."""
-        _, name = self.place(registry, subject)
+        _, name = self.registry_and_subject(registry, subject)
         clear_least_version(registry=registry, subject=name, by=self.actor)
         return Response(status=204)

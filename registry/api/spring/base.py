@@ -96,10 +96,10 @@ class SpringView(APIView):
 
     def meant(self, name: str) -> SubjectName:
         """The subject that a name means, behind its alias, as in the other dialects. Raises InvalidName, NotAllowed."""
-        asked = parse_subject(name)
-        require(self.actor, "schema.read", registry=self.registry.name, subject=asked.qualified)
-        subject = meant_subject(self.registry, asked)
-        if subject != asked:
+        name_in_address = parse_subject(name)
+        require(self.actor, "schema.read", registry=self.registry.name, subject=name_in_address.qualified)
+        subject = meant_subject(self.registry, name_in_address)
+        if subject != name_in_address:
             require(self.actor, "schema.read", registry=self.registry.name, subject=subject.qualified)
         return subject
 

@@ -77,9 +77,9 @@ def deletion_refused() -> Refusal:
     return Refusal(405, "Schema deletion is not permitted")
 
 
-def format_refused(known: Sequence[str]) -> Refusal:
+def format_refused(names: Sequence[str]) -> Refusal:
     """A format that isn't known."""
-    return Refusal(400, "Format not supported", details=f"/format takes one of: {', '.join(known)}.")
+    return Refusal(400, "Format not supported", details=f"/format takes one of: {', '.join(names)}.")
 
 
 def not_a_number(text: str) -> Refusal:
@@ -95,20 +95,20 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
     path = context["request"].path
     if isinstance(error, Refusal):
-        response = _answer(error.status, error.message, path, error.details)
+        response = _error_response(error.status, error.message, path, error.details)
         if error.allow:
             response["Allow"] = ", ".join(error.allow)
         return response
     if isinstance(error, exceptions.APIException):
-        return _answer(error.status_code, str(error.detail), path)
+        return _error_response(error.status_code, str(error.detail), path)
     error = away_of(error) or error
     row = row_of(error)
     if row is None:
         logger.error("unforeseen error", exc_info=error)
-        return _answer(500, "Internal Server Error", path)
+        return _error_response(500, "Internal Server Error", path)
     if isinstance(error, OperationalError):
         logger.error("the database failed", exc_info=error)
-    response = _answer(row.status, row.message or describe(error), path, describe(error) if row.message else "")
+    response = _error_response(row.status, row.message or describe(error), path, describe(error) if row.message else "")
     if row.status == 401:
         response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
     return tell_when(response, error)
@@ -131,7 +131,7 @@ def describe(error: Exception) -> str:
     return error.placed
 
 
-def _answer(status: int, message: str, path: str, details: str = "") -> Response:
+def _error_response(status: int, message: str, path: str, details: str = "") -> Response:
     if status == 406:  # nothing could be written that the caller accepts
         return Response(None, status=status)
     body = {**_body(status, message), "path": path}

@@ -40,13 +40,13 @@ def _type(value: Any) -> Any:
         return [_type(branch) for branch in value]
     if not isinstance(value, dict):
         return value
-    kept = {name: item for name, item in value.items() if name not in IGNORED}
+    properties = {name: item for name, item in value.items() if name not in IGNORED}
     for name in ("type", "items", "values"):
-        if isinstance(kept.get(name), list | dict):
-            kept[name] = _type(kept[name])
-    if isinstance(kept.get("fields"), list):
-        kept["fields"] = [_type(field) for field in kept["fields"]]
-    return kept
+        if isinstance(properties.get(name), list | dict):
+            properties[name] = _type(properties[name])
+    if isinstance(properties.get("fields"), list):
+        properties["fields"] = [_type(field) for field in properties["fields"]]
+    return properties
 
 
 ACCEPTABLE = frozenset({"*/*", "application/*", "application/json"})
@@ -73,15 +73,15 @@ def registration(request: Request) -> Registration:
     with room_for(length_of({"request": request})):
         body = _object(request.body)
     word = _text(body, "format")
-    known = formats()
-    if word not in known:
-        raise format_refused(list(known))
+    formats_by_name = formats()
+    if word not in formats_by_name:
+        raise format_refused(list(formats_by_name))
     subject, definition = _text(body, "subject"), _text(body, "definition")
     if definition is None:
         raise InvalidInput("/definition is missing; it takes the schema's text.")
     if subject is None:
         raise InvalidInput("/subject is missing; it takes a name.")
-    return Registration(subject=subject, schema_type=known[word], definition=definition)
+    return Registration(subject=subject, schema_type=formats_by_name[word], definition=definition)
 
 
 def _object(data: bytes) -> dict[str, Any]:
@@ -123,19 +123,19 @@ def _text(body: dict[str, Any], name: str) -> str | None:
 
 def check_content_type(request: Request) -> None:
     """Only `application/json`, with or without a charset, may be sent. Raises Refusal."""
-    given = request.META.get("CONTENT_TYPE", "").strip()
-    if given.partition(";")[0].strip().lower() == "application/json":
+    content_type = request.META.get("CONTENT_TYPE", "").strip()
+    if content_type.partition(";")[0].strip().lower() == "application/json":
         return
-    if given and "/" not in given:
-        raise Refusal(415, f"Invalid mime type \"{given[:100]}\": does not contain '/'")
-    raise Refusal(415, f"Content type '{given[:100]}' not supported")
+    if content_type and "/" not in content_type:
+        raise Refusal(415, f"Invalid mime type \"{content_type[:100]}\": does not contain '/'")
+    raise Refusal(415, f"Content type '{content_type[:100]}' not supported")
 
 
 def check_accept(request: Request) -> None:
     """Only JSON is answered. Raises Refusal."""
     ranges = [item.partition(";")[0].strip().lower() for item in request.META.get("HTTP_ACCEPT", "").split(",")]
-    wanted = {item for item in ranges if item}
-    if wanted and not wanted & ACCEPTABLE:
+    media_types = {item for item in ranges if item}
+    if media_types and not media_types & ACCEPTABLE:
         raise Refusal(406, "Could not find acceptable representation")
 
 

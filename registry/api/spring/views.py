@@ -34,33 +34,33 @@ class Root(SpringView):
 
     def post(self, request: Request, **address: Any) -> Response:
         """Register a schema; 201 with its version, the one that is there already where the subject has it."""
-        wanted = registration(request)
-        subject = self.meant(wanted.subject)
+        submitted = registration(request)
+        subject = self.meant(submitted.subject)
         require(self.actor, "version.register", registry=self.registry.name, subject=subject.qualified)
-        number = self._known(subject, wanted)
+        number = self._registered_version(subject, submitted)
         if number is None:
             number = register_version(
                 registry=self.registry.name,
                 subject=subject,
-                text=wanted.definition,
+                text=submitted.definition,
                 by=self.actor,
-                schema_type=wanted.schema_type,
+                schema_type=submitted.schema_type,
             ).version
-        found = versions_of_format(self.registry, subject, wanted.schema_type, version=number)
-        if not found:
+        versions = versions_of_format(self.registry, subject, submitted.schema_type, version=number)
+        if not versions:
             raise VersionNotFound(f"Version {number} was deleted just now.", version=number)
-        body = answers(found)[0]
+        body = answers(versions)[0]
         headers = {"Location": self._location(request, body)}
-        return marked(Response(body, status=201, headers=headers), found[0].standing)
+        return marked(Response(body, status=201, headers=headers), versions[0].standing)
 
-    def _known(self, subject: SubjectName, wanted: Registration) -> int | None:
+    def _registered_version(self, subject: SubjectName, submitted: Registration) -> int | None:
         """The first version that is the same schema in the sense of Spring's server. Raises InvalidSchema."""
-        schema = parse_schema(wanted.schema_type, wanted.definition)
-        known = canonical_texts(self.registry, subject, wanted.schema_type)
-        if wanted.schema_type != "AVRO":
-            return next((number for number, text in known if schema.is_stored_as(text)), None)
+        schema = parse_schema(submitted.schema_type, submitted.definition)
+        canonical = canonical_texts(self.registry, subject, submitted.schema_type)
+        if submitted.schema_type != "AVRO":
+            return next((number for number, text in canonical if schema.is_stored_as(text)), None)
         key = equality_key(schema.canonical)
-        return next((number for number, text in known if equality_key(text) == key), None)
+        return next((number for number, text in canonical if equality_key(text) == key), None)
 
     def _location(self, request: Request, body: dict[str, Any]) -> str:
         root = request.build_absolute_uri(request.path.rstrip("/") or "/").rstrip("/")
@@ -72,15 +72,15 @@ class SchemaOfId(SpringView):
 
     def get(self, request: Request, schema_id: str, **address: Any) -> Response:
         """The version that has the id."""
-        found = self._version(schema_id)
-        return marked(Response(answers([found])[0]), found.standing)
+        info = self._version(schema_id)
+        return marked(Response(answers([info])[0]), info.standing)
 
     def delete(self, request: Request, schema_id: str, **address: Any) -> Response:
         """Remove the version that has the id."""
         integer(schema_id)
         refuse_deletion()
-        found = self._version(schema_id)
-        remove_version(registry=self.registry.name, subject=found.subject, version=found.version, by=self.actor)
+        info = self._version(schema_id)
+        remove_version(registry=self.registry.name, subject=info.subject, version=info.version, by=self.actor)
         return Response(None)
 
     def _version(self, text: str) -> VersionInfo:
@@ -88,10 +88,10 @@ class SchemaOfId(SpringView):
         if number is None:
             raise SchemaNotFound("Schema not found")
         visible = require_visible(self.registry, self.actor)
-        found = version_by_id(self.registry, number)
-        if not visible.has_subject(found.subject):
+        info = version_by_id(self.registry, number)
+        if not visible.has_subject(info.subject):
             raise SchemaNotFound(f"Schema {number} not found", schema_id=number)  # as one that isn't there
-        return found
+        return info
 
 
 class Versions(SpringView):
@@ -99,10 +99,10 @@ class Versions(SpringView):
 
     def get(self, request: Request, schema_format: str, **address: Any) -> Response:
         """The versions in that format, ascending; 404 where there are none."""
-        found = versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""))
-        if not found:
+        versions = versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""))
+        if not versions:
             raise SchemaNotFound(f"No schemas found for subject {self.named_subject.qualified} in that format")
-        return Response(answers(found))
+        return Response(answers(versions))
 
 
 class Version(SpringView):
@@ -110,27 +110,27 @@ class Version(SpringView):
 
     def get(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
         """One version."""
-        found = self._version(schema_format, version)
-        return marked(Response(answers([found])[0]), found.standing)
+        info = self._version(schema_format, version)
+        return marked(Response(answers([info])[0]), info.standing)
 
     def delete(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
         """Remove one version."""
         version_number(version)
         refuse_deletion()
-        found = self._version(schema_format, version)
-        remove_version(registry=self.registry.name, subject=found.subject, version=found.version, by=self.actor)
+        info = self._version(schema_format, version)
+        remove_version(registry=self.registry.name, subject=info.subject, version=info.version, by=self.actor)
         return Response(None)
 
     def _version(self, schema_format: str, text: str) -> VersionInfo:
         number = version_number(text)
-        found = (
+        versions = (
             versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""), version=number)
             if number is not None and number > 0
             else []
         )
-        if not found:
+        if not versions:
             raise VersionNotFound(f"Version {text[:40]} not found.", version=number)
-        return found[0]
+        return versions[0]
 
 
 class Subject(SpringView):
