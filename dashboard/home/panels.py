@@ -185,7 +185,7 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
 
 def affected_rows(affecting: Sequence[PendingAcknowledgement], order: list[str]) -> tuple[RequestRow, ...]:
     """What waits for the reader's word for clients of theirs: which these are, leading to where it is said."""
-    rows = ((request_row(item.request, order), [hurt.words for hurt in item.clients]) for item in affecting)
+    rows = ((request_row(item.request, order), [hurt.label for hurt in item.clients]) for item in affecting)
     return tuple(
         replace(
             row,

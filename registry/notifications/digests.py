@@ -80,7 +80,8 @@ def mail_of(*, user_id: int, address: str, entries: Sequence[EntryInfo], more: i
 
 def _text(entries: Sequence[EntryInfo], more: int, stop: str) -> str:
     parts = [
-        f"{_clean(entry.title)}: {_clean(entry.text)}\n{_place(entry)}{_link(entry)}".rstrip() for entry in entries
+        f"{_clean(entry.title)}: {_clean(entry.text)}\n{_registry_and_subject(entry)}{_link(entry)}".rstrip()
+        for entry in entries
     ]
     parts += [_more(more)] if more else []
     parts.append(_why(stop) + (f"\n{stop}" if stop else ""))
@@ -102,10 +103,10 @@ def _html(subject: str, entries: Sequence[EntryInfo], more: int, stop: str) -> S
 def _row(entry: EntryInfo) -> tuple[str, str, str, SafeString]:
     link = _link(entry)
     shown = format_html('<br><a href="{}">Open</a>', link) if link else SafeString("")
-    return _clean(entry.title), _clean(entry.text), _place(entry).strip(), shown
+    return _clean(entry.title), _clean(entry.text), _registry_and_subject(entry).strip(), shown
 
 
-def _place(entry: EntryInfo) -> str:
+def _registry_and_subject(entry: EntryInfo) -> str:
     parts = [_clean(part) for part in (entry.registry, entry.subject) if part]
     return f"{' · '.join(parts)}\n" if parts else ""
 

@@ -177,7 +177,7 @@ def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_gro
     inner = {f"{side}_inner": f.expr(_inner(side, marks.get("id", []))) for side in SIDES}
     framed = framed.withColumns(inner).select(*GROUPED, "offset", "timestamp", "size")
     groups = _with_hours(framed)
-    is_known = " AND ".join(_known(side, marks) for side in SIDES)
+    is_known = " AND ".join(_is_known_sql(side, marks) for side in SIDES)
     order = f"ORDER BY ({is_known}) DESC, messages DESC"
     ranked = groups.withColumn("folded", f.expr(f"row_number() OVER ({order}) > {int(max_groups)}"))
     whole = [f.expr(f"CASE WHEN NOT folded THEN {name} END").alias(name) for name in GROUPED[2:]]
@@ -234,7 +234,7 @@ def _inner(side: Side, ids: Iterable[bytes]) -> str:
     return f"CASE WHEN {framed} THEN substring({side}, 2, 4) END"
 
 
-def _known(side: Side, marks: dict[Framing, list[bytes]]) -> str:
+def _is_known_sql(side: Side, marks: dict[Framing, list[bytes]]) -> str:
     return f"({side}_class NOT {_FRAMED} OR {is_one_of(side, marks)})"
 
 

@@ -67,12 +67,12 @@ class Profiler:
     def __init__(self, session: SparkSession, spec: TopicScan, control: Control) -> None:
         self._session, self._spec, self._control = session, spec, control
         self._profiles = Profiles()
-        self._asked = spec.profile.fields or spec.profile.changes or spec.profile.samples > 0
+        self._profiles_fields = spec.profile.fields or spec.profile.changes or spec.profile.samples > 0
         self._writers: dict[Mark, _ProfileWriter] = {}
         # Of a topic's side, the schemas counted natively, in the order in which they were met, and those that can't be.
         self._native: dict[tuple[str, Side], dict[Mark, TypeNode]] = {}
         self._apart: set[tuple[str, Side, Mark]] = set()
-        for writer in spec.writers if self._asked else ():
+        for writer in spec.writers if self._profiles_fields else ():
             try:
                 self._writers[writer.framing, writer.mark] = _writer(writer, changes=spec.profile.changes)
             except avro_schemas.SchemaNotUsable as error:
@@ -87,7 +87,7 @@ class Profiler:
     def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
         """The profile of a slice, whose groups are `rows`; counts for nothing until it is given to `add`."""
         profiled = Profiled()
-        marks = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._asked else set()
+        marks = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._profiles_fields else set()
         groups = self._groups(marks)
         if groups:  # else a grouping of more keys than 128 is sorted, with all of its sketches
             self._session.conf.set("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", str(GROUPS_IN_MEMORY))

@@ -56,7 +56,7 @@ def ask_consumers(request: PromotionRequest, *, by: Actor, informed: Collection[
     ]
     if not consumers:
         return
-    names = [consumer.hurt.words for consumer in consumers]
+    names = [consumer.hurt.label for consumer in consumers]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     sentence = f"These don't go on with it: {', '.join(names[:_NAMED])}{more}. Read what they meet, and acknowledge it."
     people = {number for consumer in consumers for number in consumer.user_ids}

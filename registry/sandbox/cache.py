@@ -19,16 +19,16 @@ class WeighedCache(Generic[Value]):
     def __init__(self, capacity: int, weigh: Callable[[Value], int]) -> None:
         self._capacity = capacity
         self._weigh = weigh
-        self._held: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._weight = 0
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key, made if it isn't there; two threads may make the same one. What `make` raises, it raises."""
         with self._lock:
-            entry = self._held.get(key)
+            entry = self._entries.get(key)
             if entry is not None:
-                self._held.move_to_end(key)
+                self._entries.move_to_end(key)
                 return entry[0]
         value = make()
         weight = self._weigh(value)
@@ -39,7 +39,7 @@ class WeighedCache(Generic[Value]):
     def clear(self) -> None:
         """Forgets everything."""
         with self._lock:
-            self._held.clear()
+            self._entries.clear()
             self._weight = 0
 
     @property
@@ -49,9 +49,9 @@ class WeighedCache(Generic[Value]):
 
     def _keep(self, key: Hashable, value: Value, weight: int) -> None:
         with self._lock:
-            replaced = self._held.pop(key, None)
-            self._held[key] = (value, weight)
+            replaced = self._entries.pop(key, None)
+            self._entries[key] = (value, weight)
             self._weight += weight - (replaced[1] if replaced else 0)
             while self._weight > self._capacity:
-                _, (_, freed) = self._held.popitem(last=False)
+                _, (_, freed) = self._entries.popitem(last=False)
                 self._weight -= freed

@@ -68,10 +68,10 @@ def main(parent: int, memory: int, most_answer: int) -> None:
     gc.freeze()
     exchange.write(codec.encode({"ready": os.getpid()}))
     while (data := exchange.read()) is not None:
-        exchange.write(_answer(data, memory, most_answer))
+        exchange.write(_reply(data, memory, most_answer))
 
 
-def _answer(data: bytes, memory: int, most_answer: int) -> bytes:
+def _reply(data: bytes, memory: int, most_answer: int) -> bytes:
     try:
         job = codec.decode(data)
         _limit_processor(job["seconds"])

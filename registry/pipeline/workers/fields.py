@@ -148,6 +148,7 @@ class Node:
     __slots__ = (
         "children",
         "depth",
+        "distinct_values",
         "hashes",
         "kinds",
         "last",
@@ -156,7 +157,6 @@ class Node:
         "path",
         "present",
         "ranges",
-        "seen",
         "shape",
         "threshold",
         "tree",
@@ -170,7 +170,7 @@ class Node:
         self.kinds: dict[type, int] = {}
         self.values: dict[str, int] = {}
         self.ranges: dict[type, list[Any]] = {}
-        self.seen: set[Any] = set()
+        self.distinct_values: set[Any] = set()
         self.hashes: set[int] = set()
         self.threshold = HASHES
         tree.paths[path] = self
@@ -240,10 +240,10 @@ class Node:
             self._range(kind, clean(value[:SHOWN]) if self.tree.reveal and kind is str else len(value))
         elif value == value:  # noqa: PLR0124  not NaN
             self._range(kind, value)
-        if value in self.seen:
+        if value in self.distinct_values:
             return
-        if len(self.seen) < REMEMBERED and not (kind in (str, bytes) and len(value) > SHOWN):
-            self.seen.add(value)
+        if len(self.distinct_values) < REMEMBERED and not (kind in (str, bytes) and len(value) > SHOWN):
+            self.distinct_values.add(value)
         written = value if kind is bytes else str(value).encode("utf-8", "surrogatepass")
         hashed = int.from_bytes(hashlib.blake2b(written, digest_size=8).digest(), "big")
         if hashed < self.threshold:

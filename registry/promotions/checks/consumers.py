@@ -90,7 +90,7 @@ class AffectedClient:
     client: str
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """The client with its subject."""
         return f"{self.client} of {self.subject}"
 
@@ -143,7 +143,7 @@ def _ruled(check: Mapping[str, Any], *, blocks: bool) -> Mapping[str, Any]:
 
 
 def _listed(consumers: Collection[AffectedClient]) -> str:
-    names = [consumer.words for consumer in list(consumers)[:_NAMED]]
+    names = [consumer.label for consumer in list(consumers)[:_NAMED]]
     more = f" and {len(consumers) - _NAMED} more" if len(consumers) > _NAMED else ""
     return ", ".join(names) + more
 

@@ -166,12 +166,12 @@ def _compatibility_check(name: str, subject: str, state: TargetState, report: Re
     broken = _versions(sorted({item.against_version for item in breaks}, reverse=True))
     sentence = f"Breaks {state.level} at the target in {count}, against {broken}."
     if breaks:
-        sentence += f" The first: {_place(breaks[0])}"
+        sentence += f" The first: {_break_location(breaks[0])}"
     cure = next((item.remedy for item in breaks if item.remedy), "Change the schema so that it holds the level.")
     return Check("compatibility", name, FAIL, sentence, cure, overridable=True, subject=subject)
 
 
-def _place(item: ReportItem) -> str:
+def _break_location(item: ReportItem) -> str:
     return f"{item.message} at {item.named_path or 'its root'} (version {item.against_version})."
 
 

@@ -55,7 +55,7 @@ class IdBook:
     def __init__(self, contexts: Mapping[str, Ids], *, is_mirror: bool = False) -> None:
         self._is_mirror = is_mirror
         self._next = {name: ids.next_id for name, ids in contexts.items()}
-        self._known = {name: dict(ids.of_identity) for name, ids in contexts.items()}
+        self._ids_by_identity = {name: dict(ids.of_identity) for name, ids in contexts.items()}
         self._stands_for = {name: dict(ids.identity_of) for name, ids in contexts.items()}
 
     def is_free_for(self, context: str, schema_id: int, identity: str) -> bool:
@@ -64,7 +64,7 @@ class IdBook:
 
     def expect(self, context: str, identity: str, source_id: int | None, mode: str) -> tuple[int | None, IdOutlook]:
         """The id that a definition will get, and how it compares with the source's; a remote registry's next id is unknown."""
-        ids, taken = self._known.setdefault(context, {}), self._stands_for.setdefault(context, {})
+        ids, taken = self._ids_by_identity.setdefault(context, {}), self._stands_for.setdefault(context, {})
         if mode in MODES_WITH_IDS:
             if source_id is None or not self.is_free_for(context, source_id, identity):
                 return None, UNKNOWN_ID

@@ -25,13 +25,13 @@ from registry.promotions.plan.types import CONFIG, step_from
 from registry.promotions.requests.schema_changes import paths_of
 from registry.promotions.requests.selectors import get_request
 from registry.promotions.requests.state_machine import (
+    checked_text,
     locked_for,
     person,
     refuse_by_token,
     refuse_strangers,
     require_plan_hash,
     with_current_plan,
-    words,
 )
 from registry.promotions.reviews.affected_consumers import Consumer, consumers_of_row
 from registry.promotions.reviews.decisions import require_reviewer
@@ -53,7 +53,7 @@ def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", pat
     """
     with transaction.atomic():
         request = _request(request_id, by)
-    comment, field = words(text, "comment", needed=_EMPTY), words(path, "field's path", longest=MAX_PATH)
+    comment, field = checked_text(text, "comment", needed=_EMPTY), checked_text(path, "field's path", longest=MAX_PATH)
     if field and not subject:
         raise InvalidInput("A field is one of a subject: name the subject too.")
     _refuse_unknown_field(request, subject, field)
@@ -99,7 +99,7 @@ def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) ->
 def reply(*, thread_id: int, by: Actor, text: str) -> int:
     """Add a comment to a discussion; returns its number. Raises InvalidInput, WrongState, ThreadNotFound, NotAllowed."""
     request, thread = _thread(thread_id, by)
-    comment = words(text, "comment", needed=_EMPTY)
+    comment = checked_text(text, "comment", needed=_EMPTY)
     record(by=by, why=f"comment on request {request.pk}")
     return _add(request, thread, comment, by)
 
@@ -222,7 +222,7 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
     Raises PlanHashRequired, PlanChanged (and stores the new plan) if the plan isn't current, ClientNotFound for a client
     that the plan doesn't break, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
     """
-    remark, hurt, is_new = words(note, "note", longest=MAX_NOTE), AffectedClient(subject, client), [True]
+    remark, hurt, is_new = checked_text(note, "note", longest=MAX_NOTE), AffectedClient(subject, client), [True]
 
     def run(request: PromotionRequest) -> str:
         _require_speaker(request, by, _consumer(request, hurt))
@@ -232,14 +232,14 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
             return request.state
         request.acknowledgements.create(person_id=person(by), note=remark, **key)
         _count(request)
-        sentence = f"{by.name} acknowledges it for {hurt.words}.{f' {remark}' if remark else ''}"
+        sentence = f"{by.name} acknowledges it for {hurt.label}.{f' {remark}' if remark else ''}"
         tell(request, "promotion.acknowledged", sentence, by=by)
         return request.state
 
     with transaction.atomic():
         locked_for(request_id, by)
     require_plan_hash(request_id, plan_hash)
-    with_current_plan(request_id, by, f"acknowledge request {request_id} for {hurt.words[:200]}", run, plan_hash)
+    with_current_plan(request_id, by, f"acknowledge request {request_id} for {hurt.label[:200]}", run, plan_hash)
     return is_new[0]
 
 
@@ -261,11 +261,11 @@ def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
         return False
     if acknowledgement.person_id != user_id:
         raise NotAllowed(f"It is taken back by whoever acknowledged it: {acknowledgement.person.get_username()}.")
-    record(by=by, why=f"{TAKEN_BACK} request {request_id} for {hurt.words[:200]}")
+    record(by=by, why=f"{TAKEN_BACK} request {request_id} for {hurt.label[:200]}")
     acknowledgement.delete()
     _count(request)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
-    sentence = f"{by.name} takes back what they acknowledged for {hurt.words}."
+    sentence = f"{by.name} takes back what they acknowledged for {hurt.label}."
     tell(request, "promotion.taken_back", sentence, by=by, to=approvers.values_list("reviewer_id", flat=True))
     return True
 

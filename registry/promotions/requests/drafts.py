@@ -17,7 +17,7 @@ from registry.formats.base import Reference
 from registry.promotions.models import Draft
 from registry.promotions.requests.finding_links import require_finding
 from registry.promotions.requests.selectors import require_earlier
-from registry.promotions.requests.state_machine import person, words
+from registry.promotions.requests.state_machine import checked_text, person
 from registry.subjects.permissions import Visible, require_references
 from registry.subjects.registration.submission import refuse_too_large
 from registry.subjects.versions.lookup import get_registry
@@ -139,8 +139,8 @@ def save_draft(
         "schema_type": schema_type,
         "text": text,
         "references": [asdict(reference) for reference in references],
-        "reason": words(reason, "reason"),
-        "origin": words(origin, "origin", longest=MAX_ORIGIN),
+        "reason": checked_text(reason, "reason"),
+        "origin": checked_text(origin, "origin", longest=MAX_ORIGIN),
         "finding": finding,
         "again_of_id": again_of,
     }
@@ -208,6 +208,6 @@ def _refuse_bad_references(references: Sequence[Reference]) -> None:
     if len(references) > MAX_REFERENCES:
         raise InvalidInput(f"The schema has {len(references)} references; {MAX_REFERENCES} are taken.")
     for reference in references:
-        words(reference.name, "name of a reference", longest=MAX_REFERENCE)
+        checked_text(reference.name, "name of a reference", longest=MAX_REFERENCE)
         parse_subject(reference.subject)
         parse_version(reference.version)

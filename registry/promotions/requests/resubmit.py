@@ -23,7 +23,7 @@ from registry.promotions.plan.types import ItemText, Plan, PromotionSpec, SpecIt
 from registry.promotions.requests.finding_links import readable_findings
 from registry.promotions.requests.infos import RequestInfo
 from registry.promotions.requests.selectors import AGAIN, readable_request
-from registry.promotions.requests.state_machine import words
+from registry.promotions.requests.state_machine import checked_text
 from registry.promotions.requests.submission import (
     MAX_ITEMS,
     ItemKey,
@@ -75,7 +75,7 @@ def request_roll_back(
     Raises InvalidInput without a reason and for a subject without a name, WrongState for the current version and for one
     that is requested already, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
     """
-    words(reason, "reason", needed="Say why: whoever reviews it has to know what went wrong.")
+    checked_text(reason, "reason", needed="Say why: whoever reviews it has to know what went wrong.")
     if not subject.subject:
         raise InvalidInput("A subject needs a name.")
     goal = get_environment(environment)

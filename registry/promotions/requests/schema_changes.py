@@ -21,7 +21,7 @@ from registry.promotions.models import PromotionRequest, RenameDecision
 from registry.promotions.models.decisions import MAX_PATH
 from registry.promotions.plan.types import ADDING, ADOPT, REPEAT, PlanStep
 from registry.promotions.requests.infos import RequestInfo
-from registry.promotions.requests.state_machine import words
+from registry.promotions.requests.state_machine import checked_text
 from registry.subjects import selectors
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry
@@ -205,7 +205,7 @@ def decide_rename(
     old, new = _path(from_path, "from_path"), _path(to_path, "to_path")
     if old == new:
         raise InvalidInput("A rename has two names; these are one.", field="to_path")
-    why = words(reason, "reason", longest=MAX_REASON)
+    why = checked_text(reason, "reason", longest=MAX_REASON)
     row = get_subject(get_registry(registry), subject, deleted=True)
     decision = RenameDecision.objects.select_for_update().filter(subject=row, from_path=old, to_path=new).first()
     if decision is not None and (decision.is_rename, decision.reason) == (is_rename, why):
@@ -240,7 +240,7 @@ def undecide_rename(*, registry: str, subject: SubjectName, from_path: str, to_p
 
 
 def _path(text: str, field: str) -> str:
-    path = words(text, "field's path", needed="Name both fields.", longest=MAX_PATH)
+    path = checked_text(text, "field's path", needed="Name both fields.", longest=MAX_PATH)
     if not path.isprintable():
         raise InvalidInput("The field's path has a character that can't be shown.", field=field)
     return path

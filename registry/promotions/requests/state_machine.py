@@ -145,7 +145,7 @@ def refuse_by_token(by: Actor, action: str, *, registry: str, subjects: Iterable
             raise NotAllowed(refused, action=action)
 
 
-def words(text: str, what: str, *, needed: str = "", longest: int = MAX_TEXT) -> str:
+def checked_text(text: str, what: str, *, needed: str = "", longest: int = MAX_TEXT) -> str:
     """The stripped text, checked to be storable. Raises InvalidInput; with `needed` also for an empty text."""
     bare = text.strip()
     if not bare and needed:

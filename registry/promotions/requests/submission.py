@@ -27,13 +27,13 @@ from registry.promotions.requests.selectors import require_earlier
 from registry.promotions.requests.state_machine import (
     ALREADY_REQUESTED,
     HOLDING,
+    checked_text,
     locked_for,
     move,
     person,
     refresh,
     requested_subjects,
     subject_of,
-    words,
 )
 from registry.promotions.reviews.eligibility import needed_for
 from registry.promotions.selectors import get_environment
@@ -173,7 +173,7 @@ def add_request(
     Raises WrongState if there is nothing to do or a schema is requested already, InvalidInput, and what
     `require_earlier` raises.
     """
-    user_id, remark, named = person(by), words(reason, "reason"), clean_labels(labels)
+    user_id, remark, named = person(by), checked_text(reason, "reason"), clean_labels(labels)
     if again_of is not None:
         require_earlier(again_of, target=str(spec.target), subjects=[item.subject for item in spec.items], by=by)
     plan = builder.make_plan(replace(spec, answers=finding))

@@ -22,6 +22,7 @@ from registry.promotions.events import tell
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan.types import FAIL, PASS, SKIPPED, SOURCE_DRIFT, WEIGHTLESS
 from registry.promotions.requests.state_machine import (
+    checked_text,
     failing_checks,
     in_words,
     locked_for,
@@ -33,7 +34,6 @@ from registry.promotions.requests.state_machine import (
     require_plan_hash,
     subject_of,
     with_current_plan,
-    words,
 )
 from registry.promotions.requests.submission import count_reviews
 from registry.promotions.reviews.eligibility import (
@@ -95,7 +95,7 @@ def approve(
     Raises PlanHashRequired without a hash, PlanChanged (and keeps the new plan to be read) where it isn't what
     would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
     """
-    remark, reason = words(comment, "comment"), words(override, "reason")
+    remark, reason = checked_text(comment, "comment"), checked_text(override, "reason")
 
     def decide(request: PromotionRequest) -> str:
         require_reviewer(request, by)
@@ -149,7 +149,7 @@ def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
 
     Raises InvalidInput without a comment, WrongState, NotAllowed.
     """
-    remark = words(comment, "comment", needed="Say what should be different.")
+    remark = checked_text(comment, "comment", needed="Say what should be different.")
 
     def decide(request: PromotionRequest) -> None:
         _review(request, by, Review.CHANGES, remark)
@@ -161,7 +161,7 @@ def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
 
 def reject(*, request_id: int, by: Actor, comment: str) -> str:
     """Reject the request, with a reason. Raises InvalidInput without one, WrongState, NotAllowed."""
-    remark = words(comment, "comment", needed="Say why: the requester needs a reason to repair the schema.")
+    remark = checked_text(comment, "comment", needed="Say why: the requester needs a reason to repair the schema.")
 
     def decide(request: PromotionRequest) -> None:
         _review(request, by, Review.REJECT, remark)
