@@ -25,24 +25,24 @@ class SmallFileHandler(FileUploadHandler):
         super().__init__(request)
         match = getattr(request, "resolver_match", None)
         self._left = LARGER.get(match.view_name if match else "", settings.SCHEMA_MAX_BYTES)
-        self._held = BytesIO()
+        self._buffer = BytesIO()
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         """Begin with another file."""
         super().new_file(*args, **kwargs)
-        self._held = BytesIO()
+        self._buffer = BytesIO()
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         """Keep what there is still room for."""
         data = raw_data[: self._left]
         self._left -= len(data)
-        self._held.write(data)
+        self._buffer.write(data)
 
     def file_complete(self, file_size: int) -> InMemoryUploadedFile:
         """The file with its true size."""
-        self._held.seek(0)
+        self._buffer.seek(0)
         return InMemoryUploadedFile(
-            file=self._held,
+            file=self._buffer,
             field_name=self.field_name,
             name=self.file_name,
             content_type=self.content_type,

@@ -200,14 +200,14 @@ def _sentence(
         )
         sentence = gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
     else:
-        sentence = _told(count, total)
+        sentence = _verdict_sentence(count, total)
     if extras:
         beside = counted(len(extras), "%(n)s change beside the schema.", "%(n)s changes beside the schema.")
         sentence = f"{sentence} {beside}"
     return f"{sentence} {skipped}" if skipped else sentence
 
 
-def _told(count: Mapping[Verdict, int], total: int) -> str:
+def _verdict_sentence(count: Mapping[Verdict, int], total: int) -> str:
     """How many changes there are, of each verdict."""
     labels = {
         Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),

@@ -65,16 +65,16 @@ def _fitting(by_path: Mapping[str, Sequence[ChangeLocation]], item: ReportItem) 
     near = [change_place for path in _same_places(item.named_path) for change_place in by_path.get(path, ())]
     if len(near) < 2:
         return near
-    shared = [len(_told(change_place) & _words(item.rule)) for change_place in near]
+    shared = [len(_words_of_change(change_place) & _words_of_rule(item.rule)) for change_place in near]
     marks: list[Any] = shared if any(shared) else [_nearness(change_place, item) for change_place in near]
     return [change_place for change_place, mark in zip(near, marks, strict=True) if mark == max(marks)]
 
 
-def _told(change_place: ChangeLocation) -> frozenset[str]:
-    return _words(change_place.difference.rule) if change_place.difference else frozenset()
+def _words_of_change(change_place: ChangeLocation) -> frozenset[str]:
+    return _words_of_rule(change_place.difference.rule) if change_place.difference else frozenset()
 
 
-def _words(rule: str) -> frozenset[str]:
+def _words_of_rule(rule: str) -> frozenset[str]:
     """The words of a rule's name that say what it is about."""
     return frozenset(rule.split("_")) - _COMMON_WORDS
 

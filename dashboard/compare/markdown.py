@@ -73,7 +73,7 @@ def _value(value: str | None) -> str:
 
 
 def _proof(proof: Proof) -> str:
-    if not proof.found:
+    if not proof.is_found:
         return f"none found: {plain(proof.reason)}"
     encoded = proof.encoded.hexadecimal[:_SHOWN] if proof.encoded else ""
     outcome = plain(proof.error) if proof.error else f"is read as {code(proof.read or '')}"

@@ -58,7 +58,7 @@ class Proof:
     """
 
     direction: str
-    found: bool
+    is_found: bool
     datum: str = ""
     encoded: Bytes | None = None
     error: str = ""
@@ -191,10 +191,10 @@ def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | No
         return None
     label = DIRECTIONS[direction]
     if not witness.found:
-        return Proof(direction=label, found=False, reason=witness.reason)
+        return Proof(direction=label, is_found=False, reason=witness.reason)
     return Proof(
         direction=label,
-        found=True,
+        is_found=True,
         datum=json_text(witness.datum),
         encoded=bytes_view(witness.encoded, anchor),
         error=witness.error,

@@ -30,7 +30,7 @@ class MatrixCell:
 
     verdict: Verdict
     failures: int = 0
-    asked: bool = True
+    is_asked: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class ReportFinding:
     sentence: str
     direction: str
     versions: tuple[int, ...]
-    place: str = ""
+    position: str = ""
     before: str | None = None
     after: str | None = None
     why: str = ""
@@ -97,12 +97,12 @@ class PolicyResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LintPlace:
+class LintLocation:
     """Where a rule of advice isn't followed: the field's path, what is said of it, and where it stands in the text."""
 
     path: str
     sentence: str
-    place: str = ""
+    position: str = ""
     cure: str = ""
 
 
@@ -113,7 +113,7 @@ class LintGroup:
     rule: str
     weight: LintWeight
     why: str
-    places: tuple[LintPlace, ...]
+    locations: tuple[LintLocation, ...]
     cure: str = ""
     more: int = 0
 
@@ -291,7 +291,7 @@ class RegistryAnswer:
     """What the server behind a mirror says itself. `agrees` is None where it gave no answer, and `reason` says why."""
 
     where: str
-    asked: bool = False
+    is_asked: bool = False
     agrees: bool | None = None
     is_compatible: bool | None = None
     reason: str = ""
@@ -326,7 +326,7 @@ class ReportPage:
     evidence: DataEvidence | None = None
     problem: Problem | None = None
     propose: Action | None = None
-    answer: RegistryAnswer | None = None
+    registry_answer: RegistryAnswer | None = None
     level_choices: tuple[Choice, ...] = ()
     link: str = ""
     whole_link: str = ""

@@ -212,7 +212,7 @@ class Trial:
     text: str = ""
     pointer: str = ""
     value: str = ""
-    seen: Any = None
+    datum: Any = None
     datum_errors: tuple[str, ...] = ()
     pointer_errors: tuple[str, ...] = ()
     value_errors: tuple[str, ...] = ()
@@ -236,7 +236,7 @@ class Trial:
             return
         self.simulation = simulation
         self.text = json_text(simulation.steps[0].value, limit=MAX_DATUM)
-        self.seen = simulation.steps[1].value
+        self.datum = simulation.steps[1].value
         if simulation.change:
             self.pointer, self.value = simulation.change.pointer, short_json(simulation.change.value, MAX_DATUM)
 
@@ -249,7 +249,7 @@ class Trial:
         except InvalidDatum as error:
             self.datum_errors = (error.message,)
             return
-        self.seen = resolution.value
+        self.datum = resolution.value
         try:
             self.simulation = self._simulate(datum, Change(self.pointer, _loose(self.value)) if self.pointer else None)
         except InvalidDatum as error:

@@ -104,7 +104,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
     if request.method == "POST" or linked:
         try:
             if request.POST.get("do") == "keep":
-                form = _kept(request, registry, name, form)
+                form = _form_with_settings(request, registry, name, form)
             proposal = _proposal(registry_row, name, form, page_actor(request))
             result = present_proposal(registry, name, proposal, by=page_actor(request), is_whole=_is_whole(request))
             if request.POST.get("words") == "business":
@@ -121,11 +121,11 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
                 )
                 remote_answer = registry_answer(request, registry_row, name, form, proposal.assessment.is_compatible)
             comparison = _against_latest(request, registry_row, name, form, result, evidence or DataEvidence(notes=()))
-        except InvalidSchema as found:
-            syntax = _syntax(form.text, found)
-        except SchemadeskError as found:
-            error = found
-            problem = Problem(what=found.message)
+        except InvalidSchema as exception:
+            syntax = _syntax(form.text, exception)
+        except SchemadeskError as exception:
+            error = exception
+            problem = Problem(what=exception.message)
     link = _link(registry, name, form, result) if result else ""
     # what is checked in the past is checked there again
     then = urlencode({PARAMETER: request.GET[PARAMETER]}) if is_past else ""
@@ -168,7 +168,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         evidence=evidence,
         problem=problem,
         propose=_propose(request, registry, name, order),
-        answer=remote_answer,
+        registry_answer=remote_answer,
         view="split" if request.POST.get("view") == "split" else "unified",
         is_whole=_is_whole(request),
         level_choices=_chosen(
@@ -200,7 +200,7 @@ def _keep(request: HttpRequest, registry: str, name: SubjectName) -> Action:
     return Action(label=gettext("Keep it for a link"), url="", allowed=allowed, reason=reason)
 
 
-def _kept(request: HttpRequest, registry: str, name: SubjectName, form: Form) -> Form:
+def _form_with_settings(request: HttpRequest, registry: str, name: SubjectName, form: Form) -> Form:
     """The form with its text kept as the reader's draft. Raises DraftChanged where there is one with another text."""
     number = save_draft(
         registry=registry,

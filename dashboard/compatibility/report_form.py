@@ -143,7 +143,7 @@ def registry_answer(
         return None
     return RegistryAnswer(
         where=remote_answer.where,
-        asked=True,
+        is_asked=True,
         agrees=None if remote_answer.is_compatible is None else remote_answer.is_compatible == ours,
         is_compatible=remote_answer.is_compatible,
         reason=remote_answer.reason,

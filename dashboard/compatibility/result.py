@@ -25,7 +25,7 @@ from dashboard.compatibility.presenters import (
     DependantRow,
     LevelResult,
     LintGroup,
-    LintPlace,
+    LintLocation,
     MatrixCell,
     MatrixRow,
     PatchView,
@@ -62,16 +62,16 @@ def _group(same: Sequence[LintFinding]) -> LintGroup:
         weight=LintWeight.of(same[0].weight),
         why=same[0].why,
         cure=shared,
-        places=tuple(_place(item, "" if shared else item.cure) for item in same),
+        locations=tuple(_lint_location(item, "" if shared else item.cure) for item in same),
         more=sum(item.more for item in same),
     )
 
 
-def _place(item: LintFinding, cure: str) -> LintPlace:
-    return LintPlace(
+def _lint_location(item: LintFinding, cure: str) -> LintLocation:
+    return LintLocation(
         path=item.path or gettext("the whole schema"),
         sentence=sentence_of(item.message, item.path),
-        place=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
+        position=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
         if item.line is not None
         else "",
         cure=cure,
@@ -242,7 +242,7 @@ def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[Matri
 
     def cell(direction: str, version: int, items: Sequence[ReportItem], fits: bool) -> MatrixCell:
         is_asked = direction in level.directions and version in versions
-        return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), asked=is_asked)
+        return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), is_asked=is_asked)
 
     return tuple(
         MatrixRow(
@@ -288,7 +288,7 @@ def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, is_as
         sentence=sentence_of(item.message, item.named_path),
         direction=DIRECTIONS[item.direction],
         versions=tuple(sorted({entry.against_version for entry in same})),
-        place=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
+        position=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
         if item.line is not None
         else "",
         before=shown_value(item.before),

@@ -104,7 +104,7 @@ def modify_part(
         modified_choices=_choices(sorted(in_use, reverse=True), modified_by),
         datum=_datum_field(trial.text, written_by, trial.datum_errors),
         pointer=replace(
-            _POINTER, choices=_places(trial.seen, trial.pointer), errors=trial.pointer_errors, value=trial.pointer
+            _POINTER, choices=_pointers(trial.datum, trial.pointer), errors=trial.pointer_errors, value=trial.pointer
         ),
         value=replace(_VALUE, value=trial.value, errors=trial.value_errors),
         example_url=address("simulate", **query),
@@ -253,7 +253,7 @@ def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _places(datum: Any, chosen: str) -> tuple[Choice, ...]:
+def _pointers(datum: Any, chosen: str) -> tuple[Choice, ...]:
     """The single values of the datum as the client in the middle sees it; the first choice changes nothing."""
     pointers = [(pointer, value) for pointer, value in scalar_places(datum) if pointer][:MAX_PLACES]
     if chosen and chosen not in {pointer for pointer, _ in pointers}:

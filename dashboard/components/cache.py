@@ -17,7 +17,7 @@ T = TypeVar("T")
 KEPT_SECONDS: Final = 60
 
 
-def kept(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
+def cached(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
     """What `read` gives, and when it was read. `what` names it with all that it depends on; of the past, beside the moment.
 
     Plain values alone: another release may read what this one wrote.

@@ -102,7 +102,7 @@ def _travel(request: HttpRequest) -> Travel:
     query = urlencode(hidden, errors="replace")
     return Travel(
         at=at,
-        words=f"{at:%Y-%m-%d %H:%M:%S} UTC".replace(":00 UTC", " UTC") if at else "",
+        moment=f"{at:%Y-%m-%d %H:%M:%S} UTC".replace(":00 UTC", " UTC") if at else "",
         value=f"{at:%Y-%m-%dT%H:%M}" if at else "",
         now_url=f"?{query}" if query else "?",
         hidden=hidden_pairs,

@@ -87,7 +87,7 @@ class Travel:
     """
 
     at: datetime | None = None
-    words: str = ""
+    moment: str = ""
     value: str = ""
     now_url: str = ""
     hidden: tuple[tuple[str, str], ...] = ()
@@ -187,7 +187,7 @@ class Choice:
     id: str = ""
 
     @property
-    def words(self) -> str:
+    def full_label(self) -> str:
         """What the choice is called where it is chosen, with its number."""
         label = str(self.label)
         short = label if len(label) <= LONGEST_CHOICE else f"{label[: LONGEST_CHOICE - 1]}…"

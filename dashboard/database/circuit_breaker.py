@@ -89,12 +89,12 @@ class LogThrottle(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it wasn't said lately."""
         moment, kind = time.monotonic(), str(record.msg)
-        if moment - self._said.get(kind, -SILENT) < SILENT:
+        if moment - self._logged_at.get(kind, -SILENT) < SILENT:
             return False
-        self._said[kind] = moment
+        self._logged_at[kind] = moment
         return True

@@ -165,7 +165,7 @@ class Kind(Enum):
 def kind_of(statement: Any) -> Kind:
     """The kind of a statement, as text or as psycopg composes it."""
     text = statement if isinstance(statement, str) else _text(statement)
-    return _known(text) if len(text) <= LONGEST_KEPT else _kind(text)
+    return _cached_kind(text) if len(text) <= LONGEST_KEPT else _kind(text)
 
 
 def _text(statement: Any) -> str:
@@ -209,7 +209,7 @@ def _kind(whole: str) -> Kind:
     return Kind.BOOKKEEPING if _is_bookkeeping(text, table) else Kind.COUNTED
 
 
-_known = lru_cache(maxsize=2_048)(_kind)
+_cached_kind = lru_cache(maxsize=2_048)(_kind)
 
 
 def _is_bookkeeping(text: str, table: str) -> bool:

@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         number = content["id"]
         kind = self.headers.get("X-Registry-ArtifactType", "AVRO")
-        self._answer(200, {"id": subject, "type": kind, "version": "1", "globalId": number, "contentId": number})
+        self._respond(200, {"id": subject, "type": kind, "version": "1", "globalId": number, "contentId": number})
 
     def _register(self, subject: str, schema: str) -> tuple[int, dict[str, object]]:
         """The registry's status and answer; 502 where it can't be reached."""
@@ -90,9 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse(self, status: int, message: str) -> None:
         # The rest of a body that wasn't read would be taken for the next request.
         self.close_connection = True
-        self._answer(status, {"error_code": status, "message": message, "name": "SchemadeskError"})
+        self._respond(status, {"error_code": status, "message": message, "name": "SchemadeskError"})
 
-    def _answer(self, status: int, content: dict[str, object]) -> None:
+    def _respond(self, status: int, content: dict[str, object]) -> None:
         body = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -51,7 +51,7 @@ def nearest(request: HttpRequest, error: Exception) -> tuple[Link, ...]:
     page = match.url_name if match.url_name in PAGES else ""
     if isinstance(error, VersionNotFound):
         return (*_versions(registry, name), *_elsewhere(registry, name, actor))
-    return (*_kept(registry, name, actor), *_elsewhere(registry, name, actor), *_alike(registry, name, page, actor))
+    return (*_copies(registry, name, actor), *_elsewhere(registry, name, actor), *_alike(registry, name, page, actor))
 
 
 def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry | None, SubjectName | None]:
@@ -64,7 +64,7 @@ def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry 
     return get_registry(registry), name if about == name.qualified else None
 
 
-def _kept(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
+def _copies(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
     """The copy of a subject that was deleted for good."""
     copy = newest_copy(registry, name, actor)
     return (Link(label=restore_label(copy), url=copy_url(registry.name, copy.number)),) if copy else ()

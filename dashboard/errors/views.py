@@ -66,7 +66,7 @@ def away_answer(request: HttpRequest, error: BaseException | None) -> HttpRespon
         return None
     if request.path.startswith(PAGES):
         return _page(request, away)
-    return _told(request, away) if away else None  # no API needs Valkey to answer
+    return _outage_page(request, away) if away else None  # no API needs Valkey to answer
 
 
 def _page(request: HttpRequest, away: DatabaseAway | None) -> HttpResponse:
@@ -94,7 +94,7 @@ def _cure(away: DatabaseAway | None) -> str:
     return f"{again} {gettext('What was saved is kept.')}"
 
 
-def _told(request: HttpRequest, away: DatabaseAway) -> HttpResponse:
+def _outage_page(request: HttpRequest, away: DatabaseAway) -> HttpResponse:
     dialects = ((f"/{settings.SPRING_PATH}", spring), *DIALECTS)
     handle = next(handle for start, handle in dialects if request.path.startswith(start))
     response = handle(away, {"request": request})

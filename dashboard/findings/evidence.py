@@ -274,13 +274,13 @@ def evidence_tables(rule: str, evidence: Mapping[str, Any]) -> tuple[EvidenceTab
         if evidence.get(key) and row_of(kinds.get(key)) is not None
     ]
     if evidence.get("says"):
-        says = [{"who": str(SIDES.get(who, who)), "what": _said(what)} for who, what in evidence["says"].items()]
+        says = [{"who": str(SIDES.get(who, who)), "what": _statement(what)} for who, what in evidence["says"].items()]
         columns = ((gettext("Who"), "who"), (gettext("Type"), "what"))
         tables.append(rows_table(str(TITLES["says"]), says, columns))
     return tuple(table for table in tables if table.rows)
 
 
-def _said(what: str | list[str]) -> str:
+def _statement(what: str | list[str]) -> str:
     return what if isinstance(what, str) else ", ".join(what) or gettext("none")
 
 

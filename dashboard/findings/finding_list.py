@@ -108,9 +108,9 @@ def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
     filters = (
         _filter(chosen, "state", gettext("State"), STATES),
         _filter(
-            chosen, "severity", gettext("Severity"), {"": gettext("Any severity"), **_words(Severity)}, counts.by(0)
+            chosen, "severity", gettext("Severity"), {"": gettext("Any severity"), **_labels(Severity)}, counts.by(0)
         ),
-        _filter(chosen, "kind", gettext("Source"), {"": gettext("Any source"), **_words(SourceKind)}, counts.by(1)),
+        _filter(chosen, "kind", gettext("Source"), {"": gettext("Any source"), **_labels(SourceKind)}, counts.by(1)),
         _filter(
             chosen,
             "registry",
@@ -143,7 +143,7 @@ def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
     )
 
 
-def _words(looks: Iterable[Shown]) -> dict[str, str]:
+def _labels(looks: Iterable[Shown]) -> dict[str, str]:
     return {badge.code: badge.look.word for badge in looks}
 
 

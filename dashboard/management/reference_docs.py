@@ -105,7 +105,8 @@ def _lint() -> str:
 def _drift() -> str:
     head = ("rule", "severity", "finding", "what to do")
     parts = [
-        f"## {title}\n\n" + _table(head, [(f"`{rule.id}`", rule.severity, _said(rule), rule.remedy) for rule in rules])
+        f"## {title}\n\n"
+        + _table(head, [(f"`{rule.id}`", rule.severity, _sentence(rule), rule.remedy) for rule in rules])
         for title, rules in DRIFT_TABLES.items()
     ]
     advice = [(line.sentence, ", ".join(f"`{rule}`" for rule in line.rules), line.known_from) for line in ADVICE]
@@ -121,7 +122,7 @@ def _drift() -> str:
     )
 
 
-def _said(rule: Rule) -> str:
+def _sentence(rule: Rule) -> str:
     """A rule's sentence, and under which condition it holds where the sentence doesn't say."""
     return f"{rule.sentence} *{rule.condition}*" if rule.condition else rule.sentence
 

@@ -203,7 +203,7 @@ def _send(label: str, actor: Actor) -> Action:
 
 
 def _fields(inputs: RequestInput, order: Sequence[str], readable: Extent) -> tuple[Field, ...]:
-    def places(names: Sequence[str], chosen: str) -> tuple[Choice, ...]:
+    def environment_choices(names: Sequence[str], chosen: str) -> tuple[Choice, ...]:
         return tuple(Choice(value=name, label=name, selected=name == chosen) for name in names if readable.has(name))
 
     rows = max(3, min(12, inputs.lines.count("\n") + 2))
@@ -212,8 +212,8 @@ def _fields(inputs: RequestInput, order: Sequence[str], readable: Extent) -> tup
             name="items", label=gettext("What"), kind="textarea", rows=rows, value=inputs.lines, required=True, code=True,
             placeholder="orders-value 3", help=_ITEMS_HELP,
         ),
-        Field(name="source", label=gettext("From"), kind="select", choices=places(order[:-1], inputs.source), required=True),
-        Field(name="target", label=gettext("To"), kind="select", choices=places(order[1:], inputs.target), required=True),
+        Field(name="source", label=gettext("From"), kind="select", choices=environment_choices(order[:-1], inputs.source), required=True),
+        Field(name="target", label=gettext("To"), kind="select", choices=environment_choices(order[1:], inputs.target), required=True),
         Field(name="reason", label=gettext("Why"), kind="textarea", rows=3, value=inputs.reason, help=gettext("What the reviewer should know.")),
     )  # fmt: skip
 

@@ -107,7 +107,7 @@ class FailingRow:
     sentence: str
     compare_url: str
     compare_label: str
-    known: bool = False
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class WhatIfPage:
 
     frame: Frame
     registry: str
-    place: str
+    scope: str
     form: WhatIfForm
     outcome: WhatIfOutcome | None = None
     error: str = ""

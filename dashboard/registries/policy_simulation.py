@@ -66,7 +66,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
             mirror=mirror_of(registry_row),
         ),
         registry=registry,
-        place=place_words(registry, scope),
+        scope=place_words(registry, scope),
         form=what_if_form(registry, scope, level if level in LEVELS else ""),
         outcome=outcome,
         error=error,
@@ -176,7 +176,7 @@ def _trial(registry: str, trial: SubjectTrial) -> TrialRow:
                 sentence=item.sentence,
                 compare_url=subject_url(registry, name, "compare", from_=item.against[0], to=item.version),
                 compare_label=_against(item.against),
-                known=item.fails_now,
+                is_known=item.fails_now,
             )
             for item in failing
         ),

@@ -257,7 +257,7 @@ def what_if(request: HttpRequest, registry: str) -> HttpResponse:
 @require_POST
 def change(request: HttpRequest, registry: str) -> HttpResponse:
     """Set what the form names: settings, where an empty one is inherited again, or the mode."""
-    scope, part = _asked(request, registry)
+    scope, part = _chosen_scope(request, registry)
     values: dict[str, Any] = {name: given_text(request.POST, name) for name in _SETTINGS if name in request.POST}
     where: dict[str, Any] = {"registry": registry, "subject": scope, "by": page_actor(request)}
     mode = given_text(request.POST, "mode")
@@ -283,7 +283,7 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
 @require_POST
 def reset(request: HttpRequest, registry: str) -> HttpResponse:
     """Take back all that a place sets itself: its settings, or its mode."""
-    scope, part = _asked(request, registry)
+    scope, part = _chosen_scope(request, registry)
     try:
         undo = delete_mode if part == MODE else delete_config
         undo(registry=registry, subject=scope, by=page_actor(request))
@@ -296,7 +296,7 @@ def reset(request: HttpRequest, registry: str) -> HttpResponse:
     return redirect(_back(registry, scope))
 
 
-def _asked(request: HttpRequest, registry: str) -> tuple[SubjectName | None, str]:
+def _chosen_scope(request: HttpRequest, registry: str) -> tuple[SubjectName | None, str]:
     """The place and the part that a form names. Raises NotSignedIn, NotAllowed, InvalidName."""
     scope, part = asked_scope(request.POST), given_text(request.POST, "part")
     action = "mode.change" if part == MODE else "config.change"

@@ -98,25 +98,25 @@ class Entries:
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
-        self._found: OrderedDict[Key, Entry] = OrderedDict()
+        self._entries: OrderedDict[Key, Entry] = OrderedDict()
         self._snapshot = b""
         self.size = 0
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._entries)
 
     def find(self, key: Key, snapshot: bytes, moment: float) -> Entry | None:
         """The answer; None where there is none of this generation, or it is too old."""
         if snapshot != self._snapshot:
             self._begin(snapshot)
             return None
-        entry = self._found.get(key)
+        entry = self._entries.get(key)
         if entry is None:
             return None
         if moment >= entry.until:
             self._drop(key)
             return None
-        self._found.move_to_end(key)
+        self._entries.move_to_end(key)
         return entry
 
     def keep(self, key: Key, snapshot: bytes, entry: Entry) -> None:
@@ -125,20 +125,20 @@ class Entries:
             return
         if snapshot != self._snapshot:
             self._begin(snapshot)
-        if key in self._found:
+        if key in self._entries:
             self._drop(key)
-        self._found[key] = entry
+        self._entries[key] = entry
         self.size += entry.size
         while self.size > self._most:
-            self.size -= self._found.popitem(last=False)[1].size
+            self.size -= self._entries.popitem(last=False)[1].size
 
     def _begin(self, snapshot: bytes) -> None:
-        self._found.clear()
+        self._entries.clear()
         self.size = 0
         self._snapshot = snapshot
 
     def _drop(self, key: Key) -> None:
-        self.size -= self._found.pop(key).size
+        self.size -= self._entries.pop(key).size
 
 
 class HotPath:
@@ -290,11 +290,11 @@ def _again(messages: list[Message], receive: Receive) -> Receive:
     """Gives these messages once more, then what comes."""
     left = iter(messages)
 
-    async def given() -> Message:
+    async def next_message() -> Message:
         message = next(left, None)
         return await receive() if message is None else message
 
-    return given
+    return next_message
 
 
 WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]

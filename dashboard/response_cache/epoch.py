@@ -57,10 +57,10 @@ class Generation:
         self._locks = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            with self.held(OPENING):
+            with self.locked(OPENING):
                 self._begin(descriptor)
                 self._memory = mmap.mmap(descriptor, SIZE)
-                self._words = memoryview(self._memory)[WORDS].cast("Q")
+                self._counters = memoryview(self._memory)[WORDS].cast("Q")
                 self._counts = memoryview(self._memory)[COUNTS].cast("Q")
                 #: when the lease ends, from when on it counts, until when no other host has one, since when and until
                 #: when Valkey was seen to be away: of the clock `time.monotonic`, which the processes of a host share
@@ -82,7 +82,7 @@ class Generation:
     def _claim(self) -> int:
         """A free slot, not one that was left in the middle of a commit. Whoever is alone forgets what times there are."""
         free = [slot for slot in range(SLOTS) if self._try(slot)]
-        usable = [slot for slot in free if not self._words[slot] & UNDER_WAY]
+        usable = [slot for slot in free if not self._counters[slot] & UNDER_WAY]
         for slot in free:
             if slot not in usable[:1]:
                 self._release(slot)
@@ -106,7 +106,7 @@ class Generation:
         fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, slot)
 
     @contextmanager
-    def held(self, slot: int) -> Iterator[None]:
+    def locked(self, slot: int) -> Iterator[None]:
         """Alone among the processes, and the threads of this one."""
         with self._holding:
             fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, slot)
@@ -131,17 +131,17 @@ class Generation:
     def begin(self) -> None:
         """A commit is about to begin."""
         with self._guard:
-            self._words[self.slot] += 1
+            self._counters[self.slot] += 1
 
     def end(self, *, changed: bool = True) -> None:
         """It is over; `changed` says that it may have changed something."""
         with self._guard:
-            self._words[self.slot] += ONE - 1 if changed else -1
+            self._counters[self.slot] += ONE - 1 if changed else -1
 
     def bump(self) -> None:
         """Something has changed, wherever that was."""
         with self._guard:
-            self._words[self.slot] += ONE
+            self._counters[self.slot] += ONE
 
     def end_later(self, seconds: float = DOUBT_SECONDS) -> None:
         """The commit may still be under way at the server."""
@@ -154,7 +154,7 @@ class Generation:
         with self._guard:
             slots = []
             for slot in range(SLOTS):
-                if slot != self.slot and self._words[slot] & UNDER_WAY and self._try(slot):
+                if slot != self.slot and self._counters[slot] & UNDER_WAY and self._try(slot):
                     slots.append(slot)
                     self._release(slot)
             return slots
@@ -167,8 +167,8 @@ class Generation:
                 continue
             with self._guard:
                 if self._try(slot):  # another process may have been quicker
-                    if self._words[slot] & UNDER_WAY:
-                        self._words[slot] = (self._words[slot] & ~UNDER_WAY) + ONE
+                    if self._counters[slot] & UNDER_WAY:
+                        self._counters[slot] = (self._counters[slot] & ~UNDER_WAY) + ONE
                         swept += 1
                     self._release(slot)
         return swept

@@ -102,7 +102,7 @@ class Hosts:
     def _away(self) -> bool:
         """Note that Valkey doesn't answer; whether it hasn't for so long that no host has a lease."""
         times, moment = self._generation.times, now()
-        with self._generation.held(HOSTS):
+        with self._generation.locked(HOSTS):
             is_known = times[AWAY_SINCE] and moment - times[AWAY_SEEN] < 3 * BEAT
             if not is_known:
                 times[AWAY_SINCE] = moment
@@ -129,7 +129,7 @@ class Hosts:
 
     def _renew(self, asked_at: float, known_at: float, *, is_alone: bool) -> None:
         times = self._generation.times
-        with self._generation.held(HOSTS):
+        with self._generation.locked(HOSTS):
             if now() >= times[LEASE_ENDS]:
                 # Nobody waited for this host meanwhile.
                 self._generation.bump()

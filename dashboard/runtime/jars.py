@@ -41,7 +41,7 @@ class Jar:
     sets: tuple[str, ...] = ()
 
     @property
-    def place(self) -> Path:
+    def path(self) -> Path:
         """Where it is below the cache folder."""
         return Path(self.org) / self.name / self.revision / f"{self.name}-{self.revision}.jar"
 
@@ -134,7 +134,7 @@ def locked_jars(set_name: str, lock_file: Path = LOCK_FILE) -> list[Jar]:
 
 def jar_files(set_name: str, cache: Path | None = None) -> list[Path]:
     """Where the jars of a set are once they were provided."""
-    return [(cache or cache_folder() / "jars") / jar.place for jar in locked_jars(set_name)]
+    return [(cache or cache_folder() / "jars") / jar.path for jar in locked_jars(set_name)]
 
 
 def provide(set_name: str, layout: Layout, part: str) -> None:
@@ -146,8 +146,8 @@ def provide(set_name: str, layout: Layout, part: str) -> None:
     cache = cache_folder() / "jars"
     missing = []
     for jar in locked_jars(set_name):
-        if (cache / jar.place).exists():
-            verify(jar, cache / jar.place)
+        if (cache / jar.path).exists():
+            verify(jar, cache / jar.path)
         else:
             missing.append(jar)
     if not missing:
@@ -173,12 +173,12 @@ def verify(jar: Jar, path: Path) -> None:
 def install(jars: Sequence[Jar], folder: Path, cache: Path) -> None:
     """Moves jars from `folder` to their places in the cache, once all of them are verified. Raises JarMismatch."""
     for jar in jars:
-        if not (folder / jar.place).exists():
+        if not (folder / jar.path).exists():
             raise PartFailed(f"The jar {jar} was not found where jars are fetched from.")
-        verify(jar, folder / jar.place)
+        verify(jar, folder / jar.path)
     for jar in jars:
-        (cache / jar.place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / jar.place).replace(cache / jar.place)
+        (cache / jar.path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / jar.path).replace(cache / jar.path)
 
 
 @contextmanager

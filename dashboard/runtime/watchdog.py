@@ -152,25 +152,25 @@ class _EndingSession:
         self._rungs = list(watched.ladder)
         self._due = 0.0
         self._killed_at: float | None = None
-        self._known: set[Process] = set()
+        self._processes: set[Process] = set()
 
     def advance(self, table: Mapping[int, Process], now: float) -> bool:
         """Sends what is due; says whether anything is left."""
         # A descendant in a session of its own is found through its parents only while they live: remember it.
-        alive = self._known & set(table.values())
+        alive = self._processes & set(table.values())
         members = {row for row in table.values() if row.session == self.leader}
-        self._known = with_descendants(alive | members, table)
+        self._processes = with_descendants(alive | members, table)
         if self.leader in table and table[self.leader] in members and (self._rungs or now < self._due):
             if now >= self._due:
                 rung = self._rungs.pop(0)
                 self._due = now + rung.seconds
                 _send(self.leader, rung.signal)
             return True
-        self._known |= with_descendants(marked(self._mark, table), table)
-        if not self._known:
+        self._processes |= with_descendants(marked(self._mark, table), table)
+        if not self._processes:
             return False
         self._killed_at = self._killed_at or now
-        for row in self._known:
+        for row in self._processes:
             _send(row.pid, signal.SIGKILL)
         return True
 

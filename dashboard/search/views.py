@@ -67,7 +67,7 @@ class ResultRow:
 
     title: str
     url: str
-    place: Environment | None = None
+    environment: Environment | None = None
     above: str = ""
     above_url: str = ""
     facts: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class SearchPage:
     pasted: PastedPart | None = None
     paste: Field | None = None
     submit: Action | None = None
-    asked: bool = False
+    is_asked: bool = False
 
 
 PAGE_ROWS: Final = 50
@@ -194,7 +194,7 @@ def search_page(request: HttpRequest) -> SearchPage:
             ),
         ),
         submit=Action(label=gettext("Find"), url=reverse("ui:search"), method="post"),
-        asked=bool(text or pasted_text),
+        is_asked=bool(text or pasted_text),
     )
 
 
@@ -246,7 +246,7 @@ def _subject(hit: SubjectHit, order: list[str]) -> ResultRow:
     return ResultRow(
         title=hit.subject,
         url=subject_url(hit.registry, hit.subject),
-        place=environment_of(hit.registry, order),
+        environment=environment_of(hit.registry, order),
         facts=(gettext("version %(version)s") % {"version": hit.version}, format_name(hit.schema_type), *size, *shared),
         tags=hit.tags,
         text=hit.doc,
@@ -259,7 +259,7 @@ def _field(hit: FieldHit, order: list[str]) -> ResultRow:
     return ResultRow(
         title=hit.path,
         url=field_url(hit.registry, hit.subject, hit.version, hit.position),
-        place=environment_of(hit.registry, order),
+        environment=environment_of(hit.registry, order),
         above=hit.subject,
         above_url=subject_url(hit.registry, hit.subject),
         facts=(hit.type, gettext("version %(version)s") % {"version": hit.version}),
@@ -283,7 +283,7 @@ def _id(hit: IdHit, order: list[str]) -> ResultRow:
     return ResultRow(
         title=gettext("%(subject)s version %(version)s") % {"subject": hit.subject, "version": hit.version},
         url=subject_url(hit.registry, hit.subject, version=hit.version),
-        place=environment_of(hit.registry, order),
+        environment=environment_of(hit.registry, order),
         facts=(
             gettext("schema id %(schema_id)s") % {"schema_id": hit.schema_id},
             *context,
@@ -302,7 +302,7 @@ def _request(hit: RequestHit, order: list[str]) -> ResultRow:
     return ResultRow(
         title=f"#{hit.id} {about}",
         url=reverse("ui:promotion", args=[hit.id]),
-        place=environment_of(hit.target, order),
+        environment=environment_of(hit.target, order),
         facts=(RequestKind.of(hit.kind).look.word, RequestState.of(hit.state).look.word),
         text=hit.reason,
     )

@@ -78,7 +78,7 @@ def discover_page(request: HttpRequest, discovery: Discovery | None, problem: Sc
         submit=_action(gettext("Search"), "ui:source_discover", reason, icon="search"),
         add=_action(gettext("Add and scan"), "ui:source_add", reason, icon="plus"),
         back_url=f"{reverse('ui:source_add')}?kind=state_store",
-        sentence=_said(discovery) if discovery else "",
+        sentence=_discovery_sentence(discovery) if discovery else "",
         rows=tuple(_row(match, form, sources) for match in discovery.found) if discovery else (),
         passed_over=tuple(reason[:MAX_REASON] for reason in discovery.passed_over) if discovery else (),
         problem=Problem(what=problem.message) if problem else None,
@@ -118,7 +118,7 @@ def _summary(checkpoint: Checkpoint) -> str:
     return f"{operators}; {counted(variables, '%(n)s state variable', '%(n)s state variables')}; {done}"
 
 
-def _said(discovery: Discovery) -> str:
+def _discovery_sentence(discovery: Discovery) -> str:
     sentence = gettext("%(checkpoints)s in %(folders)s") % {
         "checkpoints": counted(len(discovery.found), "%(n)s checkpoint", "%(n)s checkpoints"),
         "folders": counted(discovery.folders, "%(n)s folder", "%(n)s folders"),

@@ -294,7 +294,7 @@ def _table(table: Mapping[str, Any]) -> CapturedTable:
         identity_sentence=str(table.get("identity_sentence", "")),
         published=bool(table.get("published")),
         refused=tuple(map(str, table.get("refused", ()))),
-        known=listed(sides),
+        known_sides=listed(sides),
         behind=ngettext("%(sides)s is behind", "%(sides)s are behind", len(behind)) % {"sides": joined(behind)}
         if behind
         else "",

@@ -140,7 +140,7 @@ class CapturedTable:
     identity_sentence: str
     published: bool
     refused: tuple[str, ...] = ()
-    known: str = ""
+    known_sides: str = ""
     behind: str = ""
     changes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()

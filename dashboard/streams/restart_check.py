@@ -82,7 +82,7 @@ class ReportVariable:
     planned: str
     changes: tuple[StateChange, ...]
     budget: str = ""
-    place: str = ""
+    location: str = ""
     hidden_changes: int = 0
     is_kept: bool = False
 
@@ -131,7 +131,7 @@ class StateCheckForm:
     """The form: a known checkpoint or a path, the object store of one that is in none of the sources, and the plan."""
 
     frame: Frame
-    known: Field | None
+    known_field: Field | None
     path: Field
     plan: Field
     submit: Action
@@ -157,10 +157,10 @@ def check_form(
     form = request.POST if request.method == "POST" else request.GET
     actor = page_actor(request)
     reason = refusal(actor, "state.check")
-    known_field, path = _places(form, checkpoint)
+    known_field, path = _checkpoint_fields(form, checkpoint)
     return StateCheckForm(
         frame=make_frame(request, title=gettext("Check a restart"), section=Section.SOURCES, crumbs=_crumbs()),
-        known=known_field,
+        known_field=known_field,
         path=path,
         store=store_groups(form),
         plan=Field(
@@ -190,7 +190,7 @@ def check_form(
     )
 
 
-def _places(form: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Field]:
+def _checkpoint_fields(form: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Field]:
     """The known checkpoints, if there are any, and the field for another one."""
     paths = sorted({source.name for source in list_sources() if source.kind == "state_store"})
     chosen = checkpoint or str(form.get("checkpoint", ""))
@@ -292,7 +292,7 @@ def _variable(number: int, entry: Mapping[str, Any], *, is_kept: bool) -> Report
         changes=tuple(present_change(change) for change in entry["changes"][:DRAWN_CHANGES]),
         hidden_changes=max(0, len(entry["changes"]) - DRAWN_CHANGES),
         budget=gettext("%(before)s → %(after)s of %(allowed)s") % budget if budget else "",
-        place=entry["place"],
+        location=entry["place"],
         is_kept=is_kept,
     )
 

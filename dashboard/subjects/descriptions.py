@@ -195,7 +195,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
     for name in names:
         require(actor, action, registry="" if action == "people.manage" else registry, subject=name.qualified)
     if not problem:
-        problem = _wrong(change, value, names)
+        problem = _problem(change, value, names)
     notes, owners = notes_of(registry_row, names), owners_of_many(registry, [name.qualified for name in names])
     rows = tuple(
         BulkRow(
@@ -242,7 +242,7 @@ def chosen_subjects(texts: Sequence[str]) -> list[SubjectName]:
     return list(dict.fromkeys(parse_subject(text) for text in texts))
 
 
-def _wrong(change: str, value: str, names: Sequence[SubjectName]) -> str:
+def _problem(change: str, value: str, names: Sequence[SubjectName]) -> str:
     """Why nothing can be done, as a sentence; empty where it can."""
     if change not in CHANGES:
         return gettext("Say what is to be done.")

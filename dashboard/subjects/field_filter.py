@@ -38,7 +38,7 @@ class TreeQuery:
     filter: str
     opened: frozenset[int] | None
     begin: int | None
-    words: str | None
+    wording: str | None
     example: bool
 
     def query(self, **other: object) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class TreeQuery:
         parameters: dict[str, Any] = {
             "filter": self.filter or None,
             "open": opened or None,
-            "words": self.words,
+            "words": self.wording,
             "example": "shown" if self.example else None,
         }
         return parameters | other
@@ -60,7 +60,7 @@ def asked_of(request: HttpRequest) -> TreeQuery:
         filter=given_text(request.GET, "filter").strip()[:MAX_FILTER],
         opened=None if "all" in request.GET.getlist("open") else frozenset(number - 1 for number in numbers if number),
         begin=whole_number(request.GET.get("fields", "")),
-        words="business" if request.GET.get("words") == "business" else None,
+        wording="business" if request.GET.get("words") == "business" else None,
         example=request.GET.get("example") == "shown",
     )
 

@@ -78,7 +78,7 @@ class Sparkline:
     """A share over days as a line: `points` in a box of 100 by 24, oldest first; `said` is the same in words."""
 
     points: tuple[tuple[float, float], ...]
-    said: str
+    text: str
 
     @property
     def drawn(self) -> str:
@@ -111,7 +111,7 @@ class FieldPage:
     now: tuple[Fact, ...]
     tags: tuple[str, ...]
     chapters: tuple[ChapterRow, ...]
-    seen: str
+    in_data: str
     days: tuple[DayRow, ...]
     others: tuple[OtherTypeRow, ...]
     others_said: str
@@ -153,7 +153,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         tags=history.field.tags if history.field else (),
         chapters=_chapters(registry, name, history),
         # neither what data showed nor an index of fields is kept over time
-        seen="" if actor.past else _seen(days),
+        in_data="" if actor.past else _data_sentence(days),
         days=tuple(_day(item) for item in days),
         sparkline=_sparkline(days),
         others=tuple(_other(item) for item in others),
@@ -257,7 +257,7 @@ def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bo
     )
 
 
-def _seen(days: Sequence[FieldOnDay]) -> str:
+def _data_sentence(days: Sequence[FieldOnDay]) -> str:
     messages = sum(item.messages for item in days)
     if not messages:
         return gettext("No scan of the last %(max_days)s days has seen messages with this field.") % {
@@ -305,7 +305,7 @@ def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
         "least": _percent(min(shares)),
         "most": _percent(max(shares)),
     }
-    return Sparkline(points=at, said=text)
+    return Sparkline(points=at, text=text)
 
 
 def _percent(share: float) -> str:
@@ -322,7 +322,7 @@ def _share(part: int, whole: int) -> str:
     return f"{share:.1f} %" if share >= 0.1 else gettext("less than 0.1 %")
 
 
-def _place(item: Namesake) -> str:
+def _namesake_label(item: Namesake) -> str:
     values = {"subject": item.subject, "registry": item.registry, "parent": item.parent}
     return (
         gettext("%(subject)s (%(registry)s), in %(parent)s") if item.parent else "%(subject)s (%(registry)s)"
@@ -335,7 +335,7 @@ def _other(other: OtherType) -> OtherTypeRow:
         type=other.type,
         fields=tuple(
             Link(
-                label=_place(item),
+                label=_namesake_label(item),
                 url=subject_url(item.registry, item.subject, version=item.version),
             )
             for item in other.fields

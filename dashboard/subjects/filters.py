@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.components.badges import format_name
-from dashboard.components.cache import kept
+from dashboard.components.cache import cached
 from dashboard.components.links import subjects_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Filter, SearchBox
@@ -130,7 +130,7 @@ class SubjectFilters:
         return cls({**values, **checked}, COUNTS in request.GET)
 
     @property
-    def wanted(self) -> SubjectFilter:
+    def subject_filter(self) -> SubjectFilter:
         """The same as the selector has it."""
         return SubjectFilter(**{_THEIRS.get(name, name): value for name, value in self.values.items()})
 
@@ -158,18 +158,18 @@ def counted_with_page(registry: Registry, chosen: SubjectFilters, patterns: int,
     if chosen.counts:
         return counted_in_time(registry, chosen)
     is_quick = not query.is_wide and are_quick(registry, patterns)
-    return Counted(facet_counts(registry, chosen.wanted) if is_quick else Facets())
+    return Counted(facet_counts(registry, chosen.subject_filter) if is_quick else Facets())
 
 
 def counted_in_time(registry: Registry, chosen: SubjectFilters) -> Counted:
     """The numbers as they were at most a minute ago. That they take too long is kept too: it isn't tried for everybody."""
 
     def count() -> tuple[int | None, dict[str, dict[str, int]]]:
-        facets = facet_counts(registry, chosen.wanted, seconds=COUNTING_SECONDS)
+        facets = facet_counts(registry, chosen.subject_filter, seconds=COUNTING_SECONDS)
         return facets.total, {name: dict(counts) for name, counts in facets.counts.items()}
 
-    key = json.dumps(astuple(chosen.wanted)[:-1])  # in any order as many
-    (total, counts), at = kept(f"numbers:{registry.pk}:{key}", count)
+    key = json.dumps(astuple(chosen.subject_filter)[:-1])  # in any order as many
+    (total, counts), at = cached(f"numbers:{registry.pk}:{key}", count)
     return Counted(Facets(total, counts), at)
 
 
@@ -197,7 +197,7 @@ def _tags(registry: Registry, *, at_once: bool) -> list[str]:
     """The tags of the registry, most used first; of a large one those of at most a minute ago."""
     if at_once:
         return list(tag_counts(registry))
-    tags, _ = kept(f"tags:{registry.pk}", lambda: tag_counts(registry))
+    tags, _ = cached(f"tags:{registry.pk}", lambda: tag_counts(registry))
     return list(tags)
 
 
@@ -255,12 +255,12 @@ def _filters(registry: Registry, chosen: Mapping[str, str], counted: Counted) ->
         Filter(
             name="attention",
             label=gettext("Needs attention"),
-            choices=_words(ATTENTION, chosen["attention"], counts["attention"], untold=(UNOWNED,)),
+            choices=_named_choices(ATTENTION, chosen["attention"], counts["attention"], untold=(UNOWNED,)),
         ),
         *_own(chosen, counts, ("references", "use")),
         Filter(name="tag", label=gettext("Tag"), choices=tag_choices(tags, counts["tag"], chosen["tag"])),
         Filter(name="owner", label=gettext("Owner"), choices=owner_choices(registry, counts["owner"], chosen["owner"])),
-        Filter(name="sort", label=gettext("Order"), choices=_words(ORDERS, chosen["sort"])),
+        Filter(name="sort", label=gettext("Order"), choices=_named_choices(ORDERS, chosen["sort"])),
     )
 
 
@@ -280,13 +280,13 @@ def _own(
         Filter(
             name=name,
             label=labels[name],
-            choices=_words(KNOWN[name], chosen[name], counts[name], untold=untold.get(name, ())),
+            choices=_named_choices(KNOWN[name], chosen[name], counts[name], untold=untold.get(name, ())),
         )
         for name in names
     )
 
 
-def _words(
+def _named_choices(
     texts: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, untold: Collection[str] = ()
 ) -> tuple[Choice, ...]:
     return tuple(

@@ -219,7 +219,7 @@ def level_origin(spoken: Spoken) -> str:
 
 def level_asks(config: EffectiveConfig, settings: OwnConfig, versions: int) -> str:
     """What the level asks of a new schema, over how many versions, and what counts beside it."""
-    sentences = [_asked(config.level, versions)]
+    sentences = [_level_sentence(config.level, versions)]
     if settings.compatibility_group and LEVELS[config.level].directions:
         group = {"group": settings.compatibility_group}
         sentences.append(gettext("Only versions with the same %(group)s in their metadata are compared.") % group)
@@ -228,7 +228,7 @@ def level_asks(config: EffectiveConfig, settings: OwnConfig, versions: int) -> s
     return " ".join(sentences)
 
 
-def _asked(level: str, versions: int) -> str:
+def _level_sentence(level: str, versions: int) -> str:
     level_rules = LEVELS[level]
     if not level_rules.directions:
         return gettext("Nothing is checked: any schema is taken.")

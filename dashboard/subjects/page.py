@@ -207,7 +207,7 @@ def _structure(request: HttpRequest, whole: _Subject, info: selectors.VersionInf
     """The structure where its tab is open, else what reading the version met."""
     if _tab(request) == "structure":
         return read_structure(request, whole.registry, whole.name, info, whole.readings, whole.origins(), note)
-    return Structure(error=_known(whole, info))
+    return Structure(error=_reading_error(whole, info))
 
 
 def _tags(whole: _Subject, selected: selectors.VersionInfo, structure: Structure, note: Note) -> SchemaTags:
@@ -264,7 +264,7 @@ def _selected(
     )
 
 
-def _known(whole: _Subject, info: selectors.VersionInfo) -> SchemadeskError | None:
+def _reading_error(whole: _Subject, info: selectors.VersionInfo) -> SchemadeskError | None:
     """What reading the version met for the table; a soft-deleted one wasn't read for that."""
     return next((reading.error for reading in whole.readings if reading.version == info.version), None)
 

@@ -271,7 +271,7 @@ class FieldRow:
     tags: tuple[TagChip, ...] = ()
     personal: bool = False
     fact: str = ""
-    seen: SeenField | None = None
+    data: SeenField | None = None
     inside: int = 0
     is_open: bool = False
     toggle_url: str = ""
@@ -306,8 +306,8 @@ class Tree:
     url: str
     version: int
     filter: str = ""
-    kept: tuple[tuple[str, str], ...] = ()
-    said: str = ""
+    kept_parameters: tuple[tuple[str, str], ...] = ()
+    summary: str = ""
     clear_url: str = ""
     hidden: int = 0
     open_all_url: str = ""

@@ -188,7 +188,7 @@ def read_structure(
         paging=_paging(begin, len(drawn), len(chosen.visible), url),
         tree=_tree(registry, name, info, options, chosen, clients, len(outline), url),
         in_data=in_data,
-        words_url=url(words=None if options.words else "business", fields=begin or None) if outline else "",
+        words_url=url(words=None if options.wording else "business", fields=begin or None) if outline else "",
     )
 
 
@@ -236,7 +236,7 @@ class _Rows:
             tags=tag_chips("", field_tags.tags),
             personal=field_tags.is_personal,
             fact=fact_name(item.path),
-            seen=self.data_by_path.get(item.path),
+            data=self.data_by_path.get(item.path),
             inside=inside,
             is_open=is_open,
             toggle_url=url(open=[other + 1 for other in others] or None) + f"#field-{number + 1}" if inside else "",
@@ -262,8 +262,8 @@ def _tree(
         url=subject_url(registry.name, name.qualified),
         version=info.version,
         filter=options.filter,
-        kept=tuple((key, str(value)) for key, value in (("words", options.words),) if value),
-        said=_found_said(len(chosen.matches), total) if chosen.matches is not None else "",
+        kept_parameters=tuple((key, str(value)) for key, value in (("words", options.wording),) if value),
+        summary=_found_said(len(chosen.matches), total) if chosen.matches is not None else "",
         clear_url=url(filter=None) if options.filter else "",
         open_all_url=url(open="all") if chosen.hidden else "",
         hidden=chosen.hidden,

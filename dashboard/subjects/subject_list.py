@@ -83,7 +83,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         list_query = list_query_of(registry_row, chosen.values["q"])
         numbers = counted_with_page(registry_row, chosen, len(signs.owned), list_query)
         page_rows, unanswered = (
-            _found(request, registry_row, chosen.wanted, signs, numbers.facets.total, list_query),
+            _page_of_subjects(request, registry_row, chosen.subject_filter, signs, numbers.facets.total, list_query),
             "",
         )
     except InvalidInput as problem:
@@ -121,17 +121,12 @@ def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | Non
     return numbers_part(registry_row, chosen, counted_in_time(registry_row, chosen), with_words=True)
 
 
-def _found(
-    request: HttpRequest,
-    registry: Registry,
-    filters: SubjectFilter,
-    signs: Signs,
-    total: int | None,
-    list_query: ListQuery,
+def _page_of_subjects(
+    request: HttpRequest, registry: Registry, filters: SubjectFilter, signs: Signs, total: int | None, query: ListQuery
 ) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
-    arguments: dict[str, Any] = {"signs": signs, "total": total, "list_query": list_query}
+    arguments: dict[str, Any] = {"signs": signs, "total": total, "list_query": query}
     page_rows = find_subjects(registry, filters, Page(after, before, PAGE_ROWS), **arguments)
     if (after or before) and not page_rows.rows:
         return find_subjects(registry, filters, Page(limit=PAGE_ROWS), **arguments)

@@ -232,11 +232,11 @@ def usage_page(
 def verdict_of_retirement(retirement: Retirement) -> RetireVerdict:
     """An answer with its reasons, the weightiest of them."""
     return RetireVerdict(
-        answer=Retire.of(retirement.answer),
+        outcome=Retire.of(retirement.answer),
         sentence=retirement.sentence,
         date=retirement.date,
         reasons=tuple(
-            RetireReason(answer=Retire.of(reason.answer), sentence=reason.sentence)
+            RetireReason(outcome=Retire.of(reason.answer), sentence=reason.sentence)
             for reason in retirement.reasons[:SHOWN_REASONS]
         ),
     )
@@ -321,7 +321,7 @@ def _coverage(topic: Coverage) -> CoverageRow:
         source=topic.source,
         sentence=topic.sentence,
         keeps=_keeps(topic),
-        known=whole and not gaps,
+        is_known=whole and not gaps,
         checked_at=topic.checked_at,
     )
 

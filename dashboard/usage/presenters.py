@@ -36,7 +36,7 @@ class InUse(Shown):
 class RetireReason:
     """One reason, with what it alone would answer."""
 
-    answer: Retire
+    outcome: Retire
     sentence: str
 
 
@@ -44,7 +44,7 @@ class RetireReason:
 class RetireVerdict:
     """The answer in words with its reasons, the weightiest first; `date` is the earliest day where one is known."""
 
-    answer: Retire
+    outcome: Retire
     sentence: str
     date: datetime | None = None
     reasons: tuple[RetireReason, ...] = ()
@@ -138,7 +138,7 @@ class CoverageRow:
     source: str
     sentence: str
     keeps: str
-    known: bool
+    is_known: bool
     checked_at: datetime | None = None
 
 
@@ -278,7 +278,7 @@ class RetireEvidence:
     last_time: datetime | None
     referrers: tuple[str, ...]
     hidden_referrers: int
-    places: tuple[RetirePlace, ...]
+    environments: tuple[RetirePlace, ...]
     coverage: tuple[str, ...]
     usage_url: str
 
@@ -350,7 +350,7 @@ class OrphansPage:
 
     frame: Frame
     sentence: str
-    known: bool
+    is_known: bool
     rows: tuple[OrphanRow, ...]
     paging: Paging
     sources_url: str

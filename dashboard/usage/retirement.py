@@ -255,7 +255,7 @@ def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
         last_time=max((use.last_time for use in what.use if use.last_time), default=None),
         referrers=tuple(referrers[:SHOWN]),
         hidden_referrers=max(0, len(referrers) - SHOWN) + what.referrers_hidden,
-        places=tuple(retire_places),
+        environments=tuple(retire_places),
         coverage=tuple(topic.sentence for topic in retirements.use.coverage if topic.is_own)[:SHOWN],
         usage_url=usage_url(what.registry.name, what.name.qualified),
     )
@@ -370,23 +370,23 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _fields(request: HttpRequest, what: RetirementTarget, choice: str) -> tuple[Field, ...]:
-    def given(name: str) -> str:
+    def submitted(name: str) -> str:
         return given_text(request.POST, name)
 
     if choice == DEPRECATE:
         return (
             Field(
                 name="message", label=gettext("Why, and what to use instead"), kind="textarea", rows=3, required=True,
-                value=given("message"), help=gettext("Readers get it in a header, people on pages, owners in their inbox."),
+                value=submitted("message"), help=gettext("Readers get it in a header, people on pages, owners in their inbox."),
             ),
-            Field(name="ends_at", label=gettext("To be used until"), kind="date", value=given("ends_at")),
+            Field(name="ends_at", label=gettext("To be used until"), kind="date", value=submitted("ends_at")),
         )  # fmt: skip
     typed = Field(
         name="confirmed", label=gettext("Type %(qualified)s to confirm") % {"qualified": what.name.qualified}, required=True, code=True,
-        value=given("confirmed"),
+        value=submitted("confirmed"),
     )  # fmt: skip
     reason = Field(
-        name="force", label=gettext("Reason to do it all the same"), value=given("force"),
+        name="force", label=gettext("Reason to do it all the same"), value=submitted("force"),
         help=gettext("Where it is or may be in use; it takes the right to force versions, and stands in the audit.")
         if choice == HARD
         else gettext("Where the level wouldn’t hold; it takes the right to force versions, and stands in the audit."),

@@ -153,7 +153,7 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
             url_in=lambda other: reverse("ui:orphans", args=[other]),
         ),
         sentence=_rests_on(orphans),
-        known=orphans.read > 0,
+        is_known=orphans.read > 0,
         rows=tuple(
             OrphanRow(
                 subject=row.subject.qualified,

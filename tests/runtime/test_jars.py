@@ -35,7 +35,7 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(folder: Path, jar: Jar, content: bytes) -> Path:
-    path = folder / jar.place
+    path = folder / jar.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path

@@ -40,12 +40,12 @@ def class_path() -> str:
     """The jars, fetched once into the product's cache and verified. Raises PartFailed, JarMismatch."""
     cache = cache_folder() / "jars"
     jars = locked_jars(SET, LOCK_FILE)
-    missing = [jar for jar in jars if not (cache / jar.place).exists()]
+    missing = [jar for jar in jars if not (cache / jar.path).exists()]
     if missing:
         _fetch(missing, cache)
     for jar in jars:
-        verify(jar, cache / jar.place)
-    return os.pathsep.join(str(cache / jar.place) for jar in jars)
+        verify(jar, cache / jar.path)
+    return os.pathsep.join(str(cache / jar.path) for jar in jars)
 
 
 def _fetch(jars: list[Jar], cache: Path) -> None:

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.db import connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from dashboard.components.cache import kept
+from dashboard.components.cache import cached
 from registry.audit.time_travel import as_of
 
 
@@ -24,16 +24,16 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Iterator[int]]:
 
 
 def test_it_is_read_once_and_tells_when(reads: Iterator[int]) -> None:
-    first, at = kept("a", lambda: next(reads))
-    assert kept("a", lambda: next(reads)) == (first, at)
-    assert kept("b", lambda: next(reads))[0] != first
+    first, at = cached("a", lambda: next(reads))
+    assert cached("a", lambda: next(reads)) == (first, at)
+    assert cached("b", lambda: next(reads))[0] != first
 
 
 @pytest.mark.django_db
 def test_the_past_is_kept_beside_the_present(reads: Iterator[int]) -> None:
-    now, _ = kept("a", lambda: next(reads))
+    now, _ = cached("a", lambda: next(reads))
     with as_of(datetime(2026, 1, 1, tzinfo=UTC)):
-        then, _ = kept("a", lambda: next(reads))
+        then, _ = cached("a", lambda: next(reads))
     assert now != then and connection.is_usable()
 
 
@@ -43,4 +43,4 @@ def test_without_valkey_it_is_read_anew(reads: Iterator[int], monkeypatch: pytes
         raise RedisConnectionError("away")
 
     monkeypatch.setattr(f"django.core.cache.backends.redis.RedisCache.{part}", away)
-    assert [kept("a", lambda: next(reads))[0] for _ in range(2)] == [0, 1]
+    assert [cached("a", lambda: next(reads))[0] for _ in range(2)] == [0, 1]

@@ -31,16 +31,16 @@ from tests.java_words import SHORT_LIVED
 def fetched(wanted: Sequence[jars.Jar]) -> list[Path]:
     """Where the jars are, once each has the content that its SHA-256 names; raises SystemExit when they can't be had."""
     cache = cache_folder() / "jars"
-    missing = [jar for jar in wanted if not (cache / jar.place).exists()]
+    missing = [jar for jar in wanted if not (cache / jar.path).exists()]
     try:
         for jar in wanted:
             if jar not in missing:
-                jars.verify(jar, cache / jar.place)
+                jars.verify(jar, cache / jar.path)
         if missing:
             _fetch(missing, cache)
     except ServiceError as error:
         raise SystemExit(error.message) from error
-    return [cache / jar.place for jar in wanted]
+    return [cache / jar.path for jar in wanted]
 
 
 def _fetch(missing: Sequence[jars.Jar], cache: Path) -> None:

@@ -36,14 +36,14 @@ from tests.site.samples.subjects import NEW, OLD, SIDES
 
 STOPS = Proof(
     direction="New reader, old data",
-    found=True,
+    is_found=True,
     datum='{\n  "id": "A-1",\n  "note": "' + HOSTILE.replace('"', '\\"') + '"\n}',
     encoded=bytes_view(b"\x06A-1\x02<img src=x>".hex(), "bytes-stops"),
     error=f"SchemaResolutionError: No default value for field {HOSTILE}",
 )
 CHANGES = Proof(
     direction="Old reader, new data",
-    found=True,
+    is_found=True,
     datum="16777217",
     encoded=bytes_view("82808010", "bytes-changes"),
     read="16777216.0",
@@ -51,7 +51,7 @@ CHANGES = Proof(
 )
 UNPROVED = Proof(
     direction="New reader, old data",
-    found=False,
+    is_found=False,
     reason=f"the pattern {HOSTILE} allows no example within the limits",
 )
 RENAMES = (

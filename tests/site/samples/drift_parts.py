@@ -116,7 +116,7 @@ CONNECTOR = ConnectorView(
             behind="the registered schema is behind", changes=("email added", "phone renamed → mobile"), operations=(("insert", 1204), ("update", 88), ("delete", 3), ("tombstone", 3)),
         ),
         CapturedTable(
-            name="public.audit", topic="shop.public.audit", state=TableState.UNKNOWN, identity="nothing", published=False, known="the table",
+            name="public.audit", topic="shop.public.audit", state=TableState.UNKNOWN, identity="nothing", published=False, known_sides="the table",
             identity_sentence="Replica identity NOTHING: before is empty. Key: none.", refused=("UPDATE", "DELETE"), row_filter="(id > 0)",
         ),
         CapturedTable(name=HOSTILE, topic="", state=TableState.SHARED, identity="full", published=True, identity_sentence="Replica identity FULL: before is the whole row.", left_out=("secret: column.exclude.list",)),

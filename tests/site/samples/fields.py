@@ -35,12 +35,12 @@ FIELD = FieldPage(
             changes=(ChangeLine(icon="arrow-left-right", sentence="Its name was mail before.", url="/ui/fields?path=Order.customer.mail"), ChangeLine(icon="pencil", sentence=f"Its doc became: {LONG}")),
         ),
     ),
-    seen="4,096 messages of two topics were looked at since 2026-11-01.", usage_url=subject_url("dev", "orders-value", "usage"),
+    in_data="4,096 messages of two topics were looked at since 2026-11-01.", usage_url=subject_url("dev", "orders-value", "usage"),
     needed=f"billing and {HOSTILE} said to need it. 2 said nothing of fields.",
     days=(DayRow(day=date(2026, 11, 21), messages=4_000, missing="none", nulls="3.2 %"), DayRow(day=date(2026, 11, 20), messages=96, missing="1 %", nulls="none")),
     sparkline=Sparkline(
         points=((1.0, 2.0), (20.0, 21.4), (40.0, 20.1), (70.0, 12.0), (99.0, 21.4)),
-        said="Without a value, by day from 2026-11-01 to 2026-11-21: 100 % at first, 3.2 % at last, 3.2 % at least and 100 % at most.",
+        text="Without a value, by day from 2026-11-01 to 2026-11-21: 100 % at first, 3.2 % at last, 3.2 % at least and 100 % at most.",
     ),
     others=(
         OtherTypeRow(type="string", fields=(Link(label="Customer.email of customers-value", url=subject_url("dev", "customers-value")), Link(label=f"{ARABIC}.email", url=ORDERS)), more="and 12 more"),

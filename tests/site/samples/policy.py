@@ -94,7 +94,7 @@ OUTCOME = WhatIfOutcome(
 )  # fmt: skip
 WHAT_IF = WhatIfPage(
     frame=frame("What if it had another level?", Section.POLICY, *subject_crumbs(), Crumb(label="Policy", url=URL)),
-    registry="dev", place="dev", form=FORM, outcome=OUTCOME,
+    registry="dev", scope="dev", form=FORM, outcome=OUTCOME,
 )  # fmt: skip
 WHAT_IF_FORM = replace(WHAT_IF, outcome=None)
 WHAT_IF_NOTHING = replace(

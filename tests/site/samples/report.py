@@ -11,7 +11,7 @@ from dashboard.compatibility.presenters import (
     DependantRow,
     LevelResult,
     LintGroup,
-    LintPlace,
+    LintLocation,
     MatrixCell,
     MatrixRow,
     PatchView,
@@ -86,11 +86,11 @@ LINT = (
         weight=LintWeight.WARNING,
         why="It looks optional and isn’t: a reader that has it stops at data of a writer that doesn’t.",
         cure='put "null" first in the union and add "default": null',
-        places=(
-            LintPlace(
+        locations=(
+            LintLocation(
                 path=f"Order.{HOSTILE}",
                 sentence='The field "note" may be null and has no default',
-                place="line 12, column 9",
+                position="line 12, column 9",
             ),
         ),
     ),
@@ -98,8 +98,8 @@ LINT = (
         rule="FIELD_WITHOUT_DOC",
         weight=LintWeight.INFO,
         why="What a name means is known to its author, and to others only if it is written.",
-        places=tuple(
-            LintPlace(path=path, sentence=f'The field "{path}" isn’t described', cure=HOSTILE)
+        locations=tuple(
+            LintLocation(path=path, sentence=f'The field "{path}" isn’t described', cure=HOSTILE)
             for path in ("Order.id", "Order.customer.email", HOSTILE)
         ),
         more=180,
@@ -135,19 +135,19 @@ RESULT = ReportResult(
             url="/gallery/subject",
             note="newest",
             new_reads_old=MatrixCell(verdict=Verdict.OK),
-            old_reads_new=MatrixCell(verdict=Verdict.OK, asked=False),
+            old_reads_new=MatrixCell(verdict=Verdict.OK, is_asked=False),
         ),
         MatrixRow(
             version=2,
             url="/gallery/subject",
             new_reads_old=MatrixCell(verdict=Verdict.BREAKS, failures=1),
-            old_reads_new=MatrixCell(verdict=Verdict.BREAKS, failures=2, asked=False),
+            old_reads_new=MatrixCell(verdict=Verdict.BREAKS, failures=2, is_asked=False),
         ),
         MatrixRow(
             version=1,
             url="/gallery/subject",
             new_reads_old=MatrixCell(verdict=Verdict.BREAKS, failures=1),
-            old_reads_new=MatrixCell(verdict=Verdict.UNKNOWN, asked=False),
+            old_reads_new=MatrixCell(verdict=Verdict.UNKNOWN, is_asked=False),
         ),
     ),
     findings=(
@@ -161,7 +161,7 @@ RESULT = ReportResult(
             versions=(1, 2),
             why="Old data holds no channel and there is nothing to fill it with.",
             remedy="give the field a default.",
-            place="line 14, column 5",
+            position="line 14, column 5",
             after='{"name": "channel", "type": "string"}',
             proof=STOPS,
         ),
@@ -273,7 +273,7 @@ REPORT = replace(
     keep=Action(label="Keep it for a link", url=""),
     answer=RegistryAnswer(
         where="registry.example.com:8081",
-        asked=True,
+        is_asked=True,
         agrees=False,
         is_compatible=True,
         messages=(HOSTILE, "{compatibility: 'BACKWARD'}"),
@@ -336,7 +336,7 @@ REPORT_OK = replace(
             replace(
                 item,
                 new_reads_old=MatrixCell(verdict=Verdict.OK),
-                old_reads_new=MatrixCell(verdict=Verdict.OK, asked=False),
+                old_reads_new=MatrixCell(verdict=Verdict.OK, is_asked=False),
             )
             for item in RESULT.matrix
         ),
@@ -346,7 +346,7 @@ REPORT_OK = replace(
 )
 REPORT_FIRST = replace(
     REPORT,
-    answer=RegistryAnswer(where=HOSTILE, asked=True, reason=HOSTILE),
+    answer=RegistryAnswer(where=HOSTILE, is_asked=True, reason=HOSTILE),
     keep=Action(label="Keep it for a link", url="", allowed=False, reason="reader may not request promotions."),
     result=replace(
         RESULT,

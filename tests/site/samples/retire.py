@@ -33,14 +33,14 @@ EVIDENCE = RetirePage(
             EvidenceLine(in_use=InUse.UNKNOWN, sentence=f"What {HOSTILE} knows can't be told."),
             EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),
         ),
-        places=(RetirePlace(environment=DEV, sentence="has it as version 3"), RetirePlace(environment=PROD, sentence="has it as version 2")),
+        environments=(RetirePlace(environment=DEV, sentence="has it as version 3"), RetirePlace(environment=PROD, sentence="has it as version 2")),
         coverage=("orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all.", HOSTILE),
     ),
     next_url=f"{URL}/choose", scopes=(Link(label="the whole subject", url=URL), Link(label="version 2", url=f"{URL}?version=2")),
 )  # fmt: skip
 NOTHING = replace(
     EVIDENCE, subject=HOSTILE, what="the whole subject", scopes=(),
-    evidence=RetireEvidence(verdict=UNKNOWN, messages=0, last_time=None, referrers=(), hidden_referrers=0, usage_url="/gallery/usage", lines=(), places=(), coverage=()),
+    evidence=RetireEvidence(verdict=UNKNOWN, messages=0, last_time=None, referrers=(), hidden_referrers=0, usage_url="/gallery/usage", lines=(), environments=(), coverage=()),
 )  # fmt: skip
 CHOOSE = replace(
     EVIDENCE, evidence=None, next_url="", scopes=(), steps=(replace(FIRST, url=URL), replace(SECOND, current=True), THIRD),
@@ -94,7 +94,7 @@ ROW = OrphanRow(
 )
 ORPHANS = OrphansPage(
     frame=frame("Subjects that nothing needs", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
-    sentence="This rests on 12 topics, of which messages of 11 were read. What other topics carry isn’t known.", known=True,
+    sentence="This rests on 12 topics, of which messages of 11 were read. What other topics carry isn’t known.", is_known=True,
     rows=(ROW, replace(ROW, subject=HOSTILE), replace(ROW, subject=LONG, versions=1)), paging=Paging(first=1, last=3, total=60, next_url="?after=x"), sources_url="/ui/sources", deprecate_url="/ui/registries/dev/deprecate",
 )  # fmt: skip
 ORPHANS_NONE = replace(ORPHANS, rows=(), paging=Paging(first=0, last=0, total=0))

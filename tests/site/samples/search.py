@@ -10,12 +10,12 @@ from registry.search.query import OPERATORS
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, frame, subject_url
 
 FIELD = ResultRow(
-    title="Customer.address.email", url=subject_url("dev", "customers-value") + "#field-3", place=DEV, above="customers-value",
+    title="Customer.address.email", url=subject_url("dev", "customers-value") + "#field-3", environment=DEV, above="customers-value",
     above_url=subject_url("dev", "customers-value"), facts=("string", "version 3"), tags=("PII", "team-crm"),
     text="Where invoices are sent.",
 )  # fmt: skip
 SUBJECT = ResultRow(
-    title="customers-value", url=subject_url("dev", "customers-value"), place=PROD, facts=("version 3", "Avro", "12 fields"),
+    title="customers-value", url=subject_url("dev", "customers-value"), environment=PROD, facts=("version 3", "Avro", "12 fields"),
     tags=("gold",), text="All that is known of those who buy.",
 )  # fmt: skip
 BROKEN = replace(

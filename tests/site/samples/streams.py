@@ -124,7 +124,7 @@ REPORT = StateReport(
     frame=frame("Check 4 of order-totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), look=VERDICT_LOOKS["loses data"], sentence="The restart goes through and values of status are lost.", error="", error_message="",
     checked_at=ago(minutes=1), checked_by=HOSTILE, facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True),), why_fixed="", changes=(CHANGE,),
     variables=(
-        ReportVariable(anchor="v-0", name="totals", kind="value state", look=STATUS_LOOKS["accepted but loses data"], sentence="one field is lost", stored="status STRING", planned="state STRING", changes=(CHANGE, HOSTILE_CHANGE), budget="3 of 16", place="line 4", hidden_changes=3),
+        ReportVariable(anchor="v-0", name="totals", kind="value state", look=STATUS_LOOKS["accepted but loses data"], sentence="one field is lost", stored="status STRING", planned="state STRING", changes=(CHANGE, HOSTILE_CHANGE), budget="3 of 16", location="line 4", hidden_changes=3),
         ReportVariable(anchor="v-1", name=HOSTILE, kind="map state", look=STATUS_LOOKS["removed"], sentence="its rows stay unread", stored="a INT", planned="", changes=(), budget=""),
         ReportVariable(anchor="v-2", name="dedup", kind="kept by Spark", look=STATUS_LOOKS["unchanged"], sentence="nothing", stored="", planned="", changes=(), is_kept=True),
     ),
@@ -151,7 +151,7 @@ REPORT_NO_STATE = replace(
 
 CHECK_FORM = StateCheckForm(
     frame=frame("Check a restart", Section.QUERIES, QUERIES_CRUMB, current=None),
-    known=Field(name="checkpoint", label="Known checkpoint", kind="select", choices=(Choice(value="", label="none of these"), Choice(value="1", label=HOSTILE))),
+    known_field=Field(name="checkpoint", label="Known checkpoint", kind="select", choices=(Choice(value="", label="none of these"), Choice(value="1", label=HOSTILE))),
     path=Field(name="path", label="Path or address", code=True, placeholder="s3://bucket/checkpoints/order_totals"),
     plan=Field(name="plan", label="Plan", kind="textarea", rows=14, code=True, required=True, value='{"variables": []}'),
     submit=Action(label="Check", url="/ui/queries", method="post", tone="primary", icon="shield-check"),

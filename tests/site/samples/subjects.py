@@ -739,7 +739,7 @@ SUBJECT_THEN = replace(
     SUBJECT,
     frame=replace(
         SUBJECT.frame,
-        travel=Travel(at=ago(days=53), words="2026-10-01 12:00 UTC", value="2026-10-01T12:00", now_url="?tab=source",
+        travel=Travel(at=ago(days=53), moment="2026-10-01 12:00 UTC", value="2026-10-01T12:00", now_url="?tab=source",
                       hidden=(("tab", "source"), (HOSTILE, HOSTILE))),
     ),
     actions=tuple(

@@ -30,23 +30,23 @@ ROW = TopicUseRow(
     partitions=(PartitionUseRow(partition=0, messages=700, first_offset=402, last_offset=1730, first_time=ago(days=9), last_time=ago(minutes=2)), PartitionUseRow(partition=2, messages=504, first_offset=12, last_offset=1686, first_time=ago(days=9), last_time=ago(minutes=4))),
 )  # fmt: skip
 NO = RetireVerdict(
-    answer=Retire.NO, sentence="No: Producers still write with it: the last message of orders is of 2026-11-21 14:28 UTC.",
+    outcome=Retire.NO, sentence="No: Producers still write with it: the last message of orders is of 2026-11-21 14:28 UTC.",
     reasons=(
-        RetireReason(answer=Retire.NO, sentence="Producers still write with it: the last message of orders is of 2026-11-21 14:28 UTC."),
-        RetireReason(answer=Retire.NO, sentence="It is the newest version: producers that look up the latest write with it."),
-        RetireReason(answer=Retire.NOT_BEFORE, sentence="1,204 messages of orders need it; the last one expires 2026-11-28 14:28 UTC at the earliest."),
+        RetireReason(outcome=Retire.NO, sentence="Producers still write with it: the last message of orders is of 2026-11-21 14:28 UTC."),
+        RetireReason(outcome=Retire.NO, sentence="It is the newest version: producers that look up the latest write with it."),
+        RetireReason(outcome=Retire.NOT_BEFORE, sentence="1,204 messages of orders need it; the last one expires 2026-11-28 14:28 UTC at the earliest."),
     ),
 )  # fmt: skip
 NOT_BEFORE = RetireVerdict(
-    answer=Retire.NOT_BEFORE,
+    outcome=Retire.NOT_BEFORE,
     date=ago(days=-5),
     sentence="Not before 2026-11-26 14:30 UTC: 3,913 messages of orders need it; the last one expires 2026-11-26 14:30 UTC at the earliest.",
 )
 UNKNOWN = RetireVerdict(
-    answer=Retire.UNKNOWN,
+    outcome=Retire.UNKNOWN,
     sentence="Not known: Of orders nothing is known of offsets 0 to 401 of partition 0: they were never scanned.",
 )
-YES = RetireVerdict(answer=Retire.YES, sentence="Yes: All 12 messages with it have left orders.")
+YES = RetireVerdict(outcome=Retire.YES, sentence="Yes: All 12 messages with it have left orders.")
 VERSIONS = (
     VersionUsage(
         version=4, schema_id=14, url="/gallery/subject", verdict=NO, data=(ROW, replace(ROW, topic=HOSTILE, cluster=HOSTILE, foreign=True, partitions=(), share="under 0.1 %", percent=1)),
@@ -87,8 +87,8 @@ USAGE = UsagePage(
     frame=frame("Use of orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True), part="Usage"),
     subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", declared=DECLARED, retire_url="/gallery/retire", orphans_url="/gallery/orphans", versions=(LONG_USE, replace(VERSIONS[0], latest=False), *VERSIONS[1:]), whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
     coverage=(
-        CoverageRow(topic="orders", cluster="local", source="orders", keeps="7 days", known=True, sentence="orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all."),
-        CoverageRow(topic=HOSTILE, cluster="payments", source="all", keeps="compacted", known=False, sentence=f"{HOSTILE} couldn't be read by the last scan: Not authorized."),
+        CoverageRow(topic="orders", cluster="local", source="orders", keeps="7 days", is_known=True, sentence="orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all."),
+        CoverageRow(topic=HOSTILE, cluster="payments", source="all", keeps="compacted", is_known=False, sentence=f"{HOSTILE} couldn't be read by the last scan: Not authorized."),
     ),
 )  # fmt: skip
 USAGE_STORED = replace(
