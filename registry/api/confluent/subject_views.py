@@ -51,7 +51,7 @@ from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo, get_version, list_versions, version_infos
 
 
-class Subjects(ConfluentView):
+class ConfluentSubjects(ConfluentView):
     """`GET /subjects`."""
 
     reads_parts = True
@@ -127,7 +127,7 @@ class SubjectMetadata(ConfluentView):
         return marked(Response(version_answer(info, **in_form(self, info.schema, info))), info.standing)
 
 
-class Versions(ConfluentView):
+class ConfluentVersions(ConfluentView):
     """`/subjects/{subject}/versions`."""
 
     def get(self, request: Request, **address: Any) -> Response:
@@ -216,7 +216,7 @@ class VersionView(ConfluentView):
         raise missing
 
 
-class Version(VersionView):
+class ConfluentVersion(VersionView):
     """`/subjects/{subject}/versions/{version}`."""
 
     has_etag = True

@@ -39,7 +39,7 @@ from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 TEXT = "text/plain; charset=utf-8"
 
 
-class Subjects(RegistryView):
+class GoogleSubjects(RegistryView):
     """`…/subjects`."""
 
     reads_parts = True
@@ -93,7 +93,7 @@ def _normalize(request: Request, body: dict[str, Any]) -> bool | None:
     return body.pop("normalize", False) or flag(request, "normalize") or None
 
 
-class Versions(RegistryView):
+class GoogleVersions(RegistryView):
     """`…/subjects/{subject}/versions`."""
 
     def get(self, request: Request, **address: Any) -> Any:
@@ -131,7 +131,7 @@ class VersionView(RegistryView):
             super().authorize()
 
 
-class Version(VersionView):
+class GoogleVersion(VersionView):
     """`…/subjects/{subject}/versions/{version}`."""
 
     def get(self, request: Request, version: str, **address: Any) -> Response:

@@ -22,10 +22,10 @@ def _policy(name: str, view: type[RegistryView]) -> list[URLPattern]:
 
 
 calls: list[URLPattern | URLResolver] = [
-    path("subjects", subject_views.Subjects.as_view()),
+    path("subjects", subject_views.GoogleSubjects.as_view()),
     path("subjects/<segment:subject>", subject_views.SubjectByName.as_view()),
-    path("subjects/<segment:subject>/versions", subject_views.Versions.as_view()),
-    path("subjects/<segment:subject>/versions/<segment:version>", subject_views.Version.as_view()),
+    path("subjects/<segment:subject>/versions", subject_views.GoogleVersions.as_view()),
+    path("subjects/<segment:subject>/versions/<segment:version>", subject_views.GoogleVersion.as_view()),
     path("subjects/<segment:subject>/versions/<segment:version>/schema", subject_views.VersionText.as_view()),
     path("subjects/<segment:subject>/versions/<segment:version>/referencedby", subject_views.ReferencedBy.as_view()),
     path("schemas/types", subject_views.SchemaTypes.as_view()),

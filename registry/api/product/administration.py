@@ -298,7 +298,7 @@ class TokenOne(ProductView):
         return Response(status=204)
 
 
-class FilterSerializer(serializers.Serializer[Any]):
+class AuditFilterSerializer(serializers.Serializer[Any]):
     """Which events. `subject` is a qualified name, `registry` alone means all that is in it."""
 
     text = serializers.CharField(required=False, default="", max_length=200)
@@ -316,7 +316,7 @@ class Audit(ProductView):
     """`/api/v1/audit`."""
 
     @extend_schema(
-        parameters=[FilterSerializer, OpenApiParameter("as", enum=[*FORMS], default="jsonl")], responses=None
+        parameters=[AuditFilterSerializer, OpenApiParameter("as", enum=[*FORMS], default="jsonl")], responses=None
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The events that the filter names and the caller may read, oldest first, as JSON lines or CSV.
@@ -326,7 +326,7 @@ class Audit(ProductView):
         require_extent(self.actor, "audit.read")
         parameters = request.query_params.dict()
         form = parameters.pop("as", "jsonl")
-        values = self.filters_of(FilterSerializer, parameters)
+        values = self.filters_of(AuditFilterSerializer, parameters)
         about = events_shown(self.actor, registry=values.pop("registry"), subject=values.pop("subject"))
         export = export_events(AuditFilter(**values, about=about), form)
         response = StreamingHttpResponse(export.text, content_type=export.media)

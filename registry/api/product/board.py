@@ -81,7 +81,7 @@ _MAX_LABEL: Final = 60
 _PADDING: Final = 12
 
 
-class AskedSerializer(serializers.Serializer[Any]):
+class CanPromoteSerializer(serializers.Serializer[Any]):
     """What is asked, besides `from`, which is no name of Python's."""
 
     subject = serializers.CharField(max_length=1300)
@@ -118,12 +118,12 @@ class CanPromote(ProductView):
     """`/api/v1/can-promote`."""
 
     @extend_schema(
-        parameters=[AskedSerializer],
+        parameters=[CanPromoteSerializer],
         responses={200: OpenApiResponse(AnswerSerializer, description="the answer; with format=badge an SVG image")},
     )
     def get(self, request: Request) -> Response | HttpResponse:
         """Whether the version (default: the latest) could be promoted: yes, needs approval, or no, with reasons."""
-        parameters = self.valid_of(AskedSerializer, request.query_params.dict())
+        parameters = self.valid_of(CanPromoteSerializer, request.query_params.dict())
         readiness = can_promote(
             subject=parse_subject(parameters["subject"]),
             source=parameters["from"],

@@ -221,7 +221,7 @@ class DeploymentSerializer(serializers.Serializer[Any]):
     client = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
 
 
-class FilterSerializer(serializers.Serializer[Any]):
+class DeploymentFilterSerializer(serializers.Serializer[Any]):
     """Which deployments; `before` is the cursor that another page gave."""
 
     registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
@@ -235,11 +235,11 @@ class FilterSerializer(serializers.Serializer[Any]):
 class Deployments(ProductView):
     """`/api/v1/deployments`."""
 
-    @extend_schema(parameters=[FilterSerializer], responses=None)
+    @extend_schema(parameters=[DeploymentFilterSerializer], responses=None)
     def get(self, request: Request) -> Response:
         """Deployments by when they began, newest first; `before` is the cursor of the next page, "" on the last one."""
         parameters = request.query_params.dict()
-        chosen = self.filters_of(FilterSerializer, parameters)
+        chosen = self.filters_of(DeploymentFilterSerializer, parameters)
         require(self.actor, "schema.read", registry=chosen["registry"])
         page = selectors.list_deployments(**chosen)
         return Response({"deployments": [asdict(row) for row in page.rows], "before": page.before})

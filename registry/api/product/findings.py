@@ -26,7 +26,7 @@ from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.qualified_names import parse_subject
 
 
-class FilterSerializer(serializers.Serializer[Any]):
+class FindingFilterSerializer(serializers.Serializer[Any]):
     """Which findings: an empty filter means all. With `fail_on` the answer says whether a rollout may go on."""
 
     registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
@@ -51,7 +51,7 @@ GATE_FILTERS = frozenset({"fail_on", "registry", "subject", "source_id", "limit"
 class Findings(ProductView):
     """`/api/v1/findings`."""
 
-    @extend_schema(parameters=[FilterSerializer], responses=None)
+    @extend_schema(parameters=[FindingFilterSerializer], responses=None)
     def get(self, request: Request) -> Response:
         """Findings that the caller may read, worst first: those about subjects, the others with the whole registry.
 
@@ -60,7 +60,7 @@ class Findings(ProductView):
         scanned: `{"passed", "fail_on", "findings", "unscanned"}`.
         """
         parameters = request.query_params.dict()
-        chosen = self.filters_of(FilterSerializer, parameters)
+        chosen = self.filters_of(FindingFilterSerializer, parameters)
         require_extent(self.actor, "schema.read", registry=chosen["registry"])
         fail_on = chosen.pop("fail_on")
         return _gate(parameters, fail_on, chosen, self.actor) if fail_on else _listed(chosen, self.actor)

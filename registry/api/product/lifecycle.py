@@ -41,7 +41,7 @@ class StandingSerializer(serializers.Serializer[Any]):
     ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
 
 
-class PageSerializer(serializers.Serializer[Any]):
+class StandingPageSerializer(serializers.Serializer[Any]):
     """Which standings: `after` is the id of the last one that was seen."""
 
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
@@ -111,10 +111,10 @@ class VersionStandingOne(SubjectView):
 class Standings(ProductView):
     """`/api/v1/registries/{registry}/standings`."""
 
-    @extend_schema(parameters=[PageSerializer], responses=None)
+    @extend_schema(parameters=[StandingPageSerializer], responses=None)
     def get(self, request: Request, registry: str) -> Response:
         """The versions that aren't in good standing, in the order of their ids."""
-        chosen = self.filters_of(PageSerializer, request.query_params.dict())
+        chosen = self.filters_of(StandingPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         require(self.actor, "schema.read", registry=registry, subject=subject.qualified if subject else "")
         standings = list_standings(get_registry(registry), **{**chosen, "subject": subject})

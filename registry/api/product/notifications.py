@@ -29,7 +29,7 @@ from registry.notifications.selectors import (
 MOST = 200
 
 
-class PageSerializer(serializers.Serializer[Any]):
+class InboxPageSerializer(serializers.Serializer[Any]):
     """Which part of the inbox."""
 
     unread = serializers.BooleanField(required=False, default=False)
@@ -86,10 +86,10 @@ class SubscriptionSerializer(WishSerializer):
 class Notifications(ProductView):
     """`/api/v1/notifications`."""
 
-    @extend_schema(parameters=[PageSerializer], responses=InboxSerializer)
+    @extend_schema(parameters=[InboxPageSerializer], responses=InboxSerializer)
     def get(self, request: Request) -> Response:
         """One's own notices, newest first; go on with `before`, the number of the last one."""
-        chosen = self.valid_of(PageSerializer, request.query_params.dict())
+        chosen = self.valid_of(InboxPageSerializer, request.query_params.dict())
         items = [asdict(entry) for entry in list_entries(self.actor, **chosen)]
         return Response({"unread": count_unread(person_of(self.actor)), "items": items})
 

@@ -101,7 +101,7 @@ def labels_field(**more: Any) -> serializers.ListField:
     return serializers.ListField(child=serializers.CharField(max_length=MAX_TEXT), max_length=MAX_ITEMS, **more)
 
 
-class PageSerializer(serializers.Serializer[Any]):
+class RequestPageSerializer(serializers.Serializer[Any]):
     """Which requests: an empty filter means all. `after` is the number of the last one of the page before."""
 
     state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)

@@ -18,9 +18,9 @@ from registry.api.product.promotion_serializers import (
     DecisionSerializer,
     HurtSerializer,
     LabelsSerializer,
-    PageSerializer,
     PromotionSerializer,
     ProposalSerializer,
+    RequestPageSerializer,
     RollBackSerializer,
     ThreadSerializer,
     answer_of,
@@ -39,11 +39,11 @@ from registry.subjects.versions.qualified_names import parse_subject
 class Promotions(ProductView):
     """`/api/v1/promotions`."""
 
-    @extend_schema(parameters=[PageSerializer, AT], responses=None)
+    @extend_schema(parameters=[RequestPageSerializer, AT], responses=None)
     @as_it_was
     def get(self, request: Request) -> Response:
         """Requests that one may read, newest first; the next page begins `after` the last number. `plan` has no texts here."""
-        chosen = self.valid_of(PageSerializer, request.query_params.dict())
+        chosen = self.valid_of(RequestPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read")

@@ -97,7 +97,7 @@ def _state_check_dict(info: StateCheckInfo) -> dict[str, Any]:
 MOST = 500
 
 
-class PageSerializer(serializers.Serializer[Any]):
+class QueryPageSerializer(serializers.Serializer[Any]):
     """Which rows of a list; `limit` is 500 at most."""
 
     offset = serializers.IntegerField(min_value=0, max_value=10**9, required=False, default=0)
@@ -126,11 +126,11 @@ class Discoveries(ProductView):
 class Queries(ProductView):
     """`/api/v1/queries`."""
 
-    @extend_schema(parameters=[PageSerializer], responses=None)
+    @extend_schema(parameters=[QueryPageSerializer], responses=None)
     def get(self, request: Request) -> Response:
         """The queries that scans have found, the fullest budget first; of registries that the caller may read."""
         require_extent(self.actor, "schema.read")
-        page = self.valid_of(PageSerializer, request.query_params)
+        page = self.valid_of(QueryPageSerializer, request.query_params)
         return Response([query_dict(query) for query in list_queries(by=self.actor, **page)])
 
 

@@ -200,7 +200,7 @@ def _note_response(note: Note, more: dict[str, Any]) -> Response:
     return Response({**body, **more}, headers={"ETag": f'"{note.state}"'})
 
 
-class AskedSerializer(serializers.Serializer[Any]):
+class SearchSerializer(serializers.Serializer[Any]):
     """A query of words and operators (`field:`, `id:`, `type:`, `doc:`, `tag:`, `compat:`, `drift:`, `ref:`), which hold together.
 
     With `group` a page of that group alone; `cursor` is what the page before gave.
@@ -268,13 +268,13 @@ class Search(ProductView):
     """`/api/v1/search`."""
 
     @extend_schema(
-        parameters=[AskedSerializer],
+        parameters=[SearchSerializer],
         responses={200: OpenApiResponse(FoundSerializer, description="the beginning of each group, or a page of one")},
     )
     def get(self, request: Request) -> Response:
         """Subjects, fields, types, docs, ids, requests and tags that fit, of those that the caller may read."""
         require_some(self)
-        parameters = self.valid_of(AskedSerializer, request.query_params.dict())
+        parameters = self.valid_of(SearchSerializer, request.query_params.dict())
         if "group" in parameters:
             page = search_group(
                 parameters["q"],

@@ -13,8 +13,8 @@ from registry.api.spring import views
 calls = {
     "schemas/<segment:schema_id>": views.SchemaOfId,
     "<segment:subject>": views.Subject,
-    "<segment:subject>/<segment:schema_format>": views.Versions,
-    "<segment:subject>/<segment:schema_format>/<segment:version>": views.Version,
+    "<segment:subject>/<segment:schema_format>": views.SpringVersions,
+    "<segment:subject>/<segment:schema_format>/<segment:version>": views.SpringVersion,
 }
 urlpatterns = [
     path("", views.Root.as_view()),

@@ -94,7 +94,7 @@ class SchemaOfId(SpringView):
         return info
 
 
-class Versions(SpringView):
+class SpringVersions(SpringView):
     """`/{subject}/{format}`."""
 
     def get(self, request: Request, schema_format: str, **address: Any) -> Response:
@@ -105,7 +105,7 @@ class Versions(SpringView):
         return Response(answers(versions))
 
 
-class Version(SpringView):
+class SpringVersion(SpringView):
     """`/{subject}/{format}/v{version}`, and without the `v`."""
 
     def get(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
