@@ -8,7 +8,7 @@ from typing import Any
 from registry.errors import InvalidSchema
 from registry.formats.avro import canonical, decoding, findings, schema_outline
 from registry.formats.avro.diff import diff_types
-from registry.formats.avro.model import Schema
+from registry.formats.avro.model import AvroSchema
 from registry.formats.avro.parser import parse_schema
 from registry.formats.avro.repair import accept_rename, repair
 from registry.formats.avro.schema_outline import lint_violations, outline
@@ -85,7 +85,7 @@ class AvroFormat:
         """The text with the definitions of its references inside."""
         model = _model(parsed)
         try:
-            return canonical.canonical_text(Schema(model.root, model.named, frozenset(), ()))
+            return canonical.canonical_text(AvroSchema(model.root, model.named, frozenset(), ()))
         except RecursionError:
             raise InvalidSchema("with its references inside, the schema is nested too deep for one text") from None
 
@@ -151,8 +151,8 @@ class AvroFormat:
         return schema_outline.has_top_level_field(_model(parsed), name)
 
 
-def _model(parsed: ParsedSchema) -> Schema:
-    if not isinstance(parsed.model, Schema):
+def _model(parsed: ParsedSchema) -> AvroSchema:
+    if not isinstance(parsed.model, AvroSchema):
         raise TypeError(f"an Avro schema is expected, not one of type {parsed.schema_type}")
     return parsed.model
 

@@ -14,15 +14,15 @@ from typing import Any, Final
 from registry.formats.avro.model import (
     PRIMITIVES,
     Array,
+    AvroSchema,
     AvroType,
     Document,
     Enum,
-    Field,
     Fixed,
     Map,
     Named,
     Record,
-    Schema,
+    RecordField,
     Union,
 )
 
@@ -34,22 +34,22 @@ _ESCAPES: Final = {ord(c): s for c, s in _SHORT_ESCAPES.items()} | {
 }
 
 
-def canonical_text(schema: Schema) -> str:
+def canonical_text(schema: AvroSchema) -> str:
     """The text that is equal for schemas which differ in white space, comments and redundant namespaces alone."""
     return "".join(_CanonicalWriter(schema.external).type(schema.root, ""))
 
 
-def document_text(schema: Schema, document: Document) -> str:
+def document_text(schema: AvroSchema, document: Document) -> str:
     """The canonical text of what a schema refers to: what the document defines itself in full, the rest by name."""
     return "".join(_CanonicalWriter(frozenset(schema.named) - document.own_names).type(document.root, ""))
 
 
-def normalized_text(schema: Schema) -> str:
+def normalized_text(schema: AvroSchema) -> str:
     """The text that `normalize=true` registers: full names, attributes in a fixed order, properties sorted."""
     return "".join(_NormalizedWriter(schema.external).type(schema.root, ""))
 
 
-def parsing_form(schema: Schema) -> str:
+def parsing_form(schema: AvroSchema) -> str:
     """Avro's parsing canonical form, with the types of references written out where they are first used."""
     return "".join(_ParsingFormWriter(frozenset()).type(schema.root, ""))
 
@@ -64,7 +64,7 @@ def type_source(type_: AvroType, namespace: str, defined: frozenset[str]) -> str
     return "".join(_CanonicalWriter(defined).type(type_, namespace))
 
 
-def field_source(field: Field, namespace: str, defined: frozenset[str]) -> str:
+def field_source(field: RecordField, namespace: str, defined: frozenset[str]) -> str:
     """The text of a field as a record of another schema takes it over."""
     return "".join(_CanonicalWriter(defined).field(field, namespace))
 
@@ -192,11 +192,11 @@ class _CanonicalWriter(_SchemaWriter):
         parts.append("}")
         return parts
 
-    def field(self, field: Field, namespace: str) -> list[str]:
+    def field(self, field: RecordField, namespace: str) -> list[str]:
         """The parts of the text of a field of a record in a namespace."""
         return [f'{{"name":"{field.name}","type":', *self.type(field.type, namespace), self._field_attributes(field)]
 
-    def _field_attributes(self, field: Field) -> str:
+    def _field_attributes(self, field: RecordField) -> str:
         parts = []
         if field.doc is not None:
             parts.append(f',"doc":{quoted(field.doc)}')
@@ -222,7 +222,7 @@ class _CanonicalWriter(_SchemaWriter):
         """Aliases in the order in which they are written."""
         return aliases
 
-    def default(self, field: Field) -> str:
+    def default(self, field: RecordField) -> str:
         """The text of a field's default."""
         return json_text(field.default)
 
@@ -254,7 +254,7 @@ class _NormalizedWriter(_CanonicalWriter):
     def aliases(self, aliases: tuple[str, ...]) -> Iterable[str]:
         return sorted(aliases)
 
-    def default(self, field: Field) -> str:
+    def default(self, field: RecordField) -> str:
         value = field.default
         if field.type.kind in ("float", "double") and isinstance(value, int):
             value = float(value)

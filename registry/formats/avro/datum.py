@@ -18,14 +18,14 @@ from registry.formats.avro.canonical import canonical_text
 from registry.formats.avro.defaults import NON_FINITE, why_invalid, why_no_part
 from registry.formats.avro.model import (
     Array,
+    AvroSchema,
     AvroType,
     Enum,
-    Field,
     Fixed,
     Map,
     Named,
     Record,
-    Schema,
+    RecordField,
     Union,
     type_label,
 )
@@ -44,7 +44,7 @@ class Codec:
     `weight` is how many types and fields the schema has: fastavro looks at all of them in each call.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: AvroSchema) -> None:
         named: dict[str, Any] = {}
         defined: set[str] = set()
         self.weight = 0
@@ -86,12 +86,12 @@ class Codec:
 
 
 @lru_cache(maxsize=256)
-def codec(schema: Schema) -> Codec:
+def codec(schema: AvroSchema) -> Codec:
     """The codec of a schema; the last few are kept."""
     return Codec(schema)
 
 
-def are_one(reader: Schema, writer: Schema) -> bool:
+def are_one(reader: AvroSchema, writer: AvroSchema) -> bool:
     """Whether fastavro takes two schemas for one, and so resolves nothing: they are equal with docs and all."""
     if reader.root is writer.root:
         return True
@@ -101,12 +101,12 @@ def are_one(reader: Schema, writer: Schema) -> bool:
         return False
 
 
-def _whole(schema: Schema) -> Schema:
-    return Schema(schema.root, schema.named, frozenset(), ())
+def _whole(schema: AvroSchema) -> AvroSchema:
+    return AvroSchema(schema.root, schema.named, frozenset(), ())
 
 
 @lru_cache(maxsize=256)
-def refusal(schema: Schema) -> Refusal | None:
+def refusal(schema: AvroSchema) -> Refusal | None:
     """Where fastavro refuses a schema because of its attributes and defaults, None if it takes it."""
     error = _why_refused(schema.root)
     return None if error is None else _located(schema.root, error)
@@ -117,13 +117,13 @@ class Refusal:
     """fastavro's error, the fields that lead to what it refuses, and the type that it refuses."""
 
     error: str
-    fields: tuple[Field, ...]
+    fields: tuple[RecordField, ...]
     type: AvroType
 
 
 def _located(root: AvroType, error: str) -> Refusal:
     """Goes down to the innermost type that is refused by itself."""
-    fields: list[Field] = []
+    fields: list[RecordField] = []
     type_ = root
     visited = {id(root)}
     while True:
@@ -139,7 +139,7 @@ def _located(root: AvroType, error: str) -> Refusal:
             return Refusal(error, (*fields, refused) if refused is not None else tuple(fields), type_)
 
 
-def _inner(type_: AvroType) -> Iterator[tuple[Field | None, AvroType]]:
+def _inner(type_: AvroType) -> Iterator[tuple[RecordField | None, AvroType]]:
     if isinstance(type_, Record):
         yield from ((field, field.type) for field in type_.fields)
     elif isinstance(type_, Union):
@@ -150,7 +150,7 @@ def _inner(type_: AvroType) -> Iterator[tuple[Field | None, AvroType]]:
         yield None, type_.values
 
 
-def _fields(type_: AvroType) -> tuple[Field, ...]:
+def _fields(type_: AvroType) -> tuple[RecordField, ...]:
     return type_.fields if isinstance(type_, Record) else ()
 
 
@@ -159,7 +159,7 @@ def _why_refused(type_: AvroType) -> str | None:
     return _why_not_parsed({"name": _VALUE, "type": _Plain(has_attributes=True).of(type_)})
 
 
-def _why_field_refused(field: Field) -> str | None:
+def _why_field_refused(field: RecordField) -> str | None:
     return _why_not_parsed(_Plain(has_attributes=True).field(field))
 
 
@@ -240,7 +240,7 @@ class _Plain:
             plain["fields"] = [self.field(field) for field in type_.fields]
         return plain
 
-    def field(self, field: Field) -> dict[str, Any]:
+    def field(self, field: RecordField) -> dict[str, Any]:
         """A field as JSON."""
         plain: dict[str, Any] = {"name": field.name, "type": self.of(field.type)}
         if field.aliases:

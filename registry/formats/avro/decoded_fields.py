@@ -16,7 +16,7 @@ from registry.formats.avro.datum import (
     stored,
 )
 from registry.formats.avro.findings import PairLocation, inside, option_place
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Map, Named, Record, Union, type_label
+from registry.formats.avro.model import Array, AvroType, Enum, Map, Named, Record, RecordField, Union, type_label
 from registry.formats.avro.resolution import (
     Edge,
     Pair,
@@ -48,11 +48,11 @@ class UnexpectedReading(Exception):
     """The decoder's value isn't of the shape that its rules lead to."""
 
 
-def field_sources(reader: Record, writer: Record) -> dict[str, Field]:
+def field_sources(reader: Record, writer: Record) -> dict[str, RecordField]:
     """For each field of the reader that a decoder fills from the data: the writer's field that it takes."""
     left = dict(reader.by_name)
     by_alias = {alias: field for field in reader.fields for alias in field.aliases}
-    sources: dict[str, Field] = {}
+    sources: dict[str, RecordField] = {}
     for field in writer.fields:
         target = left.get(field.name) or by_alias.get(field.name)
         if target is not None:
@@ -69,7 +69,7 @@ class Decoder(Protocol):
     ) -> tuple[int, AvroType] | None:
         """The reader's branch, None if there is none; `around` is the writer's union and the position in it."""
 
-    def sources(self, reader: Record, writer: Record) -> Mapping[str, Field]:
+    def sources(self, reader: Record, writer: Record) -> Mapping[str, RecordField]:
         """For each field of the reader that is filled from the data: the writer's field."""
 
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
@@ -94,7 +94,7 @@ class Fastavro:
         """The first branch that matches."""
         return first_match(reader, writer)
 
-    def sources(self, reader: Record, writer: Record) -> Mapping[str, Field]:
+    def sources(self, reader: Record, writer: Record) -> Mapping[str, RecordField]:
         """A field by its name before its aliases."""
         return field_sources(reader, writer)
 
@@ -249,7 +249,14 @@ class Reading:
         return value
 
     def _kept(
-        self, field: Field, source: Field, written: Any, read: Any, pair: Pair, location: PairLocation, path: str
+        self,
+        field: RecordField,
+        source: RecordField,
+        written: Any,
+        read: Any,
+        pair: Pair,
+        location: PairLocation,
+        path: str,
     ) -> Any:
         field_count, noted = len(self.fields), len(self._notes)
         there = inside(pair, Edge(_NO_PAIR, field, source), location)
@@ -266,7 +273,7 @@ class Reading:
 
     def _filled(
         self,
-        field: Field,
+        field: RecordField,
         writer: Record,
         written: Mapping[str, Any],
         read: Any,
@@ -351,11 +358,11 @@ def _values(rule: str, pair: Pair) -> tuple[object, ...]:
     return ()
 
 
-def _names(type_: AvroType) -> Mapping[str, Field]:
+def _names(type_: AvroType) -> Mapping[str, RecordField]:
     return type_.by_name if isinstance(type_, Record) else {}
 
 
-def _fields(type_: AvroType) -> tuple[Field, ...]:
+def _fields(type_: AvroType) -> tuple[RecordField, ...]:
     return type_.fields if isinstance(type_, Record) else ()
 
 

@@ -19,12 +19,23 @@ from registry.formats.avro.datum import (
 )
 from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedReading, Unresolved
 from registry.formats.avro.findings import PairLocation, root_path
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Record, Schema, Union, type_label
+from registry.formats.avro.model import (
+    Array,
+    AvroSchema,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Record,
+    RecordField,
+    Union,
+    type_label,
+)
 from registry.formats.avro.sample_data import Coverage, TooMuchData
 from registry.formats.base import FieldOutcome, Resolution
 
 
-def resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
+def resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
     """What the reader makes of a JSON value of the writer; raises InvalidDatum if it isn't one."""
     try:
         return _resolve(reader, writer, value)
@@ -32,7 +43,7 @@ def resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
         raise InvalidDatum("the datum is nested too deep for this process") from None
 
 
-def _resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
+def _resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
     datum = written_value(writer.root, datum_from_json(writer.root, value, root_path(writer.root)))
     write, read = _codec(writer, "writer"), _codec(reader, "reader")
     try:
@@ -56,14 +67,14 @@ def _resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
     return Resolution(shown, encoded.hex(), datum_to_json(reading.value), tuple(reading.fields))
 
 
-def _codec(schema: Schema, side: str) -> Codec:
+def _codec(schema: AvroSchema, side: str) -> Codec:
     try:
         return codec(schema)
     except Exception as error:
         raise InvalidDatum(f"fastavro doesn't take the {side}'s schema: {plain_error(error)}") from error
 
 
-def example(schema: Schema) -> Any:
+def example(schema: AvroSchema) -> Any:
     """A datum of the schema in Avro's JSON encoding, with no null where something else can stand; raises InvalidDatum."""
     try:
         coverage = _Example(schema.root)
@@ -87,7 +98,7 @@ class _Example(Coverage):
         branch = next((item for item in finite if item.kind != "null"), finite[0])
         return (branch_name(branch), self._value(branch, index, entered, depth + 1))
 
-    def _field(self, field: Field, index: int, entered: dict[int, int], depth: int) -> Any:
+    def _field(self, field: RecordField, index: int, entered: dict[int, int], depth: int) -> Any:
         value = super()._field(field, index, entered, depth)
         if not field.has_default or plain(value) != field.default:
             return value
@@ -112,7 +123,7 @@ MAX_VALUES: Final = 100_000
 _MAX_VARINT_BYTES: Final = 10
 
 
-def decode_body(schema: Schema, body: bytes) -> Any:
+def decode_body(schema: AvroSchema, body: bytes) -> Any:
     """The datum in the bytes, in the form that `Codec.encode` takes; all bytes must be used.
 
     Raises InvalidDatum with `path` and `byte` (from 0, of the body).
@@ -129,7 +140,7 @@ def decode_body(schema: Schema, body: bytes) -> Any:
     return datum
 
 
-def resolve_body(reader: Schema, writer: Schema, body: bytes) -> Resolution:
+def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolution:
     """What the reader makes of bytes of the writer, the paths without indexes and keys of maps.
 
     Raises InvalidDatum if the bytes aren't the writer's.

@@ -12,11 +12,11 @@ from registry.formats.avro.model import (
     Array,
     AvroType,
     Enum,
-    Field,
     Fixed,
     Map,
     Named,
     Record,
+    RecordField,
     Union,
     type_label,
 )
@@ -77,7 +77,7 @@ def difference(
     )
 
 
-def field_difference(rule: str, path: str, field: Field) -> Difference:
+def field_difference(rule: str, path: str, field: RecordField) -> Difference:
     """A field that only one side has: FIELD_ADDED or FIELD_REMOVED."""
     is_added = rule == "FIELD_ADDED"
     label = type_label(field.type)
@@ -97,7 +97,7 @@ def field_difference(rule: str, path: str, field: Field) -> Difference:
     )
 
 
-def default_differences(old: Field, new: Field, location: DiffLocation) -> Iterator[Difference]:
+def default_differences(old: RecordField, new: RecordField, location: DiffLocation) -> Iterator[Difference]:
     """Of the defaults of a field."""
     if old.has_default and new.has_default:
         if json_text(old.default) != json_text(new.default):
@@ -352,7 +352,7 @@ def _fields(old: Record, new: Record, location: DiffLocation) -> Iterator[Work]:
         yield difference("FIELDS_REORDERED", location.inside("fields"), names_old, names_new)
 
 
-def matched_fields(old: Record, new: Record) -> dict[str, Field]:
+def matched_fields(old: Record, new: Record) -> dict[str, RecordField]:
     """For each field of the new record that has one: the field of the old, by name, else by alias."""
     matched = {field.name: old.by_name[field.name] for field in new.fields if field.name in old.by_name}
     taken = set(matched)
@@ -365,7 +365,7 @@ def matched_fields(old: Record, new: Record) -> dict[str, Field]:
     return matched
 
 
-def _field(old: Field, new: Field, path: str) -> Iterator[Work]:
+def _field(old: RecordField, new: RecordField, path: str) -> Iterator[Work]:
     location = DiffLocation(f"{path}.{new.name}", old.pointer, new.pointer)
     if old.name != new.name:
         yield difference("FIELD_RENAMED", location.inside("name"), old.name, new.name)

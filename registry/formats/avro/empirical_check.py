@@ -13,9 +13,9 @@ from registry.formats.avro.findings import PairLocation, finding, findings_of, i
 from registry.formats.avro.java_decoder import JavaDecoder, TooManySteps
 from registry.formats.avro.java_names import JavaStops
 from registry.formats.avro.model import (
+    AvroSchema,
     AvroType,
     Record,
-    Schema,
     Union,
 )
 from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, first_match, is_taken_by_order
@@ -48,7 +48,7 @@ class Examination:
     refuses one of the schemas as a whole. `hindrance` says why not all data were looked at.
     """
 
-    def __init__(self, reader: Schema, writer: Schema) -> None:
+    def __init__(self, reader: AvroSchema, writer: AvroSchema) -> None:
         self.found: dict[Key, Incompatibility] = {}
         self.inner: dict[Key, Incompatibility] = {}
         self.parted: dict[Key, Incompatibility] = {}
@@ -79,7 +79,7 @@ class Examination:
         self._is_changed_now = False
         self._gather(resolution.root, reader, writer)
 
-    def _gather(self, root: Pair, reader: Schema, writer: Schema) -> None:
+    def _gather(self, root: Pair, reader: AvroSchema, writer: AvroSchema) -> None:
         location = PairLocation("", root_path(root.reader), "", "", None, None)
         try:
             self._codecs[id(reader.root)], self._codecs[id(writer.root)] = codec(reader), codec(writer)
@@ -104,7 +104,7 @@ class Examination:
         except RecursionError:
             self.hindrance = "the covering data are nested too deep"
 
-    def _note_refusals(self, root: Pair, location: PairLocation, sides: Mapping[str, Schema], datum: Any) -> None:
+    def _note_refusals(self, root: Pair, location: PairLocation, sides: Mapping[str, AvroSchema], datum: Any) -> None:
         """Notes where fastavro refuses a schema for its attributes: under it no datum is readable."""
         for side, schema in sides.items():
             refused = refusal(schema)
@@ -318,14 +318,14 @@ class Examination:
         if id(type_) not in self._codecs:
             self._kept.append(type_)
             try:
-                self._codecs[id(type_)] = Codec(Schema(type_, {}, frozenset(), ()))
+                self._codecs[id(type_)] = Codec(AvroSchema(type_, {}, frozenset(), ()))
             except Exception as error:
                 raise _CodecRefused(f"fastavro doesn't take a part of the schemas: {plain_error(error)}") from error
         return self._codecs[id(type_)]
 
 
 @lru_cache(maxsize=16)
-def examination(reader: Schema, writer: Schema) -> Examination:
+def examination(reader: AvroSchema, writer: AvroSchema) -> Examination:
     """The examination of a pair; the last few are kept, as a report asks for many witnesses of one pair."""
     return Examination(reader, writer)
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from registry.formats.avro.datum import Refusal
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Named, Record, Union, type_label
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Named, Record, RecordField, Union, type_label
 from registry.formats.avro.renames import likely_sources
 from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, is_misnamed
 from registry.formats.avro.rules import RENAMED_IN_READER, RULES
@@ -92,7 +92,7 @@ def _refused(rule: Rule, side: str, refused: Refusal, location: PairLocation) ->
     )
 
 
-def _cure_in_reader(rule: Rule, pair: Pair, field: Field | None, names: dict[str, str]) -> str:
+def _cure_in_reader(rule: Rule, pair: Pair, field: RecordField | None, names: dict[str, str]) -> str:
     """The rule's cure; for a field that the writer seems to have under another name, the alias first."""
     reader, writer = pair.reader, pair.writer
     if rule.id == "FIELD_WITHOUT_DEFAULT" and isinstance(reader, Record) and isinstance(writer, Record) and field:
@@ -102,7 +102,7 @@ def _cure_in_reader(rule: Rule, pair: Pair, field: Field | None, names: dict[str
     return rule.in_reader.format_map(names)
 
 
-def _pointers(pair: Pair, location: PairLocation, rule_id: str, field: Field | None) -> tuple[str, str]:
+def _pointers(pair: Pair, location: PairLocation, rule_id: str, field: RecordField | None) -> tuple[str, str]:
     """Where the finding stands on both sides: the use of a type, or the part of its definition that is meant."""
     if field is not None:
         return field.pointer, location.writer_pointer
@@ -123,7 +123,7 @@ class _Sides:
     after: Any
 
     @classmethod
-    def of(cls, rule_id: str, pair: Pair, field: Field | None, values: tuple[object, ...]) -> _Sides:
+    def of(cls, rule_id: str, pair: Pair, field: RecordField | None, values: tuple[object, ...]) -> _Sides:
         reader, writer = type_label(pair.reader), type_label(pair.writer)
         name = field.name if field is not None else ""
         if rule_id == "FIELD_WITHOUT_DEFAULT" and field is not None:
@@ -146,11 +146,11 @@ class _Sides:
         return cls(reader, writer, name, writer, reader)
 
 
-def _fields(value: object) -> list[Field]:
-    return [item for item in value if isinstance(item, Field)] if isinstance(value, list) else []
+def _fields(value: object) -> list[RecordField]:
+    return [item for item in value if isinstance(item, RecordField)] if isinstance(value, list) else []
 
 
-def _detail(kind: str, pair: Pair, field: Field | None, sides: _Sides) -> str:
+def _detail(kind: str, pair: Pair, field: RecordField | None, sides: _Sides) -> str:
     """The message that the reference implementation gives for its kind."""
     reader, writer = pair.reader, pair.writer
     if kind == "READER_FIELD_MISSING_DEFAULT_VALUE" and field is not None:

@@ -18,7 +18,7 @@ from registry.formats.avro.datum import branch_position, stored
 from registry.formats.avro.findings import PairLocation, inside, option_place
 from registry.formats.avro.java_defaults import DefaultRefused, java_default
 from registry.formats.avro.java_names import JavaStops, RenamedWriter, simple_name
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named, Record, RecordField, Union
 from registry.formats.avro.resolution import READS, Edge, Pair, Reason, meant_branch, mismatch_rule
 
 MAX_STEPS: Final = 2_000_000
@@ -37,12 +37,12 @@ class JavaDecoder:
 
     def __init__(self, reader: AvroType, writer: AvroType) -> None:
         self._steps_left = MAX_STEPS
-        self._sources: dict[tuple[int, int], dict[str, Field]] = {}
+        self._sources: dict[tuple[int, int], dict[str, RecordField]] = {}
         self._equal: dict[tuple[int, int], bool] = {}
         self._names = RenamedWriter(reader, writer)
         self.refusal = self._names.refusal
 
-    def sources(self, reader: Record, writer: Record) -> Mapping[str, Field]:
+    def sources(self, reader: Record, writer: Record) -> Mapping[str, RecordField]:
         """For each field of the reader that is filled from the data: the writer's field that it takes."""
         key = (id(reader), id(writer))
         if key not in self._sources:

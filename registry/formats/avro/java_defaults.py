@@ -14,7 +14,7 @@ import math
 from typing import Any, Final
 
 from registry.formats.avro.datum import rounded
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Record, Union
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, RecordField, Union
 
 _MAX_DEPTH: Final = 100
 _BITS: Final = {"int": 32, "long": 64}
@@ -30,7 +30,7 @@ class DefaultRefused(Exception):
     """Java's parser accepts the default, and its decoder fails to make the value."""
 
 
-def java_default(field: Field) -> Any:
+def java_default(field: RecordField) -> Any:
     """The value that the field's default is filled in as, without the names of branches; raises DefaultRefused."""
     value = _field(field, field.default, 0)
     if isinstance(field.type, Union) and value == []:
@@ -38,7 +38,7 @@ def java_default(field: Field) -> Any:
     return value
 
 
-def _field(field: Field, value: Any, depth: int) -> Any:
+def _field(field: RecordField, value: Any, depth: int) -> Any:
     if isinstance(value, str) and value is field.default and field.type.kind in ("float", "double"):
         return float(value)
     return _value(field.type, value, depth)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from registry.formats.avro.findings import PairLocation, root_path
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named, Record, RecordField, Union
 from registry.formats.avro.resolution import Pair, Reason
 
 _ROUNDS: Final = 2
@@ -81,7 +81,7 @@ class RenamedWriter:
                     yield JavaStops(message, reason, Pair(reader, type_), location, is_whole=True)
 
     def _doubled_fields(self, root: AvroType, writer: Record, reader: Record | None) -> Iterator[JavaStops]:
-        by_name: dict[str, list[Field]] = {}
+        by_name: dict[str, list[RecordField]] = {}
         for name, field in zip(self.fields_of(writer), writer.fields, strict=True):
             by_name.setdefault(name, []).append(field)
         for name, fields in by_name.items():

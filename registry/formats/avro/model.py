@@ -79,7 +79,7 @@ class Named(AvroType):
         self.doc: str | None = None
 
 
-class Field:
+class RecordField:
     """A field of a record; `default` is MISSING or a JSON value."""
 
     __slots__ = ("aliases", "default", "doc", "name", "order", "pointer", "position", "props", "type")
@@ -109,8 +109,8 @@ class Record(Named):
     def __init__(self, full_name: str, pointer: str, source: str | None) -> None:
         super().__init__("record", full_name, pointer, source)
         self.is_error = False
-        self.fields: tuple[Field, ...] = ()
-        self.by_name: dict[str, Field] = {}
+        self.fields: tuple[RecordField, ...] = ()
+        self.by_name: dict[str, RecordField] = {}
 
 
 class Enum(Named):
@@ -176,7 +176,7 @@ class Document:
         self.reference = reference
 
 
-class Schema:
+class AvroSchema:
     """A parsed Avro schema: its root type, all its named types, and which of them references define.
 
     `documents` are what it refers to, directly or not, in the order in which they must be read.
@@ -233,7 +233,7 @@ class Spot:
     namespace: str
 
 
-def root_of(schema: Schema, source: str | None) -> AvroType | None:
+def root_of(schema: AvroSchema, source: str | None) -> AvroType | None:
     """The root type of the schema's own text, or of the reference of that name."""
     if source is None:
         return schema.root
@@ -256,7 +256,7 @@ def type_at(root: AvroType | None, pointer: str | None) -> Spot | None:
     return Spot(type_, namespace)
 
 
-def field_at(root: AvroType | None, pointer: str | None) -> tuple[Record, Field] | None:
+def field_at(root: AvroType | None, pointer: str | None) -> tuple[Record, RecordField] | None:
     """The field that a pointer leads to, with its record; None if it leads to something else."""
     holder, _, index = (pointer or "").rpartition("/")
     spot = type_at(root, holder.removesuffix("/fields"))

@@ -21,16 +21,16 @@ from registry.formats.avro.json_reader import (
 from registry.formats.avro.model import (
     PRIMITIVES,
     Array,
+    AvroSchema,
     AvroType,
     Document,
     Enum,
-    Field,
     Fixed,
     Map,
     Named,
     Primitive,
     Record,
-    Schema,
+    RecordField,
     Union,
 )
 from registry.formats.base import ResolvedReference
@@ -48,7 +48,9 @@ _ORDERS: Final = frozenset({"ascending", "descending", "ignore"})
 _SHARED: Final[Mapping[str, Primitive]] = {kind: Primitive(kind, "", None) for kind in PRIMITIVES}
 
 
-def parse_schema(text: str, references: Sequence[ResolvedReference] = (), *, validate_defaults: bool = True) -> Schema:
+def parse_schema(
+    text: str, references: Sequence[ResolvedReference] = (), *, validate_defaults: bool = True
+) -> AvroSchema:
     """The model of a schema text; raises InvalidSchema.
 
     `validate_defaults=False` accepts defaults that don't match their type, for schemas that another registry
@@ -62,7 +64,7 @@ def parse_schema(text: str, references: Sequence[ResolvedReference] = (), *, val
         root = Parser(named, None, validate_defaults).parse_document(value)
     except SchemaProblem as problem:
         raise invalid(problem, text) from None
-    return Schema(root, named, external, tuple(documents))
+    return AvroSchema(root, named, external, tuple(documents))
 
 
 def _in_order(references: Sequence[ResolvedReference]) -> list[ResolvedReference]:
@@ -104,7 +106,7 @@ class Parser:
         self._unfinished: set[str] = set()
         self._source = source
         self._validate_defaults = validate_defaults
-        self._defaults: list[tuple[Record, Field]] = []
+        self._defaults: list[tuple[Record, RecordField]] = []
         self._depth = 0
 
     def parse_document(self, value: Any) -> AvroType:
@@ -231,7 +233,7 @@ class Parser:
         self._check_redefinition(record, earlier, pointer)
         return record
 
-    def _field(self, record: Record, value: Any, position: int, pointer: str) -> Field:
+    def _field(self, record: Record, value: Any, position: int, pointer: str) -> RecordField:
         if not isinstance(value, dict):
             raise SchemaProblem(f"a field is an object, not {json_kind(value)}", pointer)
         name = value.get("name")
@@ -241,12 +243,12 @@ class Parser:
         if "type" not in value:
             raise SchemaProblem(f'the field "{name}" has no "type"', pointer)
         type_ = self._type(value["type"], record.namespace, pointer + "/type")
-        field = Field(name, type_, position, pointer)
+        field = RecordField(name, type_, position, pointer)
         if len(value) > 2:
             self._field_attributes(record, field, value)
         return field
 
-    def _field_attributes(self, record: Record, field: Field, value: dict[str, Any]) -> None:
+    def _field_attributes(self, record: Record, field: RecordField, value: dict[str, Any]) -> None:
         field.doc = doc_of(value, field.pointer)
         if "default" in value:
             check_depth(value["default"], field.pointer + "/default")
@@ -350,7 +352,7 @@ class Parser:
                 pointer,
             )
 
-    def _check_default(self, record: Record, field: Field) -> None:
+    def _check_default(self, record: Record, field: RecordField) -> None:
         reason = why_invalid(field.type, field.default)
         if reason is not None:
             raise SchemaProblem(

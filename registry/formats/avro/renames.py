@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from registry.formats.avro.model import AvroType, Field, Record, Union, type_label
+from registry.formats.avro.model import AvroType, Record, RecordField, Union, type_label
 from registry.formats.name_similarity import SUSPICION, rename_score, words_of
 
 _MAX_CANDIDATES: Final = 12
@@ -20,13 +20,13 @@ _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
 class Rename:
     """A suspected rename; `score` from 0 to 1."""
 
-    old: Field
-    new: Field
+    old: RecordField
+    new: RecordField
     score: float
     reasons: tuple[str, ...]
 
 
-def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[Rename]:
+def suspected_renames(removed: Sequence[RecordField], added: Sequence[RecordField]) -> list[Rename]:
     """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
     if not removed or not added:
         return []
@@ -41,7 +41,7 @@ def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[
 
 
 @lru_cache(maxsize=64)
-def likely_sources(reader: Record, writer: Record) -> Mapping[str, Field]:
+def likely_sources(reader: Record, writer: Record) -> Mapping[str, RecordField]:
     """For the fields that only the reader has, by name: the field that only the writer has and that looks like it."""
     names = {name for field in reader.fields for name in (field.name, *field.aliases)}
     added = [
@@ -54,15 +54,15 @@ def likely_sources(reader: Record, writer: Record) -> Mapping[str, Field]:
 class _Candidates:
     """The added fields that a removed one is compared with: those of its words, and those nearest to its position."""
 
-    def __init__(self, added: Sequence[Field]) -> None:
-        self._by_family: dict[str, list[Field]] = {}
-        self._by_words: dict[tuple[str, frozenset[str]], list[Field]] = {}
+    def __init__(self, added: Sequence[RecordField]) -> None:
+        self._by_family: dict[str, list[RecordField]] = {}
+        self._by_words: dict[tuple[str, frozenset[str]], list[RecordField]] = {}
         for field in added:
             family = _family(field.type)
             self._by_family.setdefault(family, []).append(field)
             self._by_words.setdefault((family, words_of(field.name)), []).append(field)
 
-    def of(self, old: Field, limit: int) -> list[Field]:
+    def of(self, old: RecordField, limit: int) -> list[RecordField]:
         """At most `wanted` fields of the same family of types."""
         family = _family(old.type)
         near = self._by_family.get(family, [])
@@ -86,7 +86,7 @@ def _each_once(scored: list[Rename]) -> list[Rename]:
     return chosen
 
 
-def _compare(old: Field, new: Field) -> Rename:
+def _compare(old: RecordField, new: RecordField) -> Rename:
     is_same = type_label(old.type) == type_label(new.type)
     clues = [(0.25, "the same type") if is_same else (0.2, "a type that differs by null or width alone")]
     if old.position == new.position:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from registry.errors import InvalidSchema
 from registry.formats.avro.diff import matched_fields
 from registry.formats.avro.findings import judge
-from registry.formats.avro.model import Schema, field_at
+from registry.formats.avro.model import AvroSchema, field_at
 from registry.formats.avro.parser import parse_schema
 from registry.formats.avro.repair_edits import (
     Case,
@@ -107,7 +107,7 @@ def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, 
     The edited text parses with the same references, the finding is gone, and there are no more breaks than before.
     """
     own, theirs = schema.model, other.model
-    if not isinstance(own, Schema) or not isinstance(theirs, Schema):
+    if not isinstance(own, AvroSchema) or not isinstance(theirs, AvroSchema):
         return None
     before = _judge(own, theirs, is_reader)
     tries_left = max(1, _MAX_FINDINGS_TRIED // (1 + len(before.breaks) + len(before.hazards)))
@@ -140,7 +140,7 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
     model, before = new.model, old.model
     if suspected.rule not in _RENAMES or suspected.pointer_new is None:
         return None
-    if not isinstance(model, Schema) or not isinstance(before, Schema):
+    if not isinstance(model, AvroSchema) or not isinstance(before, AvroSchema):
         return None
     pointer, alias = _renamed(suspected)
     edit = TextEdit(new.text)
@@ -156,7 +156,7 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
     return Edit(f'add the alias "{alias}"', edit.text)
 
 
-def _is_known(before: Schema, changed: Schema, suspected: Difference) -> bool:
+def _is_known(before: AvroSchema, changed: AvroSchema, suspected: Difference) -> bool:
     """Whether the two fields are one for readers: of all that differs, their records alone decide it."""
     old, new = field_at(before.root, suspected.pointer_old), field_at(changed.root, suspected.pointer_new)
     if old is None or new is None:  # defined in a schema that is referred to, where the edit can't be
@@ -183,7 +183,7 @@ def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
         edit.set_member(pointer, key, f"[{json_source(value)}]")
 
 
-def _parsed(schema: ParsedSchema, model: Schema, text: str) -> Schema | None:
+def _parsed(schema: ParsedSchema, model: AvroSchema, text: str) -> AvroSchema | None:
     """The edited text's model; None if it doesn't parse. A schema with bad defaults may keep them."""
     references = _references(schema, model)
     try:
@@ -200,12 +200,12 @@ def _parsed(schema: ParsedSchema, model: Schema, text: str) -> Schema | None:
     return None
 
 
-def _references(schema: ParsedSchema, model: Schema) -> list[ResolvedReference]:
+def _references(schema: ParsedSchema, model: AvroSchema) -> list[ResolvedReference]:
     own_references = set(schema.references)
     return [item.reference for item in model.documents if item.reference.reference in own_references]
 
 
-def _judge(own: Schema, theirs: Schema, is_reader: bool) -> Judgement:
+def _judge(own: AvroSchema, theirs: AvroSchema, is_reader: bool) -> Judgement:
     return judge(own.root, theirs.root) if is_reader else judge(theirs.root, own.root)
 
 

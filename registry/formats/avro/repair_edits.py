@@ -10,13 +10,13 @@ from typing import Final
 from registry.formats.avro.canonical import field_source, type_source
 from registry.formats.avro.defaults import initial_value
 from registry.formats.avro.model import (
+    AvroSchema,
     AvroType,
     Enum,
-    Field,
     Fixed,
     Named,
     Record,
-    Schema,
+    RecordField,
     Spot,
     Union,
     field_at,
@@ -36,7 +36,7 @@ _PARTS: Final = ("/symbols", "/size")
 class Case:
     """A finding seen from the side that is edited."""
 
-    own: Schema
+    own: AvroSchema
     finding: Incompatibility
     pointer: str
     defined: frozenset[str]
@@ -44,7 +44,7 @@ class Case:
     other_pointer: str
 
     @classmethod
-    def of(cls, own: Schema, other: Schema, finding: Incompatibility, *, is_reader: bool) -> Case:
+    def of(cls, own: AvroSchema, other: AvroSchema, finding: Incompatibility, *, is_reader: bool) -> Case:
         """The case of a finding."""
         sides = [
             (finding.reader_pointer, finding.reader_source),
@@ -70,7 +70,7 @@ class Case:
             raise NoSuchPlace(self.pointer)
         return type_
 
-    def own_field(self) -> tuple[Record, Field]:
+    def own_field(self) -> tuple[Record, RecordField]:
         """The own field of the finding; raises NoSuchPlace."""
         match = field_at(self.own.root, self.pointer)
         if match is None:
@@ -122,7 +122,7 @@ def make_optional(case: Case, edit: TextEdit) -> str:
     return f'make "{field.name}" nullable with the default null: {_instead(case, field, "null")}'
 
 
-def _instead(case: Case, field: Field, value: str) -> str:
+def _instead(case: Case, field: RecordField, value: str) -> str:
     """What readers get by an invented default, and in place of what."""
     own, other = case.own_field()[0], case.other().type
     source = likely_sources(own, other).get(field.name) if isinstance(other, Record) else None
@@ -190,7 +190,7 @@ def leave_alias_to_one_with_defaults(case: Case, edit: TextEdit) -> str:
     return f"{title} and give it a default, which readers get in place of the writer's data" if title else ""
 
 
-def _remove_aliases(edit: TextEdit, field: Field, aliases: list[str]) -> None:
+def _remove_aliases(edit: TextEdit, field: RecordField, aliases: list[str]) -> None:
     aliases_pointer = f"{field.pointer}/aliases"
     if len(aliases) > _MAX_REMOVED_SINGLY:
         edit.replace(aliases_pointer, json_source([alias for alias in field.aliases if alias not in set(aliases)]))

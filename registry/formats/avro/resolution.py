@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.errors import InvalidSchema
-from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Fixed, Map, Named, Record, RecordField, Union
 from registry.formats.avro.value_hazards import (
     field_alias_hazards,
     has_unsure_order,
@@ -36,7 +36,7 @@ READS: Final[dict[str, frozenset[str]]] = {
 }
 
 # A reason inside of one pair: (rule, place below the pair, the field or None, further values).
-Reason = tuple[str, str, Field | None, tuple[object, ...]]
+Reason = tuple[str, str, RecordField | None, tuple[object, ...]]
 
 
 class Edge:
@@ -47,8 +47,8 @@ class Edge:
     def __init__(
         self,
         pair: Pair,
-        reader_field: Field | None = None,
-        writer_field: Field | None = None,
+        reader_field: RecordField | None = None,
+        writer_field: RecordField | None = None,
         branch: int | None = None,
     ) -> None:
         self.pair = pair
@@ -265,7 +265,7 @@ def names_match(reader: Named, writer: Named) -> bool:
     return writer.full_name in reader.alias_set and not (reader.namespace and not writer.namespace)
 
 
-def writer_fields(writer: Record, field: Field) -> list[Field]:
+def writer_fields(writer: Record, field: RecordField) -> list[RecordField]:
     """The fields of the writer that a reader's field matches by its name and its aliases.
 
     A field whose alias is its own name counts twice, and is ambiguous, as in the reference implementation.
@@ -290,7 +290,7 @@ def _is_plainly_equal(reader: AvroType, writer: AvroType) -> bool:
     return False
 
 
-def _missing_field(field: Field) -> Reason:
+def _missing_field(field: RecordField) -> Reason:
     """The reference implementation compares an enum that has a default symbol with the writer's record instead."""
     if isinstance(field.type, Enum) and field.type.default is not None:
         return ("FIELD_WITHOUT_DEFAULT", f"/fields/{field.position}/type", field, ("TYPE_MISMATCH",))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from registry.formats.avro.datum import branch_name
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Primitive, Record, Union
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named, Primitive, Record, RecordField, Union
 from registry.formats.avro.resolution import Pair, Reason
 from registry.formats.avro.value_hazards import ordinary_value
 
@@ -119,7 +119,7 @@ class Coverage:
         entered[id(record)] = times
         return value
 
-    def _field(self, field: Field, index: int, entered: dict[int, int], depth: int) -> Any:
+    def _field(self, field: RecordField, index: int, entered: dict[int, int], depth: int) -> Any:
         count = self._counts.get(id(field.type)) or self._count(field.type, 0)
         return self._value(field.type, index % max(1, count), entered, depth + 1)
 
@@ -226,15 +226,15 @@ def with_this_alone(reason: Reason, pair: Pair) -> AvroType | None:
     return _renamed(reader, writer) if rule != "NAME_CHANGED" else _renamed(writer, reader)
 
 
-def _field_alone(rule: str, field: Field) -> Field:
+def _field_alone(rule: str, field: RecordField) -> RecordField:
     if rule != "FIELD_WITHOUT_DEFAULT":
         return field
-    alone = Field(field.name, Primitive("null", "", None), 0, field.pointer)
+    alone = RecordField(field.name, Primitive("null", "", None), 0, field.pointer)
     alone.aliases = field.aliases
     return alone
 
 
-def record_of(fields: tuple[Field, ...], name_of: Record) -> Record:
+def record_of(fields: tuple[RecordField, ...], name_of: Record) -> Record:
     """A record with other fields under the name of another."""
     record = Record(name_of.full_name, "", None)
     record.aliases, record.alias_set = name_of.aliases, name_of.alias_set

@@ -7,7 +7,18 @@ from typing import Final
 
 from registry.formats.avro.canonical import json_text
 from registry.formats.avro.findings import root_path
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Map, Named, Record, Schema, Union, type_label
+from registry.formats.avro.model import (
+    Array,
+    AvroSchema,
+    AvroType,
+    Enum,
+    Map,
+    Named,
+    Record,
+    RecordField,
+    Union,
+    type_label,
+)
 from registry.formats.base import OutlineField
 from registry.formats.lint import (
     LintViolation,
@@ -63,7 +74,7 @@ def _outline_type(
 
 
 def _outline_field(
-    record: Record, field: Field, path: str, depth: int, open_types: frozenset[str], around: tuple[str, ...]
+    record: Record, field: RecordField, path: str, depth: int, open_types: frozenset[str], around: tuple[str, ...]
 ) -> Iterator[OutlineField]:
     tags = joined(around, tags_in(field.props))
     here = f"{path}.{field.name}" if path else field.name
@@ -96,7 +107,7 @@ def _type_doc(type_: AvroType) -> str:
     return (type_.doc or "") if isinstance(type_, Named) else ""
 
 
-def tags(schema: Schema) -> tuple[EntityTags, ...]:
+def tags(schema: AvroSchema) -> tuple[EntityTags, ...]:
     """The tagged records and fields, each record before its fields, in the order of the text."""
     entities: list[EntityTags] = []
     for record in _records(schema.root):
@@ -110,7 +121,7 @@ def tags(schema: Schema) -> tuple[EntityTags, ...]:
     return tuple(entities)
 
 
-def with_tags(text: str, schema: Schema, changes: Iterable[TagChange]) -> str:
+def with_tags(text: str, schema: AvroSchema, changes: Iterable[TagChange]) -> str:
     """The text with changed tags; raises InvalidSchema for an entity that it doesn't define itself."""
     own = [record for record in _records(schema.root) if record.source is None]
     by_full_name = {record.full_name: record for record in reversed(own)}
@@ -123,14 +134,14 @@ def with_tags(text: str, schema: Schema, changes: Iterable[TagChange]) -> str:
     return write_tags(text, tags_at)
 
 
-def has_top_level_field(schema: Schema, name: str) -> bool:
+def has_top_level_field(schema: AvroSchema, name: str) -> bool:
     """Whether the schema is a record with a field of that name."""
     return isinstance(schema.root, Record) and name in schema.root.by_name
 
 
 def _find(
     entity: Entity, by_full_name: dict[str, Record], by_simple_name: dict[str, Record], namespace: str
-) -> Record | Field:
+) -> Record | RecordField:
     """A record by its full name, or by its simple one where nothing or the schema's own namespace stands before it."""
     kind, path = entity
     name, _, field = path.rpartition(".") if kind == FIELD else (path, "", "")
@@ -170,7 +181,7 @@ def _nested_types(type_: AvroType) -> Sequence[AvroType]:
 _Spot = tuple[AvroType, str, bool]
 
 
-def lint_violations(schema: Schema) -> Iterator[LintViolation]:
+def lint_violations(schema: AvroSchema) -> Iterator[LintViolation]:
     """Where the rules aren't followed, in the order of the text."""
     root, visited = schema.root, set[str]()
     if isinstance(root, Named) and not root.namespace and root.source is None:
@@ -211,7 +222,7 @@ def _type(type_: Named, path: str) -> Iterator[LintViolation]:
         yield LintViolation("ENUM_WITHOUT_DEFAULT", path, type_.pointer, {"name": type_.simple})
 
 
-def _field_lint(field: Field, path: str, tagged: bool) -> Iterator[LintViolation]:
+def _field_lint(field: RecordField, path: str, tagged: bool) -> Iterator[LintViolation]:
     kinds = {branch.kind for branch in field.type.branches} if isinstance(field.type, Union) else {field.type.kind}
     bare = [
         branch

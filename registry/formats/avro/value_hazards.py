@@ -13,7 +13,7 @@ from uuid import UUID
 from registry.formats.avro.datum import change_of_default, datum_from_default
 from registry.formats.avro.defaults import why_invalid
 from registry.formats.avro.java_defaults import DefaultRefused, java_default
-from registry.formats.avro.model import AvroType, Enum, Field, Fixed, LogicalType, Named, Record
+from registry.formats.avro.model import AvroType, Enum, Fixed, LogicalType, Named, Record, RecordField
 
 _LOSSY: Final = frozenset({("int", "float"), ("long", "float"), ("long", "double")})
 _UNSURE: Final = _LOSSY | {("bytes", "string"), ("string", "bytes")}
@@ -22,7 +22,7 @@ _DECIMALS: Final = frozenset({"decimal", "big-decimal"})
 # Of these every default that is valid is the value itself.
 _FILLED_ALIKE: Final = frozenset({"null", "boolean", "int", "long", "string", "enum"})
 
-Hazard = tuple[str, str, Field | None, tuple[object, ...]]
+Hazard = tuple[str, str, RecordField | None, tuple[object, ...]]
 
 
 def pair_hazards(reader: AvroType, writer: AvroType) -> tuple[Hazard, ...]:
@@ -75,7 +75,7 @@ def logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
 def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
     """Aliases of fields that the check accepts and decoders don't apply as meant."""
     hazards: list[Hazard] = []
-    readers_of: dict[str, list[Field]] = {}
+    readers_of: dict[str, list[RecordField]] = {}
     for field in reader.fields:
         match = next((name for name in (field.name, *field.aliases) if name in writer.by_name), None)
         if match is None:
@@ -89,7 +89,7 @@ def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
     return hazards
 
 
-def is_filled_differently(field: Field) -> bool:
+def is_filled_differently(field: RecordField) -> bool:
     """Whether decoders fill a field that the data don't have with different values from its default."""
     if field.type.kind in _FILLED_ALIKE or why_invalid(field.type, field.default) is not None:
         return False

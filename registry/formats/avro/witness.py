@@ -8,7 +8,7 @@ from typing import Final
 
 from registry.formats.avro.datum import are_one, codec, datum_to_json, plain_error
 from registry.formats.avro.empirical_check import FASTAVRO, JAVA, Examination, Key, examination, key_of
-from registry.formats.avro.model import Schema
+from registry.formats.avro.model import AvroSchema
 from registry.formats.avro.sample_data import Coverage, TooMuchData
 from registry.formats.base import Incompatibility, Truth, Witness
 
@@ -30,7 +30,7 @@ _NO_WITNESS: Final[Mapping[str, str]] = {
 }
 
 
-def truth_of(reader: Schema, writer: Schema) -> Truth:
+def truth_of(reader: AvroSchema, writer: AvroSchema) -> Truth:
     """What the covering data of the writer say: every break and every loss, each with its witness."""
     check = examination(reader, writer)
     findings = tuple(_of_decoders(item, check) for item in _decisive(check))
@@ -93,7 +93,7 @@ def _rules(findings: Iterable[Incompatibility]) -> str:
     return ", ".join(sorted({item.rule for item in findings}))
 
 
-def witness_of(reader: Schema, writer: Schema, finding: Incompatibility) -> Witness:
+def witness_of(reader: AvroSchema, writer: AvroSchema, finding: Incompatibility) -> Witness:
     """The datum that shows one finding, of the established rules or of the data; why there is none otherwise."""
     check = examination(reader, writer)
     key = key_of(finding)
@@ -108,7 +108,7 @@ def witness_of(reader: Schema, writer: Schema, finding: Incompatibility) -> Witn
     return Witness(False, reason=reason)
 
 
-def any_witness(reader: Schema, writer: Schema) -> Witness:
+def any_witness(reader: AvroSchema, writer: AvroSchema) -> Witness:
     """A datum of the writer that the reader can't decode; one that isn't found says why.
 
     Where the data can't be made, or the codec doesn't take one of the schemas, that is the reason.

@@ -21,7 +21,7 @@ from typing import Final, Literal
 
 from registry.formats.avro.diff import DiffLocation
 from registry.formats.avro.findings import root_path
-from registry.formats.avro.model import Field, Record, Schema, type_label
+from registry.formats.avro.model import AvroSchema, Record, RecordField, type_label
 from registry.formats.base import Incompatibility, ParsedSchema, Severity
 from registry.formats.policies.base import History, PolicyItem, PolicyReport, PolicyRule, Weight
 from registry.formats.policies.oracle_nosql.rules import EVOLVE_RULES
@@ -79,7 +79,7 @@ class OracleNosql:
 
     def _alone(self, new: ParsedSchema, history: History) -> Iterator[RuleMatch]:
         """What is to say of the new schema, whatever was before."""
-        known_names = {name for _, old in history if isinstance(old.model, Schema) for name in old.model.named}
+        known_names = {name for _, old in history if isinstance(old.model, AvroSchema) for name in old.model.named}
         if history and self.variant == "document":
             known_names.update(old.model.root.full_name for _, old in history if _is_record(old))
             if _is_record(new):
@@ -106,15 +106,17 @@ class OracleNosql:
 
 
 def _is_record(schema: ParsedSchema) -> bool:
-    return isinstance(schema.model, Schema) and isinstance(schema.model.root, Record)
+    return isinstance(schema.model, AvroSchema) and isinstance(schema.model.root, Record)
 
 
 def _root_label(schema: ParsedSchema) -> str:
     """What the schema is as a whole, for a sentence."""
-    return type_label(schema.model.root) if isinstance(schema.model, Schema) else f"of the format {schema.schema_type}"
+    return (
+        type_label(schema.model.root) if isinstance(schema.model, AvroSchema) else f"of the format {schema.schema_type}"
+    )
 
 
-def _of_field(rule: str, record: Record, field: Field, path: str, detail: str = "") -> RuleMatch:
+def _of_field(rule: str, record: Record, field: RecordField, path: str, detail: str = "") -> RuleMatch:
     location = DiffLocation(path, "", field.pointer)
     label = type_label(field.type)
     return RuleMatch(rule, location, field.name, None, label, detail=detail, only_new=True, new_source=record.source)

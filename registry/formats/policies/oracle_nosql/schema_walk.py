@@ -17,11 +17,11 @@ from registry.formats.avro.model import (
     Array,
     AvroType,
     Enum,
-    Field,
     Fixed,
     Map,
     Named,
     Record,
+    RecordField,
     Union,
     type_label,
 )
@@ -90,7 +90,7 @@ def evolution(old: AvroType, new: AvroType) -> Iterator[RuleMatch]:
             stack.append((step, sources if is_use else inner))
 
 
-def new_fields(root: AvroType) -> Iterator[tuple[Record, Field, str]]:
+def new_fields(root: AvroType) -> Iterator[tuple[Record, RecordField, str]]:
     """Every field of every record of a schema once, with its named path."""
     visited: set[int] = set()
     stack: list[tuple[AvroType, str]] = [(root, root_path(root))]
@@ -111,7 +111,7 @@ def new_fields(root: AvroType) -> Iterator[tuple[Record, Field, str]]:
             stack.extend((branch, path) for branch in reversed(type_.branches))
 
 
-def why_default_is_invalid(field: Field) -> str | None:
+def why_default_is_invalid(field: RecordField) -> str | None:
     """Why a field's default is not of its type, None if it is; a union's, at any depth, must be of the first branch."""
     return why_invalid(field.type, field.default, is_strict=True)
 
@@ -180,9 +180,9 @@ def _records(old: Record, new: Record, location: DiffLocation) -> Iterator[Work]
             )
 
 
-def _renames(removed: list[Field], added: list[Field], location: DiffLocation) -> Iterator[RuleMatch]:
+def _renames(removed: list[RecordField], added: list[RecordField], location: DiffLocation) -> Iterator[RuleMatch]:
     by_name = {field.name: field for field in removed}
-    by_old_name: dict[str, Field] = {}
+    by_old_name: dict[str, RecordField] = {}
     for field in added:
         alias = next((alias for alias in field.aliases if alias in by_name and alias not in by_old_name), None)
         if alias is not None:
