@@ -156,7 +156,7 @@ def removed_page(request: HttpRequest) -> RemovedPage | None:
         links=(
             *others,
             Link(
-                label=gettext("Its events in the audit"),
+                label=gettext("Audit log of this object"),
                 url=f"{reverse('ui:audit')}?{urlencode({'table': kind.table, 'row_id': entry.row_id})}",
             ),
         ),

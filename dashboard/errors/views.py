@@ -81,17 +81,18 @@ def _page(request: HttpRequest, away: DatabaseAway | None) -> HttpResponse:
 
 
 def _title(away: DatabaseAway | None) -> str:
-    return gettext("The database is away") if away else gettext("Valkey is away, which hands on work")
+    return gettext("The database is unavailable") if away else gettext("Valkey, the task queue, is unavailable")
 
 
 def _cure(away: DatabaseAway | None) -> str:
-    again = gettext("Try again in %(n)s s.") % {"n": RETRY_SECONDS}
+    again = gettext("Try again in %(n)s seconds.") % {"n": RETRY_SECONDS}
     if away and away.is_unknown:
         sentence = gettext(
-            "It went away while the change was being committed, so it may have been made or not. Look first."
+            "The connection was lost while your change was being saved, so it may or may not be saved. Check"
+            " before you try again."
         )
         return f"{sentence} {again}"
-    return f"{again} {gettext('What was saved is kept.')}"
+    return f"{again} {gettext('Changes saved before are kept.')}"
 
 
 def _outage_page(request: HttpRequest, away: DatabaseAway) -> HttpResponse:
@@ -106,9 +107,9 @@ TITLES = {
     400: later("Bad request"),
     403: later("Not allowed"),
     404: later("Not found"),
-    409: later("Not possible as things are"),
-    422: later("That can't be used"),
-    503: later("A part doesn't answer"),
+    409: later("Not possible right now"),
+    422: later("Invalid input"),
+    503: later("A service is unavailable"),
 }
 
 
@@ -159,7 +160,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """A page below /ui/, JSON elsewhere."""
     if request.path.startswith(PAGES):
-        return _message(request, 400, Problem(what=gettext("The request can't be understood.")))
+        return _message(request, 400, Problem(what=gettext("The server couldn't read this request.")))
     return JsonResponse({"error_code": 400, "message": "HTTP 400 Bad Request"}, status=400)
 
 
@@ -169,7 +170,10 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
         return _message(
             request,
             403,
-            Problem(what=gettext("This isn't allowed."), cure=gettext("Load the page again and try once more.")),
+            Problem(
+                what=gettext("You don't have permission to do this."),
+                cure=gettext("Load the page again and try once more."),
+            ),
         )
     return JsonResponse({"error_code": 403, "message": "HTTP 403 Forbidden"}, status=403)
 
@@ -185,8 +189,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if not request.path.startswith(PAGES):
         return JsonResponse({"error_code": 500, "message": "Internal Server Error"}, status=500)
     problem = Problem(
-        what=gettext("An unforeseen error. It is in the server's log."),
-        cure=gettext("Try again; if it stays, tell who runs this."),
+        what=gettext("An unexpected error occurred. The details are in the server's log."),
+        cure=gettext("Try again. If it keeps happening, contact the operator of this server."),
     )
     page = MessagePage(
         frame=Frame(title=gettext("Something went wrong"), now=timezone.now()), status=500, problem=problem
@@ -204,11 +208,11 @@ def cure_of(error: SchemadeskError, actor: Actor) -> str:
         return ""
     if not may_somewhere(actor, "schema.read"):
         return gettext(
-            "Your account has no role yet, so that no page is open to it. Ask an admin to give it one, for a registry or"
-            " for some subjects, and load this page again."
+            "Your account has no role yet, so you can’t open any page. Ask an admin for a role in a registry"
+            " or for some subjects, then reload this page."
         )
     roles = [role for role in ROLES if role in ACTIONS[action] and role != ADMIN] or [ADMIN]
     values = {"names": listing(name[:40] for name in admin_names(NAMED_ADMINS)), "roles": listing(roles)}
     if not values["names"]:
-        return gettext("Ask an admin for a role that may: %(roles)s.") % values
-    return gettext("Ask an admin (%(names)s) for a role that may: %(roles)s.") % values
+        return gettext("Ask an admin for one of these roles: %(roles)s.") % values
+    return gettext("Ask an admin (%(names)s) for one of these roles: %(roles)s.") % values

@@ -217,7 +217,7 @@ def test_what_was_missed_is_said() -> None:
     assert endurance.cells(Verdict("x", "y", True)) == endurance.cells(Verdict("x", "y")) == ("x:", "y")
 
 
-AWAY = '{"error_code": 50001, "message": "The database is away. Try again in 2 s."}'
+AWAY = '{"error_code": 50001, "message": "The database is unavailable. Try again in 2 seconds."}'
 
 
 @pytest.mark.parametrize(

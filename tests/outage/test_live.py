@@ -80,12 +80,12 @@ DOORS = {
     "product write": Door("POST", "/api/v1/people", {"username": "away"}, members={"error": "DatabaseAway"}),
     "figures": Door("GET", "/metrics", members={"error_code": 50001}),
     "page": Door(
-        "GET", "/ui/", headers=HTML, words=("The database is away", "Try again in 2 s.", "<html"), is_signed_in=True
+        "GET", "/ui/", headers=HTML, words=("The database is unavailable", "Try again in 2 seconds.", "<html"), is_signed_in=True
     ),
-    "page of somebody": Door("GET", "/ui/audit", headers=HTML, words=("The database is away",), is_signed_in=True),
-    "page that isn't there": Door("GET", "/ui/absent", headers=HTML, words=("The database is away",), is_signed_in=True),
+    "page of somebody": Door("GET", "/ui/audit", headers=HTML, words=("The database is unavailable",), is_signed_in=True),
+    "page that isn't there": Door("GET", "/ui/absent", headers=HTML, words=("The database is unavailable",), is_signed_in=True),
     "part of a page": Door(
-        "GET", "/ui/registries/dev/subjects", headers={**HTML, "HX-Request": "true"}, words=("The database is away",),
+        "GET", "/ui/registries/dev/subjects", headers={**HTML, "HX-Request": "true"}, words=("The database is unavailable",),
         is_signed_in=True,
     ),
 }  # fmt: skip

@@ -90,7 +90,7 @@ DIALECTS: dict[str, tuple[str, Handle]] = {
 def test_it_is_away(name: str) -> None:
     found = away_of(AWAY[name])
     assert found is not None and not found.is_unknown
-    assert found.message == "The database is away. Try again in 2 s."
+    assert found.message == "The database is unavailable. Try again in 2 seconds."
 
 
 @pytest.mark.parametrize("name", THERE)
@@ -122,7 +122,7 @@ def test_where_nobody_knows_whether_it_was_committed_that_is_said(dialect: str) 
 @pytest.mark.parametrize(
     ("path", "word"),
     [
-        ("/ui/", "<h1>The database is away</h1>"),
+        ("/ui/", "<h1>The database is unavailable</h1>"),
         ("/subjects", '"error_code": 50001'),
         ("/v1/projects/local", '"status": "UNAVAILABLE"'),
         ("/spring/", '"error": "Service Unavailable"'),

@@ -104,7 +104,7 @@ def test_the_decision_is_in_sight_at_900_pixels_and_before_its_proofs_on_a_phone
 
 
 def test_a_part_that_finds_the_database_away_says_so_and_the_page_stays(page: Page, address: str) -> None:
-    note = '<div class="note note-care"><div><p class="note-title">The database is away</p></div></div>'
+    note = '<div class="note note-care"><div><p class="note-title">The database is unavailable</p></div></div>'
     page.goto(f"{address}/gallery/subjects")
     page.route(
         "**/ui/registries/dev/subjects?*", lambda route: route.fulfill(status=503, body=note, content_type="text/html")

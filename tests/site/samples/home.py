@@ -99,10 +99,10 @@ NOT_FOUND = MessagePage(
 REMOVED = RemovedPage(
     frame=frame("The source was removed", Section.NONE), name=HOSTILE, who=HOSTILE, at=ago(hours=3), why=HOSTILE,
     facts=(Fact(label="Kind", value=HOSTILE),), nearest=(Link(label=HOSTILE, url="/ui/sources/2"),),
-    links=(Link(label="Sources", url="/ui/sources"), Link(label="Its events in the audit", url="/ui/audit?table=drift_source&row_id=1")),
+    links=(Link(label="Sources", url="/ui/sources"), Link(label="Audit log of this object", url="/ui/audit?table=drift_source&row_id=1")),
 )  # fmt: skip
 NO_ROLE = MessagePage(
-    frame=frame("Not allowed", Section.NONE), status=403, home=False, problem=Problem(what="newcomer may not read schemas; it takes the role admin or approver or reader or steward.", cure="Your account has no role yet, so that no page is open to it. Ask an admin to give it one, for a registry or for some subjects, and load this page again."),
+    frame=frame("Not allowed", Section.NONE), status=403, home=False, problem=Problem(what="newcomer may not read schemas; it takes the role admin or approver or reader or steward.", cure="Your account has no role yet, so you can’t open any page. Ask an admin for a role in a registry or for some subjects, then reload this page."),
 )  # fmt: skip
 FORBIDDEN = MessagePage(
     frame=frame("Not allowed", Section.NONE), status=403, problem=Problem(what="Your role is reader: approving takes the role approver", where="request 13", cure="Ask an administrator for the role."),

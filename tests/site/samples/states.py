@@ -51,11 +51,11 @@ PROPOSE_READER = replace(
 )
 WEBHOOKS_READER = replace(accounts.WEBHOOKS_EMPTY, add=refused(accounts.WEBHOOKS.add))
 AWAY = AwayPage(
-    title="The database is away",
-    cure="Try again in 2 s. What was saved is kept.",
+    title="The database is unavailable",
+    cure="Try again in 2 seconds. Changes saved before are kept.",
     again_url="/ui/registries/dev/subjects?find=orders",
 )
 AWAY_UNKNOWN = AwayPage(
-    title="The database is away",
-    cure="It went away while the change was being committed, so it may have been made or not. Look first. Try again in 2 s.",
+    title="The database is unavailable",
+    cure="The connection was lost while your change was being saved, so it may or may not be saved. Check before you try again. Try again in 2 seconds.",
 )
