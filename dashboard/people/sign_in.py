@@ -119,5 +119,5 @@ class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
     @transaction.atomic
     def set_password(self, user: User, password: str) -> None:
         """Change a password in its owner's name, so that the audit has it."""
-        record(by=actor_of_user(user, door="ui"), why="change the own password")
+        record(by=actor_of_user(user, door="ui"), why="change own password")
         super().set_password(user, password)

@@ -72,7 +72,7 @@ def page(browser: Browser, live_server) -> Iterator[Callable[[], Page]]:
 
 def sign_in(page: Page, subject: str, *, following: str = "") -> None:
     page.goto("/ui/accounts/login/" + (f"?next={following}" if following else ""))
-    page.get_by_role("button", name="Sign in through Example ID").click()
+    page.get_by_role("button", name="Sign in with Example ID").click()
     page.fill("input[name=login]", subject)
     page.fill("input[name=password]", "any")
     page.get_by_role("button", name="Sign-in").click()
@@ -159,8 +159,8 @@ def test_an_issuer_that_the_policy_refuses_is_not_called(oidc: None, page: Calla
     settings.EGRESS_ALLOW = ()
     window = page()
     window.goto("/ui/accounts/login/")
-    window.get_by_role("button", name="Sign in through Example ID").click()
-    expect(window.get_by_role("heading", name="You were not signed in")).to_be_visible()
+    window.get_by_role("button", name="Sign in with Example ID").click()
+    expect(window.get_by_role("heading", name="Sign-in failed")).to_be_visible()
 
 
 def test_a_callback_that_nobody_asked_for_signs_nobody_in(oidc: None, page: Callable[[], Page]) -> None:
