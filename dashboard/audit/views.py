@@ -96,11 +96,11 @@ TABLES: Final = {
     "subjects_schema": later("schema"),
     "subjects_schemaversion": later("version"),
     "subjects_schemareference": later("reference"),
-    "subjects_versionstanding": later("standing"),
+    "subjects_versionstanding": later("version status"),
     "subjects_subjectnote": later("description"),
     "subjects_association": later("association"),
     "subjects_client": later("client"),
-    "subjects_keptcopy": later("kept copy"),
+    "subjects_keptcopy": later("retained copy"),
     "subjects_config": later("compatibility"),
     "subjects_mode": later("mode"),
     "promotions_environment": later("environment"),
@@ -108,14 +108,14 @@ TABLES: Final = {
     "promotions_freezewindow": later("freeze"),
     "promotions_recurringfreeze": later("recurring freeze"),
     "promotions_breakglass": later("break-glass"),
-    "promotions_sameperson": later("same person"),
+    "promotions_sameperson": later("linked accounts"),
     "promotions_promotionrequest": later("promotion request"),
-    "promotions_requestitem": later("part of a request"),
+    "promotions_requestitem": later("request item"),
     "promotions_review": later("review"),
     "promotions_acknowledgement": later("acknowledgement"),
     "promotions_thread": later("discussion"),
     "promotions_comment": later("comment"),
-    "promotions_applystep": later("step of applying"),
+    "promotions_applystep": later("apply step"),
     "promotions_release": later("release"),
     "promotions_renamedecision": later("rename"),
     "drift_cluster": later("cluster"),
@@ -123,18 +123,18 @@ TABLES: Final = {
     "drift_connector": later("connector"),
     "drift_deployment": later("deployment"),
     "drift_finding": later("finding"),
-    "drift_leastversion": later("least version"),
+    "drift_leastversion": later("minimum version"),
     "drift_mute": later("mute"),
     "streams_statecheck": later("state check"),
     "streams_checkpointstore": later("checkpoint store"),
     "notifications_subscription": later("subscription"),
     "notifications_webhook": later("webhook"),
-    "notifications_digestwish": later("digest by mail"),
+    "notifications_digestwish": later("email digest"),
     "access_user": later("person"),
-    "access_user_groups": later("member of a group"),
+    "access_user_groups": later("group member"),
     "auth_group": later("group"),
     "access_rolegrant": later("role"),
-    "access_groupgrant": later("role of a group"),
+    "access_groupgrant": later("group role"),
     "access_ownership": later("owner"),
     "access_apitoken": later("token"),
     "socialaccount_socialaccount": later("single sign-on"),
@@ -143,7 +143,7 @@ TABLES: Final = {
 NAMES: Final = {
     "q": later("text"),
     "actor": later("who"),
-    "door": later("through"),
+    "door": later("channel"),
     "table": later("what"),
     "row_id": later("row"),
     "registry": later("registry"),
@@ -208,7 +208,7 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         moment = None
     if moment is None:
-        message = gettext("%(text)s is neither a day nor a time: write it as 2026-10-01 or 2026-10-01T12:00.")
+        message = gettext("%(text)s is not a date or time. Enter it like 2026-10-01 or 2026-10-01T12:00.")
         raise InvalidInput(message % {"text": text[:40]})
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -234,8 +234,8 @@ def audit_list(request: HttpRequest) -> AuditList:
             first=1 if entries else 0, last=len(entries), previous_url=chosen.url() if before else "", next_url=older
         ),
         exports=(
-            Link(label=gettext("Save as CSV"), url=_export_url(chosen, "csv")),
-            Link(label=gettext("Save as JSON lines"), url=_export_url(chosen, "jsonl")),
+            Link(label=gettext("Download CSV"), url=_export_url(chosen, "csv")),
+            Link(label=gettext("Download JSON Lines"), url=_export_url(chosen, "jsonl")),
         ),
     )
 
@@ -269,11 +269,11 @@ def _search(chosen: AuditQuery, actor: Actor) -> SearchBox:
     return SearchBox(
         url=reverse("ui:audit"),
         query=chosen.get("q"),
-        label=gettext("Search who, what or why"),
+        label=gettext("Search people, changes and reasons"),
         placeholder="approver",
         filters=(
-            _filter(chosen, "door", gettext("Through"), gettext("Any door"), DOORS),
-            _filter(chosen, "table", gettext("What"), gettext("Anything"), tables),
+            _filter(chosen, "door", gettext("Channel"), gettext("Any channel"), DOORS),
+            _filter(chosen, "table", gettext("What"), gettext("Any"), tables),
             _filter(
                 chosen,
                 "registry",

@@ -283,7 +283,7 @@ def test_a_page_looks_at_so_many_events_and_leads_further_back(
     assert (set(found), len(found)) == (wanted, len(wanted))
     assert pages > 2
     monkeypatch.setattr("dashboard.audit.views.LOOKED_AT", 7)
-    assert "Look further back" in who.get("/ui/audit")[1], "the newest are of people"
+    assert "Search older entries" in who.get("/ui/audit")[1], "the newest are of people"
     assert who.session.get("/ui/audit?registry=dev&subject=orders-value").context["page"].rows, "found by the subject"
     assert who.get("/ui/")[0] == 200
 
