@@ -65,7 +65,7 @@ def token_page(
         frame=make_frame(request, title=gettext("API tokens")),
         rows=tuple(_row(info) for info in infos),
         fields=_fields(request.POST if problem else {}, actor),
-        submit=Action(label=gettext("Make the token"), url=base, method="post", tone="primary", icon="plus"),
+        submit=Action(label=gettext("Create token"), url=base, method="post", tone="primary", icon="plus"),
         everybody=everybody,
         other_url=(base if everybody else f"{base}?of=everybody") if manages else "",
         made=made.secret if made else "",
@@ -99,7 +99,7 @@ def _fields(posted: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
     return (
         Field(
             name="name",
-            label=gettext("What it is for"),
+            label=gettext("Name"),
             value=posted.get("name", ""),
             required=True,
             placeholder="orders CI",
@@ -113,7 +113,7 @@ def _fields(posted: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
                 Choice(value=name, label=f"{name}: {description}", selected=name == scope)
                 for name, description in SCOPE_WORDS.items()
             ),
-            help=gettext("It never may more than you may yourself."),
+            help=gettext("A token never has more rights than you do."),
         ),
         Field(
             name="registry",
@@ -128,15 +128,15 @@ def _fields(posted: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
             name="subject_pattern",
             label=gettext("Subjects"),
             value=posted.get("subject_pattern", "*"),
-            help=gettext("A pattern like orders-*; * is all."),
+            help=gettext("A pattern such as orders-*. Use * for all subjects."),
             code=True,
         ),
         Field(
             name="days",
-            label=gettext("Days that it is good for"),
+            label=gettext("Expires after (days)"),
             value=posted.get("days", str(DEFAULT_DAYS)),
             kind="number",
             required=True,
-            help=gettext("%(max_days)s at most.") % {"max_days": MAX_DAYS},
+            help=gettext("Up to %(max_days)s.") % {"max_days": MAX_DAYS},
         ),
     )

@@ -82,7 +82,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """Revoke a token."""
     revoke_token(token_id=token_id, by=page_actor(request))
-    messages.success(request, gettext("Revoked: the next call with it is refused."))
+    messages.success(request, gettext("Token revoked. Calls with it are now refused."))
     return redirect("ui:tokens")
 
 
@@ -92,9 +92,7 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Sign in by password. Raises NotAllowed if that is disabled."""
         if settings.OIDC_REQUIRED:
-            raise NotAllowed(
-                gettext("Passwords are off here; sign in through %(name)s.") % {"name": settings.OIDC_NAME}
-            )
+            raise NotAllowed(gettext("Passwords are turned off. Sign in with %(name)s.") % {"name": settings.OIDC_NAME})
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
 
