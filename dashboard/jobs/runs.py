@@ -82,7 +82,7 @@ SYNC: Final = "registry.subjects.tasks.sync_remote"
 DELIVER: Final = "registry.notifications.tasks.deliver"
 APPLY: Final = "registry.promotions.tasks.apply_one"
 QUEUES: Final = {
-    "default": later("Syncs, deliveries, the index, what is applied"),
+    "default": later("Syncs, deliveries, search index, promotions"),
     "scans": later("Scans"),
 }
 _STATES: Final = {"done": JobState.WELL, "failed": JobState.FAILED}
@@ -91,23 +91,23 @@ _TITLES: Final = {
     SCAN: later("Scan %(key)s"),
     SYNC: later("Sync of mirror %(key)s"),
     DELIVER: later("Delivery %(key)s"),
-    APPLY: later("Applying request %(key)s"),
+    APPLY: later("Apply request %(key)s"),
 }
 #: entry of beat's schedule → what it does
 _WORDS: Final = {
-    "queue-due-scans": later("Queue the scans that are due"),
-    "queue-due-syncs": later("Queue the syncs of mirrors that are due"),
-    "seal-audit": later("Seal the audit"),
-    "queue-due-deliveries": later("Hand out deliveries to webhooks"),
-    "queue-due-digests": later("Hand out digests by mail"),
+    "queue-due-scans": later("Queue due scans"),
+    "queue-due-syncs": later("Queue due mirror syncs"),
+    "seal-audit": later("Seal the audit log"),
+    "queue-due-deliveries": later("Send webhook deliveries"),
+    "queue-due-digests": later("Send email digests"),
     "prune-notices": later("Remove old notices, digests and logs"),
-    "prune-copies": later("Remove copies that are kept no longer"),
+    "prune-copies": later("Remove expired copies"),
     "prune-deployments": later("Remove old deployments"),
-    "refresh-outlooks": later("Work out what the board shows"),
-    "apply-due": later("Apply what is scheduled"),
-    "index-stale-subjects": later("Bring the search’s index up to date"),
-    "sweep-search-index": later("Look for what the index lacks"),
-    "reclaim-lost-scans": later("Give lost scans to other workers"),
+    "refresh-outlooks": later("Update the promotion board"),
+    "apply-due": later("Apply scheduled requests"),
+    "index-stale-subjects": later("Update the search index"),
+    "sweep-search-index": later("Find missing search index entries"),
+    "reclaim-lost-scans": later("Reassign lost scans"),
 }
 
 
@@ -157,7 +157,9 @@ def queue_rows() -> list[JobRow]:
         with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS) as client:
             waiting = {name: int(client.llen(name)) for name in QUEUES}  # type: ignore[arg-type]  # not awaited
     except (redis.exceptions.RedisError, OSError) as error:
-        sentence = gettext("Valkey doesn’t say: %(error)s. Nothing is handed to workers meanwhile.")
+        sentence = gettext(
+            "Can’t read the queues from Valkey: %(error)s. Workers receive no tasks until this is fixed."
+        )
         return [
             JobRow(name=gettext("Queues"), state=JobState.FAILED, error=sentence % {"error": type(error).__name__}),
         ]
@@ -165,7 +167,7 @@ def queue_rows() -> list[JobRow]:
 
 
 def _queue(name: str, waiting: int) -> JobRow:
-    sentence = counted(waiting, "%(n)s task waits.", "%(n)s tasks wait.") if waiting else gettext("Nothing waits.")
+    sentence = counted(waiting, "%(n)s task queued.", "%(n)s tasks queued.") if waiting else gettext("No tasks queued.")
     return JobRow(
         name=str(QUEUES[name]), state=JobState.WAITING if waiting else JobState.WELL, about=f"{name} · {sentence}"
     )
@@ -183,13 +185,15 @@ def run_page(request: HttpRequest, number: int) -> RunPage:
     """The last run of a job. Raises NotFound."""
     run = get_run(number)
     if run is None:
-        raise NotFound(gettext("There is no such run: logs are kept for two weeks."))
+        raise NotFound(gettext("Run not found. Logs are kept for two weeks."))
     return RunPage(
         frame=make_frame(request, title=_title(run), crumbs=(Crumb(label=gettext("Jobs"), url=reverse("ui:jobs")),)),
         state=_STATES[run.state],
         started_at=run.started_at,
         took=took(run.seconds),
         lines=run.lines,
-        left_out=counted(run.left_out, "%(n)s line came before.", "%(n)s lines came before.") if run.left_out else "",
+        left_out=counted(run.left_out, "%(n)s earlier line is not shown.", "%(n)s earlier lines are not shown.")
+        if run.left_out
+        else "",
         error=run.error,
     )

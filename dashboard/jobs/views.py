@@ -87,9 +87,9 @@ def _part(
     except Exception as error:  # whatever is wrong with one part, the others are what an operator needs then
         logger.exception("jobs: %s", key)
         problem = Problem(
-            what=gettext("This part can’t be shown now."),
+            what=gettext("This section can’t be loaded."),
             where=str(title),
-            cure=gettext("The log of the web process has the whole of it; the other parts are as they are."),
+            cure=gettext("The error is in the log of the web process. The other sections are not affected."),
             detail=type(error).__name__,
         )
         return JobGroup(key=key, title=title, about=about, problem=problem)
@@ -102,7 +102,7 @@ def _part(
 def _scans(request: HttpRequest) -> tuple[list[JobRow], str]:
     sources = list_sources(by=page_actor(request))
     logs = _logs(request, SCAN)
-    return [_scan(request, source, logs) for source in sources], gettext("No source is scanned yet.")
+    return [_scan(request, source, logs) for source in sources], gettext("No sources have been scanned yet.")
 
 
 def _scan(request: HttpRequest, source: SourceInfo, logs: Mapping[str, str]) -> JobRow:
@@ -132,7 +132,7 @@ def _mirrors(request: HttpRequest) -> tuple[list[JobRow], str]:
     runs = runs_of([SYNC]) if may(actor, "audit.read") else {}
     mirrors = readable(list_mirrors(), actor)
     return [_mirror(mirror, actor, runs.get((SYNC, str(mirror.number)))) for mirror in mirrors], gettext(
-        "No registry is mirrored."
+        "No mirrored registries."
     )
 
 
@@ -164,7 +164,7 @@ def _applies(request: HttpRequest) -> tuple[list[JobRow], str]:
     requests = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN, by=actor)]
     logs = _logs(request, APPLY)
     return [_apply(info, logs.get(str(info.id), "")) for info in requests], gettext(
-        "Nothing is scheduled, and nothing is being applied."
+        "No requests are scheduled or being applied."
     )
 
 
@@ -188,14 +188,14 @@ def _deliveries(request: HttpRequest) -> tuple[list[JobRow], str]:
     deliveries = deliveries_under_way(actor, limit=SHOWN)
     logs = _logs(request, DELIVER)
     return [_delivery(delivery, logs.get(str(delivery.id), "")) for delivery in deliveries], gettext(
-        "No delivery waits, and none has failed."
+        "No pending or failed deliveries."
     )
 
 
 def _delivery(delivery: DeliveryUnderWay, log_url: str) -> JobRow:
     states = {FAILED: JobState.FAILED, "sending": JobState.RUNNING}
     again = Action(
-        label=gettext("Send again"),
+        label=gettext("Resend"),
         url=reverse("ui:webhook_replay", args=[delivery.webhook, delivery.id]),
         method="post",
         icon="send",
@@ -229,15 +229,15 @@ def _queues(request: HttpRequest) -> tuple[list[JobRow], str]:
 
 def _index(request: HttpRequest) -> tuple[list[JobRow], str]:
     behind = backlog()
-    sentence = counted(behind, "%(n)s entry is to be made anew.", "%(n)s entries are to be made anew.")
+    sentence = counted(behind, "%(n)s entry is out of date.", "%(n)s entries are out of date.")
     if behind >= MOST:
-        sentence = gettext("More than %(n)s entries are to be made anew.") % {"n": f"{MOST:,}"}
+        sentence = gettext("More than %(n)s entries are out of date.") % {"n": f"{MOST:,}"}
     return [
         JobRow(
-            name=gettext("Index of the search"),
+            name=gettext("Search index"),
             state=JobState.WAITING if behind else JobState.WELL,
             url=reverse("ui:search"),
-            about=sentence if behind else gettext("It has all that is registered."),
+            about=sentence if behind else gettext("Up to date."),
         )
     ], ""
 
@@ -245,15 +245,16 @@ def _index(request: HttpRequest) -> tuple[list[JobRow], str]:
 def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
     (waiting, oldest), head = hash_chain.tail(), hash_chain.head()
     late = oldest is not None and timezone.now() - oldest > SEALED_WITHIN
-    sentence = counted(waiting, "%(n)s event isn’t sealed yet", "%(n)s events aren’t sealed yet")
+    sentence = counted(waiting, "%(n)s event is not sealed yet", "%(n)s events are not sealed yet")
     problem = hash_chain.truncation()
     if not problem and late and oldest is not None:
         problem = gettext(
-            "The oldest waits since %(at)s UTC: no worker seals. Look whether the worker and beat run."
+            "The oldest has been waiting since %(at)s UTC, so no worker is sealing. Check that the worker"
+            " and beat are running."
         ) % {"at": f"{oldest:%Y-%m-%d %H:%M}"}
     return [
         JobRow(
-            name=gettext("Seals of the audit"),
+            name=gettext("Audit log seals"),
             state=JobState.FAILED if problem else JobState.WAITING if waiting else JobState.WELL,
             url=reverse("ui:audit"),
             about=_joined(
@@ -272,14 +273,14 @@ def _logs(request: HttpRequest, kind: str) -> Mapping[str, str]:
 
 _OF_REGISTRIES: Final = ("scans", "mirrors", "applies", "deliveries")
 _PARTS: Final = {
-    "scans": (later("Scans"), later("The last scan of each source, and when the next is due."), _scans),
-    "mirrors": (later("Mirrors"), later("Registries elsewhere that are read again and again."), _mirrors),
-    "applies": (later("Applying"), later("Requests that are scheduled, being applied, or stopped half-way."), _applies),
-    "deliveries": (later("Deliveries"), later("What is on its way to your webhooks, and what failed."), _deliveries),
-    "index": (later("Search"), later("The index follows what is registered."), _index),
-    "queues": (later("Queues"), later("What was handed to workers and waits for one that is free."), _queues),
-    "schedule": (later("Schedule"), later("What runs again and again, and how its last run went."), _schedule),
-    "sealing": (later("Audit"), later("Each committed event gets its place in the chain of seals."), _sealing),
+    "scans": (later("Scans"), later("The last scan of each source and when the next is due."), _scans),
+    "mirrors": (later("Mirrors"), later("Remote registries that are synced on a schedule."), _mirrors),
+    "applies": (later("Promotions"), later("Requests that are scheduled, being applied or partly applied."), _applies),
+    "deliveries": (later("Deliveries"), later("Pending and failed deliveries to your webhooks."), _deliveries),
+    "index": (later("Search"), later("The index that subject search uses."), _index),
+    "queues": (later("Queues"), later("Tasks that wait for a free worker."), _queues),
+    "schedule": (later("Schedule"), later("Recurring jobs and the result of their last run."), _schedule),
+    "sealing": (later("Audit"), later("Each committed event is added to the chain of seals."), _sealing),
 }
 
 

@@ -138,7 +138,7 @@ def test_the_page_has_the_log_the_schedule_and_the_queues(
     assert "Seal the audit" in schedule and "every 30 seconds" in schedule and "2.0 s" in schedule
     assert "1,234 tasks wait." in part(steward, "queues")
     page = steward.get(f"/ui/jobs/runs/{row.pk}").content.decode()
-    assert "&lt;i&gt;read&lt;/i&gt;" in page and "3 lines came before." in page and "RuntimeError" in page
+    assert "&lt;i&gt;read&lt;/i&gt;" in page and "3 earlier lines are not shown." in page and "RuntimeError" in page
     assert steward.get("/ui/jobs/runs/999999").status_code == 404
     User.objects.create(username="stranger9")
     other = Client()

@@ -115,7 +115,7 @@ def test_the_index_and_the_seals_say_how_far_they_are(
     client = browser("reader")
     assert "to be made anew" in part(client, "index")
     index_stale()
-    assert "It has all that is registered." in part(client, "index")
+    assert "Up to date." in part(client, "index")
     assert "sealed yet" in part(client, "sealing")
     monkeypatch.setattr(jobs, "SEALED_WITHIN", timedelta(0))
     assert "no worker seals" in part(client, "sealing")
@@ -137,9 +137,9 @@ def test_a_part_that_cannot_be_read_leaves_the_others(
 
     monkeypatch.setattr(jobs, broken, fail)
     text = browser("reader").get("/ui/jobs").content.decode()
-    assert text.count("This part can’t be shown now.") == 1
+    assert text.count("This section can’t be loaded.") == 1
     assert text.count('<section class="panel"') == 8
-    assert "Seals of the audit" in text
+    assert "Audit log seals" in text
 
 
 def test_who_may_not_read_the_audit_sees_no_jobs(browser: Callable[[str], Client]) -> None:  # noqa: F811
@@ -166,4 +166,4 @@ def test_more_jobs_take_no_more_queries(
             created_by="steward", cluster=cluster,
         )  # fmt: skip
     assert queries() == first <= QUERIES["jobs"]
-    assert "11 more aren’t shown." in part(client, "scans")
+    assert "11 more are not shown." in part(client, "scans")

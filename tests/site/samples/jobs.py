@@ -13,7 +13,7 @@ SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="s
 SCANS = JobGroup(
     key="scans",
     title="Scans",
-    about="The last scan of each source, and when the next is due.",
+    about="The last scan of each source and when the next is due.",
     rows=(
         JobRow(
             name="orders", state=JobState.FAILED, url="/gallery/source", about="prod", last_at=ago(minutes=4),
@@ -35,19 +35,19 @@ PAGE = JobsPage(
         JobGroup(
             key="mirrors",
             title="Mirrors",
-            about="Registries elsewhere that are read again and again.",
+            about="Remote registries that are synced on a schedule.",
             rows=(JobRow(name="mirror-eu", state=JobState.FAILED, about="every 1 minute", last_at=ago(minutes=40), error=HOSTILE),),
         ),
         JobGroup(
             key="applies",
             title="Applying",
-            about="Requests that are scheduled, being applied, or stopped half-way.",
+            about="Requests that are scheduled, being applied or partly applied.",
             rows=(JobRow(name="Request 13", state=JobState.WAITING, url="/gallery/promotion", about="orders-value to prod", next_at=ago(hours=-6)),),
         ),
         JobGroup(
             key="deliveries",
             title="Deliveries",
-            about="What is on its way to your webhooks, and what failed.",
+            about="Pending and failed deliveries to your webhooks.",
             rows=(
                 JobRow(
                     name="finding.opened", state=JobState.FAILED, url="/gallery/webhook", about="slack · 8 attempts",
@@ -55,20 +55,19 @@ PAGE = JobsPage(
                 ),
             ),
         ),
-        JobGroup(key="index", title="Search", about="The index follows what is registered.", rows=(JobRow(name="Index of the search", state=JobState.WELL, url="/ui/search", about="It has all that is registered."),)),
+        JobGroup(key="index", title="Search", about="The index that subject search uses.", rows=(JobRow(name="Search index", state=JobState.WELL, url="/ui/search", about="Up to date."),)),
         JobGroup(
             key="sealing",
             title="Audit",
-            about="Each committed event gets its place in the chain of seals.",
-            rows=(JobRow(name="Seals of the audit", state=JobState.WAITING, url="/ui/audit", about="sealed up to position 912 · 3 events aren’t sealed yet"),),
+            about="Each committed event is added to the chain of seals.",
+            rows=(JobRow(name="Audit log seals", state=JobState.WAITING, url="/ui/audit", about="sealed up to position 912 · 3 events are not sealed yet"),),
         ),
     ),
 )  # fmt: skip
 PAGE_QUIET = replace(
     PAGE,
     groups=tuple(
-        replace(group, rows=(), more=0, nothing="Nothing is scheduled, and nothing is being applied.")
-        for group in PAGE.groups
+        replace(group, rows=(), more=0, nothing="No requests are scheduled or being applied.") for group in PAGE.groups
     ),
 )
 PAGE_BROKEN = replace(
@@ -79,9 +78,9 @@ PAGE_BROKEN = replace(
             rows=(),
             more=0,
             problem=Problem(
-                what="This part can’t be shown now.",
+                what="This section can’t be loaded.",
                 where="Scans",
-                cure="The log of the web process has the whole of it; the other parts are as they are.",
+                cure="The error is in the log of the web process. The other sections are not affected.",
                 detail="DataError",
             ),
         ),
@@ -93,7 +92,7 @@ RUN = RunPage(
     state=JobState.FAILED,
     started_at=ago(minutes=4),
     took="12.4 s",
-    left_out="14 lines came before.",
+    left_out="14 earlier lines are not shown.",
     error="BrokerUnavailable: see the worker's log.",
     lines=(
         "14:26:01 INFO registry.drift.scan.runner: scan 17: reading orders, 0 of 4",
