@@ -143,22 +143,22 @@ class ChangeKind:
 
 _PLACE = ("registry", "subject_pattern")
 CHANGES: dict[str, ChangeKind] = {
-    "add": ChangeKind(services.add_person, ("username",), later("Added.")),
-    "shut": ChangeKind(services.set_active, ("username", "active"), later("The account is shut.")),
-    "open": ChangeKind(services.set_active, ("username", "active"), later("The account is open again.")),
-    "mail": ChangeKind(services.set_email, ("username", "email"), later("Their address is kept.")),
-    "grant": ChangeKind(services.grant, ("username", "role", *_PLACE), later("The role is given.")),
-    "revoke": ChangeKind(services.revoke_grant, ("grant_id",), later("The role is taken away.")),
-    "make group": ChangeKind(services.make_group, ("name",), later("The group is made.")),
-    "remove group": ChangeKind(services.remove_group, ("name",), later("The group is removed.")),
-    "join": ChangeKind(services.add_member, ("group", "username"), later("They are in the group now.")),
-    "leave": ChangeKind(services.remove_member, ("group", "username"), later("They are out of the group now.")),
-    "grant to group": ChangeKind(services.grant_to_group, ("group", "role", *_PLACE), later("The role is given.")),
-    "revoke from group": ChangeKind(services.remove_group_grant, ("grant_id",), later("The role is taken away.")),
-    "own": ChangeKind(services.add_owner, ("username", "group", *_PLACE), later("The owner is named.")),
-    "disown": ChangeKind(services.remove_owner, ("ownership_id",), later("The ownership is ended.")),
-    "same": ChangeKind(state_same_person, ("one", "other", "reason"), later("They count as one person now.")),
-    "two": ChangeKind(withdraw_same_person, ("statement_id",), later("They count as two people again.")),
+    "add": ChangeKind(services.add_person, ("username",), later("Person added.")),
+    "shut": ChangeKind(services.set_active, ("username", "active"), later("Account deactivated.")),
+    "open": ChangeKind(services.set_active, ("username", "active"), later("Account reactivated.")),
+    "mail": ChangeKind(services.set_email, ("username", "email"), later("Email address saved.")),
+    "grant": ChangeKind(services.grant, ("username", "role", *_PLACE), later("Role granted.")),
+    "revoke": ChangeKind(services.revoke_grant, ("grant_id",), later("Role revoked.")),
+    "make group": ChangeKind(services.make_group, ("name",), later("Group created.")),
+    "remove group": ChangeKind(services.remove_group, ("name",), later("Group removed.")),
+    "join": ChangeKind(services.add_member, ("group", "username"), later("Member added.")),
+    "leave": ChangeKind(services.remove_member, ("group", "username"), later("Member removed.")),
+    "grant to group": ChangeKind(services.grant_to_group, ("group", "role", *_PLACE), later("Role granted.")),
+    "revoke from group": ChangeKind(services.remove_group_grant, ("grant_id",), later("Role revoked.")),
+    "own": ChangeKind(services.add_owner, ("username", "group", *_PLACE), later("Owner added.")),
+    "disown": ChangeKind(services.remove_owner, ("ownership_id",), later("Owner removed.")),
+    "same": ChangeKind(state_same_person, ("one", "other", "reason"), later("Accounts linked.")),
+    "two": ChangeKind(withdraw_same_person, ("statement_id",), later("Accounts unlinked.")),
 }
 _NUMBERS = ("grant_id", "ownership_id", "statement_id")
 
@@ -167,7 +167,7 @@ def make_change(do: str, posted: Mapping[str, str], *, by: Actor) -> Any:
     """Make the change of a form, and return the service's result. Raises InvalidInput and what the service raises."""
     kind = CHANGES.get(do)
     if kind is None:
-        raise InvalidInput(gettext("There is no such change."))
+        raise InvalidInput(gettext("Unknown change."))
     values: dict[str, Any] = {name: posted.get(name, "") for name in kind.fields}
     if "active" in values:
         values["active"] = do == "open"
@@ -187,7 +187,7 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
             label=gettext("Subjects"),
             value="*",
             code=True,
-            help=gettext("A pattern like orders-*."),
+            help=gettext("A pattern such as orders-*."),
         ),
     )
     role = _select("role", gettext("Role"), list(ROLES))
@@ -195,61 +195,70 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
         ChangeForm(
             title=gettext("Add a person"),
             do="add",
-            fields=(Field(name="username", label=gettext("User name"), required=True),),
-            label=gettext("Add"),
+            fields=(Field(name="username", label=gettext("Username"), required=True),),
+            label=gettext("Add person"),
         ),
         ChangeForm(
-            title=gettext("Give a person a role"), do="grant", fields=(person, role, *scope), label=gettext("Give")
+            title=gettext("Grant a role to a person"),
+            do="grant",
+            fields=(person, role, *scope),
+            label=gettext("Grant role"),
         ),
         ChangeForm(
-            title=gettext("Say where a person’s mail goes"),
+            title=gettext("Set a person’s email address"),
             do="mail",
             fields=(
                 person,
-                Field(name="email", label=gettext("Address of mail"), help=gettext("Empty: nowhere.")),
+                Field(name="email", label=gettext("Email address"), help=gettext("Leave empty to send no email.")),
             ),
-            label=gettext("Keep"),
+            label=gettext("Save address"),
         ),
         ChangeForm(
-            title=gettext("Make a group"),
+            title=gettext("Create a group"),
             do="make group",
             fields=(Field(name="name", label=gettext("Name"), required=True),),
-            label=gettext("Make"),
+            label=gettext("Create group"),
         ),
-        ChangeForm(title=gettext("Name a person as owner"), do="own", fields=(person, *scope), label=gettext("Name")),
+        ChangeForm(
+            title=gettext("Add a person as owner"), do="own", fields=(person, *scope), label=gettext("Add owner")
+        ),
     ]
     forms.append(_same_person(people))
     if groups:
         forms += [
             ChangeForm(
-                title=gettext("Give a group a role"),
+                title=gettext("Grant a role to a group"),
                 do="grant to group",
                 fields=(group, role, *scope),
-                label=gettext("Give"),
+                label=gettext("Grant role"),
             ),
             ChangeForm(
-                title=gettext("Put a person into a group"), do="join", fields=(group, person), label=gettext("Put")
+                title=gettext("Add a person to a group"), do="join", fields=(group, person), label=gettext("Add member")
             ),
-            ChangeForm(title=gettext("Name a group as owner"), do="own", fields=(group, *scope), label=gettext("Name")),
+            ChangeForm(
+                title=gettext("Add a group as owner"), do="own", fields=(group, *scope), label=gettext("Add owner")
+            ),
         ]
     return tuple(forms)
 
 
 def _same_person(people: list[str]) -> ChangeForm:
     return ChangeForm(
-        title=gettext("Count two accounts as one person"),
+        title=gettext("Link two accounts of the same person"),
         do="same",
         fields=(
             _select("one", gettext("Account"), people),
-            _select("other", gettext("The same person’s other account"), people),
+            _select("other", gettext("Other account of the same person"), people),
             Field(
                 name="reason",
-                label=gettext("How it is known"),
+                label=gettext("Reason"),
                 required=True,
-                help=gettext("It stands in the audit. Neither account may then approve what the other asked for."),
+                help=gettext(
+                    "Recorded in the audit log. After this, neither account can approve what the other one requested."
+                ),
             ),
         ),
-        label=gettext("Count as one"),
+        label=gettext("Link accounts"),
     )
 
 
@@ -279,7 +288,7 @@ def people_page(
             url=reverse("ui:people"),
             query=query,
             label=gettext("Search people"),
-            placeholder=gettext("name or address"),
+            placeholder=gettext("name or email address"),
         ),
         people=tuple(map(_person, people)),
         groups=tuple(map(_group, groups)),
@@ -300,17 +309,17 @@ def _person(info: PersonInfo) -> PersonRow:
     do, label, loses = (
         (
             "shut",
-            gettext("Shut the account"),
-            gettext("They are signed out and can’t sign in, and their tokens are refused."),
+            gettext("Deactivate account"),
+            gettext("This person is signed out and can no longer sign in. Their API tokens are refused."),
         )
         if info.active
-        else ("open", gettext("Open again"), "")
+        else ("open", gettext("Reactivate account"), "")
     )
     return PersonRow(
         username=info.username,
         email=info.email,
         active=info.active,
-        ways=joined(WAYS[way] for way in info.signs_in_by) or gettext("cannot sign in"),
+        ways=joined(WAYS[way] for way in info.signs_in_by) or gettext("Can’t sign in"),
         last_sign_in=info.last_sign_in,
         groups=info.groups,
         grants=_grants(info.grants),
@@ -326,12 +335,12 @@ def _grants(infos: Iterable[GrantInfo], *, of_group: bool = False) -> tuple[Gran
             where=place_words(info.registry, info.subject_pattern),
             through="" if of_group else info.group,
             remove=PersonChange(
-                label=gettext("Take away"),
+                label=gettext("Revoke role"),
                 do=do,
                 values=(("grant_id", str(info.grant_id)),),
-                loses=gettext("All members lose what the role allows there.")
+                loses=gettext("All members lose the permissions of this role there.")
                 if of_group
-                else gettext("They lose what the role allows there."),
+                else gettext("This person loses the permissions of this role there."),
             )
             if of_group or not info.group
             else None,
@@ -347,20 +356,20 @@ def _group(info: GroupInfo) -> GroupRow:
             (
                 name,
                 PersonChange(
-                    label=gettext("Take out"),
+                    label=gettext("Remove member"),
                     do="leave",
                     values=(("group", info.name), ("username", name)),
-                    loses=gettext("They lose the roles and subjects that they have through the group."),
+                    loses=gettext("This person loses the roles and subjects that come from the group."),
                 ),
             )
             for name in info.members
         ),
         grants=_grants(info.grants, of_group=True),
         remove=PersonChange(
-            label=gettext("Remove the group"),
+            label=gettext("Remove group"),
             do="remove group",
             values=(("name", info.name),),
-            loses=gettext("Its members lose the roles that it has, and what it owns has that owner no more."),
+            loses=gettext("Its members lose the group’s roles, and the group no longer owns its subjects."),
         ),
     )
 
@@ -371,10 +380,10 @@ def _owner(info: OwnershipInfo) -> OwnerRow:
         is_group=bool(info.group),
         where=place_words(info.registry, info.subject_pattern),
         remove=PersonChange(
-            label=gettext("End"),
+            label=gettext("Remove owner"),
             do="disown",
             values=(("ownership_id", str(info.ownership_id)),),
-            loses=gettext("They are no longer asked and told about these subjects."),
+            loses=gettext("This owner is no longer asked about these subjects or notified of changes."),
         ),
     )
 
@@ -387,9 +396,9 @@ def _same(info: SamePersonInfo) -> SamePersonRow:
         by=info.stated_by,
         at=info.stated_at,
         remove=PersonChange(
-            label=gettext("Count as two"),
+            label=gettext("Unlink accounts"),
             do="two",
             values=(("statement_id", str(info.id)),),
-            loses=gettext("Each account may then approve what the other asked for."),
+            loses=gettext("After this, each account can approve what the other one requested."),
         ),
     )

@@ -98,7 +98,7 @@ SUBSCRIPTIONS = SubscriptionsPage(
     ),
     fields=(
         Field(name="event", label="Event", kind="select", required=True, choices=(Choice(value="", label="Everything"), Choice(value="a", label=HOSTILE))),
-        Field(name="subject_pattern", label="Subjects", value="orders-*", code=True, errors=("The pattern is longer than 255 characters.",), help="A pattern like orders-*."),
+        Field(name="subject_pattern", label="Subjects", value="orders-*", code=True, errors=("The pattern is longer than 255 characters.",), help="A pattern such as orders-*."),
     ),
     submit=Action(label="Subscribe", url="/ui/subscriptions", method="post", tone="primary"),
     defaults=(DefaultRow(title="Approval is asked for", concerns="who may approve it"),),
@@ -159,10 +159,13 @@ SHUT = PersonChange(
     label="Shut",
     do="shut",
     values=(("username", "steward"),),
-    loses="They are signed out and can’t sign in, and their tokens are refused.",
+    loses="This person is signed out and can no longer sign in. Their API tokens are refused.",
 )
 DROP = PersonChange(
-    label="Take away", do="ungrant", values=(("grant", "7"),), loses="They lose what the role allows there."
+    label="Take away",
+    do="ungrant",
+    values=(("grant", "7"),),
+    loses="This person loses the permissions of this role there.",
 )
 GRANTS = (
     GrantRow(role="steward", where="everywhere", remove=DROP),
@@ -171,7 +174,7 @@ GRANTS = (
 ADD_PERSON = ChangeForm(title="Add a person", do="add", label="Add", fields=(Field(name="username", label="User name", required=True),))  # fmt: skip
 ADD_ROLE = ChangeForm(
     title="Give a role", do="grant", label="Give",
-    fields=(Field(name="username", label="Person", required=True), Field(name="role", label="Role", kind="select", choices=(Choice(value="reader", label="reader"),)), Field(name="subject_pattern", label="Subjects", value="*", code=True, help="A pattern like orders-*.")),
+    fields=(Field(name="username", label="Person", required=True), Field(name="role", label="Role", kind="select", choices=(Choice(value="reader", label="reader"),)), Field(name="subject_pattern", label="Subjects", value="*", code=True, help="A pattern such as orders-*.")),
 )  # fmt: skip
 PEOPLE = PeoplePage(
     frame=own("People and groups"), search=SearchBox(url="/ui/people", label="Search people"),
