@@ -136,8 +136,8 @@ PAGE_ROWS: Final = 50
 SHOWS: Final = {
     boards.BEHIND: later("Behind"),
     boards.BLOCKED: later("Blocked"),
-    boards.OTHER_ID: later("Id differs"),
-    boards.OTHER_CONTENT: later("Same number, different content"),
+    boards.OTHER_ID: later("Schema id differs"),
+    boards.OTHER_CONTENT: later("Same version number, different content"),
 }
 _NOT_NEW: Final = "needs approval"
 
@@ -187,7 +187,7 @@ def _shows() -> dict[str, str]:
 def _preview(actor: Actor) -> Action:
     reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
     return Action(
-        label=gettext("Preview as one plan"),
+        label=gettext("Preview plan"),
         url=reverse("ui:promotion_request"),
         allowed=not reason,
         reason=reason,
@@ -231,38 +231,38 @@ def rule_sentence(info: EnvironmentInfo) -> str:
     reviews = (
         counted(
             info.reviews_needed,
-            "%(n)s approval the requester’s own among them",
-            "%(n)s approvals the requester’s own among them",
+            "%(n)s approval, which can be the requester’s own",
+            "%(n)s approvals, one of which can be the requester’s own",
         )
         if info.own_approval_allowed
         else counted(
             info.reviews_needed,
-            "%(n)s approval by somebody else than the requester",
-            "%(n)s approvals by somebody else than the requester",
+            "%(n)s approval from another person",
+            "%(n)s approvals from other people",
         )
     )
     if info.rules:
         reviews = counted(
             len(info.rules),
-            "%(reviews)s, and %(n)s rule beside it",
-            "%(reviews)s, and %(n)s rules beside it",
+            "%(reviews)s. %(n)s additional review rule applies",
+            "%(reviews)s. %(n)s additional review rules apply",
             reviews=reviews,
         )
     if info.is_closed:
-        return gettext("Closed: it changes by releases alone. A request takes %(reviews)s.") % {"reviews": reviews}
-    return gettext("Open: it can be changed directly. A request takes %(reviews)s.") % {"reviews": reviews}
+        return gettext("Closed: only releases can change it. A request needs %(reviews)s.") % {"reviews": reviews}
+    return gettext("Open: it can be changed directly. A request needs %(reviews)s.") % {"reviews": reviews}
 
 
 def alarm_of(info: EnvironmentInfo) -> str:
     """An exceptional state: open break-glass, break-glass that nobody confirmed, or a freeze."""
     now = next((glass for glass in info.break_glass if glass.is_open), None)
     if now:
-        return gettext("The glass is broken until %(at_utc)s, by %(opened_by)s.") % {
+        return gettext("Break-glass is open until %(at_utc)s, opened by %(opened_by)s.") % {
             "at_utc": at_utc(now.ends_at),
             "opened_by": now.opened_by,
         }
     if info.has_red:
-        return gettext("A break-glass was never confirmed by a second person.")
+        return gettext("A use of break-glass was not confirmed by a second person.")
     return (
         gettext("Frozen until %(at_utc)s: %(reason)s")
         % {"at_utc": at_utc(info.frozen.ends_at), "reason": info.frozen.reason}
@@ -310,7 +310,7 @@ def _cell(cell: boards.BoardCell, name: str, before: str, context: _RowContext) 
         seen_older=_older(cell, context.last_seen_at),
         marks=(standing_mark(cell.standing),) if cell.standing else (),
         notes=_notes(cell, before),
-        behind=gettext("lacks version %(wanted)s of %(before)s") % {"wanted": cell.wanted, "before": before}
+        behind=gettext("missing version %(wanted)s from %(before)s") % {"wanted": cell.wanted, "before": before}
         if cell.behind
         else "",
         outlook=Outlook.of(cell.verdict) if cell.verdict and time_travel.moment() is None else None,
@@ -330,16 +330,15 @@ def _older(cell: boards.BoardCell, last_seen_at: Mapping[int, datetime]) -> str:
     numbers = [number for number, row in cell.live if row in last_seen_at]
     if not numbers or cell.row in last_seen_at:
         return ""
-    return gettext("messages carry version %(version)s") % {"version": numbers[-1]}
+    return gettext("messages use version %(version)s") % {"version": numbers[-1]}
 
 
 def _notes(cell: boards.BoardCell, before: str) -> tuple[str, ...]:
-    notes = [gettext("id differs from %(before)s") % {"before": before}] if cell.id_differs else []
+    notes = [gettext("schema id differs from %(before)s") % {"before": before}] if cell.id_differs else []
     if cell.other_content:
         numbers = ", ".join(map(str, cell.other_content[:5]))
         notes.append(
-            gettext("version %(numbers)s: same number, other content than in %(before)s")
-            % {"numbers": numbers, "before": before}
+            gettext("version %(numbers)s: content differs from %(before)s") % {"numbers": numbers, "before": before}
         )
     return tuple(notes)
 
@@ -361,5 +360,5 @@ def _reasons(cell: boards.BoardCell) -> tuple[str, ...]:
         return ()
     sentences = [f"{reason['sentence']} {reason.get('cure', '')}".strip() for reason in cell.reasons[:3]]
     if cell.verdict == "unknown":
-        return (gettext("It is being worked out."),)
+        return (gettext("Being calculated."),)
     return tuple(sentences)

@@ -140,9 +140,9 @@ MANAGE: Final = "registry.manage"
 #: decided changes that the page lists; the API has a hundred
 SHOWN: Final = 20
 STATES: Final = {
-    EnvironmentChange.OPEN: later("Waits for a second person"),
+    EnvironmentChange.OPEN: later("Waiting for approval"),
     EnvironmentChange.APPROVED: later("Approved"),
-    EnvironmentChange.REJECTED: later("Turned down"),
+    EnvironmentChange.REJECTED: later("Rejected"),
     EnvironmentChange.WITHDRAWN: later("Withdrawn"),
 }
 
@@ -158,11 +158,11 @@ def loosening_of(error: SecondPersonRequired, registry: str) -> LooseningForm:
         fields=(
             Field(
                 name="why_loosen",
-                label=gettext("Why"),
+                label=gettext("Reason"),
                 kind="textarea",
                 rows=3,
                 required=True,
-                help=gettext("Those who review for %(place)s are told, and the audit keeps it.")
+                help=gettext("Reviewers of %(place)s are notified, and the audit log records it.")
                 % {"place": environment},
             ),
         ),
@@ -175,9 +175,9 @@ def loosening_values(text: str) -> dict[str, Any]:
     try:
         values = json.loads(text)
     except ValueError as error:
-        raise InvalidInput(gettext("The form is damaged: begin the change again."), field="values") from error
+        raise InvalidInput(gettext("The form is damaged. Start the change again."), field="values") from error
     if not isinstance(values, dict):
-        raise InvalidInput(gettext("The form is damaged: begin the change again."), field="values")
+        raise InvalidInput(gettext("The form is damaged. Start the change again."), field="values")
     return values
 
 
@@ -209,7 +209,7 @@ def _view(info: EnvironmentChangeInfo, actor: Actor) -> ChangeView:
         decided_by=info.decided_by,
         decided_at=info.decided_at,
         comment=info.comment,
-        approve=action("approve", gettext("Approve the change"), refused, "check"),
-        reject=action("reject", gettext("Turn it down"), refused, "x"),
-        withdraw=action("withdraw", gettext("Withdraw it"), unmanaged, "undo-2"),
+        approve=action("approve", gettext("Approve change"), refused, "check"),
+        reject=action("reject", gettext("Reject change"), refused, "x"),
+        withdraw=action("withdraw", gettext("Withdraw change"), unmanaged, "undo-2"),
     )

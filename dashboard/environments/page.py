@@ -45,20 +45,21 @@ from registry.promotions.selectors import (
 MANAGE: Final = "registry.manage"
 #: name of the switch → its label
 SWITCHES: Final = {
-    "is_closed": later("Closed: versions, settings, modes and aliases change by releases alone"),
-    "own_approval_allowed": later("The requester may approve their own request"),
-    "owners_only": later("Only owners of a subject may ask for it here"),
-    "drift_blocks": later("Open drift at a subject fails its requests"),
-    "threads_block": later("A discussion that isn’t resolved stops the release"),
-    "clients_block": later("A declared client that doesn’t go on stops the release until it is acknowledged"),
-    "evidence_required": later("A release needs evidence from data"),
+    "is_closed": later("Closed: only releases can change versions, settings, modes and aliases"),
+    "own_approval_allowed": later("Requesters can approve their own requests"),
+    "owners_only": later("Only owners of a subject can request its promotion"),
+    "drift_blocks": later("Open drift findings for a subject fail its requests"),
+    "threads_block": later("Unresolved discussions block the release"),
+    "clients_block": later("Affected clients block the release until they are acknowledged"),
+    "evidence_required": later("Releases need evidence from data"),
 }
 #: a service's field → the fields of the forms that send it
 _SENT_AS: Final = {"reason": ("why_frozen", "why_recurring", "glass_reason"), "kind": ("recurs",)}
 _CLOSED: Final = later(
-    "Versions, settings, modes and aliases change by releases of approved requests alone, through every door."
+    "Versions, settings, modes and aliases can only be changed by releasing an approved request."
+    " This applies to all channels."
 )
-_OPEN: Final = later("Programs and people with the right change it directly; requests are possible, too.")
+_OPEN: Final = later("Programs and people with permission can change it directly. Requests work too.")
 
 
 def environment_page(
@@ -90,16 +91,14 @@ def environment_page(
         sentence=_CLOSED if info.is_closed else _OPEN,
         facts=(
             Fact(
-                label=gettext("Place in the order"),
+                label=gettext("Environment order"),
                 value=gettext("%(number)s of %(count)s") % {"number": order.index(info.name) + 1, "count": len(order)},
             ),
             Fact(label=gettext("Level"), value=info.level, code=True),
             Fact(label=gettext("Mode"), value=info.mode, code=True),
             Fact(
                 label=gettext("Kind"),
-                value=gettext("a remote registry, mirrored")
-                if info.is_remote
-                else gettext("a registry of this server"),
+                value=gettext("Mirror of a remote registry") if info.is_remote else gettext("Registry on this server"),
             ),
         ),
         links=(
@@ -114,16 +113,16 @@ def environment_page(
             Choice(value=switch, label=label, selected=_switch(info, switch, sent))
             for switch, label in SWITCHES.items()
         ),
-        change=_action(info, "change", gettext("Save"), reason),
+        change=_action(info, "change", gettext("Save rules"), reason),
         rules=tuple(_rule(rule, info, reason) for rule in info.rules),
         rule_fields=filled(rules),
-        add_rule=_action(info, "rules", gettext("Add the rule"), reason),
+        add_rule=_action(info, "rules", gettext("Add rule"), reason),
         freezes=tuple(_freeze(freeze, info, reason) for freeze in info.freezes),
         freeze_fields=filled(freezes),
-        add_freeze=_action(info, "freezes", gettext("Add the window"), reason),
+        add_freeze=_action(info, "freezes", gettext("Add freeze window"), reason),
         recurring=tuple(_recurring(rule, info, reason) for rule in info.recurring),
         recurring_fields=filled(recurring),
-        add_recurring=_action(info, "recurring_freezes", gettext("Add the freeze"), reason),
+        add_recurring=_action(info, "recurring_freezes", gettext("Add recurring freeze"), reason),
         break_glass=tuple(_glass(glass, info, actor) for glass in selectors.break_glass_history(info.name)),
         break_glass_fields=filled(glass),
         open_break_glass=_open_glass(info, actor, reason) if info.is_closed else None,
@@ -144,7 +143,7 @@ def _in_words(problem: SchemadeskError, sent: Mapping[str, str], fields: Sequenc
     """The message, with the label of the form's field in place of the field's name at its start."""
     name = str(problem.details.get("field", ""))
     ours = next((field for field in fields if field.name == _field_of(problem, sent)), None)
-    label = gettext("The comment") if name == "comment" else f"“{ours.label}”" if ours else ""
+    label = gettext("Comment") if name == "comment" else f"“{ours.label}”" if ours else ""
     return (
         f"{label}{problem.message[len(name) :]}"
         if label and problem.message.startswith(f"{name} ")
@@ -177,7 +176,7 @@ def _settings_fields(info: EnvironmentInfo) -> tuple[Field, ...]:
     return (
         Field(
             name="reviews_needed",
-            label=gettext("Approvals that every request takes"),
+            label=gettext("Approvals required"),
             kind="number",
             value=str(info.reviews_needed),
             required=True,
@@ -185,11 +184,12 @@ def _settings_fields(info: EnvironmentInfo) -> tuple[Field, ...]:
         ),
         Field(
             name="max_evidence_hours",
-            label=gettext("How many hours old evidence from data may be"),
+            label=gettext("Maximum age of evidence (hours)"),
             kind="number",
             value=str(info.max_evidence_hours or ""),
             help=gettext(
-                "Older evidence voids approvals and stops the release until the topic is scanned again. Empty: of any age."
+                "Older evidence voids approvals and blocks the release until the topic is scanned again. Leave"
+                " empty for no limit."
             ),
         ),
     )
@@ -199,7 +199,7 @@ def _freeze_fields() -> tuple[Field, ...]:
     return (
         Field(name="starts_at", label=gettext("From (UTC)"), kind="datetime-local", required=True),
         Field(name="ends_at", label=gettext("To (UTC)"), kind="datetime-local", required=True),
-        Field(name="why_frozen", label=gettext("Why"), required=True),
+        Field(name="why_frozen", label=gettext("Reason"), required=True),
     )
 
 
@@ -214,11 +214,11 @@ def _glass_fields() -> tuple[Field, ...]:
         ),
         Field(
             name="minutes",
-            label=gettext("For how many minutes"),
+            label=gettext("Duration (minutes)"),
             kind="number",
             value="60",
             required=True,
-            help=gettext("%(max_minutes)s at most. It is told to everybody who follows this environment.")
+            help=gettext("Up to %(max_minutes)s. Everyone who follows this environment is notified.")
             % {"max_minutes": MAX_MINUTES},
         ),
     )
@@ -249,14 +249,16 @@ def _rule_fields() -> tuple[Field, ...]:
             value="*",
             code=True,
             required=True,
-            help=gettext("A pattern of qualified names: * for all, payments-* for those that begin so."),
+            help=gettext(
+                "A pattern of qualified names: * for all subjects, payments-* for names that start with payments-."
+            ),
         ),
         Field(
             name="verdict",
-            label=gettext("For"),
+            label=gettext("Applies to"),
             kind="select",
             choices=chosen(
-                (ReviewRule.ANY, gettext("every request")), (ReviewRule.BREAKING, gettext("breaking requests"))
+                (ReviewRule.ANY, gettext("Every request")), (ReviewRule.BREAKING, gettext("Breaking requests"))
             ),
             required=True,
         ),
@@ -265,18 +267,18 @@ def _rule_fields() -> tuple[Field, ...]:
             label=gettext("Approved by"),
             kind="select",
             choices=chosen(
-                (ReviewRule.OWNERS, gettext("owners of the subject")),
-                (ReviewRule.ROLE, gettext("people of a role")),
-                (ReviewRule.GROUP, gettext("people of a group")),
+                (ReviewRule.OWNERS, gettext("Owners of the subject")),
+                (ReviewRule.ROLE, gettext("People with a role")),
+                (ReviewRule.GROUP, gettext("Members of a group")),
             ),
             required=True,
         ),
         Field(
             name="name",
-            label=gettext("Name of the role or group"),
-            help=gettext("A role is one of %(roles)s.") % {"roles": ", ".join(ROLES)},
+            label=gettext("Role or group"),
+            help=gettext("Roles: %(roles)s.") % {"roles": ", ".join(ROLES)},
         ),
-        Field(name="count", label=gettext("How many of them"), kind="number", value="1", required=True),
+        Field(name="count", label=gettext("Number of approvals"), kind="number", value="1", required=True),
     )
 
 
@@ -287,7 +289,7 @@ def _freeze(freeze: FreezeInfo, info: EnvironmentInfo, reason: str) -> FreezeVie
         reason=freeze.reason,
         made_by=freeze.made_by,
         remove=_action(
-            info, "freeze_remove", gettext("End it") if freeze.is_now else gettext("Remove"), reason, freeze.id
+            info, "freeze_remove", gettext("End freeze") if freeze.is_now else gettext("Remove"), reason, freeze.id
         ),
         now=freeze.is_now,
     )
@@ -312,11 +314,11 @@ def _recurring_fields() -> tuple[Field, ...]:
     return (
         Field(
             name="recurs",
-            label=gettext("It comes again"),
+            label=gettext("Repeats"),
             kind="select",
             choices=(
-                Choice(value=RecurringFreeze.WEEKLY, label=gettext("every week")),
-                Choice(value=RecurringFreeze.MONTHLY, label=gettext("every month, on its last days")),
+                Choice(value=RecurringFreeze.WEEKLY, label=gettext("Every week")),
+                Choice(value=RecurringFreeze.MONTHLY, label=gettext("On the last days of every month")),
             ),
             required=True,
         ),
@@ -326,31 +328,32 @@ def _recurring_fields() -> tuple[Field, ...]:
             value="UTC",
             code=True,
             required=True,
-            help=gettext("By whose clocks, summer time included: a name like Europe/Berlin."),
+            help=gettext("A name such as Europe/Berlin. Daylight saving time is taken into account."),
         ),
-        Field(name="from_day", label=gettext("From, for every week"), kind="select", choices=days(4)),
-        Field(name="from_time", label=gettext("From, at"), kind="time", value="16:00", required=True),
-        Field(name="to_day", label=gettext("To, for every week"), kind="select", choices=days(0)),
-        Field(name="to_time", label=gettext("To, at"), kind="time", value="07:00", required=True),
+        Field(name="from_day", label=gettext("Start day (weekly)"), kind="select", choices=days(4)),
+        Field(name="from_time", label=gettext("Start time"), kind="time", value="16:00", required=True),
+        Field(name="to_day", label=gettext("End day (weekly)"), kind="select", choices=days(0)),
+        Field(name="to_time", label=gettext("End time"), kind="time", value="07:00", required=True),
         Field(
             name="last_days",
-            label=gettext("How many last days, for every month"),
+            label=gettext("Number of last days (monthly)"),
             kind="number",
-            help=gettext("It ends on the first of the next month."),
+            help=gettext("The freeze ends on the first day of the next month."),
         ),
-        Field(name="why_recurring", label=gettext("Why"), required=True),
+        Field(name="why_recurring", label=gettext("Reason"), required=True),
     )
 
 
 def _open_glass(info: EnvironmentInfo, actor: Actor, reason: str) -> Action:
     mine = next((glass for glass in info.break_glass if glass.is_open and glass.opened_by_id == actor.user_id), None)
     open_already = (
-        gettext("Yours is open until %(at_utc)s; close it to give another reason.") % {"at_utc": at_utc(mine.ends_at)}
+        gettext("You have break-glass open until %(at_utc)s. Close it to give another reason.")
+        % {"at_utc": at_utc(mine.ends_at)}
         if mine
         else ""
     )
     return _action(
-        info, "break_glass", gettext("Break the glass of %(info)s") % {"info": info.name}, reason or open_already
+        info, "break_glass", gettext("Open break-glass in %(info)s") % {"info": info.name}, reason or open_already
     )
 
 
@@ -359,10 +362,10 @@ def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakG
     until = (
         gettext("open until %(at_utc)s") % {"at_utc": at_utc(glass.ends_at)}
         if glass.is_open
-        else gettext("it ended at %(at_utc)s") % {"at_utc": at_utc(glass.ends_at)}
+        else gettext("ended at %(at_utc)s") % {"at_utc": at_utc(glass.ends_at)}
     )
     if mark in ("open", "waiting"):
-        until = gettext("%(until)s; to be confirmed by %(at)s") % {"until": until, "at": at_utc(glass.confirm_until)}
+        until = gettext("%(until)s; confirm by %(at)s") % {"until": until, "at": at_utc(glass.confirm_until)}
     manage = refusal(actor, MANAGE, registry=info.name)
     return BreakGlassView(
         number=glass.id,
@@ -376,9 +379,11 @@ def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakG
         confirmed_by=glass.confirmed_by,
         confirmed_at=glass.confirmed_at,
         comment=glass.comment,
-        close=_action(info, "break_glass_close", gettext("Close it"), manage, glass.id) if glass.is_open else None,
+        close=_action(info, "break_glass_close", gettext("Close break-glass"), manage, glass.id)
+        if glass.is_open
+        else None,
         confirm=_action(
-            info, "break_glass_confirm", gettext("Confirm that it was right"), _no_confirm(glass, info, actor), glass.id
+            info, "break_glass_confirm", gettext("Confirm break-glass"), _no_confirm(glass, info, actor), glass.id
         )
         if glass.can_be_confirmed
         else None,
@@ -389,7 +394,7 @@ def _no_confirm(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> s
     if actor.past:
         return actor.past
     if actor.user_id == glass.opened_by_id:
-        return gettext("You opened it: somebody else confirms it.")
+        return gettext("You opened it, so another person must confirm it.")
     if not may(actor, MANAGE, registry=info.name):
         lacking = refusal(actor, "promotion.review", registry=info.name)
         if lacking:

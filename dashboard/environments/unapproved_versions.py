@@ -87,16 +87,18 @@ PAGE_ROWS: Final = 25
 STATES: Final = {
     "": later("Any decision"),
     UNDECIDED: later("Undecided"),
-    ASKED: later("Adoption asked for"),
+    ASKED: later("Adoption requested"),
     QUARANTINED: later("Quarantined"),
 }
 #: name in the address → the name that a chip shows
 NAMES: Final = {"q": later("text"), "environment": later("environment"), "state": later("state")}
 _QUARANTINE_FIELD: Final = Field(
     name="message",
-    label=later("Why it isn’t trusted"),
+    label=later("Reason for the quarantine"),
     required=True,
-    help=later("It is no longer promoted nor the latest that is proposed; messages stay readable."),
+    help=later(
+        "A quarantined version can’t be promoted and is no longer proposed as the latest. Messages stay readable."
+    ),
 )
 
 
@@ -120,7 +122,7 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
     )
     last_seen_at = last_seen([ghost.id for ghost in page.rows])
     return UnapprovedVersionsPage(
-        frame=make_frame(request, title=gettext("Ghosts"), section=Section.PROMOTIONS, order=order),
+        frame=make_frame(request, title=gettext("Unapproved versions"), section=Section.PROMOTIONS, order=order),
         search=_search(chosen, [name for name in order if may_in(actor, "schema.read", name)]),
         rows=tuple(_row(ghost, order, actor, last_seen_at.get(ghost.id)) for ghost in page.rows),
         paging=Paging(
@@ -173,9 +175,7 @@ def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
 def _row(ghost: UnapprovedVersion, order: list[str], actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
     name = ghost.subject.qualified
     is_quarantined = ghost.standing is not None and ghost.standing.standing == QUARANTINED
-    adopt = (
-        None if ghost.request else _action(ghost, actor, "promotion.request", gettext("Ask for its adoption"), "adopt")
-    )
+    adopt = None if ghost.request else _action(ghost, actor, "promotion.request", gettext("Request adoption"), "adopt")
     return UnapprovedVersionRow(
         number=ghost.id,
         environment=environment_of(ghost.environment, order),

@@ -76,7 +76,7 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
             **switched(request),
         )
 
-    return _act(request, registry, run, gettext("The rules are changed."))
+    return _act(request, registry, run, gettext("Rules saved."))
 
 
 @require_POST
@@ -94,7 +94,12 @@ def change_request(request: HttpRequest, registry: str) -> HttpResponse:
             by=actor,
         )
 
-    return _act(request, registry, run, gettext("Another person who may review here is asked to approve it."))
+    return _act(
+        request,
+        registry,
+        run,
+        gettext("Approval requested. Another reviewer of this environment must approve the change."),
+    )
 
 
 @require_POST
@@ -105,7 +110,7 @@ def change_approve(request: HttpRequest, registry: str, change_id: int) -> HttpR
         request,
         registry,
         lambda: services.approve_environment_change(change_id=change_id, by=actor, comment=comment),
-        gettext("Approved: the rules are changed."),
+        gettext("Change approved. The new rules are in force."),
     )
 
 
@@ -117,7 +122,7 @@ def change_reject(request: HttpRequest, registry: str, change_id: int) -> HttpRe
         request,
         registry,
         lambda: services.reject_environment_change(change_id=change_id, by=actor, comment=comment),
-        gettext("Turned down: the rules stay as they are."),
+        gettext("Change rejected. The rules stay the same."),
     )
 
 
@@ -129,7 +134,7 @@ def change_withdraw(request: HttpRequest, registry: str, change_id: int) -> Http
         request,
         registry,
         lambda: services.withdraw_environment_change(change_id=change_id, by=actor),
-        gettext("Withdrawn: the rules stay as they are."),
+        gettext("Change withdrawn. The rules stay the same."),
     )
 
 
@@ -150,7 +155,7 @@ def rules(request: HttpRequest, registry: str) -> HttpResponse:
             count=_number(request, "count"),
         )
 
-    return _act(request, registry, run, gettext("The rule holds from now on."))
+    return _act(request, registry, run, gettext("Rule added."))
 
 
 @require_POST
@@ -161,7 +166,7 @@ def rule_remove(request: HttpRequest, registry: str, rule_id: int) -> HttpRespon
         request,
         registry,
         lambda: services.remove_review_rule(rule_id=rule_id, by=actor),
-        gettext("The rule holds no more."),
+        gettext("Rule removed."),
     )
 
 
@@ -180,7 +185,7 @@ def freezes(request: HttpRequest, registry: str) -> HttpResponse:
             reason=given_text(request.POST, "why_frozen"),
         )
 
-    return _act(request, registry, run, gettext("The freeze window is set."))
+    return _act(request, registry, run, gettext("Freeze window added."))
 
 
 @require_POST
@@ -191,7 +196,7 @@ def freeze_remove(request: HttpRequest, registry: str, freeze_id: int) -> HttpRe
         request,
         registry,
         lambda: services.remove_freeze(freeze_id=freeze_id, by=actor),
-        gettext("The freeze is ended."),
+        gettext("Freeze window removed."),
     )
 
 
@@ -219,7 +224,7 @@ def recurring_freezes(request: HttpRequest, registry: str) -> HttpResponse:
             **rule,
         )
 
-    return _act(request, registry, run, gettext("The freeze is set, and comes again."))
+    return _act(request, registry, run, gettext("Recurring freeze added."))
 
 
 @require_POST
@@ -230,7 +235,7 @@ def recurring_freeze_remove(request: HttpRequest, registry: str, freeze_id: int)
         request,
         registry,
         lambda: services.remove_recurring_freeze(freeze_id=freeze_id, by=actor),
-        gettext("The freeze comes no more."),
+        gettext("Recurring freeze removed."),
     )
 
 
@@ -248,7 +253,7 @@ def break_glass(request: HttpRequest, registry: str) -> HttpResponse:
             minutes=_number(request, "minutes"),
         )
 
-    return _act(request, registry, run, gettext("The glass is broken: what you change here now is counted and told."))
+    return _act(request, registry, run, gettext("Break-glass is open. Your changes here are counted and reported."))
 
 
 @require_POST
@@ -259,7 +264,7 @@ def break_glass_close(request: HttpRequest, registry: str, break_glass_id: int) 
         request,
         registry,
         lambda: services.close_break_glass(break_glass_id=break_glass_id, by=actor),
-        gettext("Closed. Somebody else has to confirm it within a day of its opening."),
+        gettext("Break-glass closed. Another person must confirm it within a day of its opening."),
     )
 
 
@@ -271,7 +276,7 @@ def break_glass_confirm(request: HttpRequest, registry: str, break_glass_id: int
         request,
         registry,
         lambda: services.confirm_break_glass(break_glass_id=break_glass_id, by=actor, comment=comment),
-        gettext("Confirmed."),
+        gettext("Break-glass confirmed."),
     )
 
 
@@ -283,7 +288,8 @@ def _clock(request: HttpRequest, field: str) -> time:
         value = None
     if value is None:
         raise InvalidInput(
-            gettext("%(field)s takes a time like 16:00, not %(text)s.") % {"field": field, "text": repr(text[:20])},
+            gettext("%(field)s must be a time such as 16:00, not %(text)s.")
+            % {"field": field, "text": repr(text[:20])},
             field=field,
         )
     return value
@@ -294,7 +300,7 @@ def _number(request: HttpRequest, field: str) -> int:
     value = whole_number(text, digits=4)
     if value is None:
         raise InvalidInput(
-            gettext("%(field)s takes a whole number, not %(text)s.") % {"field": field, "text": repr(text[:20])},
+            gettext("%(field)s must be a whole number, not %(text)s.") % {"field": field, "text": repr(text[:20])},
             field=field,
         )
     return value

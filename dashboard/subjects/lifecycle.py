@@ -233,7 +233,7 @@ def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline
         return None
     reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
     url = f"{subject_url(registry, name.qualified)}adopt"
-    return Action(label=gettext("Ask for its adoption"), url=url, method="post", allowed=not reason, reason=reason)
+    return Action(label=gettext("Request adoption"), url=url, method="post", allowed=not reason, reason=reason)
 
 
 def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline, newest: int) -> Action | None:

@@ -145,7 +145,7 @@ def test_a_ghost_is_adopted(steward: Actor, sits_down: SitsDown) -> None:
     at_desk.goto(STAGING)
     expect(at_desk.locator("#standing")).to_contain_text("It came here without a request")
     at_desk.get_by_label("How it came here").fill("A producer registered it on its first start.")
-    at_desk.get_by_role("button", name="Ask for its adoption").click()
+    at_desk.get_by_role("button", name="Request adoption").click()
     expect(at_desk.locator("h1")).to_contain_text("Adopt orders-value")
 
     approver = sits_down("approver")
@@ -173,7 +173,7 @@ def test_a_frozen_environment_refuses_and_then_takes_an_exception_or_a_later_win
     admin = sits_down("admin")
     now = timezone.now()
     admin.goto("/ui/environments/staging")
-    admin.locator("summary", has_text="Add a freeze window").click()
+    admin.locator("summary", has_text="Add freeze window").click()
     form = admin.locator("form[action$='/freezes']")
     form.get_by_label("From (UTC)").fill(moment(now - timedelta(hours=1)))
     form.get_by_label("To (UTC)").fill(moment(now + timedelta(hours=2)))
@@ -306,7 +306,7 @@ def test_a_newcomer_is_let_in_and_given_a_role(steward: Actor, sits_down: SitsDo
     newcomer.wait_for_url("**/ui/")
     assert newcomer.request.get(DEV).status in (403, 404)
 
-    admin.locator("summary", has_text="Give a person a role").click()
+    admin.locator("summary", has_text="Grant a role to a person").click()
     form = admin.locator("details[open] form").last
     form.get_by_label("Person").select_option("newcomer")
     form.get_by_label("Role").select_option("reader")

@@ -73,7 +73,7 @@ def test_adoption_is_asked_for_from_the_list(look: Look, registries: None, syste
     assert f"request {number}" in text
     assert f'action="{address}"' not in text
     assert "orders-value" in page(look("steward"), state="asked")
-    assert "No ghost matches" in page(look("steward"), state="undecided")
+    assert "No matching versions" in page(look("steward"), state="undecided")
 
 
 def test_quarantine_leads_back_to_the_list(look: Look, registries: None, system: Actor) -> None:
@@ -181,5 +181,5 @@ def test_the_board_says_what_is_seen_in_traffic(look: Look, registries: None, sy
     assert "seen in traffic" in client.get("/ui/environments").content.decode()
     ghost(system, text='{"type": "int", "note": "newer"}')
     board = client.get("/ui/environments").content.decode()
-    assert "messages carry version 1" in board
+    assert "messages use version 1" in board
     assert "seen in traffic" not in board

@@ -109,11 +109,11 @@ def test_a_set_from_the_board_to_a_release(
 
     steward = signed_in("steward", **options)
     steward.goto("/ui/environments?show=behind")
-    expect(steward.get_by_text("lacks version 2 of dev")).to_be_visible()
+    expect(steward.get_by_text("missing version 2 from dev")).to_be_visible()
     picture(steward, f"{look}-board")
     steward.get_by_role("checkbox", name="choose orders-value").check()
     steward.get_by_role("checkbox", name="choose customers-value").check()
-    steward.get_by_role("button", name="Preview as one plan").click()
+    steward.get_by_role("button", name="Preview plan").click()
     expect(steward.locator(".plan li")).to_have_count(2)
     picture(steward, f"{look}-preview")
     steward.get_by_label("Why").fill("both, for the new checkout")

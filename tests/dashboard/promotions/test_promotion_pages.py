@@ -360,9 +360,9 @@ def test_the_list_is_filtered_and_paged_by_number(
 def test_the_board_says_what_is_behind_and_why(browser: Browser, cast: Cast, versions: None) -> None:
     client = browser("steward")
     text = text_of(client.get("/ui/environments?show=behind"))
-    assert "lacks version 2 of dev" in text
+    assert "missing version 2 from dev" in text
     assert 'name="item" value="orders-value"' in text
-    assert "Preview as one plan" in buttons(text)
+    assert "Preview plan" in buttons(text)
     row = SchemaVersion.objects.get(subject__context__registry__name="dev", version=2)
     assert f'<time datetime="{row.created_at:%Y-%m-%dT%H:%M:%SZ}"' in text
     assert "Deprecated" not in text
@@ -371,8 +371,8 @@ def test_the_board_says_what_is_behind_and_why(browser: Browser, cast: Cast, ver
     assert "Deprecated" in text and HOSTILE not in text
     register({**V1, "doc": "x"}, cast["steward"], registry="staging")
     assert "same number, other content than in dev" in text_of(client.get("/ui/environments?show=different+content"))
-    assert "No subject matches" in text_of(client.get("/ui/environments?q=nothing-like-it"))
-    assert "Preview as one plan" not in buttons(text_of(browser("reader").get("/ui/environments")))
+    assert "No matching subjects" in text_of(client.get("/ui/environments?q=nothing-like-it"))
+    assert "Preview plan" not in buttons(text_of(browser("reader").get("/ui/environments")))
 
 
 def test_an_environment_is_changed_on_its_page(
@@ -387,7 +387,7 @@ def test_an_environment_is_changed_on_its_page(
     Environment.objects.filter(pk=row.pk).update(is_closed=False)  # what loosens a closed one takes a second person
     sent = {"subject_pattern": "pay-*", "verdict": "breaking", "reviewers": "role", "name": "approver", "count": "2"}
     text = text_of(admin.post(f"{address}/rules", sent, follow=True))
-    assert "2 of the role approver for breaking requests of subjects like pay-*" in text
+    assert "2 of the role approver for Breaking requests of subjects like pay-*" in text
     text_of(admin.post(f"{address}/rules/{row.review_rules.get().pk}/remove", follow=True))
     assert not row.review_rules.exists()
     start = timezone.now()
@@ -423,22 +423,22 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
 @pytest.mark.parametrize(
     ("part", "sent", "words"),
     [
-        ("change", {"reviews_needed": "many"}, "“Approvals that every request takes” takes a whole number"),
+        ("change", {"reviews_needed": "many"}, "“Approvals required” takes a whole number"),
         (
             "change",
             {"reviews_needed": "99", "is_closed": "1"},
-            "“Approvals that every request takes” is a number from 0 to 20",
+            "“Approvals required” is a number from 0 to 20",
         ),
         (
             "rules",
             {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"},
-            "“Name of the role or group” is one of",
+            "“Role or group” is one of",
         ),
         ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is no time"),
         (
             "recurring-freezes",
             {"recurs": "monthly", "last_days": "x"},
-            "“How many last days, for every month” takes a whole number",
+            "“Number of last days (monthly)” takes a whole number",
         ),
         (
             "recurring-freezes",
@@ -484,8 +484,8 @@ def test_break_glass_is_opened_closed_and_confirmed_by_another(browser: Browser,
     number = BreakGlass.objects.get().pk
     text_of(admin.post(f"{address}/break-glass/{number}/close", follow=True))
     text = text_of(admin.get(address))
-    assert "Waits for a second person" in text
-    assert "You opened it: somebody else confirms it." in text
+    assert "Waiting for confirmation" in text
+    assert "You opened it, so another person must confirm it." in text
     text = text_of(
         browser("approver").post(f"{address}/break-glass/{number}/confirm", {"comment": "it did"}, follow=True)
     )
@@ -500,7 +500,7 @@ def test_break_glass_that_nobody_confirmed_is_red_for_good(browser: Browser, cas
     BreakGlass.objects.filter(pk=row.pk).update(opened_at=timezone.now() - timedelta(days=2))
     text = text_of(browser("approver").get("/ui/environments/prod"))
     assert "Not confirmed in time" in text and "glass-red" in text
-    assert "Confirm that it was right" not in buttons(text)
+    assert "Confirm break-glass" not in buttons(text)
     assert "never confirmed" in text_of(browser("reader").get("/ui/environments"))
 
 

@@ -103,14 +103,14 @@ def test_a_ghost_is_marked_and_adopted_from_its_page(
     client = look("steward")
     page = seen(client, STAGING)
     assert "Ghost : It came here without a request." in page
-    assert "Ask for its adoption" in page
+    assert "Request adoption" in page
     assert client.post(f"{STAGING}adopt", {"version": "1", "reason": ""})["Location"].endswith("#standing")
     response = client.post(f"{STAGING}adopt", {"version": "1", "reason": "It was urgent."})
     number = PromotionRequest.objects.get().pk
     assert response["Location"] == f"/ui/promotions/{number}"
     page = seen(client, STAGING)
     assert "In review for staging" in page
-    assert "Ask for its adoption" not in page
+    assert "Request adoption" not in page
     approve_shown(request_id=number, by=person("approver"))
     services.apply(request_id=number, by=person("approver"))
     page = seen(client, STAGING)

@@ -191,7 +191,7 @@ def test_a_rule_beyond_a_year_is_refused_at_the_page(cast: Cast) -> None:
     sent = {"reviews_needed": "1", "max_evidence_hours": "9000"}
     answer = browser.post("/ui/environments/prod/change", sent)
     assert answer.status_code == 422
-    assert "“How many hours old evidence from data may be” is a number from 1 to 8760" in answer.content.decode()
+    assert "“Maximum age of evidence (hours)” is a number from 1 to 8760" in answer.content.decode()
     sent["max_evidence_hours"] = "48"
     browser.post("/ui/environments/prod/change", sent)
     assert selectors.environment_info("prod").max_evidence_hours == 48

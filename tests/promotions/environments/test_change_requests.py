@@ -484,7 +484,7 @@ def test_by_the_pages(cast: Cast, browser: Callable[[str], Client]) -> None:
     form = {"reviews_needed": "1", "is_closed": "1", "drift_blocks": "1", "own_approval_allowed": "1"}
     refused = admin.post("/ui/environments/prod/change", form)
     assert refused.status_code == 409
-    assert "This takes a second person" in refused.content.decode()
+    assert "This change needs a second person" in refused.content.decode()
     loosening = refused.context["page"].loosening
     sent = {"action": loosening.action, "values": loosening.values, "why_loosen": "we are two"}
     assert admin.post(loosening.url, sent).status_code == 302
@@ -503,5 +503,5 @@ def test_the_page_of_people_leads_to_the_second_person(cast: Cast, browser: Call
     sent = {"do": "grant", "username": "reader", "role": "approver", "registry": "", "subject_pattern": "*"}
     refused = browser("admin").post("/ui/people/change", sent)
     assert refused.status_code == 409
-    assert "This takes a second person" in refused.content.decode()
+    assert "This change needs a second person" in refused.content.decode()
     assert not RoleGrant.objects.filter(user__username="reader", role="approver").exists()

@@ -45,27 +45,27 @@ BOARD = EnvironmentBoard(
     rules=(
         EnvironmentRule(environment=DEV, rule="Open: programs and people register directly.", url="/gallery/environment", subjects=452, level="BACKWARD", mode="READWRITE"),
         EnvironmentRule(environment=STAGING, rule="Open. Requests take 1 review; the requester may approve.", url="/gallery/environment", subjects=398, level="BACKWARD", mode="READWRITE"),
-        EnvironmentRule(environment=PROD, rule="Closed: it changes by releases. 1 review by somebody else.", url="/gallery/environment", subjects=377, level="FULL_TRANSITIVE", mode="READONLY", alarm="The glass is broken until 14:20, by admin."),
+        EnvironmentRule(environment=PROD, rule="Closed: it changes by releases. 1 review by somebody else.", url="/gallery/environment", subjects=377, level="FULL_TRANSITIVE", mode="READONLY", alarm="Break-glass is open until 14:20, opened by admin."),
     ),
     search=SearchBox(
         url="/ui/environments", placeholder="orders", label="Search subjects", active=(ActiveFilter(label="show: behind", url="/ui/environments"),),
-        filters=(Filter(name="show", label="Show", choices=(Choice(value="", label="All subjects"), Choice(value="behind", label="Behind", selected=True), Choice(value="blocked", label="Blocked"), Choice(value="id differs", label="Id differs"), Choice(value="different content", label="Same number, different content"))),),
+        filters=(Filter(name="show", label="Show", choices=(Choice(value="", label="All subjects"), Choice(value="behind", label="Behind", selected=True), Choice(value="blocked", label="Blocked"), Choice(value="id differs", label="Id differs"), Choice(value="different content", label="Same version number, different content"))),),
     ),
     rows=(
         BoardRow(subject="orders-value", url=HERE, cells=(
             BoardCell(environment=DEV, version=3, schema_id=14, url=HERE, since=ago(minutes=4), seen_at=ago(minutes=1)),
-            BoardCell(environment=STAGING, version=2, schema_id=5, url=HERE, since=ago(days=8), seen_older="messages carry version 1", behind="lacks version 3 of dev", outlook=Outlook.NEEDS_APPROVAL, reasons=("It takes 1 review.",), promote=Action(label="Promote version 3", url=ASK)),
-            BoardCell(environment=PROD, version=2, schema_id=2, url=HERE, since=ago(days=7), behind="lacks version 3 of dev", outlook=Outlook.NO, reasons=("Breaks FULL_TRANSITIVE in 2 places. Give “note” a default.",), notes=("id differs",)))),
+            BoardCell(environment=STAGING, version=2, schema_id=5, url=HERE, since=ago(days=8), seen_older="messages use version 1", behind="missing version 3 from dev", outlook=Outlook.NEEDS_APPROVAL, reasons=("It takes 1 review.",), promote=Action(label="Promote version 3", url=ASK)),
+            BoardCell(environment=PROD, version=2, schema_id=2, url=HERE, since=ago(days=7), behind="missing version 3 from dev", outlook=Outlook.NO, reasons=("Breaks FULL_TRANSITIVE in 2 places. Give “note” a default.",), notes=("id differs",)))),
         BoardRow(subject="customers-value", url=HERE, cells=(
             BoardCell(environment=DEV, version=2, schema_id=6, url=HERE, since=ago(days=9)),
             BoardCell(environment=STAGING, version=2, schema_id=31, url=HERE, notes=("same number, different content", "deprecated until 1 Dec"), outlook=Outlook.NEEDS_APPROVAL, request=Link(label="request 13", url="/gallery/promotion")),
-            BoardCell(environment=PROD, version=1, schema_id=1, url=HERE, behind="lacks version 3 of dev", outlook=Outlook.UNKNOWN, promote=Action(label="Promote", url="", allowed=False, reason="reader may not request promotions.")))),
+            BoardCell(environment=PROD, version=1, schema_id=1, url=HERE, behind="missing version 3 from dev", outlook=Outlook.UNKNOWN, promote=Action(label="Promote", url="", allowed=False, reason="reader may not request promotions.")))),
         BoardRow(subject=HOSTILE, url=HERE, cells=(BoardCell(environment=DEV, version=1, schema_id=77, url=HERE), BoardCell(environment=STAGING, outlook=Outlook.YES, promote=Action(label="Promote version 1", url=ASK)), BoardCell(environment=PROD))),
         BoardRow(subject=LONG, url=HERE, cells=(BoardCell(environment=DEV), BoardCell(environment=STAGING, version=1, schema_id=3, url=HERE, notes=(HOSTILE,)), BoardCell(environment=PROD)), markable=False),
     ),
     paging=Paging(first=1, last=4, total=452, next_url="?after=3"),
     ways=(Choice(value="dev>staging", label="from dev to staging", selected=True), Choice(value="staging>prod", label="from staging to prod")),
-    preview=Action(label="Preview as one plan", url=ASK), export_url="/ui/promotions/plan.json",
+    preview=Action(label="Preview plan", url=ASK), export_url="/ui/promotions/plan.json",
 )  # fmt: skip
 BOARD_EMPTY = replace(BOARD, rows=(), search=SearchBox(url="/ui/environments"), paging=Paging(first=0, last=0))
 BOARD_NO_MATCH = replace(BOARD, rows=(), paging=Paging(first=0, last=0))
@@ -80,46 +80,46 @@ BOARD_READER = replace(
 DOWN = Action(label="Remove", url="/ui/environments/prod/rules/1/remove", method="post")
 PAGE = EnvironmentPage(
     frame=frame("prod", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="prod"),
-    environment=PROD, closed=True, headline="Closed", sentence="Versions, settings, modes and aliases change by releases of approved requests alone, through every door.",
-    facts=(Fact(label="Place in the order", value="3 of 3"), Fact(label="Level", value="FULL_TRANSITIVE", code=True), Fact(label="Mode", value="READONLY", code=True)),
+    environment=PROD, closed=True, headline="Closed", sentence="Versions, settings, modes and aliases can only be changed by releasing an approved request. This applies to all channels.",
+    facts=(Fact(label="Environment order", value="3 of 3"), Fact(label="Level", value="FULL_TRANSITIVE", code=True), Fact(label="Mode", value="READONLY", code=True)),
     links=(Link(label="Subjects", url="/gallery/subjects"), Link(label="Requests to prod", url="/gallery/promotions")),
-    settings=(Field(name="reviews_needed", label="Approvals that every request takes", kind="number", value="1", required=True), Field(name="max_evidence_hours", label="How many hours old evidence from data may be", kind="number", value="24", help="Older evidence voids approvals and stops the release until the topic is scanned again. Empty: of any age.")),
-    switches=(Choice(value="is_closed", label="Closed: changes by releases alone", selected=True), Choice(value="own_approval_allowed", label="The requester may approve their own"), Choice(value="owners_only", label="Only owners of a subject may ask for it here"), Choice(value="drift_blocks", label="Open drift at a subject fails its requests", selected=True), Choice(value="threads_block", label="A discussion that isn’t resolved stops the release"), Choice(value="clients_block", label="A declared client that doesn’t go on stops the release until it is acknowledged"), Choice(value="evidence_required", label="A release needs evidence from data")),
+    settings=(Field(name="reviews_needed", label="Approvals required", kind="number", value="1", required=True), Field(name="max_evidence_hours", label="Maximum age of evidence (hours)", kind="number", value="24", help="Older evidence voids approvals and blocks the release until the topic is scanned again. Leave empty for no limit.")),
+    switches=(Choice(value="is_closed", label="Closed: changes by releases alone", selected=True), Choice(value="own_approval_allowed", label="The requester may approve their own"), Choice(value="owners_only", label="Only owners of a subject can request its promotion"), Choice(value="drift_blocks", label="Open drift findings for a subject fail its requests", selected=True), Choice(value="threads_block", label="Unresolved discussions block the release"), Choice(value="clients_block", label="Affected clients block the release until they are acknowledged"), Choice(value="evidence_required", label="Releases need evidence from data")),
     change=Action(label="Save", url="/ui/environments/prod/change", method="post"),
-    rules=(RuleView(sentence="1 of the owners, for every request about payments-*", remove=DOWN), RuleView(sentence=f"2 of the group {HOSTILE}, for breaking requests about *", remove=DOWN)),
+    rules=(RuleView(sentence="1 of the owners, for every request about payments-*", remove=DOWN), RuleView(sentence=f"2 of the group {HOSTILE}, for Breaking requests about *", remove=DOWN)),
     rule_fields=(
         Field(name="subject_pattern", label="Subjects", value="*", code=True, required=True, help="A shell pattern."),
         Field(name="verdict", label="For", kind="select", choices=(Choice(value="any", label="every request"), Choice(value="breaking", label="breaking ones")), required=True),
-        Field(name="reviewers", label="Approved by", kind="select", choices=(Choice(value="owners", label="owners of the subject"), Choice(value="role", label="people of a role"), Choice(value="group", label="people of a group")), required=True),
-        Field(name="name", label="Name of the role or group"), Field(name="count", label="How many of them", kind="number", value="1", required=True),
+        Field(name="reviewers", label="Approved by", kind="select", choices=(Choice(value="owners", label="Owners of the subject"), Choice(value="role", label="People with a role"), Choice(value="group", label="Members of a group")), required=True),
+        Field(name="name", label="Role or group"), Field(name="count", label="Number of approvals", kind="number", value="1", required=True),
     ),
     add_rule=Action(label="Add the rule", url="/ui/environments/prod/rules", method="post"),
     freezes=(FreezeView(starts_at=ago(hours=4), ends_at=ago(hours=-20), reason="Black Friday", made_by="admin", remove=DOWN, now=True), FreezeView(starts_at=ago(days=-20), ends_at=ago(days=-30), reason=HOSTILE, made_by=HOSTILE, remove=DOWN)),
     freeze_fields=(Field(name="starts_at", label="From (UTC)", kind="datetime-local", required=True), Field(name="ends_at", label="To (UTC)", kind="datetime-local", required=True), Field(name="why_frozen", label="Why", required=True)),
     add_freeze=Action(label="Add the window", url="/ui/environments/prod/freezes", method="post"),
     recurring=(RecurringView(sentence="Every week from Friday 16:00 to Monday 07:00, Europe/Berlin", starts_at=ago(days=-2), ends_at=ago(days=-5), reason="Nobody is there", made_by="admin", remove=DOWN), RecurringView(sentence="Every month on the last 3 days, UTC", starts_at=ago(hours=4), ends_at=ago(days=-2), reason=HOSTILE, made_by=HOSTILE, remove=DOWN, now=True)),
-    recurring_fields=(Field(name="recurs", label="It comes again", kind="select", choices=(Choice(value="weekly", label="every week"), Choice(value="monthly", label="every month, on its last days")), required=True), Field(name="zone", label="Time zone", value="UTC", code=True, required=True, help="A name like Europe/Berlin."), Field(name="from_time", label="From, at", kind="time", value="16:00", required=True), Field(name="why_recurring", label="Why", required=True)),
+    recurring_fields=(Field(name="recurs", label="It comes again", kind="select", choices=(Choice(value="weekly", label="every week"), Choice(value="monthly", label="On the last days of every month")), required=True), Field(name="zone", label="Time zone", value="UTC", code=True, required=True, help="A name like Europe/Berlin."), Field(name="from_time", label="From, at", kind="time", value="16:00", required=True), Field(name="why_recurring", label="Why", required=True)),
     add_recurring=Action(label="Add the freeze", url="/ui/environments/prod/recurring-freezes", method="post"),
     break_glass=(
-        BreakGlassView(number=4, opened_by="admin", opened_at=ago(minutes=10), ends_at=ago(minutes=-50), reason="The order service can’t start: version 9 was withdrawn by mistake.", uses=1, mark="open", sentence="open for 50 min more", close=Action(label="Close it", url="/ui/environments/prod/break-glass/4/close", method="post"), confirm=Action(label="Confirm", url="", allowed=False, reason="You opened it: somebody else confirms it.")),
+        BreakGlassView(number=4, opened_by="admin", opened_at=ago(minutes=10), ends_at=ago(minutes=-50), reason="The order service can’t start: version 9 was withdrawn by mistake.", uses=1, mark="open", sentence="open for 50 min more", close=Action(label="Close it", url="/ui/environments/prod/break-glass/4/close", method="post"), confirm=Action(label="Confirm", url="", allowed=False, reason="You opened it, so another person must confirm it.")),
         BreakGlassView(number=3, opened_by="admin", opened_at=ago(hours=9), ends_at=ago(hours=8), reason="Repairing the subject’s alias.", uses=2, mark="waiting", sentence="until 8 h ago", confirm=Action(label="Confirm", url="/ui/environments/prod/break-glass/3/confirm", method="post")),
         BreakGlassView(number=2, opened_by=HOSTILE, opened_at=ago(days=9), ends_at=ago(days=9), reason=HOSTILE, uses=7, mark="red", sentence="until 9 d ago", confirmed_by="maria", confirmed_at=ago(days=3), comment="Late, but right."),
         BreakGlassView(number=1, opened_by="admin", opened_at=ago(days=29), ends_at=ago(days=29), reason="First set-up.", uses=0, mark="confirmed", sentence="until 29 d ago", confirmed_by="maria", confirmed_at=ago(days=28)),
     ),
     loosening=LooseningForm(sentence="prod is closed, and this loosens it.", url="/ui/environments/prod/changes", action="change", values='{"reviews_needed": 1}', fields=(Field(name="why_loosen", label="Why", kind="textarea", rows=3, required=True, help="Those who review for prod are told."),)),
     changes=(
-        ChangeView(number=3, sentence="change the rules of prod (reviews_needed 2 → 1)", reason=HOSTILE, state="open", state_words="Waits for a second person", requested_by="admin", requested_at=ago(minutes=3), approve=Action(label="Approve the change", url="/ui/environments/prod/changes/3/approve", method="post"), reject=Action(label="Turn it down", url="/ui/environments/prod/changes/3/reject", method="post"), withdraw=Action(label="Withdraw it", url="/ui/environments/prod/changes/3/withdraw", method="post")),
+        ChangeView(number=3, sentence="change the rules of prod (reviews_needed 2 → 1)", reason=HOSTILE, state="open", state_words="Waiting for confirmation", requested_by="admin", requested_at=ago(minutes=3), approve=Action(label="Approve change", url="/ui/environments/prod/changes/3/approve", method="post"), reject=Action(label="Turn it down", url="/ui/environments/prod/changes/3/reject", method="post"), withdraw=Action(label="Withdraw it", url="/ui/environments/prod/changes/3/withdraw", method="post")),
         ChangeView(number=2, sentence=HOSTILE, reason="We are two.", state="approved", state_words="Approved", requested_by=HOSTILE, requested_at=ago(days=2), decided_by="maria", decided_at=ago(days=1), comment="Fine."),
         ChangeView(number=1, sentence="end the freeze of prod", reason="The sale is over.", state="rejected", state_words="Turned down", requested_by="admin", requested_at=ago(days=3), decided_by=HOSTILE, decided_at=ago(days=3), comment="It isn’t."),
     ),
-    break_glass_fields=(Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True), Field(name="minutes", label="For how many minutes", kind="number", value="60", required=True, help="240 at most.")),
-    open_break_glass=Action(label="Break the glass of prod", url="/ui/environments/prod/break-glass", method="post", tone="danger"),
+    break_glass_fields=(Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True), Field(name="minutes", label="Duration (minutes)", kind="number", value="60", required=True, help="240 at most.")),
+    open_break_glass=Action(label="Open break-glass in prod", url="/ui/environments/prod/break-glass", method="post", tone="danger"),
 )  # fmt: skip
 REFUSED = "reader may not manage registries in registry dev; it takes the role admin."
 PAGE_OPEN = replace(
     PAGE, frame=frame("dev", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="dev"), environment=DEV, closed=False,
     headline="Open", sentence="Programs and people with the right change it directly; requests are possible too.", rules=(), freezes=(), break_glass=(), open_break_glass=None, changes=(), loosening=None,
-    problem=Problem(what="“Approvals that every request takes” is a number from 0 to 20."),
+    problem=Problem(what="“Approvals required” is a number from 0 to 20."),
 )  # fmt: skip
 PAGE_READER = replace(
     PAGE, change=replace(PAGE.change, allowed=False, reason=REFUSED), add_rule=replace(PAGE.add_rule, allowed=False, reason=REFUSED), add_freeze=replace(PAGE.add_freeze, allowed=False, reason=REFUSED),

@@ -287,8 +287,8 @@ PROMOTION = PromotionPage(
     comparison=CHANGED, comparison_of="customers-value", states=STATES, replay=REPLAY,
     unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
     recheck=Action(label="Run again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
-    rules=(RuleRow(sentence="1 approval by somebody else than the requester", needed=1, approvals=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, approvals=1, who=("maria",))),
-    eligible=("approver", "admin"), policy=("Closed: it changes by releases alone.", "Open drift at a subject fails its requests.", "Frozen from 24 Dec to 2 Jan."),
+    rules=(RuleRow(sentence="1 approval from another person", needed=1, approvals=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, approvals=1, who=("maria",))),
+    eligible=("approver", "admin"), policy=("Closed: it changes by releases alone.", "Open drift findings for a subject fail its requests.", "Frozen from 24 Dec to 2 Jan."),
     review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT, labels=LABELS,
     packs=(Link(label="One HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
 )  # fmt: skip
@@ -321,7 +321,7 @@ PROMOTION_BREAKS = replace(
     PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail: one of them may be overridden with a reason.",
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
-    glass=Link(label="Break the glass of prod", url="/gallery/environment#glass-title"),
+    glass=Link(label="Open break-glass in prod", url="/gallery/environment#glass-title"),
     facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save the labels", allowed=False, reason="A request is labelled by whoever asked for it, and by those who review it.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
@@ -386,7 +386,7 @@ AUDIT = AuditList(
         ),
         active=(ActiveFilter(label="registry: dev", url="/ui/audit"), ActiveFilter(label=f"subject: {LONG}", url="/ui/audit?registry=dev")),
     ),
-    exports=(Link(label="Save as CSV", url="/ui/audit/export?as=csv"), Link(label="Save as JSON lines", url="/ui/audit/export?as=jsonl")),
+    exports=(Link(label="Save as CSV", url="/ui/audit/export?as=csv"), Link(label="Download JSON Lines", url="/ui/audit/export?as=jsonl")),
     rows=(
         AuditRow(number=912, at=ago(minutes=3), who="steward", door="page", what="Promotion request created", row="promotionrequest 14", why="orders-value 3 to staging", url="/gallery/promotion",
                  changes=(AuditChange(column="state", before=None, after="in review"), AuditChange(column="subject_name", before=None, after="orders-value"))),

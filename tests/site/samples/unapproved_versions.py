@@ -9,13 +9,13 @@ from dashboard.environments.unapproved_versions import UnapprovedVersionRow, Una
 from dashboard.subjects.lifecycle import LifeMark, LifeState
 from tests.site.samples.cast import HOSTILE, LONG, PROD, STAGING, ago, frame
 
-ADOPT = Action(label="Ask for its adoption", url="/ui/registries/prod/subjects/orders-value/adopt", method="post")
+ADOPT = Action(label="Request adoption", url="/ui/registries/prod/subjects/orders-value/adopt", method="post")
 QUARANTINE = Action(label="Quarantine", url="/ui/registries/prod/subjects/orders-value/standing", method="post")
 ROW = UnapprovedVersionRow(
     number=71, environment=PROD, subject="orders-value", url="/gallery/subject", version=3, format="Avro", schema_id=14,
     at=ago(minutes=40), who="orders-producer", door="REST API", seen_at=ago(minutes=2), adopt=ADOPT, quarantine=QUARANTINE,
     adopt_field=Field(name="reason", label="How it came here, and why it should stay", kind="textarea", rows=2, required=True),
-    quarantine_field=Field(name="message", label="Why it isn’t trusted", required=True, help="It is no longer promoted."),
+    quarantine_field=Field(name="message", label="Reason for the quarantine", required=True, help="It is no longer promoted."),
 )  # fmt: skip
 ASKED = replace(ROW, number=66, environment=STAGING, version=2, seen_at=None, adopt=None,
                 request=Link(label="request 13", url="/gallery/promotion"))  # fmt: skip
