@@ -160,7 +160,7 @@ def _line(source: SourceInfo) -> HealthLine:
         name=source.name,
         url=reverse("ui:source", args=[source.id]),
         state=ScanState.NEVER if state is ScanState.DONE else state,
-        word=gettext("Not in the last 24 h") if state is ScanState.DONE else "",
+        word=gettext("Not in the last 24 hours") if state is ScanState.DONE else "",
         at=scan.finished_at if scan else None,
     )
 
@@ -191,9 +191,7 @@ def affected_rows(affecting: Sequence[PendingAcknowledgement], order: list[str])
             row,
             url=f"{row.url}#consumers",
             blocked="",
-            impact=counted(
-                len(names), "%(names)s doesn’t go on with it.", "%(names)s don’t go on with it.", names=listed(names)
-            ),
+            impact=counted(len(names), "%(names)s is affected.", "%(names)s are affected.", names=listed(names)),
         )
         for row, names in rows
     )
@@ -206,13 +204,11 @@ def impact_in_words(info: RequestInfo) -> str:
         len(info.failing),
         sum(check["verdict"] == WARN and check.get("code") not in WEIGHTLESS for check in info.checks),
     )
-    parts = [gettext("it breaks what is there")] if info.is_breaking else []
-    parts += [counted(failing, "%(n)s check fails", "%(n)s checks fail")] if failing else []
-    parts += [counted(warning, "%(n)s check warns", "%(n)s checks warn")] if warning else []
+    parts = [gettext("breaking change")] if info.is_breaking else []
+    parts += [counted(failing, "%(n)s failed check", "%(n)s failed checks")] if failing else []
+    parts += [counted(warning, "%(n)s warning", "%(n)s warnings")] if warning else []
     parts += (
-        [counted(len(concerned), "%(n)s of them about who uses it", "%(n)s of them about who uses it")]
-        if concerned
-        else []
+        [counted(len(concerned), "%(n)s of them about its users", "%(n)s of them about its users")] if concerned else []
     )
     clients = clients_sentence(info.checks)
     parts += [clients] if clients else []
@@ -223,11 +219,11 @@ def impact_in_words(info: RequestInfo) -> str:
 def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str:
     """Why the review is due: it waits long, or its environment is frozen soon; "" where it isn't."""
     if waits_long(info.requested_at, now):
-        return gettext("It has waited longer than %(days)s working days.") % {"days": WAITS.days}
+        return gettext("Waiting for more than %(days)s working days.") % {"days": WAITS.days}
     coming = freezes.get(info.target)
     if coming is None:
         return ""
-    return gettext("%(target)s is frozen from %(at)s: %(reason)s") % {
+    return gettext("A freeze of %(target)s starts at %(at)s: %(reason)s") % {
         "target": info.target,
         "at": at_utc(coming.starts_at),
         "reason": coming.reason,
@@ -276,7 +272,7 @@ def last_decision_of(actor: Actor) -> str:
     if decision is None:
         return ""
     ended = _ENDED.get(decision.state, decision.state)
-    return gettext("The last decision: request %(request)s (%(qualified)s to %(target)s) %(ended)s on %(at)s UTC.") % {
+    return gettext("Last decision: request %(request)s (%(qualified)s to %(target)s) %(ended)s on %(at)s UTC.") % {
         "request": decision.request,
         "qualified": decision.subject.qualified,
         "target": decision.target,
@@ -305,7 +301,7 @@ def _registries(mirrors: Sequence[MirrorState], registries: Sequence[str]) -> He
     failing = [mirror.registry for mirror in mirrors if mirror.error]
     synced = [mirror.synced_at for mirror in mirrors if mirror.synced_at]
     ours = len(registries) - len(mirrors)
-    sentence = counted(ours, "%(n)s of ours answers.", "%(n)s of ours answer.")
+    sentence = counted(ours, "%(n)s registry up.", "%(n)s registries up.")
     if mirrors:
         fresh = len(mirrors) - len(failing)
         sentence = f"{sentence} {_fresh(fresh, len(mirrors), dated=bool(synced))}"
@@ -325,7 +321,7 @@ def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
         label=gettext("Scans"),
         # What was never read isn't known to be well.
         health=Health.DEGRADED if _failed_scans(sources) else Health.UP if finished else Health.OFF,
-        sentence=coverage_of(list(sources)) or gettext("No source yet."),
+        sentence=coverage_of(list(sources)) or gettext("No sources yet."),
         at=max(finished, default=None),
         url=reverse("ui:sources"),
         lines=tuple(lines[:MOST]),
@@ -340,7 +336,9 @@ def _spark() -> HealthItem:
         return HealthItem(label=gettext("Spark"), health=Health.DEGRADED, sentence=sentence)
     is_set = bool(settings.SPARK_REMOTE)
     sentence = (
-        gettext("Set for scans.") if is_set else gettext("No Spark Connect server is set: nothing can be scanned.")
+        gettext("Spark Connect is configured.")
+        if is_set
+        else gettext("No Spark Connect server is configured, so scans can’t run.")
     )
     return HealthItem(label=gettext("Spark"), health=Health.UP if is_set else Health.OFF, sentence=sentence)
 
@@ -350,8 +348,8 @@ def _fresh(fresh: int, mirrors: int, *, dated: bool) -> str:
     if dated:
         return counted(
             mirrors,
-            "%(fresh)s of %(n)s mirror up to date, the oldest read",
-            "%(fresh)s of %(n)s mirrors up to date, the oldest read",
+            "%(fresh)s of %(n)s mirror up to date, oldest sync",
+            "%(fresh)s of %(n)s mirrors up to date, oldest sync",
             fresh=fresh,
         )
     return counted(
@@ -360,13 +358,13 @@ def _fresh(fresh: int, mirrors: int, *, dated: bool) -> str:
 
 
 def _jobs(sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]) -> HealthItem:
-    names = [gettext("the scan of %(each)s") % {"each": source.name} for source in _failed_scans(sources)]
-    names += [gettext("the mirror %(registry)s") % {"registry": mirror.registry} for mirror in mirrors if mirror.error]
+    names = [gettext("scan of %(each)s") % {"each": source.name} for source in _failed_scans(sources)]
+    names += [gettext("mirror %(registry)s") % {"registry": mirror.registry} for mirror in mirrors if mirror.error]
     names += [gettext("request %(id)s to %(target)s") % {"id": info.id, "target": info.target} for info in failed]
     sentence = (
         counted(len(names), "%(n)s job failed: %(jobs)s.", "%(n)s jobs failed: %(jobs)s.", jobs=listed(names))
         if names
-        else gettext("None failed when it last ran.")
+        else gettext("No failed jobs.")
     )
     return HealthItem(label=gettext("Jobs"), health=Health.DEGRADED if names else Health.UP, sentence=sentence)
 
@@ -377,10 +375,10 @@ def problems(
     """What can't be read or went wrong half-way, each with the message that came and since when; the first of them."""
     rows = [
         Problem(
-            what=gettext("Request %(id)s to %(target)s failed after a part of it was written.")
+            what=gettext("Request %(id)s to %(target)s failed after some of its steps were written.")
             % {"id": info.id, "target": info.target},
             detail=info.failure,
-            cure=gettext("Resume it, or give it up."),
+            cure=gettext("Resume the request, or give it up."),
             links=(
                 Link(label=gettext("Request %(id)s") % {"id": info.id}, url=reverse("ui:promotion", args=[info.id])),
             ),
@@ -389,18 +387,18 @@ def problems(
     ]
     rows += [
         Problem(
-            what=gettext("The mirror %(registry)s can’t be brought up to date.") % {"registry": mirror.registry},
+            what=gettext("The mirror %(registry)s can’t be synced.") % {"registry": mirror.registry},
             where=mirror.url,
             detail=mirror.error,
             since=mirror.failing_since,
-            links=(Link(label=gettext("What was read before"), url=subjects_url(mirror.registry)),),
+            links=(Link(label=gettext("Subjects from the last sync"), url=subjects_url(mirror.registry)),),
         )
         for mirror in mirrors
         if mirror.error
     ]
     rows += [
         Problem(
-            what=gettext("The last scan of %(each)s failed: its findings are as they were before.")
+            what=gettext("The last scan of %(each)s failed. Its findings are from an earlier scan.")
             % {"each": source.name},
             where=source.bootstrap or source.registry,
             detail=source.last_scan.error if source.last_scan else "",

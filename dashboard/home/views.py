@@ -71,8 +71,8 @@ def first_steps(request: HttpRequest, mirrors: Sequence[MirrorState]) -> tuple[F
         _reviewers(actor, environments),
         FirstStep(
             title=gettext("Add a topic or a checkpoint"),
-            sentence=gettext("It is scanned on a schedule and held against what is registered."),
-            action=Action(label=gettext("Add a source"), url=reverse("ui:source_add")),
+            sentence=gettext("Schemadesk scans it on a schedule and compares its data with the registered schemas."),
+            action=Action(label=gettext("Add source"), url=reverse("ui:source_add")),
         ),
     )
 
@@ -88,8 +88,8 @@ def _connect(request: HttpRequest, actor: Actor, mirrors: Sequence[MirrorState])
     return FirstStep(
         title=gettext("Connect a registry, or use this one"),
         sentence=gettext(
-            "One that you have is mirrored read-only; its address is tested before it is kept. Or point a producer here:"
-            " any client of Confluent’s registry works unchanged."
+            "An existing registry is mirrored read-only. Its address is tested before it is saved. Or point"
+            " a producer at this server: any Confluent Schema Registry client works unchanged."
         ),
         command=f"schema.registry.url={request.scheme}://{request.get_host()}",
         action=Action(label=label, url=url, method=method, allowed=not reason, reason=reason),
@@ -106,9 +106,9 @@ def _connection(mirror: MirrorState | None) -> StepCheck:
         sentence = gettext("%(registry)s can’t be read: %(why)s") % named
         return StepCheck(health=Health.DOWN, word=gettext("Not reachable"), sentence=sentence, at=mirror.failing_since)
     if mirror.synced_at is None:
-        sentence = gettext("%(registry)s is read for the first time.") % named
-        return StepCheck(health=Health.OFF, word=gettext("Not known yet"), sentence=sentence)
-    sentence = gettext("%(registry)s was read; nothing is registered there yet.") % named
+        sentence = gettext("%(registry)s has not been read yet.") % named
+        return StepCheck(health=Health.OFF, word=gettext("Not read yet"), sentence=sentence)
+    sentence = gettext("%(registry)s was read. It has no schemas yet.") % named
     return StepCheck(health=Health.UP, word=gettext("Reachable"), sentence=sentence, at=mirror.synced_at)
 
 
@@ -117,25 +117,27 @@ def _environments(environments: Sequence[EnvironmentInfo], mirrors: Sequence[Mir
     away = [item.registry for item in mirrors if item.error and item.registry in order]
     path = " → ".join(order)
     if len(order) < 2:
-        sentence = gettext("Nothing can be promoted: that takes two environments, and there are %(number)s.")
+        sentence = gettext("Promotions need at least two environments. There are %(number)s.")
         tried = StepCheck(
-            health=Health.DEGRADED, word=gettext("One is missing"), sentence=sentence % {"number": len(order)}
+            health=Health.DEGRADED, word=gettext("Too few environments"), sentence=sentence % {"number": len(order)}
         )
     elif away:
-        sentence = gettext("%(path)s; of these can’t be read: %(away)s.") % {"path": path, "away": listing(away)}
+        sentence = gettext("%(path)s. Can’t be read: %(away)s.") % {"path": path, "away": listing(away)}
         tried = StepCheck(health=Health.DEGRADED, word=gettext("Not all reachable"), sentence=sentence)
     else:
         closed = listing([item.name for item in environments if item.is_closed])
         sentence = (
-            gettext("%(path)s. Only requests write to %(closed)s.") if closed else gettext("%(path)s. All are open.")
+            gettext("%(path)s. Only approved requests can change %(closed)s.")
+            if closed
+            else gettext("%(path)s. All can be changed directly.")
         )
         tried = StepCheck(
-            health=Health.UP, word=gettext("Mapped"), sentence=sentence % {"path": path, "closed": closed}
+            health=Health.UP, word=gettext("Set up"), sentence=sentence % {"path": path, "closed": closed}
         )
     return FirstStep(
-        title=gettext("Map your environments"),
-        sentence=gettext("Each is a registry, in the order in which versions go through them."),
-        action=Action(label=gettext("Environments and their rules"), url=reverse("ui:environments")),
+        title=gettext("Set up your environments"),
+        sentence=gettext("Each environment is a registry. Versions are promoted through them in order."),
+        action=Action(label=gettext("Environment rules"), url=reverse("ui:environments")),
         tried=tried,
     )
 
@@ -145,7 +147,8 @@ def _reviewers(actor: Actor, environments: Sequence[EnvironmentInfo]) -> FirstSt
     return FirstStep(
         title=gettext("Choose who approves"),
         sentence=gettext(
-            "Somebody asks, somebody else approves. Rules say who, for which subjects, and what breaking takes."
+            "One person requests a promotion and another approves it. Rules set who approves which subjects"
+            " and breaking changes."
         ),
         action=Action(label=gettext("Rules of %(target)s") % {"target": last.name}, url=_rules_url(last))
         if last
@@ -163,20 +166,22 @@ def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> St
     manages = may(actor, "people.manage")
     cure = Link(label=gettext("People and their roles"), url=reverse("ui:people")) if manages else None
     if not approvers.needed and not target.rules:
-        sentence = gettext("What goes to %(target)s needs nobody’s approval.") % {"target": target.name}
-        return StepCheck(health=Health.DEGRADED, word=gettext("Nobody is asked"), sentence=sentence)
+        sentence = gettext("Promotions to %(target)s need no approval.") % {"target": target.name}
+        return StepCheck(health=Health.DEGRADED, word=gettext("No approval needed"), sentence=sentence)
     needs = counted(
-        approvers.needed, "%(target)s takes %(n)s approval.", "%(target)s takes %(n)s approvals.", target=target.name
+        approvers.needed, "%(target)s needs %(n)s approval.", "%(target)s needs %(n)s approvals.", target=target.name
     )
     if not approvers.is_enough:
-        can = counted(approvers.people, "%(n)s person can give one.", "%(n)s people can give one.")
+        can = counted(approvers.people, "%(n)s person can approve.", "%(n)s people can approve.")
         sentence = f"{needs} {can if approvers.people else gettext('Nobody can give one.')}"
-        return StepCheck(health=Health.DEGRADED, word=gettext("Somebody is missing"), sentence=sentence, cure=cure)
+        return StepCheck(health=Health.DEGRADED, word=gettext("Too few approvers"), sentence=sentence, cure=cure)
     sentence = f"{needs} {_who(actor, approvers)}"
     if target.rules:
-        sentence += " " + counted(len(target.rules), "%(n)s rule names others.", "%(n)s rules name others.")
+        sentence += " " + counted(
+            len(target.rules), "%(n)s rule names other approvers.", "%(n)s rules name other approvers."
+        )
     if approvers.people == approvers.needed and not target.own_approval_allowed:
-        sentence += " " + gettext("What they ask for themselves needs somebody else.")
+        sentence += " " + gettext("Their own requests need another approver.")
         return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence, cure=cure)
     return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence)
 
@@ -184,8 +189,8 @@ def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> St
 def _who(actor: Actor, approvers: Approvers) -> str:
     """Those who can; their names are for who is signed in."""
     if actor.user_id is None or len(approvers.names) > NAMED:
-        return counted(approvers.people, "%(n)s person can give it.", "%(n)s people can give it.")
-    return gettext("Can give it: %(names)s.") % {"names": listing(list(approvers.names))}
+        return counted(approvers.people, "%(n)s person can approve.", "%(n)s people can approve.")
+    return gettext("Approvers: %(names)s.") % {"names": listing(list(approvers.names))}
 
 
 SHOWN = 8
@@ -262,12 +267,12 @@ def _demo_of(sources: Sequence[SourceInfo], actor: Actor) -> _Demo:
 def _progress(sources: Sequence[SourceInfo], *, loading: bool, open_findings: int) -> str:
     """How far the demo is; nothing where none loads or what it wrote has been scanned."""
     if loading and not sources:
-        return gettext("Producers write orders and customers. Their first scan follows, then a query runs twice.")
+        return gettext("Producers are writing orders and customers. Next: their first scan, then two runs of a query.")
     if loading:
-        return gettext("What is there is scanned already; a query runs twice, then its state is scanned too.")
+        return gettext("The topics have been scanned. Next: two runs of a query, then a scan of its state.")
     scans = [source.last_scan for source in sources if source.last_scan]
     if settings.UNDER_UP and not open_findings and any(scan.unfinished for scan in scans):
-        return gettext("What was written is scanned now; its findings appear here.")
+        return gettext("The demo data is being scanned. Findings will appear here.")
     return ""
 
 
@@ -332,9 +337,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def demo_load(request: HttpRequest) -> HttpResponse:
     """Start the demo in the background; only under `up` on one's own machine."""
     if not settings.UNDER_UP:
-        raise NotAllowed(gettext("The demo is loaded under `manage.py up` alone."))
+        raise NotAllowed(gettext("The demo can only be loaded on a server that runs with `manage.py up`."))
     run_demo.delay()
-    messages.info(request, gettext("The demo is loading; its first findings come in about a minute."))
+    messages.info(request, gettext("The demo is loading. The first findings appear in about a minute."))
     return redirect("ui:home")
 
 

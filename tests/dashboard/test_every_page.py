@@ -295,7 +295,7 @@ def test_home_is_loaded_again_when_there_is_more_of_the_demo(
     monkeypatch.setattr("dashboard.home.views._is_demo_loading", lambda: loading[0])
     html = client.get("/ui/").content.decode()
     watched = re.search(r'hx-get="(/ui/\?shown=\w+)"', html)
-    assert watched is not None and "Producers write orders and customers." in html
+    assert watched is not None and "Producers are writing orders and customers." in html
     same = client.get(watched[1], headers=page_of_htmx)
     assert (same.status_code, same.content, "HX-Refresh" in same) == (204, b"", False)
     loading[0] = False

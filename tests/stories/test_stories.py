@@ -294,7 +294,7 @@ def test_a_newcomer_is_let_in_and_given_a_role(steward: Actor, sits_down: SitsDo
     admin = sits_down("admin")
     admin.goto("/ui/people")
     admin.locator("summary", has_text="Add a person").click()
-    admin.get_by_label("User name").fill("newcomer")
+    admin.get_by_label("Username").fill("newcomer")
     admin.get_by_role("button", name="Add", exact=True).click()
     password = admin.locator("#password").inner_text()
 

@@ -40,17 +40,17 @@ def test_what_is_there_is_said_before_anything_is_done(client: Client) -> None:
     connect, environments, reviewers, source = steps(client)
     assert "None connected" in connect and "schema.registry.url=http" in connect
     assert "Mapped dev → staging → prod." in environments
-    assert "Can be approved prod takes 1 approval. Can give it: admin." in reviewers
-    assert "What they ask for themselves needs somebody else." in reviewers
+    assert "Can be approved prod needs 1 approval. Approvers: admin." in reviewers
+    assert "Their own requests need another approver." in reviewers
     assert "Add a source" in source
 
 
 @pytest.mark.parametrize(
     ("state", "word", "sentence"),
     [
-        ({"synced_at": True}, "Reachable", "old was read; nothing is registered there yet."),
+        ({"synced_at": True}, "Reachable", "old was read. It has no schemas yet."),
         ({"synced_at": True, "sync_error": "no route", "failing_since": True}, "Not reachable", "old can’t be read: no route"),
-        ({}, "Not known yet", "old is read for the first time."),
+        ({}, "Not known yet", "old has not been read yet."),
     ],
 )  # fmt: skip
 def test_a_connected_registry_says_how_its_last_reading_went(
@@ -66,18 +66,16 @@ def test_a_connected_registry_says_how_its_last_reading_went(
 
 def test_one_environment_promotes_nothing(client: Client) -> None:
     Environment.objects.exclude(registry__name="dev").delete()
-    assert "One is missing Nothing can be promoted: that takes two environments, and there are 1." in steps(client)[1]
+    assert "Too few environments Promotions need at least two environments. There are 1." in steps(client)[1]
 
 
 def test_who_is_missing_to_approve_is_said_with_where_that_is_mended(client: Client) -> None:
     Environment.objects.filter(registry__name="prod").update(reviews_needed=2)
-    assert (
-        "Somebody is missing prod takes 2 approvals. 1 person can give one. People and their roles" in steps(client)[2]
-    )
+    assert "Too few approvers prod needs 2 approvals. 1 person can approve. People and their roles" in steps(client)[2]
     Environment.objects.filter(registry__name="prod").update(reviews_needed=0)
-    assert "Nobody is asked" in steps(client)[2]
+    assert "No approval needed" in steps(client)[2]
     ReviewRule.objects.create(environment=Environment.objects.get(registry__name="prod"), reviewers="owners")
-    assert "1 rule names others." in steps(client)[2]
+    assert "1 rule names other approvers." in steps(client)[2]
 
 
 def test_only_those_count_who_are_active_and_have_the_right_for_everything(
@@ -85,10 +83,10 @@ def test_only_those_count_who_are_active_and_have_the_right_for_everything(
 ) -> None:
     for name in ("approver", "approver2", "reader", "steward"):
         person(name)
-    assert "Can give it: admin, approver, approver2." in steps(client)[2]
+    assert "Approvers: admin, approver, approver2." in steps(client)[2]
     User.objects.filter(username="approver").update(is_active=False)
     RoleGrant.objects.filter(user__username="approver2").update(subject_pattern="orders-*")
-    assert "Can give it: admin." in steps(client)[2]
+    assert "Approvers: admin." in steps(client)[2]
 
 
 def test_whoever_isnt_signed_in_reads_no_names(client: Client, settings: Any) -> None:
@@ -96,4 +94,4 @@ def test_whoever_isnt_signed_in_reads_no_names(client: Client, settings: Any) ->
     request = RequestFactory().get("/ui/")
     request.user = AnonymousUser()
     sentences = [step.tried.sentence for step in home_page(request).first_steps if step.tried]
-    assert "prod takes 1 approval. 1 person can give it." in sentences[-1] and "admin" not in sentences[-1]
+    assert "prod needs 1 approval. 1 person can approve." in sentences[-1] and "admin" not in sentences[-1]

@@ -16,17 +16,17 @@ LINES = (
     HealthLine(name="payments", url="/gallery/source", state=ScanState.FAILED, at=ago(hours=3)),
     HealthLine(name="orders, as every team that has ever written to it calls it", url="/gallery/source", state=ScanState.NEVER),
     HealthLine(name=HOSTILE, url="/gallery/source", state=ScanState.EMPTY, at=ago(minutes=9)),
-    HealthLine(name="customer_totals", url="/gallery/source", state=ScanState.NEVER, word="Not in the last 24 h", at=ago(days=3)),
+    HealthLine(name="customer_totals", url="/gallery/source", state=ScanState.NEVER, word="Not in the last 24 hours", at=ago(days=3)),
 )  # fmt: skip
 HOME = HomePage(
     frame=frame("Home", Section.HOME),
     waiting=(
-        replace(REQUESTS[0], impact="It breaks what is there, 1 check fails, 2 checks warn, 1 of them about who uses it.", due="It has waited longer than 2 working days."),
-        replace(REQUESTS[1], due=f"prod is frozen from 2026-11-24 06:00 UTC: {HOSTILE}"),
+        replace(REQUESTS[0], impact="Breaking change, 1 failed check, 2 warnings, 1 of them about its users.", due="Waiting for more than 2 working days."),
+        replace(REQUESTS[1], due=f"A freeze of prod starts at 2026-11-24 06:00 UTC: {HOSTILE}"),
     ),
     affected=(
-        replace(REQUESTS[1], blocked="", impact="billing of customers-value doesn’t go on with it."),
-        replace(REQUESTS[0], blocked="", impact=f"{HOSTILE} of {HOSTILE}, ledger of orders-value and 2 more don’t go on with it."),
+        replace(REQUESTS[1], blocked="", impact="billing of customers-value is affected."),
+        replace(REQUESTS[0], blocked="", impact=f"{HOSTILE} of {HOSTILE}, ledger of orders-value and 2 more are affected."),
     ),
     together_url="/ui/promotions?who=waiting", snooze_until=date(2026, 11, 30), snooze_from=date(2026, 11, 24),
     mine=REQUESTS[2:3],
@@ -60,21 +60,21 @@ HOME_SIGNED_OUT = replace(
 )  # fmt: skip
 STEPS = (
     FirstStep(
-        title="Connect a registry, or use this one", sentence="One that you have is mirrored read-only; its address is tested before it is kept. Or point a producer here: any client of Confluent’s registry works unchanged.",
+        title="Connect a registry, or use this one", sentence="An existing registry is mirrored read-only. Its address is tested before it is saved. Or point a producer at this server: any Confluent Schema Registry client works unchanged.",
         command="schema.registry.url=http://127.0.0.1:8081", action=Action(label="Test connection", url="/ui/registries/legacy/test", method="post"),
         tried=StepCheck(health=Health.DOWN, word="Not reachable", sentence=f"legacy can’t be read: {HOSTILE}", at=ago(minutes=6)),
     ),
     FirstStep(
-        title="Map your environments", sentence="Each is a registry, in the order in which versions go through them.",
-        action=Action(label="Environments and their rules", url="/ui/environments"),
-        tried=StepCheck(health=Health.UP, word="Mapped", sentence="dev → staging → prod. Only requests write to staging and prod."),
+        title="Set up your environments", sentence="Each environment is a registry. Versions are promoted through them in order.",
+        action=Action(label="Environment rules", url="/ui/environments"),
+        tried=StepCheck(health=Health.UP, word="Set up", sentence="dev → staging → prod. Only approved requests can change staging and prod."),
     ),
     FirstStep(
-        title="Choose who approves", sentence="Somebody asks, somebody else approves. Rules say who, for which subjects, and what breaking takes.",
+        title="Choose who approves", sentence="One person requests a promotion and another approves it. Rules set who approves which subjects and breaking changes.",
         action=Action(label="Rules of prod", url="/ui/environments/prod"),
-        tried=StepCheck(health=Health.DEGRADED, word="Somebody is missing", sentence="prod takes 2 approvals. 1 person can give one.", cure=Link(label="People and their roles", url="/ui/people")),
+        tried=StepCheck(health=Health.DEGRADED, word="Too few approvers", sentence="prod needs 2 approvals. 1 person can approve.", cure=Link(label="People and their roles", url="/ui/people")),
     ),
-    FirstStep(title="Add a topic or a checkpoint", sentence="It is scanned on a schedule and held against what is registered.", action=Action(label="Add a source", url="/ui/sources/add")),
+    FirstStep(title="Add a topic or a checkpoint", sentence="Schemadesk scans it on a schedule and compares its data with the registered schemas.", action=Action(label="Add a source", url="/ui/sources/add")),
 )  # fmt: skip
 HOME_FIRST = HomePage(
     frame=frame("Welcome to Schemadesk", Section.HOME, busy=False), first_steps=STEPS,
