@@ -248,13 +248,13 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
             for row in rows
         ),
         fields=(
-            _select("wanted", gettext("What to do"), {"yes": gettext("Tell me"), "no": gettext("Don’t tell me")}, query.get("wanted", "yes")),
+            _select("wanted", gettext("Notices"), {"yes": gettext("Notify me"), "no": gettext("Don’t notify me")}, query.get("wanted", "yes")),
             _select(
-                "event", gettext("Event"), {ANY: gettext("Everything"), **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
+                "event", gettext("Event"), {ANY: gettext("All events"), **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
                 query.get("event", ANY),
             ),
-            _pattern("registry_pattern", gettext("In registries"), query.get("registry_pattern", "*")),
-            _pattern("subject_pattern", gettext("For subjects"), query.get("subject_pattern", "*")),
+            _pattern("registry_pattern", gettext("Registries"), query.get("registry_pattern", "*")),
+            _pattern("subject_pattern", gettext("Subjects"), query.get("subject_pattern", "*")),
         ),
         submit=Action(label=gettext("Subscribe"), url=reverse("ui:subscriptions"), method="post", tone="primary"),
         defaults=tuple(
@@ -264,16 +264,16 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
         )
         + tuple(DefaultRow(title=event.title, concerns=gettext("own the subject")) for event in EVENTS.values() if event.for_owners),
         digest=_digest(request),
-        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved.")) if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Nothing was saved. Correct the form below.")) if problem else None,
     )  # fmt: skip
 
 
-EVERY: Final = {OFF: later("No mail"), DAILY: later("Every day"), WEEKLY: later("Every Monday")}
+EVERY: Final = {OFF: later("Never"), DAILY: later("Every day"), WEEKLY: later("Every Monday")}
 LAST: Final = {
-    "delivered": later("The last one was sent"),
-    "failed": later("The last one couldn’t be sent"),
-    "queued": later("The next one is being sent"),
-    "sending": later("The next one is being sent"),
+    "delivered": later("Last email sent"),
+    "failed": later("The last email couldn’t be sent"),
+    "queued": later("The next email is being sent"),
+    "sending": later("The next email is being sent"),
 }
 
 
@@ -282,17 +282,19 @@ def _digest(request: HttpRequest) -> DigestChoice:
     info = digest_of(page_actor(request))
     reason = ""
     if not info.is_sent:
-        reason = gettext("No mail server is set up here (SCHEMADESK_MAIL_HOST): nothing is sent, whatever you choose.")
+        reason = gettext(
+            "No mail server is configured (SCHEMADESK_MAIL_HOST), so no email is sent, whatever you choose here."
+        )
     elif not info.address:
-        reason = gettext("Your account has no address of mail: an admin gives it one on the page of people.")
+        reason = gettext("Your account has no email address. An admin can set one on the People and groups page.")
     hours = {str(hour): f"{hour:02}:00" for hour in range(24)}
     zone = timezone.get_current_timezone_name()
     return DigestChoice(
         fields=(
             _select("every", gettext("How often"), {key: str(label) for key, label in EVERY.items()}, info.every),
-            _select("hour", gettext("At (time zone %(zone)s)") % {"zone": zone}, hours, str(info.hour)),
+            _select("hour", gettext("Time (%(zone)s)") % {"zone": zone}, hours, str(info.hour)),
         ),
-        submit=Action(label=gettext("Save"), url=reverse("ui:digest"), method="post", tone="primary"),
+        submit=Action(label=gettext("Save digest"), url=reverse("ui:digest"), method="post", tone="primary"),
         address=info.address,
         reason=reason,
         next_at=info.next_at,
@@ -305,11 +307,13 @@ def _digest(request: HttpRequest) -> DigestChoice:
 def stop_page(request: HttpRequest, token: str, *, done: bool = False) -> StopPage:
     """The page behind the link in a digest. Raises NotFound for an invalid token."""
     if not done and person_in(token) is None:
-        raise NotFound(gettext("This link ends no digest: it is cut off, or the account is gone."))
+        raise NotFound(gettext("This link doesn’t work. It is incomplete, or the account no longer exists."))
     url = reverse("ui:digest_stop", args=[token])
     return StopPage(
-        frame=make_frame(request, title=gettext("No more mail") if done else gettext("End the digest by mail?")),
-        stop=None if done else Action(label=gettext("Send me no more"), url=url, method="post", tone="primary"),
+        frame=make_frame(
+            request, title=gettext("Email digest turned off") if done else gettext("Turn off the email digest?")
+        ),
+        stop=None if done else Action(label=gettext("Turn off digest"), url=url, method="post", tone="primary"),
     )
 
 
@@ -325,5 +329,5 @@ def _pattern(name: str, label: str, value: str) -> Field:
         value=value,
         code=True,
         required=True,
-        help=gettext("A pattern: * stands for anything, ? for one character."),
+        help=gettext("A pattern: * matches any text, ? matches one character."),
     )

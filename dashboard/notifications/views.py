@@ -36,7 +36,7 @@ def mark_read(request: HttpRequest) -> HttpResponse:
     entry = inbox_pages.number_in(request.POST.get("entry", ""))
     up_to = inbox_pages.number_in(request.POST.get("up_to", ""))
     if (entry is None) == (up_to is None):
-        raise InvalidInput(gettext("Name one entry, or up to which all were read."))
+        raise InvalidInput(gettext("Name one entry, or the newest entry up to which all are read."))
     inbox_services.mark_read(by=page_actor(request), entries=None if entry is None else [entry], up_to=up_to)
     back = request.POST.get("next", "")
     return redirect(back if url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}) else "ui:inbox")
@@ -58,7 +58,7 @@ def subscriptions(request: HttpRequest) -> HttpResponse:
         except (InvalidInput, NotAllowed) as error:
             problem = error
         else:
-            messages.success(request, gettext("Saved."))
+            messages.success(request, gettext("Webhook saved."))
             return redirect("ui:subscriptions")
     page = inbox_pages.subscriptions_page(request, problem)
     return render(request, "notifications/subscriptions.html", {"page": page}, status=status_of(problem))
@@ -78,7 +78,7 @@ def digest(request: HttpRequest) -> HttpResponse:
     except InvalidInput as error:
         problem = error
     else:
-        messages.success(request, gettext("Saved."))
+        messages.success(request, gettext("Webhook saved."))
         return redirect("ui:subscriptions")
     page = inbox_pages.subscriptions_page(request, problem)
     return render(request, "notifications/subscriptions.html", {"page": page}, status=422)
@@ -105,7 +105,7 @@ def status_of(problem: SchemadeskError | None) -> int:
 def unsubscribe(request: HttpRequest, subscription_id: int) -> HttpResponse:
     """Remove a subscription."""
     inbox_services.unsubscribe(subscription_id=subscription_id, by=page_actor(request))
-    messages.success(request, gettext("Removed."))
+    messages.success(request, gettext("Subscription removed."))
     return redirect("ui:subscriptions")
 
 
@@ -156,7 +156,7 @@ def webhook_edit(request: HttpRequest, webhook: str) -> HttpResponse:
         except (InvalidInput, Conflict, NotAllowed) as error:
             problem = error
         else:
-            messages.success(request, gettext("Saved."))
+            messages.success(request, gettext("Webhook saved."))
             return redirect("ui:webhook", webhook)
     page = webhook_pages.webhook_form(request, webhook, problem=problem)
     return render(request, "notifications/webhook_form.html", {"page": page}, status=status_of(problem))
@@ -167,7 +167,7 @@ def webhook_remove(request: HttpRequest, webhook: str) -> HttpResponse:
     """The confirmation of a removal; when sent, the webhook is removed."""
     if request.method == "POST":
         webhook_services.remove_webhook(webhook=webhook, by=page_actor(request))
-        messages.success(request, gettext("The webhook is removed."))
+        messages.success(request, gettext("Webhook removed."))
         return redirect("ui:webhooks")
     return render(request, "drift/confirm.html", {"page": webhook_pages.remove_page(request, webhook)})
 
@@ -194,7 +194,7 @@ def webhook_test(request: HttpRequest, webhook: str) -> HttpResponse:
     return _act(
         request,
         webhook,
-        gettext("A test message is on its way."),
+        gettext("Test message queued."),
         lambda: webhook_services.send_test(webhook=webhook, by=page_actor(request)),
     )
 
@@ -204,7 +204,7 @@ def webhook_switch(request: HttpRequest, webhook: str) -> HttpResponse:
     """Switch a webhook off or on."""
     actor = page_actor(request)
     on = not selectors.get_webhook(actor, webhook).active
-    message = gettext("Switched on: what waited is on its way.") if on else gettext("Switched off.")
+    message = gettext("Webhook turned on. Queued messages will be sent.") if on else gettext("Webhook turned off.")
     return _act(
         request,
         webhook,
@@ -219,6 +219,6 @@ def webhook_replay(request: HttpRequest, webhook: str, delivery_id: int) -> Http
     return _act(
         request,
         webhook,
-        gettext("It is sent again, with the same webhook-id."),
+        gettext("Delivery queued again, with the same webhook-id."),
         lambda: webhook_services.replay(webhook=webhook, delivery_id=delivery_id, by=page_actor(request)),
     )

@@ -42,8 +42,8 @@ DELIVERIES: Final = {
 
 
 KINDS: Final = {
-    SIGNED: later("Events as JSON, signed, for a program"),
-    SLACK: later("Messages for people, in Slack or Mattermost"),
+    SIGNED: later("Signed JSON events, for a program"),
+    SLACK: later("Messages, for Slack or Mattermost"),
 }
 
 
@@ -66,7 +66,7 @@ def webhooks_page(request: HttpRequest) -> WebhooksPage:
             )
             for info in rows
         ),
-        add=Action(label=gettext("Add a webhook"), url=reverse("ui:webhook_add"), tone="primary", icon="plus"),
+        add=Action(label=gettext("Add webhook"), url=reverse("ui:webhook_add"), tone="primary", icon="plus"),
     )
 
 
@@ -103,32 +103,33 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
     values = sent_fields(request) if request.method == "POST" else _stored(info)
     url = reverse("ui:webhook_edit", args=[info.id]) if info else reverse("ui:webhook_add")
     return WebhookForm(
-        frame=make_frame(request, title=gettext("Change %(info)s") % {"info": info.name} if info else gettext("Add a webhook"), crumbs=_crumbs(info)),
+        frame=make_frame(request, title=gettext("Edit %(info)s") % {"info": info.name} if info else gettext("Add webhook"), crumbs=_crumbs(info)),
         fields=(
-            Field(name="name", label=gettext("Name"), value=values["name"], required=True, help=gettext("How people call it here.")),
+            Field(name="name", label=gettext("Name"), value=values["name"], required=True, help=gettext("A name that people here recognize.")),
             Field(
                 name="url", label=gettext("Address"), value=values["url"], required=True, code=True,
                 placeholder="https://ci.example.com/hooks/schemas",
-                help=gettext("http:// or https://, without a query. Redirects aren’t followed."),
+                help=gettext("Starts with http:// or https://, without a query string. Redirects are not followed."),
             ),
             Field(
                 name="kind", label=gettext("Sends"), kind="select", required=True,
                 choices=tuple(Choice(value=kind, label=label, selected=kind == values["kind"]) for kind, label in KINDS.items()),
-                help=gettext("A chat program takes no event of ours and checks no signature: its address is the secret."),
+                help=gettext("Chat programs don’t read JSON events or check signatures. Keep the address of a chat webhook"
+            " secret."),
             ),
             Field(name="registry_pattern", label=gettext("Registries"), value=values["registry_pattern"], required=True, code=True),
             Field(
                 name="subject_pattern", label=gettext("Subjects"), value=values["subject_pattern"], required=True, code=True,
-                help=gettext("A pattern: * stands for anything, ? for one character."),
+                help=gettext("A pattern: * matches any text, ? matches one character."),
             ),
         ),
         events=tuple(
             Choice(value=event, label=EVENTS[event].title, selected=event in values["events"])
             for event in FOR_WEBHOOKS
         ),
-        submit=Action(label=gettext("Save") if info else gettext("Add"), url=url, method="post", tone="primary"),
+        submit=Action(label=gettext("Save webhook") if info else gettext("Add webhook"), url=url, method="post", tone="primary"),
         back_url=reverse("ui:webhook", args=[info.id]) if info else reverse("ui:webhooks"),
-        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved.")) if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Nothing was saved. Correct the form below.")) if problem else None,
     )  # fmt: skip
 
 
@@ -194,12 +195,12 @@ def _actions(info: WebhookInfo, reason: str) -> tuple[Action, ...]:
             allowed=not (reason or why_not), reason=reason or why_not,
         )  # fmt: skip
 
-    off = "" if info.active else gettext("It is switched off.")
+    off = "" if info.active else gettext("The webhook is turned off.")
     return (
-        act(gettext("Send a test message"), "webhook_test", why_not=off),
-        act(gettext("Change"), "webhook_edit", method="get"),
-        act(gettext("Switch off") if info.active else gettext("Switch on"), "webhook_switch"),
-        *((act(gettext("Rotate the key"), "webhook_rotate"),) if info.kind == SIGNED else ()),
+        act(gettext("Send test message"), "webhook_test", why_not=off),
+        act(gettext("Edit"), "webhook_edit", method="get"),
+        act(gettext("Turn off") if info.active else gettext("Turn on"), "webhook_switch"),
+        *((act(gettext("Rotate key"), "webhook_rotate"),) if info.kind == SIGNED else ()),
         act(gettext("Remove"), "webhook_remove", method="get", tone="danger"),
     )
 
@@ -223,7 +224,7 @@ def _delivery(item: DeliveryInfo, info: WebhookInfo, reason: str) -> DeliveryRow
             for one in item.tries
         ),
         replay=Action(
-            label=gettext("Send again"), url=reverse("ui:webhook_replay", args=[info.id, item.id]), method="post",
+            label=gettext("Resend"), url=reverse("ui:webhook_replay", args=[info.id, item.id]), method="post",
             allowed=not reason, reason=reason,
         )
         if done
@@ -238,11 +239,11 @@ def remove_page(request: HttpRequest, webhook: str) -> ConfirmPage:
     reason = _refusal(actor, info)
     return ConfirmPage(
         frame=make_frame(request, title=gettext("Remove %(info)s") % {"info": info.name}, crumbs=_crumbs(info)),
-        sentence=gettext("Nothing more is sent to %(host)s through this webhook, messages that wait included.") % {"host": info.host},
-        losses=(gettext("its delivery log"), gettext("its key: a webhook that is made again has another")),
-        stays=(gettext("what was sent"), gettext("the record of the removal in the audit log")),
+        sentence=gettext("This webhook will send nothing more to %(host)s. Queued messages are dropped.") % {"host": info.host},
+        losses=(gettext("The delivery log"), gettext("The signing key; a new webhook gets a new key")),
+        stays=(gettext("Messages that were sent"), gettext("The removal’s entry in the audit log")),
         confirm=Action(
-            label=gettext("Remove the webhook"), url=reverse("ui:webhook_remove", args=[info.id]), method="post",
+            label=gettext("Remove webhook"), url=reverse("ui:webhook_remove", args=[info.id]), method="post",
             allowed=not reason, reason=reason, tone="danger",
         ),
         back_url=reverse("ui:webhook", args=[info.id]),

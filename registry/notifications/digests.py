@@ -92,7 +92,7 @@ def _html(subject: str, entries: Sequence[EntryInfo], more: int, stop: str) -> S
     rows = format_html_join("", "<li><p><strong>{}</strong><br>{}<br>{}{}</p></li>", (_row(entry) for entry in entries))
     rest = format_html("<p>{}</p>", _more(more)) if more else SafeString("")
     end = (
-        format_html('<p>{} <a href="{}">Send me no more</a></p>', _why(stop), stop)
+        format_html('<p>{} <a href="{}">Turn off digest</a></p>', _why(stop), stop)
         if stop
         else format_html("<p>{}</p>", _why(stop))
     )
@@ -118,12 +118,12 @@ def _link(entry: EntryInfo) -> str:
 
 
 def _more(more: int) -> str:
-    return f"{more} older {'one is' if more == 1 else 'ones are'} not read yet."
+    return f"{more} older {'notice is' if more == 1 else 'notices are'} unread."
 
 
 def _why(stop: str) -> str:
-    where = "" if stop else " Choose so under Inbox, Subscriptions."
-    return f"You chose to get unread notices by mail.{where}"
+    where = "" if stop else " Change this in Inbox, Subscriptions."
+    return f"You get this email because you chose a digest of unread notices.{where}"
 
 
 def _clean(text: str) -> str:
@@ -168,7 +168,7 @@ LEASE: Final = timedelta(minutes=5)
 #: a digest that was given to a worker and not started is given out again after this time
 HANDED: Final = timedelta(minutes=2)
 AT_A_TIME: Final = 500
-_GONE: Final = "The worker that sent it vanished; it may have been sent."
+_GONE: Final = "The worker stopped while sending. The email may have been sent."
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,12 @@ def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> Non
     if not may_somewhere(by, ACTION):
         require(by, ACTION)
     if every not in EVERY:
-        raise InvalidInput(f"There is no {every[:40]!r}; choose one of {', '.join(EVERY)}.", field="every")
+        raise InvalidInput(f"{every[:40]} is not a digest frequency. Choose one of {', '.join(EVERY)}.", field="every")
     if not 0 <= hour <= 23:
-        raise InvalidInput("The hour is a number from 0 to 23.", field="hour")
+        raise InvalidInput("The hour must be a number from 0 to 23.", field="hour")
     if zone_of(zone).key != zone:
-        raise InvalidInput(f"There is no time zone {zone[:64]!r}.", field="zone")
-    record(by=by, why="choose no digest by mail" if every == OFF else f"choose a {every} digest by mail")
+        raise InvalidInput(f"Unknown time zone {zone[:64]}. Use a name such as Europe/Berlin.", field="zone")
+    record(by=by, why="turn off the email digest" if every == OFF else f"choose a {every} email digest")
     _choose(user_id, every, hour, zone)
 
 
@@ -226,8 +226,8 @@ def stop_digest(*, token: str) -> None:
     user_id = person_in(token)
     wish = DigestWish.objects.filter(user=user_id).first() if user_id is not None else None
     if wish is None:
-        raise NotFound("This link ends no digest: it is cut off, or the account is gone.")
-    record(by=system_actor("the link in a digest"), why="choose no digest by mail")
+        raise NotFound("This link doesn't work. It is incomplete, or the account no longer exists.")
+    record(by=system_actor("the link in a digest"), why="turn off the email digest")
     _choose(wish.user_id, OFF, wish.hour, wish.zone)
 
 
@@ -271,9 +271,9 @@ def send_digest(digest_id: int) -> str:
     try:
         return _send(row)
     except (smtplib.SMTPRecipientsRefused, BadHeaderError, ValueError) as error:
-        return _finish(row, FAILED, error=f"The address isn't taken: {type(error).__name__}.")
+        return _finish(row, FAILED, error=f"The mail server rejected the address: {type(error).__name__}.")
     except (smtplib.SMTPException, OSError) as error:
-        problem = f"The mail server can't be used: {type(error).__name__}."
+        problem = f"Sending through the mail server failed: {type(error).__name__}."
         logger.warning("digest %s: %s", row.pk, problem)
         return _finish(row, FAILED if row.attempts >= TRIES else QUEUED, error=problem)
 

@@ -30,34 +30,36 @@ class EventType:
 _ROWS = (
     EventType("version.registered", "Version registered", "A version of {subject} was registered in {registry}."),
     EventType("version.deleted", "Version deleted", "A version of {subject} was deleted in {registry}."),
-    EventType(
-        "version.deprecated", "Standing of a version changed", "A version of {subject} in {registry} was deprecated."
-    ),
+    EventType("version.deprecated", "Version status changed", "A version of {subject} in {registry} was deprecated."),
     EventType("config.changed", "Compatibility changed", "The compatibility of {subject} changed in {registry}."),
     EventType("mode.changed", "Mode changed", "The mode of {subject} changed in {registry}.", "registry.manage"),
     EventType(
         "promotion.requested",
         "Promotion requested",
-        "{subject} should be promoted to {registry}.",
+        "A promotion of {subject} to {registry} was requested.",
         "promotion.review",
     ),
     EventType("promotion.reviewed", "Promotion reviewed", "The promotion of {subject} to {registry} was reviewed."),
-    EventType("promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} is discussed."),
     EventType(
-        "promotion.affects",
-        "Declared clients don’t go on",
-        "A promotion of {subject} to {registry} affects clients of it.",
+        "promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} has a new comment."
     ),
     EventType(
-        "promotion.acknowledged", "Promotion acknowledged", "Clients of {subject} know of its promotion to {registry}."
+        "promotion.affects",
+        "Clients affected",
+        "A promotion of {subject} to {registry} affects its clients.",
+    ),
+    EventType(
+        "promotion.acknowledged",
+        "Promotion acknowledged",
+        "The promotion of {subject} to {registry} was acknowledged for its clients.",
     ),
     EventType(
         "promotion.taken_back",
-        "Acknowledgement taken back",
-        "What clients of {subject} said of its promotion to {registry} was taken back.",
+        "Acknowledgement withdrawn",
+        "The acknowledgement of the promotion of {subject} to {registry} was withdrawn.",
     ),
     EventType("promotion.voided", "Approval voided", "Approvals of {subject} for {registry} no longer count."),
-    EventType("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} has a time."),
+    EventType("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} was scheduled."),
     EventType("promotion.applied", "Promotion applied", "{subject} was promoted to {registry}."),
     EventType(
         "promotion.failed",
@@ -80,16 +82,16 @@ _ROWS = (
     EventType(
         "environment.loosening_declined",
         "Looser rules declined",
-        "A request to loosen the rules of {registry} was turned down or withdrawn.",
+        "A request to loosen the rules of {registry} was rejected or withdrawn.",
         "promotion.review",
     ),
     EventType("finding.opened", "Finding opened", "Drift was found on {subject} in {registry}.", "finding.decide"),
-    EventType(OWNED, "Drift on what you own", "Drift was found on {subject} in {registry}.", for_owners=True),
+    EventType(OWNED, "Drift on your subject", "Drift was found on {subject} in {registry}.", for_owners=True),
     EventType("finding.reopened", "Finding reopened", "Drift came back on {subject} in {registry}.", "finding.decide"),
-    EventType("finding.resolved", "Finding resolved", "Drift on {subject} in {registry} is over."),
+    EventType("finding.resolved", "Finding resolved", "Drift on {subject} in {registry} was resolved."),
     EventType("scan.failed", "Scan failed", "A scan for {registry} failed.", "source.manage"),
-    EventType("mirror.failed", "Mirror failed", "The mirror {registry} can't be read.", "registry.manage"),
-    EventType(DISABLED, "Webhook switched off", "A webhook was switched off."),
+    EventType("mirror.failed", "Mirror failed", "The mirror {registry} can't be synced.", "registry.manage"),
+    EventType(DISABLED, "Webhook turned off", "A webhook was turned off."),
     EventType(TEST, "Test message", "A test message."),
 )
 EVENTS: Final[dict[str, EventType]] = {row.id: row for row in _ROWS}

@@ -103,7 +103,7 @@ class DeliveryInfo:
 def person_of(actor: Actor) -> int:
     """The actor's user id. Raises NotSignedIn."""
     if actor.user_id is None:
-        raise NotSignedIn("An inbox belongs to a person: sign in.")
+        raise NotSignedIn("Sign in to see your inbox.")
     return actor.user_id
 
 
@@ -137,7 +137,7 @@ def _entry_info(row: InboxEntry, actor: Actor) -> EntryInfo:
         title=title_of(notice.event),
         registry=notice.registry if shown else "",
         subject=notice.subject if shown else "",
-        text=notice.text if shown else "You may no longer read what this was about.",
+        text=notice.text if shown else "You no longer have permission to see what this was about.",
         url=notice.url if shown else "",
         at=notice.at,
         read=row.read_at is not None,
@@ -155,7 +155,7 @@ def list_subscriptions(actor: Actor) -> list[SubscriptionInfo]:
         SubscriptionInfo(
             id=row.pk,
             event=row.event,
-            title="Everything" if row.event == "*" else title_of(row.event),
+            title="All events" if row.event == "*" else title_of(row.event),
             registry_pattern=row.registry_pattern,
             subject_pattern=row.subject_pattern,
             wanted=row.wanted,
@@ -174,7 +174,7 @@ def webhook_row(actor: Actor, public_id: str) -> Webhook:
     user_id = person_of(actor)
     row = Webhook.objects.select_related("owner").filter(public_id=public_id).first()
     if row is None or (row.owner_id != user_id and not may_see_all(actor)):
-        raise NotFound("There is no such webhook.", webhook=public_id[:40])
+        raise NotFound("Webhook not found.", webhook=public_id[:40])
     return row
 
 

@@ -242,7 +242,7 @@ def _storable_data(data: Mapping[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(dict(data), ensure_ascii=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return {"left_out": "the data is no JSON"}
+        return {"left_out": "the data is not JSON"}
     if len(text) > MAX_DATA:
         return {"left_out": f"the data has more than {MAX_DATA} characters"}
     whole: dict[str, Any] = json.loads(_storable_json(text))
@@ -295,11 +295,13 @@ def subscribe(
     registry_pattern, subject_pattern = checked_patterns(registry_pattern, subject_pattern)
     require(by, "notification.subscribe", registry=registry_pattern, subject=subject_pattern)
     if event != ANY and event not in SUBSCRIBABLE:
-        raise InvalidInput(f"There is no event {event[:64]!r}; known are *, {', '.join(SUBSCRIBABLE)}.")
+        raise InvalidInput(f"Unknown event {event[:64]}. Use * or one of {', '.join(SUBSCRIBABLE)}.")
     subscriptions = Subscription.objects.filter(user=user_id)
     key: dict[str, Any] = {"event": event, "registry_pattern": registry_pattern, "subject_pattern": subject_pattern}
     if subscriptions.count() >= MAX_SUBSCRIPTIONS and not subscriptions.filter(**key).exists():
-        raise InvalidInput(f"You have {MAX_SUBSCRIPTIONS} subscriptions; remove one, or widen a pattern.")
+        raise InvalidInput(
+            f"You have {MAX_SUBSCRIPTIONS} subscriptions, which is the maximum. Remove one, or widen a pattern."
+        )
     record(by=by, why=f"{'subscribe to' if wanted else 'leave out'} {event} of {registry_pattern}/{subject_pattern}")
     row, _ = Subscription.objects.update_or_create(user_id=user_id, **key, defaults={"wanted": wanted})
     return row.pk
@@ -310,7 +312,7 @@ def unsubscribe(*, subscription_id: int, by: Actor) -> None:
     """Remove a subscription of one's own. Raises NotFound (also for others'), NotSignedIn."""
     row = Subscription.objects.filter(user=person_of(by), pk=subscription_id).first()
     if row is None:
-        raise NotFound(f"You have no subscription {subscription_id}.")
+        raise NotFound(f"You don't have a subscription {subscription_id}.")
     record(by=by, why=f"unsubscribe from {row.event} of {row.registry_pattern}/{row.subject_pattern}")
     row.delete()
 

@@ -274,15 +274,15 @@ def _note_health(webhook_id: int, outcome: Outcome, now: datetime) -> None:
         return
     if not gone and now - row.failing_since < timedelta(days=days):
         return
-    why = "Its server answered 410 Gone." if gone else f"Every attempt failed for {days} days: {outcome.error}"
-    record(by=system_actor("webhooks"), why=f"switch off webhook {row.name}")
+    why = "The server answered 410 Gone." if gone else f"Every attempt failed for {days} days: {outcome.error}"
+    record(by=system_actor("webhooks"), why=f"turn off webhook {row.name}")
     row.active, row.disabled_reason = False, why
     row.save(update_fields=["active", "disabled_reason"])
     notify(
         event=DISABLED,
         registry="",
         subject="",
-        text=f"Webhook {row.name} was switched off. {why}",
+        text=f"Webhook {row.name} was turned off. {why}",
         url=f"/ui/webhooks/{row.public_id}",
         to=[row.owner_id],
         data={"webhook": row.public_id},

@@ -104,8 +104,8 @@ def create_webhook(
     fields |= {"host": _judged_host(fields["url"])}
     with transaction.atomic():
         if Webhook.objects.filter(owner=user_id).count() >= MAX_WEBHOOKS:
-            raise InvalidInput(f"You have {MAX_WEBHOOKS} webhooks; remove one.")
-        record(by=by, why=f"make webhook {fields['name']}")
+            raise InvalidInput(f"You have {MAX_WEBHOOKS} webhooks, which is the maximum. Remove one first.")
+        record(by=by, why=f"create webhook {fields['name']}")
         row = _saved(Webhook(owner_id=user_id, **fields))
     return _key_of(row)
 
@@ -121,7 +121,7 @@ def update_webhook(*, webhook: str, changes: Mapping[str, Any], by: Actor) -> No
     """
     unknown = sorted(set(changes) - set(CHANGEABLE))
     if unknown:
-        raise InvalidInput(f"A webhook has no {unknown[0][:40]!r} to change; it has {', '.join(CHANGEABLE)}.")
+        raise InvalidInput(f"A webhook has no field {unknown[0][:40]}. You can change {', '.join(CHANGEABLE)}.")
     before = webhook_row(by, webhook)
     fields = _checked({name: changes.get(name, getattr(before, name)) for name in CHANGEABLE[:-1]})
     _require(by, before.registry_pattern, before.subject_pattern)
@@ -135,7 +135,7 @@ def update_webhook(*, webhook: str, changes: Mapping[str, Any], by: Actor) -> No
         row.host = host
         if "active" in changes and bool(changes["active"]) != row.active:
             row.active = bool(changes["active"])
-            row.disabled_reason = "" if row.active else f"Switched off by {by.name}."
+            row.disabled_reason = "" if row.active else f"Turned off by {by.name}."
             row.failing_since = None
         _saved(row)
         if row.active:
@@ -159,7 +159,7 @@ def rotate_key(*, webhook: str, by: Actor) -> NewKey:
     number = webhook_row(by, webhook)
     _require(by, number.registry_pattern, number.subject_pattern)
     if number.kind != SIGNED:
-        raise WrongState(f"Webhook {number.name} sends messages for a chat program, which aren't signed.")
+        raise WrongState(f"Webhook {number.name} sends chat messages, which are not signed, so it has no key.")
     with transaction.atomic():
         row = Webhook.objects.select_for_update().get(pk=number.pk)
         record(by=by, why=f"rotate the key of webhook {row.name}")
@@ -174,9 +174,9 @@ def send_test(*, webhook: str, by: Actor) -> int:
     row = webhook_row(by, webhook)
     _require(by, row.registry_pattern, row.subject_pattern)
     if not row.active:
-        raise WrongState(f"Webhook {row.name} is switched off; switch it on first.")
+        raise WrongState(f"Webhook {row.name} is turned off. Turn it on first.")
     with transaction.atomic():
-        notice = Notice.objects.create(event=TEST, text=f"A test message to {row.name}.", url="/ui/webhooks")
+        notice = Notice.objects.create(event=TEST, text=f"A test message for {row.name}.", url="/ui/webhooks")
         delivery = Delivery.objects.create(webhook=row, notice=notice, next_attempt_at=timezone.now())
         wake_deliveries()
     return delivery.pk
@@ -198,8 +198,8 @@ def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
             wake_deliveries()
             return
         if not mine.exists():
-            raise NotFound(f"The webhook has no delivery {delivery_id}.")
-        raise WrongState(f"Delivery {delivery_id} is under way already.")
+            raise NotFound(f"Delivery {delivery_id} of this webhook not found.")
+        raise WrongState(f"Delivery {delivery_id} is already in progress.")
 
 
 def _require(by: Actor, registry_pattern: str, subject_pattern: str) -> None:
@@ -210,14 +210,14 @@ def _require(by: Actor, registry_pattern: str, subject_pattern: str) -> None:
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
     name = str(fields["name"]).strip()
     if not name or len(name) > MAX_NAME or not name.isprintable():
-        raise InvalidInput(f"A webhook's name has 1 to {MAX_NAME} printable characters.")
+        raise InvalidInput(f"A webhook's name must have 1 to {MAX_NAME} printable characters.")
     if fields["kind"] not in KINDS:
-        raise InvalidInput(f"There is no kind {str(fields['kind'])[:40]!r} of webhooks; there are {', '.join(KINDS)}.")
+        raise InvalidInput(f"Unknown webhook kind {str(fields['kind'])[:40]}. Use one of {', '.join(KINDS)}.")
     events = sorted({str(event) for event in fields["events"]})
     allowed = FOR_WEBHOOKS
     unknown = [event for event in events if event not in EVENTS or event not in allowed]
     if unknown:
-        raise InvalidInput(f"There is no event {unknown[0][:64]!r}; known are {', '.join(allowed)}.")
+        raise InvalidInput(f"Unknown event {unknown[0][:64]}. Use one of {', '.join(allowed)}.")
     registry_pattern, subject_pattern = checked_patterns(
         str(fields["registry_pattern"]), str(fields["subject_pattern"])
     )
@@ -249,5 +249,5 @@ def _saved(row: Webhook) -> Webhook:
         with transaction.atomic():
             row.save()
     except IntegrityError as error:
-        raise WrongState(f"There is a webhook {row.name!r} already.") from error
+        raise WrongState(f"You already have a webhook named {row.name}.") from error
     return row

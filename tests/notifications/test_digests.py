@@ -116,7 +116,7 @@ class TestDigests:
         tell(text="second")
         assert send_digest(due()[0]) == "delivered"
         assert "first" not in mail.outbox[1].body and "second" in mail.outbox[1].body
-        assert "1 older one is not read yet." in mail.outbox[1].body
+        assert "1 older {'notice is' if more == 1 else 'notices are'} unread." in mail.outbox[1].body
 
     def test_what_is_read_or_may_no_longer_be_read_is_not_told(self, reader: Actor) -> None:
         tell(text="a secret")
@@ -174,7 +174,7 @@ class TestDigests:
         choose_digest(every="weekly", hour=9, by=person("steward"))
         anybody = Client(enforce_csrf_checks=True)
         path = f"/ui/digest/stop/{stop_token(reader.user_id or 0)}"
-        assert "Send me no more" in anybody.get(path).content.decode()
+        assert "Turn off digest" in anybody.get(path).content.decode()
         assert DigestWish.objects.get(user=reader.user_id).every == "daily"
         assert anybody.post(path, {"List-Unsubscribe": "One-Click"}).status_code == 200
         assert DigestWish.objects.get(user=reader.user_id).every == "off"
@@ -196,7 +196,7 @@ class TestDigests:
         assert (wish.every, wish.hour, wish.zone) == ("weekly", 8, "Asia/Tokyo")
         assert client.post("/ui/inbox/digest", {"every": "never"}).status_code == 422
         settings.EMAIL_HOST = ""
-        assert "No mail server is set up" in client.get("/ui/inbox/subscriptions").content.decode()
+        assert "No mail server is configured" in client.get("/ui/inbox/subscriptions").content.decode()
         token = issue_token(username="reader", name="t", by=system)
         api = RawClient(headers={"authorization": f"Bearer {token}"})
         path = "/api/v1/notifications/digest"

@@ -64,15 +64,15 @@ def test_from_a_subscription_to_a_delivered_message(window: Callable[..., Page],
     expect(page.locator("#secret")).to_have_count(0)
     if kind != "plain":
         picture(page, f"{kind}-webhook")
-    page.click("text=Send again")
-    expect(page.get_by_text("It is sent again")).to_be_visible()
+    page.click("text=Resend")
+    expect(page.get_by_text("Delivery queued again")).to_be_visible()
     page.goto("/ui/inbox")
     if kind != "plain":
         picture(page, f"{kind}-inbox")
-    page.click("text=Mark read >> nth=0")
-    expect(page.get_by_text("read", exact=True)).to_have_count(1)
+    page.click("text=Mark as read >> nth=0")
+    expect(page.get_by_text("Read", exact=True)).to_have_count(1)
     page.goto("/ui/inbox/subscriptions")
     if kind != "plain":
         picture(page, f"{kind}-subscriptions")
     page.click("main table button")
-    expect(page.get_by_text("No subscription yet")).to_be_visible()
+    expect(page.get_by_text("No subscriptions yet")).to_be_visible()

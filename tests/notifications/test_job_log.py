@@ -136,7 +136,7 @@ def test_the_page_has_the_log_the_schedule_and_the_queues(
     assert f'href="/ui/jobs/runs/{row.pk}"' in part(steward, "scans")
     schedule = part(steward, "schedule")
     assert "Seal the audit" in schedule and "every 30 seconds" in schedule and "2.0 s" in schedule
-    assert "1,234 tasks wait." in part(steward, "queues")
+    assert "1,234 tasks queued." in part(steward, "queues")
     page = steward.get(f"/ui/jobs/runs/{row.pk}").content.decode()
     assert "&lt;i&gt;read&lt;/i&gt;" in page and "3 earlier lines are not shown." in page and "RuntimeError" in page
     assert steward.get("/ui/jobs/runs/999999").status_code == 404
@@ -152,4 +152,4 @@ def test_queues_that_can_not_be_asked_say_so(
     settings: Any,
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert "Valkey doesn’t say: ConnectionError" in part(browser("steward"), "queues")
+    assert "Can’t read the queues from Valkey: ConnectionError" in part(browser("steward"), "queues")

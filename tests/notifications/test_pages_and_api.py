@@ -181,10 +181,10 @@ def test_the_pages_from_end_to_end(browser: Callable[[str], Client], server: End
     assert "whsec_" not in client.get(f"/ui/webhooks/{hook}").content.decode()
     assert shown_secret(hook, 2) in client.post(f"/ui/webhooks/{hook}/rotate").content.decode()
     for act, said in (
-        ("switch", "Switched off."),
-        ("test", "switched off"),
-        ("switch", "Switched on"),
-        ("test", "on its way"),
+        ("switch", "Webhook turned off."),
+        ("test", "turned off"),
+        ("switch", "Webhook turned on"),
+        ("test", "Test message queued"),
     ):
         page = client.post(f"/ui/webhooks/{hook}/{act}", follow=True)
         assert said in page.content.decode()
@@ -204,7 +204,7 @@ def test_the_pages_from_end_to_end(browser: Callable[[str], Client], server: End
     back = client.post("/ui/inbox/read", {"entry": first.pk, "next": "https://evil.example/"})
     assert back["Location"] == "/ui/inbox"
     client.post("/ui/inbox/read", {"up_to": second.pk})
-    assert "Everything is read" in client.get("/ui/inbox?show=unread").content.decode()
+    assert "No unread notices" in client.get("/ui/inbox?show=unread").content.decode()
     assert client.post("/ui/inbox/read", {"entry": "x"}).status_code in (400, 422)
     client.post(f"/ui/inbox/subscriptions/{Subscription.objects.get().pk}/remove")
     assert Subscription.objects.count() == 0

@@ -146,7 +146,7 @@ def test_what_waits_says_what_it_costs_and_whether_it_is_due(browser: Callable[[
     assert "Review due" not in text and "Approve several" not in text
     PromotionRequest.objects.filter(pk=breaking).update(requested_at=timezone.now() - timedelta(days=8))
     text = seen(browser("approver").get("/ui/"))
-    assert "Review due It has waited longer than 2 working days." in text
+    assert "Review due Waiting for more than 2 working days." in text
     now = timezone.now()
     services.add_freeze(
         environment="prod", starts_at=now + timedelta(hours=3), ends_at=now + timedelta(days=1), reason="a sale",
@@ -154,7 +154,7 @@ def test_what_waits_says_what_it_costs_and_whether_it_is_due(browser: Callable[[
     )  # fmt: skip
     ask(cast, version=1, target="prod")
     page = browser("approver").get("/ui/")
-    assert "Review due prod is frozen from " in seen(page) and "UTC: a sale" in seen(page)
+    assert "Review due A freeze of prod starts at " in seen(page) and "UTC: a sale" in seen(page)
     assert '<a href="/ui/promotions?who=waiting">Approve several</a>' in page.content.decode()
 
 
@@ -245,7 +245,7 @@ def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
         ("ended", "cancelled"),
         ("long ago", "never"),
     ]
-    assert (item.more, item.lines[-1].word) == (0, "Not in the last 24 h")
+    assert (item.more, item.lines[-1].word) == (0, "Not in the last 24 hours")
     for number in range(4):
         add(f"new {number}", state="failed", error="no answer")
     with CaptureQueriesContext(connection) as many:
