@@ -36,14 +36,14 @@ class DatabaseAway(Unavailable):
 
     def __init__(self, *, is_unknown: bool = False) -> None:
         """`is_unknown`: it went away while a change was being committed."""
-        cure = f"Try again in {RETRY_SECONDS} s."
+        cure = f"Try again in {RETRY_SECONDS} seconds."
         if is_unknown:
             message = (
-                "The database went away while the change was being committed, so it may have been made or not. Look"
-                f" before it is sent again; a registration can be sent again as it is. {cure}"
+                "The connection was lost while the change was being saved, so it may or may not be saved. Check"
+                f" before you send it again. A registration can always be sent again. {cure}"
             )
         else:
-            message = f"The database is away. {cure}"
+            message = f"The database is unavailable. {cure}"
         super().__init__(message, retry_after=RETRY_SECONDS, outcome="unknown" if is_unknown else "refused")
         self.seconds = RETRY_SECONDS
         self.is_unknown = is_unknown

@@ -139,7 +139,7 @@ def test_what_proves_an_approver(
     window = page()
     sign_in(window, "sub-1", following="/ui/tokens")
     window.fill("input[name=name]", "from oidc")
-    window.get_by_role("button", name="Make the token").click()
+    window.get_by_role("button", name="Create token").click()
     secret = window.locator("#token").inner_text()
     actor = actor_of_token(secret, door="product")
     assert actor

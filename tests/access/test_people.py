@@ -303,13 +303,13 @@ def test_the_page_says_which_accounts_are_one_persons(person: Callable[[str], Ac
         return client.post("/ui/people/change", {"do": what, **values}).status_code
 
     pair = {"one": "approver2", "other": "approver", "reason": "She said <so>"}
-    assert "No two accounts" in client.get("/ui/people").content.decode()
+    assert "No linked accounts" in client.get("/ui/people").content.decode()
     assert do("same", **{**pair, "other": "approver2"}) == 422
     assert do("same", **{**pair, "reason": ""}) == 422
     assert do("same", **pair) == 302
     assert do("same", **pair) == 422
     shown = client.get("/ui/people").content.decode()
-    assert "She said &lt;so&gt;" in shown and "Count as two" in shown
+    assert "She said &lt;so&gt;" in shown and "Unlink accounts" in shown
     (row,) = SamePerson.objects.all()
     assert (row.one.username, row.other.username, row.stated_by) == ("approver", "approver2", "admin")
     assert do("two", statement_id=str(row.pk)) == 302

@@ -257,7 +257,7 @@ def test_signing_in_says_that_valkey_is_away_as_it_counts_wrong_passwords_there(
     cookie = form.headers["set-cookie"].split(";")[0]
     answer = site.send_form("/ui/accounts/login/", cookie, csrfmiddlewaretoken=token, login="admin", password="wrong")
     assert (answer.status, answer.headers.get("retry-after")) == (503, "2")
-    assert "Valkey is away" in answer.text
+    assert "Valkey, the task queue, is unavailable" in answer.text
 
 
 def test_the_worker_and_beat_go_on_after_postgres_was_away(site: Site) -> None:

@@ -147,7 +147,10 @@ def test_a_page_offers_to_ask_again_and_a_form_is_sent_again_by_who_sent_it() ->
 def test_a_page_says_that_valkey_is_away(error: Exception) -> None:
     answer = away_answer(RequestFactory().get("/ui/accounts/login/"), error)
     assert answer is not None and answer.status_code == 503
-    assert "Valkey is away" in answer.content.decode() and "10.1.2.3" not in answer.content.decode()
+    assert (
+        "Valkey, the task queue, is unavailable" in answer.content.decode()
+        and "10.1.2.3" not in answer.content.decode()
+    )
 
 
 @pytest.mark.django_db(transaction=True)

@@ -172,7 +172,7 @@ def test_their_own_is_there(world: dict[str, int], caller: Callable[[str], Calle
     shown = {path: who.get(path)[1] for path in ("/ui/", "/ui/findings", "/ui/audit", "/api/v1/findings")}
     assert [path for path, text in shown.items() if "900001" not in text and path != "/ui/audit"] == []
     assert "orders-value" in shown["/ui/audit"]
-    assert "Nothing yet." not in shown["/ui/"], "what was done recently"
+    assert "No activity yet." not in shown["/ui/"], "what was done recently"
     assert "900001" in who.get(f"/ui/findings/{world['finding']}")[1]
     assert "900001" in who.get(f"/api/v1/findings/{world['finding']}")[1]
     assert who.get("/ui/audit?registry=dev&subject=orders-value")[0] == 200, "the tab Activity of a subject"
@@ -353,7 +353,7 @@ def test_a_refusal_says_what_to_ask_for_and_leads_somewhere(
     ("path", "buttons"),
     [
         ("/ui/sources", ["Scan now"]),
-        ("/ui/environments/prod", ["Remove", "Add the rule", "Add the window", "Add the freeze"]),
+        ("/ui/environments/prod", ["Remove", "Add rule", "Add freeze window", "Add recurring freeze"]),
     ],
 )
 def test_what_is_not_allowed_is_shown_with_the_reason(

@@ -97,7 +97,7 @@ def test_a_draft_of_somebody_else_is_not_there(look: Look, draft: int, who: str)
         for query in ("from=1&to=draft-{}", "from=prod:draft-{}&to=1", "from=1&to=draft-{}&as=markdown"):
             response = browser.get(f"{COMPARE}?{query.format(number)}")
             assert response.status_code == 404
-            text = re.sub(r"Page made \S+ \S+", "", read(response))
+            text = re.sub(r"Page loaded \S+ \S+", "", read(response))
             pages.add(re.sub(rf"(draft[ -]){number}\b", r"\1#", text))  # elsewhere the same digits may stand for others
             assert "tip" not in response.content.decode()
         assert browser.get(f"{COMPARE}?to=draft-{number}&as=new").status_code == 404
@@ -163,7 +163,7 @@ def test_a_registry_that_one_may_not_read_is_as_one_that_is_not_there(
     pages = set()
     for subject in ("payments", "nobody"):
         response = client.get(f"{COMPARE}?in=staging&with={subject}")
-        pages.add(re.sub(r"Page made \S+ \S+", "", read(response)).replace(subject, "#"))
+        pages.add(re.sub(r"Page loaded \S+ \S+", "", read(response)).replace(subject, "#"))
         assert "Payment" not in response.content.decode()
     assert len(pages) == 1
     assert [choice.value for choice in response.context["page"].other_places] == ["dev"]

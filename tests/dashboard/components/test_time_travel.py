@@ -224,7 +224,7 @@ def promotion(then: str, person: Callable[[str], Actor]) -> DecidedRequest:
 DECIDED = {
     "/ui/promotions": (("orders/value", "<span>In review</span>"), ("<span>Applied</span>",)),
     "/ui/promotions/{number}": (("the early reason", "why so early", "<span>In review</span>"), ("good and late",)),
-    "/ui/environments/staging": (("Open", "staging"), ("change by releases of approved requests alone",)),
+    "/ui/environments/staging": (("Open", "staging"), ("only be changed by releasing an approved request",)),
     "/ui/fields?registry=dev&subject=orders/value&path=Order.beta": (("As it was then", "Version 2"), ("In data",)),
     "/ui/ghosts": ((), ("gone-value",)),
 }

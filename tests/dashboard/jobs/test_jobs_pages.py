@@ -70,7 +70,7 @@ def test_what_is_scheduled_or_stopped_half_way_leads_to_its_request(
     content: dict[str, int],  # noqa: F811
 ) -> None:
     client, rows = browser("reader"), PromotionRequest.objects.filter(pk=content["request"])
-    assert "Nothing is scheduled" in part(client, "applies")
+    assert "No requests are scheduled" in part(client, "applies")
     rows.update(state="scheduled", apply_at=timezone.now() + timedelta(hours=1))
     assert "Waiting" in part(client, "applies")
     rows.update(state="failed", failure="registry.example answered 503")
@@ -104,7 +104,7 @@ def test_deliveries_are_those_of_ones_own_webhooks(
     assert "of approver" not in reader
     assert "of approver" in admin and "of reader" in admin
     assert f"/deliveries/{waiting.pk}/replay" not in admin
-    assert "No delivery waits" in part(browser("steward"), "deliveries")
+    assert "No pending or failed deliveries" in part(browser("steward"), "deliveries")
 
 
 def test_the_index_and_the_seals_say_how_far_they_are(
@@ -113,12 +113,12 @@ def test_the_index_and_the_seals_say_how_far_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     client = browser("reader")
-    assert "to be made anew" in part(client, "index")
+    assert "out of date" in part(client, "index")
     index_stale()
     assert "Up to date." in part(client, "index")
     assert "sealed yet" in part(client, "sealing")
     monkeypatch.setattr(jobs, "SEALED_WITHIN", timedelta(0))
-    assert "no worker seals" in part(client, "sealing")
+    assert "no worker is sealing" in part(client, "sealing")
     while seal_events():
         pass
     assert "sealed yet" not in part(client, "sealing")

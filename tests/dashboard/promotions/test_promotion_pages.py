@@ -387,7 +387,7 @@ def test_an_environment_is_changed_on_its_page(
     Environment.objects.filter(pk=row.pk).update(is_closed=False)  # what loosens a closed one takes a second person
     sent = {"subject_pattern": "pay-*", "verdict": "breaking", "reviewers": "role", "name": "approver", "count": "2"}
     text = text_of(admin.post(f"{address}/rules", sent, follow=True))
-    assert "2 of the role approver for Breaking requests of subjects like pay-*" in text
+    assert "2 of the role approver for breaking requests of subjects like pay-*" in text
     text_of(admin.post(f"{address}/rules/{row.review_rules.get().pk}/remove", follow=True))
     assert not row.review_rules.exists()
     start = timezone.now()
@@ -423,7 +423,7 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
 @pytest.mark.parametrize(
     ("part", "sent", "words"),
     [
-        ("change", {"reviews_needed": "many"}, "“Approvals required” takes a whole number"),
+        ("change", {"reviews_needed": "many"}, "“Approvals required” must be a whole number"),
         (
             "change",
             {"reviews_needed": "99", "is_closed": "1"},
@@ -438,12 +438,12 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
         (
             "recurring-freezes",
             {"recurs": "monthly", "last_days": "x"},
-            "“Number of last days (monthly)” takes a whole number",
+            "“Number of last days (monthly)” must be a whole number",
         ),
         (
             "recurring-freezes",
             {"recurs": "weekly", "from_day": "1", "to_day": "2", "from_time": "7 o’clock"},
-            "a time like",
+            "a time such as",
         ),
         ("break-glass", {"glass_reason": "", "minutes": "10"}, "reason"),
         ("break-glass", {"glass_reason": "x", "minutes": "9999"}, "240"),
@@ -480,7 +480,7 @@ def test_break_glass_is_opened_closed_and_confirmed_by_another(browser: Browser,
     admin, address = browser("admin"), "/ui/environments/prod"
     text = text_of(admin.post(f"{address}/break-glass", {"glass_reason": "it burns", "minutes": "30"}, follow=True))
     assert "Open now" in text and "it burns" in text
-    assert "The glass is broken until" in text_of(admin.get("/ui/environments"))
+    assert "Break-glass is open until" in text_of(admin.get("/ui/environments"))
     number = BreakGlass.objects.get().pk
     text_of(admin.post(f"{address}/break-glass/{number}/close", follow=True))
     text = text_of(admin.get(address))
@@ -501,7 +501,7 @@ def test_break_glass_that_nobody_confirmed_is_red_for_good(browser: Browser, cas
     text = text_of(browser("approver").get("/ui/environments/prod"))
     assert "Not confirmed in time" in text and "glass-red" in text
     assert "Confirm break-glass" not in buttons(text)
-    assert "never confirmed" in text_of(browser("reader").get("/ui/environments"))
+    assert "not confirmed by a second person" in text_of(browser("reader").get("/ui/environments"))
 
 
 # --- proposals ---------------------------------------------------------------------------------------------------

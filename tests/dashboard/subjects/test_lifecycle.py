@@ -184,16 +184,16 @@ def test_a_request_that_waits_is_shown_once_and_an_empty_inbox_says_what_was_dec
     versions: None, look: Callable[[str], Client], person: Callable[[str], Actor]
 ) -> None:
     approver, client = person("approver"), look("approver")
-    assert "Nothing waits for you. All requests" in seen(client, "/ui/").replace("  ", " ")
+    assert "No requests are waiting for you. All requests" in seen(client, "/ui/").replace("  ", " ")
     number = services.request_promotion(
         source="dev", target="staging", subject=ORDERS, version=2, by=person("steward"), reason="needed"
     )
     page = seen(client, "/ui/")
     assert f"#{number}" in page
-    assert "not read yet" not in page, "the notice that tells of it leads to the same request"
+    assert "Unread notices" not in page, "the notice that tells of it leads to the same request"
     services.reject(request_id=number, by=approver, comment="Not now.")
     page = seen(client, "/ui/")
-    assert f"The last decision: request {number} (orders-value to staging) was rejected on" in page
+    assert f"Last decision: request {number} (orders-value to staging) was rejected on" in page
 
 
 def test_what_cannot_be_read_is_a_red_line_with_its_message(

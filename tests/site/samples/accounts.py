@@ -79,17 +79,17 @@ INBOX_READ = replace(INBOX_EMPTY, only_unread=True)
 DIGEST = DigestChoice(
     fields=(
         Field(name="every", label="How often", kind="select", required=True, choices=(Choice(value="off", label="No mail"), Choice(value="daily", label="Every day", selected=True))),
-        Field(name="hour", label="At (time zone Europe/Berlin)", kind="select", required=True, choices=(Choice(value="7", label="07:00"),)),
+        Field(name="hour", label="Time (Europe/Berlin)", kind="select", required=True, choices=(Choice(value="7", label="07:00"),)),
     ),
     submit=Action(label="Save", url="/ui/inbox/digest", method="post", tone="primary"),
-    address="steward@example.com", next_at=ago(hours=-9), last="The last one couldn’t be sent", last_at=ago(hours=15),
+    address="steward@example.com", next_at=ago(hours=-9), last="The last email couldn’t be sent", last_at=ago(hours=15),
     last_error="The mail server can't be used.",
 )  # fmt: skip
 STOP = StopPage(
-    frame=own("End the digest by mail?"),
-    stop=Action(label="Send me no more", url="/ui/digest/stop/x", method="post", tone="primary"),
+    frame=own("Turn off the email digest?"),
+    stop=Action(label="Turn off digest", url="/ui/digest/stop/x", method="post", tone="primary"),
 )
-STOPPED = StopPage(frame=own("No more mail"))
+STOPPED = StopPage(frame=own("Email digest turned off"))
 SUBSCRIPTIONS = SubscriptionsPage(
     frame=own("Subscriptions", Crumb(label="Inbox", url="/ui/inbox")),
     rows=(
@@ -111,7 +111,7 @@ SUBSCRIPTIONS_EMPTY = replace(
 )
 SUBSCRIPTIONS_REFUSED = replace(SUBSCRIPTIONS, problem=REFUSED)
 
-ON, OFF = Look("ok", "circle-check", "On"), Look("care", "ban", "Switched off")
+ON, OFF = Look("ok", "circle-check", "On"), Look("care", "ban", "Turned off")
 WEBHOOKS = WebhooksPage(
     frame=own("Webhooks"),
     rows=(
@@ -124,7 +124,7 @@ WEBHOOKS_EMPTY = replace(WEBHOOKS, rows=())
 WEBHOOK_FORM = WebhookForm(
     frame=own("Add a webhook", Crumb(label="Webhooks", url="/ui/webhooks")),
     fields=(
-        Field(name="name", label="Name", value=HOSTILE, required=True, help="How people call it here."),
+        Field(name="name", label="Name", value=HOSTILE, required=True, help="A name that people here recognize."),
         Field(name="url", label="Address", value="http://10.0.0.1/", kind="url", required=True, code=True, errors=("10.0.0.1 is an inner address: it isn’t called.",)),
     ),
     events=(Choice(value="a", label="A version was registered", selected=True), Choice(value="b", label="Drift was found")),
@@ -135,13 +135,13 @@ WEBHOOK_FORM_REFUSED = replace(WEBHOOK_FORM, problem=REFUSED)
 DELIVERY = DeliveryRow(
     message_id="msg_01J", title="A version was registered", text="orders-value version 3 in prod", state=Look("ok", "circle-check", "Delivered"),
     created_at=ago(minutes=4), next_at=None, tries=(TryRow(at=ago(minutes=4), result="200", excerpt="", seconds="0.2 s"),),
-    replay=Action(label="Send again", url="/ui/webhooks", method="post"),
+    replay=Action(label="Resend", url="/ui/webhooks", method="post"),
 )  # fmt: skip
 WEBHOOK = WebhookPage(
     frame=own("ci", Crumb(label="Webhooks", url="/ui/webhooks")), id="wh_01J", url="https://hooks.example.com/" + "a" * 300, owner="steward", events="3 events",
     scope="prod, orders-*", key_version=1, state=ON, disabled_reason="", failing_since=ago(hours=2),
     actions=(
-        Action(label="Send a test", url="/ui/webhooks", method="post"), Action(label="Change", url="/ui/webhooks"),
+        Action(label="Send test message", url="/ui/webhooks", method="post"), Action(label="Change", url="/ui/webhooks"),
         Action(label="Remove", url="/ui/webhooks", allowed=False, reason="Only its owner or an admin may."),
     ),
     rows=(
@@ -162,7 +162,7 @@ SHUT = PersonChange(
     loses="This person is signed out and can no longer sign in. Their API tokens are refused.",
 )
 DROP = PersonChange(
-    label="Take away",
+    label="Revoke role",
     do="ungrant",
     values=(("grant", "7"),),
     loses="This person loses the permissions of this role there.",
@@ -171,7 +171,7 @@ GRANTS = (
     GrantRow(role="steward", where="everywhere", remove=DROP),
     GrantRow(role="approver", where="prod, orders-*", through=HOSTILE),
 )
-ADD_PERSON = ChangeForm(title="Add a person", do="add", label="Add", fields=(Field(name="username", label="User name", required=True),))  # fmt: skip
+ADD_PERSON = ChangeForm(title="Add a person", do="add", label="Add", fields=(Field(name="username", label="Username", required=True),))  # fmt: skip
 ADD_ROLE = ChangeForm(
     title="Give a role", do="grant", label="Give",
     fields=(Field(name="username", label="Person", required=True), Field(name="role", label="Role", kind="select", choices=(Choice(value="reader", label="reader"),)), Field(name="subject_pattern", label="Subjects", value="*", code=True, help="A pattern such as orders-*.")),
@@ -203,10 +203,10 @@ TOKENS = TokenPage(
     frame=own("API tokens"),
     rows=(TOKEN, replace(TOKEN, name=HOSTILE, who=HOSTILE, where=HOSTILE, state="revoked", used_at=None, used_from="", revoke=None)),
     fields=(
-        Field(name="name", label="What it is for", required=True, placeholder="orders CI", errors=("Say what it is for.",)),
+        Field(name="name", label="Name", required=True, placeholder="orders CI", errors=("Say what it is for.",)),
         Field(name="scope", label="May", kind="select", choices=(Choice(value="read", label="read"), Choice(value="write", label="read and write"))),
     ),
-    submit=Action(label="Make the token", url="/ui/tokens", method="post", tone="primary", icon="plus"), everybody=True, other_url="/ui/tokens",
+    submit=Action(label="Create token", url="/ui/tokens", method="post", tone="primary", icon="plus"), everybody=True, other_url="/ui/tokens",
 )  # fmt: skip
 TOKENS_EMPTY = replace(TOKENS, rows=(), everybody=False, other_url="")
 TOKENS_MADE = replace(TOKENS, rows=(TOKEN,), everybody=False, made="sd_" + "a" * 43, made_until=ago(days=-90))

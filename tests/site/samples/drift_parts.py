@@ -144,7 +144,7 @@ CLUSTER = ClusterForm(
     frame=frame("Connect a cluster", Section.SOURCES, SOURCES),
     groups=(
         FieldGroup(title="Where", fields=(
-            Field(name="name", label="Name", required=True, help="How people call it here."),
+            Field(name="name", label="Name", required=True, help="A name that people here recognize."),
             Field(name="bootstrap", label="Bootstrap servers", required=True, code=True, placeholder="broker-1:9093,broker-2:9093"),
             Field(name="security_protocol", label="Security protocol", kind="select", required=True, choices=(Choice(value="SASL_SSL", label="SASL_SSL: encrypted and signed in"),)),
         )),
@@ -166,7 +166,7 @@ CLUSTER_ANSWERS = replace(
 )
 CLUSTER_FAILS = replace(
     CLUSTER, secrets=("", "SCHEMADESK_SECRET_NAME"),
-    problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address, and that the broker runs.", cure="Change the form below. Nothing was saved."),
+    problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address, and that the broker runs.", cure="Nothing was saved. Correct the form below."),
 )  # fmt: skip
 CLUSTER_FORBIDDEN = replace(
     CLUSTER,

@@ -51,7 +51,7 @@ PAGE = JobsPage(
             rows=(
                 JobRow(
                     name="finding.opened", state=JobState.FAILED, url="/gallery/webhook", about="slack · 8 attempts",
-                    last_at=ago(hours=5), error="HTTP 500", retry=Action(label="Send again", url="/ui/webhooks/x/deliveries/1/replay", method="post", icon="send"),
+                    last_at=ago(hours=5), error="HTTP 500", retry=Action(label="Resend", url="/ui/webhooks/x/deliveries/1/replay", method="post", icon="send"),
                 ),
             ),
         ),

@@ -376,8 +376,8 @@ AUDIT = AuditList(
     frame=frame("Audit", Section.AUDIT), search=SearchBox(
         url="/ui/audit", placeholder="steward", label="Search the log",
         filters=(
-            Filter(name="door", label="Through", choices=(Choice(value="", label="Any door", selected=True), Choice(value="ui", label="this site"))),
-            Filter(name="table", label="What", choices=(Choice(value="", label="Anything", selected=True), Choice(value="subjects_config", label="compatibility"))),
+            Filter(name="door", label="Through", choices=(Choice(value="", label="Any channel", selected=True), Choice(value="ui", label="this site"))),
+            Filter(name="table", label="What", choices=(Choice(value="", label="Any", selected=True), Choice(value="subjects_config", label="compatibility"))),
             Filter(name="registry", label="Registry", choices=(Choice(value="", label="Any registry"), Choice(value="dev", label="dev", selected=True))),
         ),
         fields=(
@@ -386,7 +386,7 @@ AUDIT = AuditList(
         ),
         active=(ActiveFilter(label="registry: dev", url="/ui/audit"), ActiveFilter(label=f"subject: {LONG}", url="/ui/audit?registry=dev")),
     ),
-    exports=(Link(label="Save as CSV", url="/ui/audit/export?as=csv"), Link(label="Download JSON Lines", url="/ui/audit/export?as=jsonl")),
+    exports=(Link(label="Download CSV", url="/ui/audit/export?as=csv"), Link(label="Download JSON Lines", url="/ui/audit/export?as=jsonl")),
     rows=(
         AuditRow(number=912, at=ago(minutes=3), who="steward", door="page", what="Promotion request created", row="promotionrequest 14", why="orders-value 3 to staging", url="/gallery/promotion",
                  changes=(AuditChange(column="state", before=None, after="in review"), AuditChange(column="subject_name", before=None, after="orders-value"))),

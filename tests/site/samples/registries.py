@@ -106,7 +106,7 @@ TESTED = replace(
 )
 FAILED = replace(
     NEW,
-    problem=Problem(what="There is a registry theirs already.", cure="Change the form below. Nothing was saved."),
+    problem=Problem(what="There is a registry theirs already.", cure="Nothing was saved. Correct the form below."),
     tested=ConnectionTest(
         ok=False,
         sentence="It can’t be mirrored like this. Nothing was saved.",
