@@ -114,7 +114,7 @@ def approval_refusal(actor: Actor) -> str:
     """
     if not settings.OIDC_ISSUER or actor.signed_in_by == "oidc":
         return ""
-    return f"Approvals take a sign-in through {settings.OIDC_NAME} here: a password doesn't say who a person is."
+    return f"To approve, sign in with {settings.OIDC_NAME}. A password doesn't prove who a person is."
 
 
 def anonymous_actor(*, door: str, is_local: bool, origin: str = "") -> Actor:

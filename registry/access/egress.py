@@ -74,14 +74,17 @@ def parse_connection(url: str, *, user: str = "", secret: str = "") -> Connectio
     _check_host(host, bracketed=match["host"].startswith("["))
     port = int(match["port"]) if match["port"] else PORTS[match["scheme"]]
     if not 1 <= port <= 65535:
-        raise InvalidInput(f"The port {port} is not between 1 and 65535.")
+        raise InvalidInput(f"The port {port} must be between 1 and 65535.")
     path = match["path"].rstrip("/")
     if any(part.replace("%2e", ".").replace("%2E", ".") in (".", "..") for part in path.split("/")):
-        raise InvalidInput(f"The path {path[:80]!r} goes up; write it without '.' and '..'.")
+        raise InvalidInput(f"The path {path[:80]} contains '.' or '..' segments. Write it without them.")
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in user) or ":" in user or len(user) > 255:
-        raise InvalidInput("A user has up to 255 characters, no ':' and no control character.")
+        raise InvalidInput("A user name can have up to 255 characters, without ':' or control characters.")
     if secret and not _SECRET.fullmatch(secret):
-        raise InvalidInput("A secret's name has 1 to 64 letters, digits, _ and -; it names the secret and isn't it.")
+        raise InvalidInput(
+            "A secret's name can have 1 to 64 letters, digits, _ and -. Enter the name of the secret, not"
+            " the secret itself."
+        )
     return Connection(match["scheme"], host, port, path, user, secret)
 
 
@@ -89,10 +92,10 @@ def _what_is_wrong(url: str) -> str:
     """What is wrong, without repeating any of the URL, which may contain a password."""
     before_path = url.partition("://")[2].partition("/")[0]
     if "@" in before_path:
-        return "The address has a user in it; give the user apart, and name a secret for the password."
+        return "The address contains a user name. Enter the user name separately, and name a secret for the password."
     if "?" in url or "#" in url:
-        return "The address has a '?' or '#'; give the base address alone."
-    return "The address is not http://HOST[:PORT][/PATH] or https://…, written in plain ASCII."
+        return "The address contains '?' or '#'. Enter only the base address."
+    return "The address must be http://HOST[:PORT][/PATH] or https://…, in plain ASCII."
 
 
 def _check_host(host: str, *, bracketed: bool) -> None:
@@ -100,16 +103,16 @@ def _check_host(host: str, *, bracketed: bool) -> None:
         try:
             ipaddress.IPv6Address(host)
         except ValueError:
-            raise InvalidInput(f"{host[:60]!r} is no IPv6 address.") from None
+            raise InvalidInput(f"{host[:60]} is not a valid IPv6 address.") from None
         return
     labels = host.split(".")
     if len(host) > 253 or not all(_NAME.fullmatch(label) for label in labels):
-        raise InvalidInput(f"{host[:80]!r} is no host name.")
+        raise InvalidInput(f"{host[:80]} is not a valid host name.")
     if _NUMERIC.fullmatch(labels[-1]):
         try:
             ipaddress.IPv4Address(host)
         except ValueError:
-            raise InvalidInput(f"{host[:60]!r} is a number; write an IPv4 address as four decimal numbers.") from None
+            raise InvalidInput(f"{host[:60]} is a number. Write an IPv4 address as four decimal numbers.") from None
 
 
 def _networks(*texts: str) -> tuple[Network, ...]:
@@ -218,7 +221,7 @@ class EgressPolicy:
         """
         addresses = list(dict.fromkeys(self._resolved(host, port)))
         if not addresses:
-            raise RemoteUnavailable(f"{host} has no address; check its name.")
+            raise RemoteUnavailable(f"{host} has no address. Check the host name.")
         for address in addresses:
             self._judge(host, port, address)
         return addresses
@@ -234,7 +237,9 @@ class EgressPolicy:
         except OSError as error:
             raise RemoteUnavailable(f"{host} can't be resolved: {error.strerror or error}.") from error
         except ValueError as error:  # an address with a zone, such as fe80::1%eth0
-            raise AddressRefused(f"{host} resolves to an address that holds on one link alone.") from error
+            raise AddressRefused(
+                f"{host} resolves to a link-local address with a scope, which can't be used."
+            ) from error
 
     def _judge(self, host: str, port: int, address: Address) -> None:
         kind = kind_of(address)

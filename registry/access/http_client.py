@@ -71,7 +71,7 @@ def authorization(connection: Connection) -> dict[str, str]:
 def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Secret:
     """The secret of that name; a file takes precedence over a variable. Raises InvalidSecret."""
     if not _NAME.fullmatch(name):
-        raise InvalidSecret("A secret's name has 1 to 64 letters, digits, _ and -.")
+        raise InvalidSecret("A secret's name can have 1 to 64 letters, digits, _ and -.")
     folder = folder or settings.SECRETS_DIR
     variable = PREFIX + name.upper().replace("-", "_")
     text = _read(folder, name) if folder else None
@@ -79,8 +79,8 @@ def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[s
         text = (os.environ if environment is None else environment).get(variable)
     if text is None:
         raise InvalidSecret(
-            f"There is no secret {name!r}: put it into a file of that name in SCHEMADESK_SECRETS_DIR,"
-            f" or into the environment variable {variable}.",
+            f"Secret {name} not found. Put it in a file of that name in SCHEMADESK_SECRETS_DIR, or in the"
+            f" environment variable {variable}.",
             secret=name,
         )
     return _parsed(name, text)
@@ -92,7 +92,7 @@ def _read(folder: Path, name: str) -> str | None:
     if not path.exists():
         return None
     if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
-        raise InvalidSecret(f"The secret {name!r} is no file of the secrets folder.", secret=name)
+        raise InvalidSecret(f"The secret {name} is not a file in the secrets folder.", secret=name)
     try:
         with path.open("rb") as file:
             return file.read(MAX_SECRET + 1).decode()
@@ -106,11 +106,11 @@ def _parsed(name: str, text: str) -> Secret:
     parts = text.strip().split(None, 1)
     if len(text) > MAX_SECRET or len(parts) != 2:
         raise InvalidSecret(
-            f"The secret {name!r} is not HOST and the secret, with a space or a line break between.", secret=name
+            f"The secret {name} must be HOST and the secret, separated by a space or a line break.", secret=name
         )
     binding, value = parts[0], parts[1].strip()
     if not value.isprintable() or not value.isascii():
-        raise InvalidSecret(f"The secret {name!r} has a character that no header can carry.", secret=name)
+        raise InvalidSecret(f"The secret {name} contains a character that is not allowed in a header.", secret=name)
     return Secret(name, binding, value)
 
 
@@ -123,16 +123,17 @@ def refuse_other_host(secret: Secret, connection: Connection) -> None:
     )
     if host not in (connection.host, with_port, f"[{connection.host}]"):
         raise InvalidSecret(
-            f"The secret {secret.name!r} is not for {with_port}: it is bound to another host.", secret=secret.name
+            f"The secret {secret.name} can't be used for {with_port}, because it is bound to another host.",
+            secret=secret.name,
         )
     if connection.scheme == "http" and scheme != "http" and connection.host not in _LOOPBACK:
         raise InvalidSecret(
-            f"The secret {secret.name!r} is not sent over plain http; use https, or bind it to"
+            f"The secret {secret.name} is not sent over plain http. Use https, or bind the secret to"
             f" http://{connection.host}.",
             secret=secret.name,
         )
     if scheme and scheme not in PORTS:
-        raise InvalidSecret(f"The secret {secret.name!r} is bound to no http or https host.", secret=secret.name)
+        raise InvalidSecret(f"The secret {secret.name} must be bound to an http or https host.", secret=secret.name)
 
 
 PIECE = 64 * 1024
@@ -166,7 +167,7 @@ class ServerResponse:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
-            raise RemoteUnavailable(f"{where} is no JSON: {str(error)[:80]}.", status=self.status) from error
+            raise RemoteUnavailable(f"{where} is not valid JSON: {str(error)[:80]}.", status=self.status) from error
 
 
 class ResponseTooLarge(RemoteUnavailable):
@@ -233,7 +234,7 @@ class OutgoingClient:
         try:
             return self._exchange("GET", target, headers, None)
         except _GONE:
-            raise RemoteUnavailable(f"{self.connection.netloc} closes connections without an answer.") from None
+            raise RemoteUnavailable(f"{self.connection.netloc} closed the connection without a response.") from None
 
     def _exchange(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> ServerResponse:
         complete = False
@@ -261,19 +262,19 @@ class OutgoingClient:
 
     def _slow(self) -> RemoteUnavailable:
         return RemoteUnavailable(
-            f"{self.connection.netloc} didn't answer whole within {self.limits.total_seconds:g} s."
+            f"{self.connection.netloc} didn't send a complete response within {self.limits.total_seconds} s."
         )
 
     def _read(self, response: BaseHTTPResponse) -> ServerResponse:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if 300 <= response.status < 400 and response.status != 304:
             raise RemoteUnavailable(
-                f"{self.connection.netloc} answers with a redirect ({response.status}); redirects aren't followed:"
-                " give the address that it leads to, if you trust it.",
+                f"{self.connection.netloc} responded with a redirect ({response.status}). Redirects are not"
+                " followed. If you trust the target, enter its address.",
                 status=response.status,
             )
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise RemoteUnavailable(f"{self.connection.netloc} sends a compressed answer that wasn't asked for.")
+            raise RemoteUnavailable(f"{self.connection.netloc} sent a compressed response that was not requested.")
         announced = headers.get("content-length", "")
         if announced.isdigit() and int(announced[:20]) > self.limits.max_bytes:
             raise self._too_large(response.status)
@@ -288,7 +289,7 @@ class OutgoingClient:
 
     def _too_large(self, status: int) -> ResponseTooLarge:
         most = self.limits.max_bytes
-        return ResponseTooLarge(f"{self.connection.netloc} sends more than {most} bytes in one answer.", status=status)
+        return ResponseTooLarge(f"{self.connection.netloc} sent more than {most} bytes in one response.", status=status)
 
     def _connected(self) -> HTTPConnection:
         if self._open is not None and self._open.is_connected:
@@ -331,10 +332,10 @@ class OutgoingClient:
         if isinstance(cause, ssl.SSLError):
             return f"TLS failed ({cause.reason or 'no reason given'})."
         if isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
-            return "no answer in time."
+            return "no response in time."
         if isinstance(cause, OSError) and cause.strerror:
             return f"{cause.strerror}."
-        return f"the answer is no HTTP ({type(cause).__name__})."
+        return f"the response is not valid HTTP ({type(cause).__name__})."
 
 
 @contextlib.contextmanager

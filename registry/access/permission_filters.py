@@ -193,7 +193,7 @@ def _any(conditions: Iterable[Q]) -> Q:
 MAX_LENGTH: Final = 255
 MAX_STARS: Final = 10
 #: characters that people mistake for a wildcard or a list, and that only match themselves
-_NO_WILDCARDS: Final = {"%": "'*' stands for any text", ",": "write one pattern, and add the others one by one"}
+_NO_WILDCARDS: Final = {"%": "'*' stands for any text", ",": "enter one pattern, and add the others separately"}
 _RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
 
 
@@ -208,8 +208,8 @@ def checked_pattern(text: str, what: str, *, longest: int = MAX_LENGTH, field: s
     if problem:
         shown = pattern[:60].encode("unicode_escape").decode()
         raise InvalidInput(
-            f"The {what} pattern '{shown}' {problem}. A pattern is a name such as orders-value, or part of one with "
-            "'*', '?' and '[ab]', such as orders-*.",
+            f"The {what} pattern '{shown}' {problem}. A pattern is a name such as orders-value, or a partial"
+            " name with '*', '?' and '[ab]', such as orders-*.",
             field=field or f"{what}_pattern",
         )
     return pattern
@@ -217,14 +217,14 @@ def checked_pattern(text: str, what: str, *, longest: int = MAX_LENGTH, field: s
 
 def _problem(pattern: str, longest: int) -> str:
     if len(pattern) > longest:
-        return f"has {len(pattern)} characters, and {longest} are allowed"
+        return f"has {len(pattern)} characters, but at most {longest} are allowed"
     if pattern.count("*") > MAX_STARS:
-        return f"has {pattern.count('*')} '*', and at most ten are allowed"
+        return f"has {pattern.count('*')} '*', but at most ten are allowed"
     for position, sign in enumerate(pattern, start=1):
         if sign.isspace():
-            return f"has a blank at position {position}: '?' stands for one character"
+            return f"has a space at position {position}; use '?' to match one character"
         if not sign.isprintable():
-            return f"has a character at position {position} that doesn't show"
+            return f"has an invisible character at position {position}"
         if sign in _NO_WILDCARDS:
             return f"has {sign!r} at position {position}: {_NO_WILDCARDS[sign]}, '?' for one character"
     return _brackets(pattern)
@@ -259,14 +259,14 @@ def checked_place(registry: str, subject_pattern: str) -> tuple[str, str]:
     """
     registry = registry.strip()
     if len(registry) > MAX_LENGTH or not registry.isprintable():
-        raise InvalidInput(f"The registry has at most {MAX_LENGTH} characters, and none that doesn't show.")
+        raise InvalidInput(f"The registry name can have at most {MAX_LENGTH} characters and no invisible ones.")
     return registry, checked_pattern(subject_pattern, "subject")
 
 
 def checked_role(role: str) -> str:
     """The role. Raises InvalidInput for one that doesn't exist."""
     if role not in ROLES:
-        raise InvalidInput(f"There is no role {role[:40]!r}; the roles are {', '.join(ROLES)}.")
+        raise InvalidInput(f"Unknown role {role[:40]}. The roles are {', '.join(ROLES)}.")
     return role
 
 

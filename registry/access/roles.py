@@ -29,12 +29,17 @@ SCOPES: dict[str, frozenset[str] | None] = {
 
 #: scope → its description beside the choice
 SCOPE_WORDS = {
-    "read": "Read schemas, findings, requests and the audit.",
-    "register": "Read, register versions, declare clients, tell of deployments: what a producer, a consumer or a build needs.",
-    "write": "Register, declare clients, tell of deployments, deprecate, describe, delete softly, and change compatibility settings.",
-    "scan": "Read, also masked samples, manage clusters and sources, start scans, decide on findings.",
-    "promote": "Read, ask for promotions, apply approved ones, tell of deployments: what a pipeline needs.",
-    ALL: "Everything that its person may.",
+    "read": "Read schemas, findings, requests and the audit log.",
+    "register": (
+        "Read, register versions, declare clients and report deployments: for producers, consumers and builds."
+    ),
+    "write": (
+        "Register versions, declare clients, report deployments, deprecate, describe, soft-delete, and"
+        " change compatibility settings."
+    ),
+    "scan": "Read, including masked samples, manage clusters and sources, start scans and decide on findings.",
+    "promote": "Read, request promotions, apply approved ones and report deployments: for pipelines.",
+    ALL: "Everything that the token’s owner can do.",
 }
 
 
@@ -124,27 +129,27 @@ ACTION_WORDS = {
     "version.standing": "deprecate, retire and quarantine versions",
     "subject.describe": "describe and tag subjects",
     "client.declare": "declare which programs read and write a subject's data",
-    "deployment.tell": "tell of deployments",
+    "deployment.tell": "report deployments",
     "config.change": "change compatibility settings",
     "mode.change": "change modes",
     "registry.manage": "manage registries",
-    "registry.refresh": "read registries elsewhere anew",
+    "registry.refresh": "refresh mirrors",
     "promotion.request": "request promotions",
     "promotion.review": "review promotions",
     "promotion.apply": "apply promotions",
-    "cluster.manage": "connect and change clusters",
-    "source.manage": "add and change scan sources",
+    "cluster.manage": "add and edit clusters",
+    "source.manage": "add and edit scan sources",
     "source.scan": "start scans",
     "state.check": "check planned state schemas",
     "finding.decide": "decide on findings",
     "finding.mute": "mute findings",
     "sample.read": "see samples of messages",
-    "sample.personal": "see values of fields that are tagged as personal data",
+    "sample.personal": "see values of fields tagged as personal data",
     "audit.read": "read the audit log",
     "notification.subscribe": "subscribe to events",
-    "webhook.manage": "make and change webhooks",
-    "token.own": "make and revoke tokens of their own",
-    "token.manage": "see and revoke everybody's tokens",
+    "webhook.manage": "add and edit webhooks",
+    "token.own": "create and revoke their own tokens",
+    "token.manage": "see and revoke everyone's tokens",
     "people.manage": "manage people, groups and owners",
 }
 
@@ -221,19 +226,23 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
         return ""
     if actor.past and action not in LOOKING:
         return actor.past
-    needed = " or ".join(sorted(ACTIONS[action]))
-    where = f" in registry {registry}" if registry else ""
+    needed = _any_of(sorted(ACTIONS[action]))
+    where = f" in {registry}" if registry else ""
     if actor.limit and not actor.limit.has(action):
-        scopes = " or ".join(scopes_with(action))
         return (
-            f"This token's scope is {actor.limit.scope}, which doesn't {ACTION_WORDS[action]}{where};"
-            f" it takes a token with the scope {scopes}."
+            f"This token's scope is {actor.limit.scope}, which doesn't allow it to {ACTION_WORDS[action]}{where}."
+            f" Use a token with the scope {_any_of(scopes_with(action))}."
         )
     if actor.limit and not _covers(actor.limit, registry, subject):
-        return f"This token is for {actor.limit.place}; it may not {ACTION_WORDS[action]}{where}."
+        return f"This token is limited to {actor.limit.place}, so it can't {ACTION_WORDS[action]}{where}."
     if actor.user_id is None:
-        return f"Sign in to {ACTION_WORDS[action]}{where}; it takes the role {needed}."
-    return f"{actor.name} may not {ACTION_WORDS[action]}{where}; it takes the role {needed}."
+        return f"Sign in to {ACTION_WORDS[action]}{where}. You need the {needed} role."
+    return f"You need the {needed} role{where} to {ACTION_WORDS[action]}."
+
+
+def _any_of(names: list[str]) -> str:
+    """Names as alternatives: "a", "a or b", "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def require(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> None:

@@ -55,7 +55,7 @@ def ensure_person(*, username: str, role: str, by: Actor) -> str | None:
     For the first start and for tests: it asks for no right. Raises InvalidInput for a role that doesn't exist.
     """
     checked_role(role)
-    record(by=by, why=f"give {username} the role {role}")
+    record(by=by, why=f"grant {username} the role {role}")
     user, created = User.objects.get_or_create(username=username)
     RoleGrant.objects.get_or_create(user=user, role=role, registry="", subject_pattern="*")
     return _new_password(user) if created else None
@@ -72,13 +72,13 @@ def add_person(*, username: str, by: Actor) -> str:
     try:
         UnicodeUsernameValidator()(username)
     except ValidationError as error:
-        raise InvalidInput("A user name has letters, digits and @ . + - _ only.") from error
+        raise InvalidInput("A username can only contain letters, digits and @ . + - _.") from error
     if len(username) > 150:
-        raise InvalidInput("A user name has at most 150 characters.")
+        raise InvalidInput("A username can have at most 150 characters.")
     record(by=by, why=f"add {username}")
     user, created = User.objects.get_or_create(username=username)
     if not created:
-        raise Conflict(f"There is somebody named {username} already.")
+        raise Conflict(f"The username {username} is already taken.")
     return _new_password(user)
 
 
@@ -92,7 +92,7 @@ def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pa
     role = checked_role(role)
     registry, subject_pattern = checked_place(registry, subject_pattern)
     user = person_named(username)
-    sentence = f"give {username} the role {role} for {place_words(registry, subject_pattern)}"
+    sentence = f"grant {username} the role {role} for {place_words(registry, subject_pattern)}"
     record(by=by, why=sentence)
     values = {"username": username, "role": role, "registry": registry, "subject_pattern": subject_pattern}
     grants = (Grant(role, registry, subject_pattern),)
@@ -112,10 +112,10 @@ def revoke_grant(*, grant_id: int, by: Actor) -> None:
     lock_admins()
     row = RoleGrant.objects.select_related("user").filter(pk=grant_id).first()
     if row is None:
-        raise NotFound(f"There is no grant {grant_id}.")
+        raise NotFound(f"Role grant {grant_id} not found.")
     before = full_admins()
     scope = place_words(row.registry, row.subject_pattern)
-    sentence = f"take the role {row.role} for {scope} from {row.user.get_username()}"
+    sentence = f"revoke the role {row.role} for {scope} from {row.user.get_username()}"
     record(by=by, why=sentence)
     taken = (Grant(row.role, row.registry, row.subject_pattern),)
     change = RightsChange(
@@ -136,11 +136,11 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
     lock_admins()
     user = person_named(username)
     if user.pk == by.user_id and not active:
-        raise Conflict("Nobody shuts their own account; another admin can.")
+        raise Conflict("You can't deactivate your own account. Another admin can.")
     if user.is_active == active:
         return
     before = full_admins()
-    sentence = f"{'open' if active else 'shut'} the account {username}"
+    sentence = f"{'reactivate' if active else 'deactivate'} the account {username}"
     record(by=by, why=sentence)
     hooks.ask(
         RightsChange(
@@ -170,10 +170,10 @@ def set_email(*, username: str, email: str, by: Actor) -> None:
         try:
             validate_email(email)
         except ValidationError as error:
-            raise InvalidInput("That is no address of mail.", field="email") from error
+            raise InvalidInput("That is not a valid email address.", field="email") from error
     if len(email) > 254:
-        raise InvalidInput("An address of mail has at most 254 characters.", field="email")
-    sentence = f"{'change' if email else 'remove'} the address of mail of {username}"
+        raise InvalidInput("An email address can have at most 254 characters.", field="email")
+    sentence = f"{'change' if email else 'remove'} the email address of {username}"
     record(by=by, why=sentence)
     values = {"username": username, "email": email}
     if user.email.strip().casefold() != email.casefold():
@@ -197,7 +197,7 @@ def person_named(username: str) -> User:
     """The person of that name, active or not. Raises NotFound."""
     user = User.objects.filter(username=username).first() if username.isprintable() else None
     if user is None:
-        raise NotFound(f"There is nobody named {username[:150]!r}.")
+        raise NotFound(f"User {username[:150]} not found.")
     return user
 
 
@@ -211,9 +211,9 @@ def keep_an_admin(by: Actor, before: set[int]) -> None:
     """Raise Conflict if the change leaves no active admin of everything, or took that right from who made it."""
     after = full_admins()
     if before and not after:
-        raise Conflict("That would leave no admin. Make somebody else an admin of all registries first.")
+        raise Conflict("This would leave no admin. Make another person an admin of all registries first.")
     if by.user_id in before and by.user_id not in after:
-        raise Conflict("That would take your own admin right away; another admin can.")
+        raise Conflict("This would remove your own admin role. Another admin can do it.")
 
 
 def _new_password(user: User) -> str:
@@ -229,11 +229,11 @@ def make_group(*, name: str, by: Actor) -> None:
     require(by, "people.manage")
     name = name.strip()
     if not 1 <= len(name) <= 150 or not name.isprintable() or "/" in name:
-        raise InvalidInput("A group has a name of 1 to 150 characters that show, none of them a slash.")
-    record(by=by, why=f"make the group {name}")
+        raise InvalidInput("A group name must have 1 to 150 visible characters and no slash.")
+    record(by=by, why=f"create the group {name}")
     _, created = Group.objects.get_or_create(name=name)
     if not created:
-        raise Conflict(f"There is a group {name} already.")
+        raise Conflict(f"The group {name} already exists.")
 
 
 @transaction.atomic
@@ -253,7 +253,7 @@ def add_member(*, group: str, username: str, by: Actor) -> None:
     """Put a person into a group. Raises NotSignedIn, NotAllowed, NotFound."""
     require(by, "people.manage")
     row, user = group_named(group), person_named(username)
-    sentence = f"put {username} into the group {group}"
+    sentence = f"add {username} to the group {group}"
     record(by=by, why=sentence)
     if not user.groups.filter(pk=row.pk).exists():
         values = {"group": group, "username": username}
@@ -267,7 +267,7 @@ def remove_member(*, group: str, username: str, by: Actor) -> None:
     require(by, "people.manage")
     lock_admins()
     row, user, before = group_named(group), person_named(username), full_admins()
-    sentence = f"take {username} out of the group {group}"
+    sentence = f"remove {username} from the group {group}"
     record(by=by, why=sentence)
     values = {"group": group, "username": username}
     hooks.ask(_leaving("remove_member", values, sentence, row, (user.pk,)), by)
@@ -285,7 +285,7 @@ def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subj
     role = checked_role(role)
     registry, subject_pattern = checked_place(registry, subject_pattern)
     row_of_group = group_named(group)
-    sentence = f"give the group {group} the role {role} for {place_words(registry, subject_pattern)}"
+    sentence = f"grant the group {group} the role {role} for {place_words(registry, subject_pattern)}"
     record(by=by, why=sentence)
     values = {"group": group, "role": role, "registry": registry, "subject_pattern": subject_pattern}
     role_grant = Grant(role, registry, subject_pattern)
@@ -306,9 +306,9 @@ def remove_group_grant(*, grant_id: int, by: Actor) -> None:
     lock_admins()
     row = GroupGrant.objects.select_related("group").filter(pk=grant_id).first()
     if row is None:
-        raise NotFound(f"There is no grant {grant_id} of a group.")
+        raise NotFound(f"Role grant {grant_id} of a group not found.")
     before = full_admins()
-    sentence = f"take the role {row.role} from the group {row.group.name}"
+    sentence = f"revoke the role {row.role} from the group {row.group.name}"
     record(by=by, why=sentence)
     taken = (Grant(row.role, row.registry, row.subject_pattern),)
     change = RightsChange(
@@ -327,7 +327,7 @@ def add_owner(*, subject_pattern: str, by: Actor, registry: str = "", username: 
     """
     require(by, "people.manage")
     if bool(username) == bool(group):
-        raise InvalidInput("An owner is a person or a group: name one of the two.")
+        raise InvalidInput("An owner is either a person or a group. Choose one of the two.")
     registry, subject_pattern = checked_place(registry, subject_pattern)
     owner = {"user": person_named(username), "group": None} if username else {"user": None, "group": group_named(group)}
     sentence = f"make {username or f'the group {group}'} owner of {place_words(registry, subject_pattern)}"
@@ -345,7 +345,7 @@ def remove_owner(*, ownership_id: int, by: Actor) -> None:
     require(by, "people.manage")
     row = Ownership.objects.select_related("user", "group").filter(pk=ownership_id).first()
     if row is None:
-        raise NotFound(f"There is no ownership {ownership_id}.")
+        raise NotFound(f"Ownership {ownership_id} not found.")
     record(by=by, why=f"end the ownership of {row.user or row.group} of {row.subject_pattern}")
     row.delete()
 
@@ -359,7 +359,7 @@ def set_mapped_groups(*, user: User, claimed: set[str], mapped: set[str], by: Ac
     has = set(user.groups.filter(name__in=mapped).values_list("name", flat=True))
     if has == claimed:
         return
-    record(by=by, why="groups as the issuer has them")
+    record(by=by, why="groups from the identity provider")
     user.groups.remove(*Group.objects.filter(name__in=has - claimed))
     user.groups.add(*(Group.objects.get_or_create(name=name)[0] for name in claimed - has))
 
@@ -381,5 +381,5 @@ def group_named(name: str) -> Group:
     """The group of that name. Raises NotFound."""
     group = Group.objects.filter(name=name).first() if name.isprintable() else None
     if group is None:
-        raise NotFound(f"There is no group {name[:150]!r}.")
+        raise NotFound(f"Group {name[:150]} not found.")
     return group

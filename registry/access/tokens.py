@@ -67,19 +67,21 @@ def make_token(
     """
     name = _checked_name(name)
     if scope not in SCOPES:
-        raise InvalidInput(f"There is no scope {scope[:40]!r}; the scopes are {', '.join(SCOPES)}.")
+        raise InvalidInput(f"Unknown scope {scope[:40]}. The scopes are {', '.join(SCOPES)}.")
     if not 1 <= days <= MAX_DAYS:
-        raise InvalidInput(f"A token is good for 1 to {MAX_DAYS} days, not for {days}.")
+        raise InvalidInput(f"A token can be valid for 1 to {MAX_DAYS} days, not for {days}.")
     registry, subject_pattern = checked_place(registry, subject_pattern)
     _refuse_maker(by, username)
     people = User.objects.select_for_update(no_key=True)
     user = people.filter(username=username, is_active=True).first() if username.isprintable() else None
     if user is None:
-        raise InvalidInput(f"There is no active user {username[:150]!r}.")
+        raise InvalidInput(f"Active user {username[:150]} not found.")
     now = timezone.now()
     live = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now)
     if live.count() >= MAX_LIVE_TOKENS:
-        raise InvalidInput(f"{username} has {MAX_LIVE_TOKENS} live tokens already; revoke some.")
+        raise InvalidInput(
+            f"{username} already has {MAX_LIVE_TOKENS} active tokens, which is the maximum. Revoke some first."
+        )
     expires_at = now + timedelta(days=days)
     if by.limit and by.limit.expires_at:
         expires_at = min(expires_at, by.limit.expires_at)
@@ -109,7 +111,7 @@ def revoke_token(*, token_id: int, by: Actor) -> None:
     refuse_stranger(by)
     row = ApiToken.objects.select_for_update(no_key=True).filter(pk=token_id).first()
     if row is None or not (row.user_id == by.user_id or may(by, "token.manage")):
-        raise NotFound(f"There is no token {token_id} of yours.")
+        raise NotFound(f"You don't have a token {token_id}.")
     if row.revoked_at is None:
         record(by=by, why=f"revoke token {row.name}")
         row.revoked_at = timezone.now()
@@ -121,7 +123,7 @@ def refuse_stranger(by: Actor) -> None:
     if by.door in UNATTENDED:
         return
     if by.user_id is None:
-        raise NotSignedIn("Sign in to see and make tokens: a token is always somebody's.", action="token.own")
+        raise NotSignedIn("Sign in to see and create tokens.", action="token.own")
     if not may_somewhere(by, "token.own"):
         raise NotAllowed(refusal(by, "token.own"), action="token.own")
 
@@ -132,14 +134,15 @@ def _refuse_maker(by: Actor, username: str) -> None:
     refuse_stranger(by)
     if by.name != username:
         raise NotAllowed(
-            "A token acts in its person's name, so each makes their own; for a program, use manage.py issue_token."
+            "A token acts for the person who created it, so only its owner can create it. For a program, use"
+            " manage.py issue_token."
         )
     if by.limit and not by.limit.is_whole:
-        raise NotAllowed("A token that is limited can't make tokens; sign in, or use one with the scope all.")
+        raise NotAllowed("A limited token can't create tokens. Sign in, or use a token with the scope all.")
 
 
 def _checked_name(name: str) -> str:
     name = name.strip()
     if not 1 <= len(name) <= 100 or not name.isprintable():
-        raise InvalidInput("A token has a name of 1 to 100 characters that show: what it is for.")
+        raise InvalidInput("A token name must have 1 to 100 visible characters.")
     return name

@@ -148,18 +148,18 @@ def _against_record(last: Head, before: Head | None, after: Head | None) -> str:
     """What is wrong with the end of the chain, by the records from before and after it was read; "" if nothing."""
     if before is None:
         if after is None and last.position:
-            return f"The record of the chain's head is missing, and {last.position} events are sealed: somebody removed it."
+            return f"The record of the chain's head was removed, although {last.position} events are sealed."
         return ""
     if last.position < before.position:
         missing = before.position - last.position
         return (
-            f"The chain ends at position {last.position}, and {before.position} events were sealed:"
-            f" the last {missing} {'is' if missing == 1 else 'are'} missing."
+            f"The chain ends at position {last.position}, but {before.position} events were sealed. The last"
+            f" {missing} {'is' if missing == 1 else 'are'} missing."
         )
     if last.position == before.position and last.seal != before.seal:
-        return f"Position {last.position} has another seal than the one that the sealing recorded."
+        return f"The seal at position {last.position} differs from the recorded one."
     if after is None or last.position > after.position:
-        return f"The chain goes on to position {last.position}, beyond the head that the sealing recorded."
+        return f"The chain continues to position {last.position}, beyond the recorded head."
     return ""
 
 
@@ -168,12 +168,12 @@ def _walk(expected: Mapping[int, str]) -> tuple[Head, str]:
     last = Head(0, "")
     for position, number, seal, text in _links():
         if position != last.position + 1:
-            return last, f"The chain lacks position {last.position + 1}: an event was removed."
+            return last, f"Position {last.position + 1} of the chain is missing. An event was removed."
         if hashlib.sha256((last.seal + text).encode()).hexdigest() != seal:
-            return last, f"Event {number} at position {position} isn't the one that was sealed."
+            return last, f"Event {number} at position {position} is not the event that was sealed."
         last = Head(position, seal)
         if expected.get(position, seal) != seal:
-            return last, f"Position {position} has another seal than the one that was noted."
+            return last, f"The seal at position {position} differs from the noted one."
     furthest = max(expected, default=0)
     if last.position < furthest:
         return last, f"The chain ends before position {furthest}."
@@ -185,7 +185,7 @@ def _contradiction(expected: Iterable[Head]) -> str:
     seals: dict[int, str] = {}
     for noted in expected:
         if seals.setdefault(noted.position, noted.seal) != noted.seal:
-            return f"Two different seals were noted for position {noted.position}: the chain was made anew in between."
+            return f"Two different seals were noted for position {noted.position}. The chain was rebuilt in between."
     return ""
 
 

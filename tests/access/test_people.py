@@ -211,8 +211,8 @@ def test_changes_stand_in_the_audit_with_who_and_why(person: Callable[[str], Act
     events = {event.table: event for event in AuditEvent.objects.order_by("pk")}
     for table, why in {
         "auth_group": "make the group team",
-        "access_user_groups": "put stranger into the group team",
-        "access_rolegrant": "give stranger the role reader for all subjects in dev",
+        "access_user_groups": "add stranger to the group team",
+        "access_rolegrant": "grant stranger the role reader for all subjects in dev",
         "access_user": "shut the account stranger",
     }.items():
         assert (events[table].actor, events[table].why) == ("admin", why)

@@ -366,4 +366,4 @@ def test_what_is_not_allowed_is_shown_with_the_reason(
     text = session.get(path).content.decode()
     off = re.findall(r"<button[^>]* disabled>(?:<svg.*?</svg>)?([^<]*)</button>", text)
     assert set(buttons) <= set(off)
-    assert "it takes the role" in text
+    assert "You need the" in text

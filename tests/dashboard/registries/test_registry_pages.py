@@ -64,7 +64,7 @@ def test_the_list_says_what_is_there_and_how_fresh_it_is(
     failing = text(admin.get("/ui/registries"))
     assert "Failing since" in failing and "&lt;b&gt;503" in failing
     reader = text(browser("reader").get("/ui/registries"))
-    assert "it takes the role admin" in reader and "disabled" in reader
+    assert "You need the admin role" in reader and "disabled" in reader
 
 
 def test_connecting_is_tested_first_and_keeps_nothing(browser: Browser, remote: Remote, registries: None) -> None:  # noqa: F811

@@ -91,7 +91,7 @@ def test_a_reader_sees_it_and_changes_nothing(versions: None, look: Callable[[st
     client = look("reader")
     page = seen(client, DEV)
     assert "Retired since" in page
-    assert "it takes the role admin or steward" in page
+    assert "You need the admin or steward role" in page
     assert client.post(f"{DEV}standing", {"version": "2", "standing": "good"}).status_code == 403
     assert client.post(f"{STAGING}adopt", {"version": "1", "reason": "x"}).status_code == 403
     assert client.get(f"{DEV}standing").status_code == 405

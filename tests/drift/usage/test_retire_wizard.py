@@ -298,7 +298,7 @@ def test_restoring_is_offered_and_done(ids: list[int], look: Callable[[str], Cli
     client = look("steward")
     client.post(f"{BASE}/confirm?do=soft", {"confirmed": "orders-value"})
     page = seen(client.get(f"{BASE}/choose"))
-    assert "lives again" in page and "may not delete versions permanently" in page
+    assert "lives again" in page and "to delete versions permanently" in page
     response = client.post(f"{BASE}/confirm?do=restore", {"force": ""})
     page = seen(client.get(response["Location"]))
     assert "Read back: restored" in page and "Version 3 is there." in page

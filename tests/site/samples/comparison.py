@@ -75,7 +75,7 @@ RENAMES = (
     ),
     RenameView(
         path="Order.total", sentence="The field “sum” may have been renamed to “total”.", percent=61, reasons=("the same type",), from_path="Order.sum",
-        decided=RenameDecided(is_rename=True, who="maria", at=ago(hours=3), why="One amount, under its business name."), choice=RenameChoice(url="", reason="reader may not describe subjects in registry dev; it takes the role admin or steward."),
+        decided=RenameDecided(is_rename=True, who="maria", at=ago(hours=3), why="One amount, under its business name."), choice=RenameChoice(url="", reason="You need the admin or steward role in dev to describe subjects."),
     ),
 )  # fmt: skip
 PARTINGS = (

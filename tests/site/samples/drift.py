@@ -149,7 +149,7 @@ STATE_FORM = replace(
 )  # fmt: skip
 EDIT_FORM = replace(
     TOPIC_FORM, frame=frame(f"Change {HOSTILE}", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")), kinds=(),
-    submit=Action(label="Save", url="", allowed=False, reason="reader may not add and change scan sources; it takes the role admin or steward."),
+    submit=Action(label="Save", url="", allowed=False, reason="You need the admin or steward role to add and edit scan sources."),
     lede="Patterns hold from the next scan on: topics that they leave out keep their findings and positions.",
 )  # fmt: skip
 
@@ -181,7 +181,7 @@ NO_CANCEL = Action(
     label="Cancel the scan",
     url="",
     allowed=False,
-    reason="reader may not start scans; it takes the role admin or steward.",
+    reason="You need the admin or steward role to start scans.",
 )
 QUEUED = replace(
     RUNNING,

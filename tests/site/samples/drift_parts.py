@@ -92,7 +92,7 @@ SOURCE = replace(
 SOURCE_OLDER = replace(SOURCE, older=True, newest_url="/gallery/source", progress=drift.FAILED)
 SOURCE_NO_TOPIC = replace(
     drift.SOURCE_NEVER, topics=replace(TOPICS, rows=(), total=0, paging=Paging(first=0, last=0)),
-    actions=tuple(replace(item, allowed=False, reason="reader may not add and change scan sources; it takes the role admin or steward.") for item in MANAGE),
+    actions=tuple(replace(item, allowed=False, reason="You need the admin or steward role to add and edit scan sources.") for item in MANAGE),
 )  # fmt: skip
 SOURCE_NO_MATCH = replace(
     SOURCE, topics=replace(TOPICS, rows=(), paging=Paging(first=0, last=0), search=replace(TOPICS.search, query="zz"))
@@ -173,7 +173,7 @@ CLUSTER_FORBIDDEN = replace(
     submit=replace(
         CLUSTER.submit,
         allowed=False,
-        reason="reader may not connect and change clusters; it takes the role admin or steward.",
+        reason="You need the admin or steward role to add and edit clusters.",
     ),
 )
 
@@ -187,7 +187,7 @@ REMOVE = ConfirmPage(
 )  # fmt: skip
 REMOVE_REFUSED = replace(
     REMOVE, sentence=f"{HOSTILE} will no longer be scanned.", problem=Problem(what="A scan of orders is running; cancel it, or wait until it is done."),
-    confirm=replace(REMOVE.confirm, allowed=False, reason="reader may not add and change scan sources; it takes the role admin or steward."),
+    confirm=replace(REMOVE.confirm, allowed=False, reason="You need the admin or steward role to add and edit scan sources."),
 )  # fmt: skip
 
 END = Action(label="End it", url="/ui/mutes/1/end", method="post")
@@ -195,7 +195,7 @@ MUTES = MutePage(
     frame=frame("Mutes", Section.FINDINGS, FINDINGS),
     rows=(
         MuteRow(number=1, environment=DEV, patterns=(("Rule", "UNFRAMED_DATA"), ("Place", "load-test-*")), reason="The load test writes plain JSON.", by="steward", since=ago(days=2), until=None, end=END),
-        MuteRow(number=2, environment=PROD, patterns=(("Subject", HOSTILE),), reason=HOSTILE, by=HOSTILE, since=ago(days=9), until=ago(days=-5), end=replace(END, allowed=False, reason="reader may not mute findings in registry prod; it takes the role admin or approver or steward.")),
+        MuteRow(number=2, environment=PROD, patterns=(("Subject", HOSTILE),), reason=HOSTILE, by=HOSTILE, since=ago(days=9), until=ago(days=-5), end=replace(END, allowed=False, reason="You need the admin, approver or steward role in prod to mute findings.")),
     ),
     fields=(
         Field(name="registry", label="Registry", kind="select", required=True, choices=(Choice(value="dev", label="dev"),)),
@@ -212,7 +212,7 @@ MUTES = MutePage(
 )  # fmt: skip
 MUTES_EMPTY = replace(
     MUTES, rows=(), preview="", covered=(), problem=Problem(what="Say why these findings need not be seen."),
-    submit=replace(MUTES.submit, allowed=False, reason="reader may not mute findings; it takes the role admin or approver or steward."),
+    submit=replace(MUTES.submit, allowed=False, reason="You need the admin, approver or steward role to mute findings."),
 )  # fmt: skip
 
 BULK = Bulk(url="/ui/findings/decide", allowed=True, reason="", back="/ui/findings")
@@ -225,9 +225,7 @@ FINDING_LIST = replace(
 )  # fmt: skip
 FINDING_LIST_READER = replace(
     FINDING_LIST,
-    bulk=replace(
-        BULK, allowed=False, reason="reader may not decide on findings; it takes the role admin or approver or steward."
-    ),
+    bulk=replace(BULK, allowed=False, reason="You need the admin, approver or steward role to decide on findings."),
 )
 
 ASSIGN = Action(label="Assign", url="/ui/findings/1/assign", method="post")
@@ -264,5 +262,5 @@ FINDING = replace(
 FINDING_ACKNOWLEDGED = replace(
     FINDING, acknowledge=None, acknowledged_by="steward", acknowledged_reason="The old producer is switched off on Friday.", acknowledged_until=ago(days=-5),
     reopen=Action(label="Open it again", url="/ui/findings/1/reopen", method="post"),
-    assign=replace(ASSIGN, allowed=False, reason="reader may not decide on findings; it takes the role admin or approver or steward."),
+    assign=replace(ASSIGN, allowed=False, reason="You need the admin, approver or steward role to decide on findings."),
 )  # fmt: skip

@@ -73,7 +73,7 @@ BOARD_ALONE = replace(BOARD_EMPTY, rules=BOARD.rules[:1], ways=(), preview=None,
 BOARD_READER = replace(
     BOARD,
     preview=replace(
-        BOARD.preview, allowed=False, reason="reader may not request promotions; it takes the role approver or steward."
+        BOARD.preview, allowed=False, reason="You need the approver or steward role to request promotions."
     ),
 )  # type: ignore[type-var]
 
@@ -115,7 +115,7 @@ PAGE = EnvironmentPage(
     break_glass_fields=(Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True), Field(name="minutes", label="Duration (minutes)", kind="number", value="60", required=True, help="240 at most.")),
     open_break_glass=Action(label="Open break-glass in prod", url="/ui/environments/prod/break-glass", method="post", tone="danger"),
 )  # fmt: skip
-REFUSED = "reader may not manage registries in registry dev; it takes the role admin."
+REFUSED = "You need the admin role in dev to manage registries."
 PAGE_OPEN = replace(
     PAGE, frame=frame("dev", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="dev"), environment=DEV, closed=False,
     headline="Open", sentence="Programs and people with the right change it directly; requests are possible too.", rules=(), freezes=(), break_glass=(), open_break_glass=None, changes=(), loosening=None,

@@ -24,7 +24,7 @@ from tests.site.samples.cast import HOSTILE, LONG, frame, subject_crumbs, subjec
 URL = "/ui/registries/dev/policy"
 WHAT_IF_URL = "/ui/registries/dev/what-if"
 BACKWARD = "A new schema reads what the latest version wrote. Deploy consumers first."
-READER = "reader may not change the policy of registry dev; it takes the role admin or steward."
+READER = "You need the admin or steward role to change the policy of registry dev."
 ROOT = PolicyRow(
     kind="registry", name="dev", depth=0, level="BACKWARD", level_is_own=True, origin="set here", sentence=BACKWARD,
     mode="READWRITE", mode_is_own=False, mode_origin="the usual one", mode_sentence="", own=(Fact(label="Normalize", value="yes"),),

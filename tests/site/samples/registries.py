@@ -25,8 +25,7 @@ ACTIONS = (
     Action(label="Disconnect", url="/gallery/registry-form", icon="x"),
 )
 REFUSED = tuple(
-    replace(each, allowed=False, reason="reader may not manage registries; it takes the role admin.")
-    for each in ACTIONS
+    replace(each, allowed=False, reason="You need the admin role to manage registries.") for each in ACTIONS
 )
 LIST = RegistriesPage(
     frame=frame("Registries", Section.NONE),
@@ -52,7 +51,7 @@ LIST = RegistriesPage(
 EMPTY = replace(LIST, rows=())
 READER = replace(
     LIST,
-    connect=replace(LIST.connect, allowed=False, reason="reader may not manage registries; it takes the role admin."),
+    connect=replace(LIST.connect, allowed=False, reason="You need the admin role to manage registries."),
     rows=tuple(replace(row, actions=REFUSED if row.actions else ()) for row in LIST.rows),
 )
 NEW = RegistryForm(
@@ -138,7 +137,7 @@ MOVING = MovingPage(
 MOVING_EMPTY = replace(MOVING, holds="0 subjects with 0 live versions now", waiting=())
 MOVING_REFUSED = replace(
     MOVING,
-    upload=replace(MOVING.upload, allowed=False, reason="reader may not change modes in registry dev; it takes the role admin."),
+    upload=replace(MOVING.upload, allowed=False, reason="You need the admin role in dev to change modes."),
     waiting=(), deleted_url="", problem=Problem(what="dev.jsonl has no last line: it was cut off. Export it again.", cure="Nothing was changed. Choose another file."),
 )  # fmt: skip
 DELETED = DeletedPage(

@@ -28,6 +28,6 @@ REPLAY_FAILED = replace(
     REPLAYED,
     subject=HOSTILE,
     evidence=None,
-    again=Action(label="Replay check", url="", allowed=False, reason="approver may not start scans in registry prod.", icon="play"),
+    again=Action(label="Replay check", url="", allowed=False, reason="You need the admin or steward role in prod to start scans.", icon="play"),
     problem=Problem(what=f"No topic of a source is known to carry {HOSTILE} (known: none).", where="prod"),
 )  # fmt: skip

@@ -315,7 +315,7 @@ REPORT_OK = replace(
     answer=RegistryAnswer(where="registry.example.com:8081"),
     evidence=DataEvidence(
         notes=(),
-        refusal="reader may not start scans in registry dev; it takes the role admin or steward.",
+        refusal="You need the admin or steward role in dev to start scans.",
         problem=Problem(what="No Kafka broker answers at 127.0.0.1:1. Check the address, and that the broker runs."),
     ),
     result=replace(
@@ -347,7 +347,12 @@ REPORT_OK = replace(
 REPORT_FIRST = replace(
     REPORT,
     answer=RegistryAnswer(where=HOSTILE, is_asked=True, reason=HOSTILE),
-    keep=Action(label="Keep it for a link", url="", allowed=False, reason="reader may not request promotions."),
+    keep=Action(
+        label="Keep it for a link",
+        url="",
+        allowed=False,
+        reason="You need the admin, approver or steward role to request promotions.",
+    ),
     result=replace(
         RESULT,
         verdict=Verdict.OK,

@@ -73,7 +73,7 @@ DEPRECATE = replace(
 )  # fmt: skip
 NOT_ALLOWED = replace(
     CONFIRM,
-    form=replace(CONFIRM.form, confirm=Action(label="Delete for good: version 3", url="", allowed=False, icon="x", reason="reader may not delete versions permanently in registry dev; it takes the role admin.")),  # type: ignore[type-var]
+    form=replace(CONFIRM.form, confirm=Action(label="Delete for good: version 3", url="", allowed=False, icon="x", reason="You need the admin role in dev to delete versions permanently.")),  # type: ignore[type-var]
 )  # fmt: skip
 DONE = replace(
     CHOOSE, choices=(), steps=(), what="1 version of it",

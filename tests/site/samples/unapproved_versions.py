@@ -31,7 +31,7 @@ GHOSTS = UnapprovedVersionsPage(
     rows=(ROW, ASKED, HELD, replace(ROW, number=51, subject=HOSTILE, who=HOSTILE), replace(ROW, number=50, subject=LONG, who=LONG)),
     paging=Paging(first=1, last=5, next_url="/ui/ghosts?before=50"), back="/ui/ghosts",
 )  # fmt: skip
-NO = "reader may not request promotions; it takes the role admin or approver or steward."
+NO = "You need the admin, approver or steward role to request promotions."
 GHOSTS_READER = replace(
     GHOSTS,
     rows=(

@@ -30,7 +30,9 @@ def anchors_of(path: Path) -> list[Head]:
         try:
             heads.append(head_of(str(json.loads(line)["head"])))
         except (ValueError, KeyError, TypeError, ArgumentTypeError) as error:
-            raise CommandError(f"Line {number} of {path} is no anchor: it is a JSON object with a head.") from error
+            raise CommandError(
+                f"Line {number} of {path} is not an anchor. An anchor is a JSON object with a head."
+            ) from error
     return heads
 
 
@@ -62,12 +64,14 @@ class Command(BaseCommand):
                 pass
         chain = verify(*expected)
         if chain.problem:
-            raise CommandError(f"{chain.problem} Everything before is as it was sealed (head {chain.head}).")
+            raise CommandError(f"{chain.problem} Everything before it is unchanged (head {chain.head}).")
         if isinstance(path, Path):
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"head": str(chain.head), "at": timezone.now().isoformat()}) + "\n")
-        self.stdout.write(f"{chain.head.position} events are as they were sealed. Head: {chain.head}")
+        self.stdout.write(
+            f"{chain.head.position} events verified, unchanged since they were sealed. Head: {chain.head}"
+        )
         if chain.unsealed:
             self.stdout.write(
-                f"{chain.unsealed} newer events aren't sealed yet, the oldest of {chain.oldest_unsealed}."
+                f"{chain.unsealed} newer events are not sealed yet, the oldest from {chain.oldest_unsealed}."
             )
