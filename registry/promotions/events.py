@@ -42,7 +42,7 @@ def ask_for_reviews(request: PromotionRequest, *, by: Actor) -> None:
     owners = owners_of_many(request.target.registry.name, written_subjects(request))
     people = {number for owner_set in owners.values() for number in owner_set.user_ids}
     people |= {reviewer.user_id for rule in needed.rules for reviewer in rule.who}
-    sentence = f"{by.name} asks for it."
+    sentence = f"Requested by {by.name}."
     tell(request, "promotion.requested", f"{sentence} {needed.nobody_can}".strip(), by=by, to=sorted(people))
     ask_consumers(request, by=by)
 
@@ -58,7 +58,7 @@ def ask_consumers(request: PromotionRequest, *, by: Actor, informed: Collection[
         return
     names = [consumer.hurt.label for consumer in consumers]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    sentence = f"These don't go on with it: {', '.join(names[:_NAMED])}{more}. Read what they meet, and acknowledge it."
+    sentence = f"Affected clients: {', '.join(names[:_NAMED])}{more}. Check the effects and acknowledge them."
     people = {number for consumer in consumers for number in consumer.user_ids}
     tell(request, "promotion.affects", sentence, by=by, to=sorted(people))
 

@@ -186,7 +186,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     text.fill(json.dumps(proposed, indent=2))
     at_desk.get_by_role("button", name="Check", exact=True).click()
     expect(at_desk.locator(".verdict-title")).to_have_text("dev would take it")
-    expect(at_desk.locator("main")).to_contain_text("Holds BACKWARD at the target against version 1.")
+    expect(at_desk.locator("main")).to_contain_text("Compatible with version 1 in the target under BACKWARD.")
     at_desk.get_by_role("button", name="Save as a draft").click()
     expect(at_desk.locator("body")).to_contain_text("Saved as your draft")
     at_desk.goto("/ui/proposals")
@@ -221,7 +221,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
         "Will be resolved by this request: Field coupon stands in 10 of 40 messages of orders",
     ):
         expect(main).to_contain_text(said)
-    expect(approver.locator("#impact")).to_contain_text("Messages of version 1 are in use, and it reads them.")
+    expect(approver.locator("#impact")).to_contain_text("Messages use version 1. The new schema can read them.")
     approve(approver, first, "The producer has written it for a while.")
     approver.get_by_role("button", name="Apply to dev").click()
     expect(approver.locator(".verdict-title").first).to_have_text("Live in dev")

@@ -135,7 +135,7 @@ def test_a_version_is_deprecated_and_everybody_sees_it(steward: Actor, sits_down
     expect(reader.get_by_role("rowheader", name="Version 1")).to_contain_text("Deprecated")
     reader.get_by_role("link", name="Version 1", exact=True).first.click()
     expect(reader.locator("#standing")).to_contain_text("Version 2 has the note.")
-    expect(reader.locator("#standing")).to_contain_text("it takes the role admin or steward")
+    expect(reader.locator("#standing")).to_contain_text("You need the admin or steward role")
     expect(reader.get_by_role("button", name="Set")).to_have_count(0)
 
 

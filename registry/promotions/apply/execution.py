@@ -94,7 +94,7 @@ def _run(request_id: int, by: Actor, run: Callable[[PromotionRequest], str]) -> 
     except SchemadeskError:
         raise  # it was refused before any step, and the caller gets the reason
     except Exception as error:
-        keep_failure(request_id, by, f"It failed unexpectedly: {type(error).__name__}. See the log.")
+        keep_failure(request_id, by, f"Unexpected error: {type(error).__name__}. See the log.")
         raise
 
 
@@ -152,11 +152,11 @@ def give_up(*, request_id: int, by: Actor) -> str:
         done = [(step, written) for step, written in written_steps(request) if step.writes]
         record_releases(request, done, by, only_if_there=False)
         stays = ", ".join(in_words(step) for step, _ in done)
-        left = f"Written, and staying: {stays}." if stays else "Nothing of it is known to be written."
+        left = f"Already written and kept: {stays}." if stays else "No step is known to be written."
         state = move(
             request, PromotionRequest.WITHDRAWN, failure=f"{request.failure} Given up by {by.name}. {left}".strip()
         )
-        tell(request, "promotion.withdrawn", f"{by.name} gave it up. {left}", by=by)
+        tell(request, "promotion.withdrawn", f"{by.name} gave up the request. {left}", by=by)
         return state
 
 
@@ -179,7 +179,7 @@ def _refuse_other(request: PromotionRequest, state: str) -> None:
         return
     holder = " by a worker" if is_claimed(request, timezone.now()) else ""
     raise WrongState(
-        f"Request {request.pk} is {request.state}{holder}; this takes one that is {state}.", state=request.state
+        f"Request {request.pk} is {request.state}{holder}. It must be {state} for this.", state=request.state
     )
 
 
@@ -198,7 +198,8 @@ def _force(request: PromotionRequest) -> str:
         if COMPATIBILITY in overridden(review) and allowed:
             return f"request {request.pk}, by {who.name}: {reason_of(review)}"
     raise NotAllowed(
-        f"It breaks the level of {', '.join(subjects)}, and nobody who approved in spite of it may force versions there now."
+        f"It breaks the compatibility level of {', '.join(subjects)}, and none of its approvers has"
+        " permission to force versions there now."
     )
 
 
@@ -221,7 +222,7 @@ def schedule(*, request_id: int, by: Actor, at: datetime, move_on: bool = False)
         request = locked_for(request_id, by)
         require_apply(request, by)
         if request.state not in BEFORE_WRITING:
-            raise WrongState(f"Request {request.pk} is {request.state}; only an approved one is scheduled.")
+            raise WrongState(f"Request {request.pk} is {request.state}. Only an approved request can be scheduled.")
         at = _open_time(request, at, move_on=move_on)
         record(by=by, why=f"schedule request {request.pk} for {at.isoformat()}")
         values = {
@@ -237,7 +238,7 @@ def schedule(*, request_id: int, by: Actor, at: datetime, move_on: bool = False)
             request.save(update_fields=list(values))
         else:
             move(request, PromotionRequest.SCHEDULED, **values)
-        tell(request, "promotion.scheduled", f"{by.name} has it applied at {at:%Y-%m-%d %H:%M %Z}.", by=by)
+        tell(request, "promotion.scheduled", f"{by.name} scheduled it for {at}.", by=by)
         return request.state
 
 
@@ -251,7 +252,7 @@ def unschedule(*, request_id: int, by: Actor) -> str:
         if by.user_id is None or by.user_id != request.requested_by_id:
             require_apply(request, by)
         if request.state != PromotionRequest.SCHEDULED:
-            raise WrongState(f"Request {request.pk} is {request.state}; it isn't scheduled.")
+            raise WrongState(f"Request {request.pk} is {request.state}. It is not scheduled.")
         record(by=by, why=f"unschedule request {request.pk}")
         return move(
             request, PromotionRequest.APPROVED, apply_at=None, applied_by_id=None, claim_tag="", claim_until=None
@@ -294,7 +295,7 @@ def _apply_scheduled(row: PromotionRequest) -> str:
     except PlanChanged:
         return PromotionRequest.IN_REVIEW  # stored and notified already
     except SchemadeskError as error:
-        failure = f"It was scheduled, and wasn't applied: {error.placed}"
+        failure = f"The scheduled request was not applied: {error.placed}"
         return keep_failure(row.pk, by, failure, states={PromotionRequest.SCHEDULED})
 
 
@@ -305,19 +306,22 @@ def _open_time(request: PromotionRequest, at: datetime, *, move_on: bool) -> dat
         return at
     frozen = f"{request.target} is frozen at {at:%Y-%m-%d %H:%M %Z}, until {free:%Y-%m-%d %H:%M} UTC: {holding.reason}."
     if free > timezone.now() + FARTHEST:
-        raise WrongState(f"{frozen} There is no open time within {FARTHEST.days} days.")
+        raise WrongState(f"{frozen} No time without a freeze was found in the next {FARTHEST.days} days.")
     if not move_on:
-        raise WrongState(f"{frozen} Schedule it for then or later, or have it moved there.", open_at=free.isoformat())
+        raise WrongState(
+            f"{frozen} Schedule it for then or later, or let it move to that time.", open_at=free.isoformat()
+        )
     return free
 
 
 def _refuse_time(at: datetime) -> None:
     if timezone.is_naive(at):
-        raise InvalidInput("The time has no zone: add one, such as +00:00.")
+        raise InvalidInput("The time has no time zone. Add one, such as +00:00.")
     now = timezone.now()
     if at <= now:
-        raise InvalidInput(f"{at.isoformat()} is over; give a time to come.")
+        raise InvalidInput(f"{at.isoformat()} is in the past. Choose a future time.")
     if at > now + FARTHEST:
         raise InvalidInput(
-            f"{at.isoformat()} is more than {FARTHEST.days} days away; what was approved is old by then."
+            f"{at.isoformat()} is more than {FARTHEST.days} days away, which is too far ahead for an"
+            " approval. Choose an earlier time."
         )

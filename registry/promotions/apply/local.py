@@ -118,7 +118,7 @@ def write_here(request: PromotionRequest, by: Actor, force: str) -> str:
             written = RUN[step.kind](request, step, by, force)
         except SchemadeskError as error:
             where = f"Step {position + 1} of {len(steps)} ({in_words(step)})"
-            raise StepFailed(f"{where} failed, so nothing was written: {error.placed}", error) from error
+            raise StepFailed(f"{where} failed. Nothing was written: {error.placed}", error) from error
         record(by=by, why=f"apply request {request.pk}, step {position + 1}: {in_words(step)}")
         _keep(request, position, step, written)
         done.append((step, written))
@@ -190,7 +190,7 @@ def _configure(request: PromotionRequest, step: PlanStep, by: Actor, force: str)
     stored = own_config(registry, subject)
     different = sorted(name for name, value in settings.items() if getattr(stored, name) != value)
     if different:
-        raise PlanChanged(f"The config of {step.subject} isn't the one that was approved: {', '.join(different)}.")
+        raise PlanChanged(f"The config of {step.subject} differs from the approved one: {', '.join(different)}.")
     return StepResult(note=f"Set {', '.join(sorted(settings))}.")
 
 
@@ -203,7 +203,7 @@ def _read_back(request: PromotionRequest, step: PlanStep, version: int) -> StepR
     """Compare what is stored now with what was approved: the number, and by fingerprint the text and references."""
     info, schema = stored_version(request.target.registry, parse_subject(step.subject), version)
     if version != step.target_version or schema.fingerprint != step.fingerprint:
-        raise PlanChanged(f"{step.subject} version {version} isn't the schema that was approved.")
+        raise PlanChanged(f"{step.subject} version {version} is not the approved schema.")
     return StepResult(version, info.schema.schema_id)
 
 

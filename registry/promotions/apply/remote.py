@@ -94,7 +94,7 @@ class Remote:
         subject = parse_subject(step.subject)
         sent = self._sent(step, subject)
         number = self.writer.find(subject, sent)
-        note = "It was there already."
+        note = "It already existed."
         if number is None:
             self.claim.renew()
             if step.id_outlook == GIVEN_ID:  # the subject is in the mode IMPORT there
@@ -103,22 +103,22 @@ class Remote:
                 self.writer.register(subject, sent)
             number, note = self.writer.find(subject, sent), ""
         if number is None:
-            raise RemoteUnavailable("The remote took the schema and doesn't find it under its subject.")
+            raise RemoteUnavailable("The remote registry accepted the schema, but doesn't find it under its subject.")
         if number != step.target_version:
-            note = f"{note} It has the version {number}, not {step.target_version}.".strip()
+            note = f"{note} Its version is {number}, not {step.target_version}.".strip()
         return self.read_back(step, number, note)
 
     def repeat(self, step: PlanStep) -> StepResult:
         """Register the earlier text under a new number; the number tells whether it exists already."""
         subject = parse_subject(step.subject)
         if self.writer.version(subject, step.target_version) is not None:
-            return self.read_back(step, step.target_version, "It was there already.")
+            return self.read_back(step, step.target_version, "It already existed.")
         self.claim.renew()
         self.writer.register(subject, self._sent(step, subject), version=step.target_version)
         if self.writer.version(subject, step.target_version) is None:
             raise RemoteUnavailable(
-                f"The remote keeps the schema's earlier version and makes no version {step.target_version} of it:"
-                " it doesn't know versions that are given with a schema."
+                "The remote registry keeps the schema's earlier version and doesn't create version"
+                f" {step.target_version}. It doesn't support versions that are sent with a schema."
             )
         return self.read_back(step, step.target_version, "")
 
@@ -126,15 +126,17 @@ class Remote:
         """Set the subject's own settings; a note names those that the remote's API doesn't have."""
         subject = parse_subject(step.subject)
         settings, left = settings_for_remote(step.config or {})
-        note = f"Not set, since the remote has no such setting: {', '.join(left)}." if left else ""
+        note = f"Not set, because the remote registry doesn't have these settings: {', '.join(left)}." if left else ""
         if _holds(self.writer.own_config(subject), settings):
-            return StepResult(note=f"It was set already. {note}".strip())
+            return StepResult(note=f"It was already set. {note}".strip())
         self.claim.renew()
         self.writer.put_config(subject, settings)
         stored = self.writer.own_config(subject)
         if not _holds(stored, settings):
             different = sorted(name for name in settings if not _holds(stored, {name: settings[name]}))
-            raise RemoteUnavailable(f"The remote didn't keep the config as it was sent: {', '.join(different)}.")
+            raise RemoteUnavailable(
+                f"The remote registry stored a different config than was sent: {', '.join(different)}."
+            )
         return StepResult(note=note)
 
     def there(self, step: PlanStep) -> StepResult:
@@ -151,7 +153,7 @@ class Remote:
             or stored.version != number
             or self._parsed(stored).fingerprint != step.fingerprint
         ):
-            raise PlanChanged(f"{step.subject} version {number} at the remote isn't the schema that was approved.")
+            raise PlanChanged(f"{step.subject} version {number} in the remote registry is not the approved schema.")
         lost = [
             name
             for name, expected, actual in (
@@ -161,7 +163,7 @@ class Remote:
             if not _holds(actual or {}, expected or {})
         ]
         if lost and step.writes:
-            note = f"{note} The remote doesn't keep its {' and '.join(lost)}.".strip()
+            note = f"{note} The remote registry doesn't store its {' and '.join(lost)}.".strip()
         return StepResult(number, stored.schema_id, note)
 
     def _sent(self, step: PlanStep, subject: SubjectName) -> SentSchema:
@@ -176,10 +178,10 @@ class Remote:
     def _version(self, subject: SubjectName, number: int) -> VersionRecord:
         if (subject, number) not in self._read:
             if len(self._read) >= MAX_READ_BACK:
-                raise InvalidReference(f"It refers to more than {MAX_READ_BACK} versions at the remote.")
+                raise InvalidReference(f"It refers to more than {MAX_READ_BACK} versions in the remote registry.")
             version = self.writer.version(subject, number)
             if version is None:
-                raise RemoteUnavailable(f"The remote has no {subject.qualified} version {number}.")
+                raise RemoteUnavailable(f"The remote registry doesn't have {subject.qualified} version {number}.")
             self._read[subject, number] = version
         return self._read[subject, number]
 
@@ -191,12 +193,12 @@ class Remote:
     ) -> tuple[ResolvedReference, ...]:
         """The references of a version at the remote, as the remote has them; each is resolved once."""
         if len(above) > MAX_REFERENCE_DEPTH:
-            raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
+            raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} levels deep.")
         references = []
         for reference in version.references:
             key = parse_subject(reference.subject, context=version.subject.context), reference.version
             if key in above:
-                raise InvalidReference(f"{key[0].qualified} version {key[1]} at the remote refers to itself.")
+                raise InvalidReference(f"{key[0].qualified} version {key[1]} in the remote registry refers to itself.")
             if key not in resolved:
                 there = self._version(*key)
                 inner = self._resolved(there, resolved, (*above, key))
@@ -251,7 +253,7 @@ def perform(*, request_id: int, policy: EgressPolicy | None = None) -> str:
     except SchemadeskError as error:
         return _fail(claim, error.placed)
     except Exception as error:
-        _fail(claim, f"It failed unexpectedly: {type(error).__name__}. See the worker's log.")
+        _fail(claim, f"Unexpected error: {type(error).__name__}. See the worker's log.")
         raise
 
 
@@ -277,7 +279,7 @@ def _perform(claim: ApplyClaim, policy: EgressPolicy | None) -> str:
     try:
         fresh(request.target, policy=policy)
     except RemoteUnavailable as error:
-        raise RemoteUnavailable(f"All is written, but no release is recorded, for {error.message}") from error
+        raise RemoteUnavailable(f"Everything was written, but no release was recorded: {error.message}") from error
     return _finish(claim)
 
 
@@ -310,7 +312,8 @@ def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> 
         if step is not None and (step.kind == NONE or _is_same(with_numbers(was, numbers), step)):
             continue
         raise PlanChanged(
-            f"What is left of it is no longer what was approved: {in_words(was)}. Give it up and ask for it again."
+            f"The remaining steps are no longer the approved ones: {in_words(was)}. Give up this request and"
+            " create a new one."
         )
     _refuse_by_checks(request, plan, {step.subject for step in (step_from(row.step) for row in left) if step.writes})
 
@@ -348,8 +351,8 @@ def _finish(claim: ApplyClaim) -> str:
             record_releases(request, written_steps(request), claim.by)
         except LookupError as error:
             raise RemoteUnavailable(
-                f"All is written, but the mirror of {request.target} has no {error}, so no release is recorded."
-                " Resume it once the mirror has it."
+                f"Everything was written, but the mirror of {request.target} doesn't have {error} yet, so no"
+                " release was recorded. Resume the request when the mirror has it."
             ) from error
         state = move(request, PromotionRequest.APPLIED, claim_tag="", claim_until=None, apply_at=None, failure="")
         tell(request, "promotion.applied", f"{claim.by.name} applied it.", by=claim.by)
@@ -363,7 +366,7 @@ def _fail(claim: ApplyClaim, sentence: str) -> str:
             request = claim.locked()
             record(by=claim.by, why=f"apply request {request.pk}: it failed")
             written = sum(step.writes for step, _ in written_steps(request))
-            part = f"{written} of its steps are written and stay" if written else "nothing of it is known to be written"
+            part = f"{written} of its steps are written and kept" if written else "no step is known to be written"
             failure = f"{sentence} Until then {part}."[:MAX_FAILURE]
             state = move(request, PromotionRequest.FAILED, claim_tag="", claim_until=None, failure=failure)
             tell(request, "promotion.failed", failure, by=claim.by)

@@ -81,8 +81,8 @@ def can_promote(
     origin, goal = _environments(source, target)
     number = latest_number(origin, subject, version)
     if goal.position <= origin.position:
-        sentence = f"{target} doesn't come after {source} in the promotion order."
-        reason = Reason("order", sentence, "Ask the other way round, or change the order.")
+        sentence = f"{target} doesn't come after {source} in the environment order."
+        reason = Reason("order", sentence, "Swap source and target, or change the environment order.")
         return Readiness(subject.qualified, number, source, target, NO, (reason,))
     plan = plan_of(origin, goal, subject, number)
     verdict, reasons = judged(plan, goal)
@@ -113,7 +113,7 @@ def judged(
 ) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
     """The verdict of a plan, whoever asks; checks with a code in `ignore` don't count."""
     if not plan.has_work:
-        sentence = f"{target.registry.name} has this schema already, as version {plan.steps[-1].target_version}."
+        sentence = f"{target.registry.name} already has this schema as version {plan.steps[-1].target_version}."
         return YES, (Reason("already-there", sentence),)
     ignored = frozenset(ignore)
     failing = [item for item in plan.failing if item.code not in ignored]
@@ -137,13 +137,13 @@ def _approval(plan: Plan, target: Environment) -> Reason:
         [f"{target.reviews_needed} approval{'s' if target.reviews_needed > 1 else ''}"] if target.reviews_needed else []
     )
     approvals += [
-        f"{rule.count} of {_named(rule)}"
+        f"{rule.count} from {_named(rule)}"
         for rule in target.review_rules.all()
         if (rule.verdict != ReviewRule.BREAKING or plan.breaking)
         and any(fnmatchcase(name, rule.subject_pattern) for name in written)
     ]
-    sentence = f"{target.registry.name} asks for {', '.join(approvals) or 'one approval'}."
-    return Reason("approval", sentence, "Request it, and have it approved.")
+    sentence = f"{target.registry.name} needs {', '.join(approvals) or 'one approval'}."
+    return Reason("approval", sentence, "Request the promotion and get it approved.")
 
 
 def _named(rule: ReviewRule) -> str:
@@ -203,13 +203,13 @@ def _with_request(
     if request.state not in _APPROVED:
         if verdict != NEEDS_APPROVAL:
             return verdict, reasons
-        sentence = f"Request {number} asks for it and is {request.state}."
-        first = Reason("approval", f"{reasons[0].sentence} {sentence}", "Have it approved.")
+        sentence = f"Request {number} for it is {request.state}."
+        first = Reason("approval", f"{reasons[0].sentence} {sentence}", "Get it approved.")
         return verdict, (first, *reasons[1:])
     moved = stale(request) or too_old(request.plan, target.evidence_rule, timezone.now())
     if moved:
         first = Reason(
-            "approval", f"Request {number} was approved for an earlier plan: {moved}", "Have it reviewed again."
+            "approval", f"Request {number} was approved for an earlier plan: {moved}", "Get it reviewed again."
         )
         return verdict, (first, *reasons) if verdict == NEEDS_APPROVAL else reasons
     passed = _passed_over(request)
@@ -221,7 +221,7 @@ def _with_request(
     )
     if left:
         return NO, left
-    return YES, (Reason("approved", f"Request {number} is {request.state}: it can be applied."),)
+    return YES, (Reason("approved", f"Request {number} is {request.state} and can be applied."),)
 
 
 def _passed_over(request: PromotionRequest) -> frozenset[str]:
@@ -239,13 +239,13 @@ def _rights(target: Environment, subject: SubjectName, by: Actor, request: Promo
     registry = target.registry.name
     if not may(by, "promotion.request", registry=registry, subject=subject.qualified):
         sentence = refusal(by, "promotion.request", registry=registry, subject=subject.qualified)
-        return (Reason("rights", sentence, "Have somebody request it who may."),)
+        return (Reason("rights", sentence, "Ask a person with permission to request it."),)
     if target.owners_only and by.user_id is not None:
         owners = owners_of(registry, subject.qualified)
         if by.user_id not in owners.user_ids:
-            theirs = ", ".join(owner.username for owner in owners.people[:5]) or "nobody, so add an owner"
-            sentence = f"Only owners request {subject.qualified} in {registry}: that is {theirs}."
-            return (Reason("rights", sentence, "Have an owner request it."),)
+            theirs = ", ".join(owner.username for owner in owners.people[:5]) or "nobody yet, so add an owner"
+            sentence = f"Only owners can request {subject.qualified} in {registry}: {theirs}."
+            return (Reason("rights", sentence, "Ask an owner to request it."),)
     return ()
 
 
@@ -341,7 +341,7 @@ def _worked_out(pair: EnvironmentPair, subject: SubjectName, basis: str) -> Prom
     except NotFound:
         return None
     except SchemadeskError as error:
-        verdict, reasons = NO, (Reason("plan", error.message, "Ask for it to see the whole error."),)
+        verdict, reasons = NO, (Reason("plan", error.message, "Request it to see the full error."),)
     return PromotionOutlook(
         source=pair.source,
         target=pair.target,

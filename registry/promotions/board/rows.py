@@ -320,10 +320,10 @@ def board_rows(
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")
     if time_travel.moment() and BLOCKED in filters:
-        raise InvalidInput("What could go on at that time isn't kept: ask for the blocked ones of now.")
+        raise InvalidInput("Past readiness is not stored. Filter by blocked only for the present.")
     unknown = sorted(set(filters) - set(FILTERS))
     if unknown:
-        raise InvalidInput(f"{unknown[0][:40]!r} is no filter: use one of {', '.join(FILTERS)}.")
+        raise InvalidInput(f"Unknown filter {unknown[0][:40]}. Use one of {', '.join(FILTERS)}.")
     extent = extent_of(by, "schema.read")
     environments = [row for row in (environment_rows() if rows is None else rows) if extent.has(row.registry.name)]
     frozen = _frozen(environments)
@@ -347,7 +347,7 @@ def board_rows(
 def _patterns(text: str) -> list[str]:
     """An escaped LIKE pattern for each word."""
     if len(text) > MAX_TEXT or "\0" in text:
-        raise InvalidInput(f"Search with at most {MAX_TEXT} characters, and without NUL.")
+        raise InvalidInput(f"Search text can have at most {MAX_TEXT} characters and no NUL.")
     terms = text.split()[:MAX_WORDS]
     return [f"%{escaped(word)}%" for word in terms]
 

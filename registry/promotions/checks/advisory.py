@@ -34,7 +34,7 @@ def checks_of_care(spec: PromotionSpec, subjects: Sequence[str], schemas: Mappin
 
 
 def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Check:
-    name, warned, remarks = "advice on the schemas", list[str](), 0
+    name, warned, remarks = "lint", list[str](), 0
     try:
         for subject in subjects:
             findings = schema_engine.lint(schemas[subject]) if subject in schemas else ()
@@ -47,19 +47,19 @@ def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Che
     except SchemaTooCostly as error:
         return Check("lint", name, SKIPPED, error.message)
     if warned:
-        cure = "Check the text as a new version: the report names each place, with its cure."
+        cure = "Check the text as a new version. The report lists each place and how to fix it."
         return Check("lint", name, WARN, f"{_listed(warned, '; ')}.", cure)
-    small = f" {remarks} small remark{'s' if remarks != 1 else ''} in their reports." if remarks else ""
-    return Check("lint", name, PASS, f"The linter warns of nothing.{small}")
+    small = f" {remarks} minor remark{'s' if remarks != 1 else ''} in the reports." if remarks else ""
+    return Check("lint", name, PASS, f"No lint warnings.{small}")
 
 
 def _owned(registry: Registry, subjects: Sequence[str]) -> Check:
     owners = owners_of_many(registry.name, subjects)
     without = [subject for subject in subjects if not owners[subject].people]
     if not without:
-        return Check("owners", "owners", PASS, f"Each subject has an owner in {registry.name}.")
-    cure = "Name an owner, so that somebody is told of drift and asked before it is retired."
-    return Check("owners", "owners", WARN, f"Nobody owns {_listed(without)} in {registry.name}.", cure)
+        return Check("owners", "owners", PASS, f"All subjects have an owner in {registry.name}.")
+    cure = "Add an owner, who is notified of drift and asked before the subject is retired."
+    return Check("owners", "owners", WARN, f"No owner in {registry.name}: {_listed(without)}.", cure)
 
 
 def _described(spec: PromotionSpec, subjects: Sequence[str]) -> Check:
@@ -71,9 +71,9 @@ def _described(spec: PromotionSpec, subjects: Sequence[str]) -> Check:
     without = [subject for name, subject in names.items() if name not in described]
     title = "descriptions"
     if not without:
-        return Check("descriptions", title, PASS, "Each subject says what it is for.")
-    cure = "Describe it on the subject's page; what is written at the source goes along."
-    return Check("descriptions", title, WARN, f"Nothing says what {_listed(without)} is for.", cure)
+        return Check("descriptions", title, PASS, "All subjects have a description.")
+    cure = "Add a description on the subject's page. A description in the source is promoted with it."
+    return Check("descriptions", title, WARN, f"No description: {_listed(without)}.", cure)
 
 
 def _listed(parts: Sequence[str], between: str = ", ") -> str:
@@ -102,18 +102,16 @@ def _check(name: SubjectName, here: Note, there: Note, spec: PromotionSpec, *, e
     ]
     what = f"tagged {', '.join(here.tags)}" if here.tags else "without tags"
     if elsewhere:
-        sentence = f"It stays here: {target} is another server, which has no descriptions."
+        sentence = f"It is not promoted, because {target} is another server without descriptions."
         return Check("notes", title, PASS, sentence, subject=name.qualified)
     if not there.tags and not there.doc:
-        return Check("notes", title, PASS, f"It goes along to {target}, {what}.", subject=name.qualified)
+        return Check("notes", title, PASS, f"It is promoted to {target}, {what}.", subject=name.qualified)
     if spec.with_config:
-        return Check(
-            "notes", title, PASS, f"It takes the place of the one of {target}, {what}.", subject=name.qualified
-        )
-    sentence = f"{target} has another one, which stays."
-    cure = "Bring the subjects' own settings along, or change it on the subject's page there."
+        return Check("notes", title, PASS, f"It replaces the description in {target}, {what}.", subject=name.qualified)
+    sentence = f"{target} has a different description, which is kept."
+    cure = "Include the subjects' settings in the request, or edit the description on the subject's page in the target."
     if hidden:
-        sentence += f" It lacks {', '.join(hidden)}, which hides values of personal data."
+        sentence += f" It doesn't have the tags {', '.join(hidden)}, which hide values of personal data."
     return Check("notes", title, WARN if hidden else PASS, sentence, cure, subject=name.qualified)
 
 
@@ -132,7 +130,7 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
     for row in rows.select_related("context").select_for_update(of=("self",)):
         note = notes.get(SubjectName(row.context.name, row.name))
         if note is not None:
-            record(by=by, why=f"apply request {request.pk}: the description of {row.name} goes along")
+            record(by=by, why=f"apply request {request.pk}: promote the description of {row.name}")
             bring_note(row, tags=note.tags, doc=note.doc, by=by)
 
 

@@ -72,7 +72,7 @@ def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = N
     }
 
 
-_CURE: Final = "Resolve or acknowledge what is open there, or approve it with a comment that says why it may come."
+_CURE: Final = "Resolve or acknowledge the open findings, or approve the request with a comment that explains why."
 
 
 def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
@@ -95,15 +95,13 @@ def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
         is_newer = newer > step.source_version
         if subject in breaks:
             count = len(breaks[subject])
-            sentence = f"{count} break finding{'s are' if count > 1 else ' is'} open for {subject} in {registry.name}."
+            sentence = f"{count} open break finding{'s' if count > 1 else ''} for {subject} in {registry.name}."
             if is_newer:
-                sentence += (
-                    f" Version {newer} there is newer than version {step.source_version}, which this request brings."
-                )
+                sentence += f" Version {newer} there is newer than version {step.source_version} in this request."
             checks.append(
                 Check(
                     SOURCE_DRIFT,
-                    f"drift of {subject} at the source",
+                    f"drift of {subject} in the source",
                     WARN,
                     sentence,
                     _CURE,
@@ -113,9 +111,10 @@ def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
             )
         if is_newer:
             sentence = (
-                f"{registry.name} has version {newer} of {subject}; this request brings version {step.source_version}."
+                f"{registry.name} has version {newer} of {subject}. This request promotes version"
+                f" {step.source_version}."
             )
-            cure = "Ask for the newest version, if that is the one that is meant."
+            cure = "Request the newest version if you meant that one."
             checks.append(Check(NEWER, f"newest version of {subject}", WARN, sentence, cure, subject=subject))
     return checks
 

@@ -43,7 +43,7 @@ def _check(
     name = f"clients of {subject}"
     there = [client for client in clients if not client.has_lapsed]
     lapsed = len(clients) - len(there)
-    quiet = f" {_counted(lapsed)} not heard of for long." if lapsed else ""
+    quiet = f" {_counted(lapsed)} not seen for a long time." if lapsed else ""
     try:
         hurt = harm_to(there, schema, versions)
     except SchemaTooCostly as error:
@@ -52,15 +52,15 @@ def _check(
         more = f"; and {len(hurt) - NAMED} more" if len(hurt) > NAMED else ""
         concerned = tuple(dict.fromkeys(harm.client.name for harm in hurt))
         listed = "; ".join(map(_described, hurt[:NAMED]))
-        cure = "Talk to them before it is applied; bring them to a version that goes with it first."
+        cure = "Contact their owners before it is applied. Move the clients to a compatible version first."
         sentence = f"{listed}{more}.{quiet}"
         return Check(CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there))
     if not there:
-        return Check(CLIENTS, name, SKIPPED, f"Of its clients none was heard of lately.{quiet}", subject=subject)
+        return Check(CLIENTS, name, SKIPPED, f"No declared client was seen recently.{quiet}", subject=subject)
     listed = ", ".join(client.name for client in there[:NAMED])
     more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
     return Check(
-        CLIENTS, name, PASS, f"It goes with what {listed}{more} declared.{quiet}", subject=subject, asked=len(there)
+        CLIENTS, name, PASS, f"Compatible with what {listed}{more} declared.{quiet}", subject=subject, asked=len(there)
     )
 
 
@@ -77,7 +77,7 @@ def _counted(number: int) -> str:
 CONSUMERS: Final = "acknowledged"
 #: how the audit's reason begins when somebody withdraws an acknowledgement
 TAKEN_BACK: Final = "take back the acknowledgement of"
-_NAME: Final = "consumers acknowledged"
+_NAME: Final = "client acknowledgements"
 #: clients that are named in a sentence
 _NAMED: Final = 5
 
@@ -123,9 +123,9 @@ def acknowledged_check(
     if not left:
         return [Check(CONSUMERS, _NAME, PASS, f"Acknowledged for {_listed(hurt)}.", asked=number)]
     lost = sum(consumer in voided for consumer in left)
-    void = f" {lost} {'was' if lost == 1 else 'were'} acknowledged for an earlier plan, which no longer counts."
+    void = f" {lost} acknowledgement{'' if lost == 1 else 's'} of an earlier plan no longer count{'s' if lost == 1 else ''}."
     sentence = f"{number - len(left)} of {number} acknowledged. Not yet: {_listed(left)}.{void if lost else ''}"
-    cure = "Have somebody of theirs read what it meets, and acknowledge it on the request's page."
+    cure = "Ask a contact of each client to check the effects and acknowledge them on the request's page."
     names = tuple(consumer.client for consumer in left)
     verdict: Verdict = FAIL if blocks else WARN
     return [Check(CONSUMERS, _NAME, verdict, sentence, cure, overridable=blocks, concerned=names, asked=number)]

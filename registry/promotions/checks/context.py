@@ -43,7 +43,7 @@ from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 EVIDENCE: Final = "evidence.data"
-_CURE: Final = "Scan the topic again, then run the checks again; or have a reviewer override it with a reason."
+_CURE: Final = "Scan the topic again and run the checks again, or ask a reviewer to override it with a reason."
 
 
 def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool = True) -> Check:
@@ -57,7 +57,7 @@ def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool 
     if sentence := _too_old(check.as_of, check.sentence, rule, now):
         return replace(bound, verdict=STALE, sentence=sentence, cure=_CURE, overridable=True)
     if rule.required and not check.as_of:
-        sentence = f"{check.sentence} {rule.environment} takes nothing without evidence from data."
+        sentence = f"{check.sentence} {rule.environment} requires evidence from data."
         return replace(bound, verdict=FAIL, sentence=sentence, cure=_CURE, overridable=True)
     return bound
 
@@ -90,8 +90,8 @@ def _too_old(as_of: str, sentence: str, rule: EvidenceRule, now: datetime) -> st
     if now - scanned_at <= timedelta(hours=rule.hours):
         return ""
     return (
-        f"Too old to go by: the data were last looked at {scanned_at:%Y-%m-%d %H:%M} UTC, and {rule.environment} takes no"
-        f" evidence older than {rule.longest}. Then: {sentence}"
+        f"The evidence is too old. The data was last scanned at {scanned_at} UTC, and {rule.environment}"
+        f" accepts evidence of up to {rule.longest}. Result then: {sentence}"
     )
 
 
@@ -102,10 +102,14 @@ def threads_check(count: int, *, blocks: bool) -> list[Check]:
     """The check for open discussions, none if all are resolved; it fails if the environment requires resolved discussions."""
     if not count:
         return []
-    sentence = "1 discussion is not resolved." if count == 1 else f"{count} discussions are not resolved."
+    sentence = "1 unresolved discussion." if count == 1 else f"{count} unresolved discussions."
     if not blocks:
         return [Check(THREADS, "discussions", WARN, sentence, "Answer and resolve them.")]
-    cure = "Resolve it, or have it resolved." if count == 1 else "Resolve each of them, or have them resolved."
+    cure = (
+        "Resolve it, or ask a participant to resolve it."
+        if count == 1
+        else "Resolve them, or ask the participants to resolve them."
+    )
     return [Check(THREADS, "discussions", FAIL, sentence, cure)]
 
 
@@ -154,7 +158,7 @@ def _frozen(target: Environment) -> list[Check]:
     sentence = frozen_until(target)
     if not sentence:
         return []
-    cure = "Schedule it for after that time, or have a reviewer override it with a reason."
+    cure = "Schedule it for after that time, or ask a reviewer to override it with a reason."
     return [Check("freeze", "freeze window", FAIL, sentence, cure, overridable=True)]
 
 
@@ -162,14 +166,16 @@ def _mirrored(registry: Registry) -> list[Check]:
     """How fresh the mirror is that the plan for a remote registry is made from."""
     if registry.kind != Registry.REMOTE:
         return []
-    name, cure = "mirror of the target", "Synchronise the mirror."
+    name, cure = "mirror of the target", "Sync the mirror."
     if registry.synced_at is None:
-        return [Check("mirror", name, FAIL, f"{registry.name} was never read as a whole, so nothing is known.", cure)]
+        return [
+            Check("mirror", name, FAIL, f"{registry.name} was never fully synced, so its content is not known.", cure)
+        ]
     synced_at = f"{registry.synced_at:%Y-%m-%d %H:%M} UTC"
     if registry.sync_error:
-        sentence = f"{registry.name} was last read as a whole at {synced_at}; since then: {registry.sync_error}"
+        sentence = f"{registry.name} was last fully synced at {synced_at}. Since then: {registry.sync_error}"
         return [Check("mirror", name, WARN, sentence, cure)]
-    return [Check("mirror", name, PASS, f"The plan is made from what {registry.name} held at {synced_at}.")]
+    return [Check("mirror", name, PASS, f"The plan uses the content of {registry.name} at {synced_at}.")]
 
 
 def _open_threads(spec: PromotionSpec) -> list[Check]:
@@ -185,7 +191,7 @@ def _without_reviewers(request_id: int) -> list[Check]:
     sentence = needed_for(request).nobody_can
     if not sentence:
         return []
-    cure = "Give somebody else the right to review here, name other reviewers in the rules, or add owners."
+    cure = "Give another person a reviewing role here, name other reviewers in the rules, or add owners."
     return [Check("reviewers", "reviewers", WARN, sentence, cure)]
 
 
@@ -201,9 +207,9 @@ def _referrers(registry: Registry, adding: dict[str, PlanStep], schemas: dict[st
         schema = schemas.get(subject)
         breaks = _meets(registry, parse_subject(subject), schema) if schema is not None else []
         verdict: Verdict = WARN if breaks else PASS
-        cure = "See who they are on the subject's page of references, and tell their owners." if breaks else ""
+        cure = "See them on the subject's References page, and contact their owners." if breaks else ""
         text = " ".join([sentence, *breaks])
-        checks.append(Check("referrers", f"those that refer to {subject}", verdict, text, cure, subject=subject))
+        checks.append(Check("referrers", f"subjects that refer to {subject}", verdict, text, cure, subject=subject))
     return checks
 
 
@@ -215,8 +221,8 @@ def _referring(links: Sequence[tuple[str, int]]) -> str:
         f" and {len(versions) - _NAMED} more" if len(versions) > _NAMED else ""
     )
     return (
-        f"{subjects} subject{'s refer' if subjects > 1 else ' refers'} to version{'s' if len(versions) > 1 else ''} {named};"
-        " each keeps the version that it names."
+        f"{subjects} subject{'s refer' if subjects > 1 else ' refers'} to version{'s' if len(versions) > 1 else ''}"
+        f" {named}. Each keeps the version it refers to."
     )
 
 
@@ -247,9 +253,9 @@ def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> li
     try:
         dependants = dependants_of(registry, subject, schema, schema_engine.references_of(schema))
     except SchemaTooCostly as error:
-        return [f"What they meet on moving on wasn't worked out: {error.message}"]
+        return [f"The effect of moving them to this version was not checked: {error.message}"]
     broken = sum(item.answer == "no" for item in dependants)
-    return [f"{broken} of them couldn't move on to it."] if broken else []
+    return [f"{broken} of them can't move to this version."] if broken else []
 
 
 def _data(
@@ -271,7 +277,7 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     code, name = "evidence.data", f"messages of {subject}"
     numbers = [number for number, _ in plan.target[subject]["versions"]]
     if not numbers:
-        return Check(code, name, SKIPPED, "The target has no version yet, so no message has one.", subject=subject)
+        return Check(code, name, SKIPPED, "The target has no version yet, so no messages use one.", subject=subject)
     evidence = evidence_of(registry, parse_subject(subject), numbers, kinds=_DATA)
     as_of = _oldest_as_of(evidence.values())
     used = [number for number in numbers if any(item.in_use == "yes" for item in evidence[number])]
@@ -279,7 +285,7 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
         sentence = _first_sentence(evidence[numbers[-1]])
         is_certain = all(item.in_use == "no" for items in evidence.values() for item in items)
         verdict: Verdict = PASS if is_certain and sentence else SKIPPED
-        return Check(code, name, verdict, sentence or "Nothing is known of its messages.", subject=subject, as_of=as_of)
+        return Check(code, name, verdict, sentence or "Its messages were not checked.", subject=subject, as_of=as_of)
     try:
         broken = _unreadable(registry, parse_subject(subject), schema, used)
     except SchemaTooCostly as error:
@@ -287,9 +293,11 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     listed = ", ".join(str(number) for number in used)
     if not broken:
         of = f"version{'s' if len(used) > 1 else ''} {listed}"
-        return Check(code, name, PASS, f"Messages of {of} are in use, and it reads them.", subject=subject, as_of=as_of)
-    sentence = f"Messages of version {broken[0][0]} are in use, and it can't read them: {broken[0][1]}"
-    cure = "Wait until those messages are gone, or keep it able to read them."
+        return Check(
+            code, name, PASS, f"Messages use {of}. The new schema can read them.", subject=subject, as_of=as_of
+        )
+    sentence = f"Messages use version {broken[0][0]}. The new schema can't read them: {broken[0][1]}"
+    cure = "Wait until those messages are gone, or change the schema so that it can read them."
     return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
 
 

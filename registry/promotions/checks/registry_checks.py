@@ -55,23 +55,21 @@ def mode(subject: str, state: TargetState, step: PlanStep, *, can_bring_id: bool
     """Whether the target's mode allows the step to write."""
     name = f"mode of {subject}"
     if step.kind == ADOPT:
-        return Check("mode", name, PASS, "Nothing is written: the version is there.", subject=subject)
+        return Check("mode", name, PASS, "Nothing is written, because the version already exists.", subject=subject)
     if not step.writes:
-        there = f"The target has this schema as version {step.target_version}; nothing is written."
+        there = f"The target already has this schema as version {step.target_version}. Nothing is written."
         return Check("mode", name, PASS, there, subject=subject)
     if state.mode == MIRROR_MODE:
-        sentence = f"The target is in mode {state.mode}, which stops releases too."
+        sentence = f"The target is in mode {state.mode}, which also blocks releases."
         return Check("mode", name, FAIL, sentence, "Set the target to READONLY or READWRITE.", subject=subject)
     if state.mode in MODES_WITH_IDS and step.kind == REPEAT:
-        sentence = (
-            f"The target is in mode {state.mode}, which takes versions as they come and can't number a repeated one."
-        )
+        sentence = f"The target is in mode {state.mode}, which can't write a repeated version under a new number."
         return Check("mode", name, FAIL, sentence, "Set the target to READONLY or READWRITE.", subject=subject)
     if state.mode in MODES_WITH_IDS and not can_bring_id:
-        taken = "has no id to bring" if step.source_id is None else f"brings id {step.source_id}, which is taken there"
-        sentence = f"The target is in mode {state.mode}, which takes versions with their ids alone; this one {taken}."
+        taken = "has no id" if step.source_id is None else f"has id {step.source_id}, which is already used there"
+        sentence = f"The target is in mode {state.mode}, which only accepts versions with their ids. This one {taken}."
         return Check("mode", name, FAIL, sentence, "Set the target to READONLY or READWRITE.", subject=subject)
-    sentence = f"The target is in mode {state.mode}; a release may write version {step.target_version}."
+    sentence = f"The target is in mode {state.mode}. A release can write version {step.target_version}."
     return Check("mode", name, PASS, sentence, subject=subject)
 
 
@@ -79,17 +77,17 @@ def references(item: IncomingVersion, step: PlanStep, target: Target) -> list[Ch
     """Whether the target will have what the step refers to; no check for a schema without references."""
     name = f"references of {item.subject}"
     if item.problem:
-        cure = "Register or promote what it refers to first, or change its references."
+        cure = "Register or promote the referenced schemas first, or change the references."
         return [Check("references", name, FAIL, item.problem, cure, subject=item.subject)]
     if not step.references:
         return []
     owned = sorted({subject for subject, _ in item.needs if subject in target.owned}) if step.adds else []
     if owned:
-        sentence = f"At the target {', '.join(owned)} belongs to a resource alone, so nothing may refer to it."
-        cure = "End the strong association at the target, or refer to another subject."
+        sentence = f"In the target, {', '.join(owned)} has a strong association, so other schemas can't refer to it."
+        cure = "End the strong association in the target, or refer to another subject."
         return [Check("references", name, FAIL, sentence, cure, subject=item.subject)]
     listed = _listed([f"{ref.subject} version {ref.version}" for ref in step.references])
-    return [Check("references", name, PASS, f"It refers to {listed} of the target.", subject=item.subject)]
+    return [Check("references", name, PASS, f"It refers to {listed} in the target.", subject=item.subject)]
 
 
 def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState) -> list[Check]:
@@ -102,8 +100,8 @@ def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState)
     try:
         parse_schema(item.schema_type, item.text, schema_engine.references_of(schema))
     except (InvalidSchema, SchemaTooCostly) as error:
-        cure = "Change the schema, or let the target take such schemas (validateNewSchemas false)."
-        sentence = f"The target doesn't take it as a new schema: {error.message}"
+        cure = "Change the schema, or turn off validation in the target (validateNewSchemas false)."
+        sentence = f"The target rejects it as a new schema: {error.message}"
         return [Check("schema", f"text of {item.subject}", FAIL, sentence, cure, subject=item.subject)]
     return []
 
@@ -112,11 +110,11 @@ def standing(item: IncomingVersion, step: PlanStep) -> list[Check]:
     """Whether the version may be promoted by its standing; adopting is the way out of quarantine."""
     if not step.adds or not item.version:
         return []
-    name = f"standing of {item.subject}"
+    name = f"status of {item.subject}"
     if not item.standing:
-        return [Check("standing", name, PASS, f"Version {item.version} is in good standing.", subject=item.subject)]
-    sentence = f"Version {item.version} of {item.subject} is {item.standing}, and such a version isn't promoted."
-    cure = "Take that back where it was decided, or ask for another version."
+        return [Check("standing", name, PASS, f"Version {item.version} is active.", subject=item.subject)]
+    sentence = f"Version {item.version} of {item.subject} is {item.standing}, so it can't be promoted."
+    cure = "Change its status on the subject's page, or request another version."
     return [Check("standing", name, FAIL, sentence, cure, subject=item.subject)]
 
 
@@ -127,7 +125,7 @@ def compatibility(
     name = f"compatibility of {subject}"
     history = compared_with(state, metadata)
     if not history:
-        sentence = "The target has no version yet: nothing to break."
+        sentence = "The target has no version yet, so nothing can break."
         return CompatibilityResult(Check("compatibility", name, PASS, sentence, subject=subject))
     try:
         report = _checked(schema, history, state, state.level)
@@ -152,22 +150,28 @@ def _checked(
 def _compatibility_check(name: str, subject: str, state: TargetState, report: Report, *, breaking: bool) -> Check:
     versions = _versions(report.versions)
     if state.level == _NO_LEVEL and breaking:
-        sentence = "The target's level is NONE, so nothing is checked there; it would break BACKWARD."
+        sentence = "The target's level is NONE, so nothing is checked. The schema would break BACKWARD."
         return Check("compatibility", name, WARN, sentence, "Set a level at the target.", subject=subject)
     if state.level == _NO_LEVEL:
         return Check(
-            "compatibility", name, PASS, "The target's level is NONE; it would hold BACKWARD.", subject=subject
+            "compatibility",
+            name,
+            PASS,
+            "The target's level is NONE. The schema would be compatible with BACKWARD.",
+            subject=subject,
         )
     if report.is_compatible:
-        sentence = f"Holds {state.level} at the target against {versions}."
+        sentence = f"Compatible with {versions} in the target under {state.level}."
         return Check("compatibility", name, PASS, sentence, subject=subject)
     breaks = report.breaks
     count = f"{len(breaks)} place{'s' if len(breaks) != 1 else ''}"
     broken = _versions(sorted({item.against_version for item in breaks}, reverse=True))
-    sentence = f"Breaks {state.level} at the target in {count}, against {broken}."
+    sentence = f"Breaks {state.level} in the target in {count}, compared with {broken}."
     if breaks:
-        sentence += f" The first: {_break_location(breaks[0])}"
-    cure = next((item.remedy for item in breaks if item.remedy), "Change the schema so that it holds the level.")
+        sentence += f" First: {_break_location(breaks[0])}"
+    cure = next(
+        (item.remedy for item in breaks if item.remedy), "Change the schema so that it is compatible with the level."
+    )
     return Check("compatibility", name, FAIL, sentence, cure, overridable=True, subject=subject)
 
 
@@ -195,7 +199,7 @@ def policy(subject: str, schema: ParsedSchema, state: TargetState, metadata: Con
     if report.is_accepted():
         return [Check("policy", name, PASS, f"{verdict}{details}.", subject=subject)]
     can_force = report.is_accepted(force=True)
-    cure = f"Change the schema so that {state.policy} takes it, or set another policy at the target."
+    cure = f"Change the schema so that {state.policy} allows it, or set another policy in the target."
     return [Check("policy", name, FAIL, f"{verdict}{details}.", cure, overridable=can_force, subject=subject)]
 
 
@@ -209,8 +213,10 @@ def reserved_fields(subject: str, schema: ParsedSchema, state: TargetState, meta
     except InvalidSchema as error:
         messages = [error.message]
     if not messages:
-        return [Check("reserved-fields", name, PASS, "Reserved fields stay reserved and unused.", subject=subject)]
-    cure = "Keep the reserved fields in the metadata, and use none of them."
+        return [
+            Check("reserved-fields", name, PASS, "Reserved fields are still reserved and not used.", subject=subject)
+        ]
+    cure = "Keep the reserved fields in the metadata, and don't use any of them."
     return [Check("reserved-fields", name, FAIL, "; ".join(messages), cure, subject=subject)]
 
 
@@ -218,22 +224,22 @@ def not_undone(item: IncomingVersion, state: TargetState, step: PlanStep) -> Che
     """What a roll back does not undo."""
     later = [version.version for version in state.history if version.version > item.version]
     sentence = (
-        f"Version {item.version} becomes current again as version {step.target_version}. Not undone: {_versions(later)}"
-        " stay registered, and messages and state that were written with them stay as they are."
+        f"Version {item.version} becomes current again as version {step.target_version}. Not undone:"
+        f" {_versions(later)} stay registered, and messages and state written with them are not changed."
     )
-    return Check("roll-back", f"roll back of {item.subject}", WARN, sentence, subject=item.subject)
+    return Check("roll-back", f"rollback of {item.subject}", WARN, sentence, subject=item.subject)
 
 
 def config(subject: str, state: TargetState, changes: Mapping[str, Any]) -> Check:
     """What the promoted config changes at the target, after the versions are registered."""
     name = f"config of {subject}"
     if not changes:
-        return Check("config", name, PASS, "The target has these settings already.", subject=subject)
-    sentence = f"Sets {', '.join(sorted(changes))} at the target, once the versions are there."
+        return Check("config", name, PASS, "The target already has these settings.", subject=subject)
+    sentence = f"Sets {', '.join(sorted(changes))} in the target after the versions are written."
     level = changes.get("level")
     if level and _weakens(state.level, level):
-        sentence += f" The level goes from {state.level} to {level}, which promises less."
-        cure = f"Leave the config out, or keep {state.level} at the source."
+        sentence += f" The level changes from {state.level} to {level}, which is weaker."
+        cure = f"Leave out the settings, or set {state.level} in the source."
         return Check("config", name, WARN, sentence, cure, subject=subject)
     return Check("config", name, PASS, sentence, subject=subject)
 
@@ -253,26 +259,24 @@ def ids(steps: Sequence[PlanStep]) -> list[Check]:
     other = [step for step in brought if step.id_outlook == OTHER_ID]
     if other:
         mapping = _listed([f"{step.subject}: {step.source_id} → {step.expected_id}" for step in other])
-        sentence = f"Ids differ at the target, as far as can be told now ({mapping})."
-        cure = "That is as usual. Where messages are copied between environments, bring the ids in mode IMPORT."
+        sentence = f"Schema ids are expected to differ in the target ({mapping})."
+        cure = "This is normal. If messages are copied between environments, promote the ids in mode IMPORT."
         return [Check("ids", "schema ids", WARN, sentence, cure)]
     unknown = [step for step in brought if step.id_outlook == UNKNOWN_ID]
     if unknown:
-        sentence = f"The target gives the ids of {_listed([step.subject for step in unknown])} when it is written."
+        sentence = f"The target assigns the ids of {_listed([step.subject for step in unknown])} when it writes them."
         return [Check("ids", "schema ids", SKIPPED, sentence)]
     is_given = any(step.id_outlook == GIVEN_ID for step in brought)
-    sentence = "The ids of the source are kept" + (
-        ", given by the import." if is_given else ", as far as can be told now."
-    )
+    sentence = "The schema ids of the source are kept" + (", set by the import." if is_given else ", as expected now.")
     return [Check("ids", "schema ids", PASS, sentence)]
 
 
 def something_to_do(steps: Sequence[PlanStep]) -> Check:
     """Whether the plan does anything."""
     if any(step.writes for step in steps):
-        return Check("something-to-do", "something to do", PASS, "The target lacks what is asked for.")
-    sentence = "The target has all of this already."
-    return Check("something-to-do", "something to do", FAIL, sentence, "Nothing needs to be done.")
+        return Check("something-to-do", "promotion", PASS, "Not yet in the target.")
+    sentence = "The target already has everything in this request."
+    return Check("something-to-do", "promotion", FAIL, sentence, "No promotion is needed.")
 
 
 def _versions(numbers: Sequence[int]) -> str:

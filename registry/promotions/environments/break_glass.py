@@ -39,11 +39,11 @@ def open_break_glass(*, environment: str, by: Actor, reason: str, minutes: int =
     row = locked_environment(environment)
     user_id, why, now = person(by), readable(reason, "reason"), timezone.now()
     if not 1 <= minutes <= MAX_MINUTES:
-        raise InvalidInput(f"Break-glass lasts 1 to {MAX_MINUTES} minutes.", field="minutes")
+        raise InvalidInput(f"Break-glass can be open for 1 to {MAX_MINUTES} minutes.", field="minutes")
     if not row.is_closed:
-        raise WrongState(f"{environment} is open: nothing there needs break-glass.")
+        raise WrongState(f"{environment} is open, so it doesn't need break-glass.")
     if row.break_glass.filter(opened_by_id=user_id, ends_at__gt=now).exists():
-        raise WrongState(f"{by.name} has break-glass in {environment} already; close it to give another reason.")
+        raise WrongState(f"{by.name} already has break-glass open in {environment}. Close it to give another reason.")
     record(by=by, why=f"break-glass in {environment}: {why}")
     glass = BreakGlass.objects.create(
         environment=row, reason=why, opened_by_id=user_id, ends_at=now + timedelta(minutes=minutes)
@@ -71,7 +71,7 @@ def close_break_glass(*, break_glass_id: int, by: Actor) -> None:
     require(by, MANAGE, registry=row.environment.registry.name)
     now = timezone.now()
     if row.ends_at <= now:
-        raise WrongState(f"Break-glass {row.pk} is closed already.")
+        raise WrongState(f"Break-glass {row.pk} is already closed.")
     record(by=by, why=f"close break-glass {row.pk}")
     row.ends_at = now
     row.save(update_fields=["ends_at"])
@@ -90,15 +90,17 @@ def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") ->
         require(by, "promotion.review", registry=name)
     user_id, now = person(by), timezone.now()
     if is_same_person(user_id, row.opened_by_id):
-        raise NotAllowed(f"{by.name} opened it, by this account or another one; somebody else must confirm it.")
+        raise NotAllowed(f"{by.name} opened it with this or a linked account. Another person must confirm it.")
     if refused := approval_refusal(by):
         raise NotAllowed(refused)
     if row.confirmed_by_id is not None:
-        raise WrongState(f"Break-glass {row.pk} is confirmed already.")
+        raise WrongState(f"Break-glass {row.pk} is already confirmed.")
     if now < row.ends_at:
-        raise WrongState(f"Break-glass {row.pk} is open: what it was for is confirmed when it is closed.")
+        raise WrongState(f"Break-glass {row.pk} is still open. Close it before it is confirmed.")
     if now >= row.opened_at + CONFIRM_WITHIN:
-        raise WrongState(f"Nobody confirmed break-glass {row.pk} within a day of its opening: it stays unconfirmed.")
+        raise WrongState(
+            f"Break-glass {row.pk} was not confirmed within a day of its opening, so it stays unconfirmed."
+        )
     record(by=by, why=f"confirm break-glass {row.pk}")
     row.confirmed_by_id, row.confirmed_at = user_id, now
     row.comment = readable(comment, "comment", limit=MAX_TEXT) if comment.strip() else ""
@@ -113,5 +115,5 @@ def _locked(break_glass_id: int) -> BreakGlass:
         .first()
     )
     if row is None:
-        raise EnvironmentPartNotFound(f"There is no break-glass {break_glass_id}.", number=break_glass_id)
+        raise EnvironmentPartNotFound(f"Break-glass {break_glass_id} not found.", number=break_glass_id)
     return row

@@ -104,9 +104,9 @@ def closed_refusal(action: str, registry: Registry, subject: str) -> str:
     """The refusal of a direct change of a closed environment, as a sentence."""
     query = urlencode({"target": registry.name} | ({"subject": subject} if subject else {}))
     return (
-        f"Registry {registry.name} is a closed environment: to {ACTION_WORDS[action]} there takes a release. Ask for a"
-        f" promotion at /ui/promotions/request?{query}, or let an administrator open break-glass at"
-        f" /ui/environments/{registry.name}."
+        f"Registry {registry.name} is a closed environment. Only a release can {ACTION_WORDS[action]}"
+        f" there. Request a promotion at /ui/promotions/request?{query}, or ask an administrator to open"
+        f" break-glass at /ui/environments/{registry.name}."
     )
 
 
@@ -158,9 +158,9 @@ def require_second_person(
         tell_loosened(environment, f"{by.name} used break-glass to {sentence}.", by=by)
         return
     raise SecondPersonRequired(
-        f"{name} is closed, and this loosens it: to {sentence} takes the approval of another person who may review"
-        f" there. Ask for it on /ui/environments/{name} or with POST /api/v1/environments/{name}/changes, or open"
-        " break-glass.",
+        f"{name} is closed, and this change loosens its rules: {sentence}. It needs approval from another"
+        f" reviewer of {name}. Request it on /ui/environments/{name} or with POST"
+        f" /api/v1/environments/{name}/changes, or open break-glass.",
         environment=name,
         action=action,
         values=dict(values),
@@ -175,7 +175,7 @@ def tell_loosened(environment: Environment, sentence: str, *, by: Actor, **data:
         event="environment.loosened",
         registry=name,
         subject="",
-        text=f"The rules of the closed environment {name} are looser now. {sentence}",
+        text=f"The rules of the closed environment {name} were loosened. {sentence}",
         url=f"/ui/environments/{name}",
         data={"by": by.name, **data},
         by=by.user_id,

@@ -128,12 +128,14 @@ def request_environment_change(
     if right == PEOPLE:
         lock_admins()  # before the environment, as the services of people do
     row = locked_environment(environment, alone="is_closed" in sent)
-    record(by=by, why=f"ask for a second person in {environment}: {why}")
+    record(by=by, why=f"request approval in {environment}: {why}")
     before = _before(row, action, sent)
     sentence = _tried(row, run, sent, by)
     if row.changes.filter(state=EnvironmentChange.OPEN).count() >= MAX_OPEN:
-        raise WrongState(f"{environment} has {MAX_OPEN} changes that wait already: have some of them decided first.")
-    record(by=by, why=f"ask for a second person to {sentence}: {why}")
+        raise WrongState(
+            f"{environment} already has {MAX_OPEN} changes waiting, which is the maximum. Decide on some of them first."
+        )
+    record(by=by, why=f"request approval to {sentence}: {why}")
     try:
         with transaction.atomic():
             change = EnvironmentChange.objects.create(
@@ -141,8 +143,8 @@ def request_environment_change(
                 sentence=sentence, reason=why, requested_by_id=user_id,
             )  # fmt: skip
     except IntegrityError as error:
-        raise WrongState("Somebody has asked for this already, and it waits for another person.") from error
-    _tell(change, "environment.loosening_requested", f"{by.name} asks to {sentence}: {why}", by)
+        raise WrongState("This change was already requested and is waiting for approval.") from error
+    _tell(change, "environment.loosening_requested", f"{by.name} requests to {sentence}: {why}", by)
     return change.pk
 
 
@@ -160,16 +162,20 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
     requester = actor_of_user(change.requested_by, door=by.door)
     where = {"registry": row.registry.name} if right == MANAGE else {}
     if not change.requested_by.is_active or not may(requester, right, **where):
-        raise WrongState(f"{requester.name}, who asked for this, may no longer do it: let somebody else ask.")
+        raise WrongState(
+            f"{requester.name}, who requested this, no longer has permission for it. Another person must request it."
+        )
     if _before(row, change.action, change.values) != change.before:
-        raise WrongState("The environment has changed since this was asked for: withdraw it and ask again.")
-    why = f"change {change.pk}, asked for by {requester.name}, approved by {by.name}: {change.reason}"
+        raise WrongState(
+            "The environment has changed since this was requested. Withdraw the change and request it again."
+        )
+    why = f"change {change.pk}, requested by {requester.name}, approved by {by.name}: {change.reason}"
     record(by=by, why=why)
     with passing(row, why):
         run(row.registry.name, replace(by, grants=(Grant(ADMIN),), limit=None), **change.values)
     record(by=by, why=why)
     _decide(change, EnvironmentChange.APPROVED, by, comment)
-    sentence = f"{by.name} approved what {requester.name} asked for: to {change.sentence}. {change.reason}"
+    sentence = f"{by.name} approved a change that {requester.name} requested: {change.sentence}. {change.reason}"
     tell_loosened(row, sentence, by=by, change=change.pk)
 
 
@@ -179,9 +185,9 @@ def reject_environment_change(*, change_id: int, by: Actor, comment: str) -> Non
     change = _locked(change_id, by, REVIEW)
     _require_decider(change.environment.registry.name, change.requested_by_id, by)
     remark = readable(comment, "comment", limit=MAX_TEXT)
-    record(by=by, why=f"turn down change {change.pk} of {change.environment}")
+    record(by=by, why=f"reject change {change.pk} of {change.environment}")
     _decide(change, EnvironmentChange.REJECTED, by, remark)
-    _tell(change, "environment.loosening_declined", f"{by.name} turned it down: {remark}", by)
+    _tell(change, "environment.loosening_declined", f"{by.name} rejected it: {remark}", by)
 
 
 @transaction.atomic
@@ -215,7 +221,7 @@ def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
     if refused := approval_refusal(by):
         raise NotAllowed(refused)
     if is_same_person(user_id, requested_by):
-        raise NotAllowed(f"{by.name} asked for this, by this account or another one; somebody else must decide on it.")
+        raise NotAllowed(f"{by.name} requested this with this or a linked account. Another person must decide on it.")
 
 
 def _locked(change_id: int, by: Actor, *actions: str) -> EnvironmentChange:
@@ -224,14 +230,14 @@ def _locked(change_id: int, by: Actor, *actions: str) -> EnvironmentChange:
     rows = EnvironmentChange.objects.select_related("environment__registry", "requested_by")
     candidate = rows.filter(pk=change_id).first()
     if candidate is None or not may(by, "schema.read", registry=candidate.environment.registry.name):
-        raise EnvironmentPartNotFound(f"There is no change {change_id} of an environment.", number=change_id)
+        raise EnvironmentPartNotFound(f"Environment change {change_id} not found.", number=change_id)
     if _action(candidate.action)[1] == PEOPLE:
         lock_admins()
     environment = locked_environment(candidate.environment.registry.name, alone="is_closed" in candidate.values)
     change = rows.select_for_update(of=("self",)).get(pk=change_id)
     change.environment = environment
     if change.state != EnvironmentChange.OPEN:
-        raise WrongState(f"Change {change_id} is {change.state} already.", state=change.state)
+        raise WrongState(f"Change {change_id} is already {change.state}.", state=change.state)
     return change
 
 
@@ -243,7 +249,7 @@ def _decide(change: EnvironmentChange, state: str, by: Actor, comment: str) -> N
 
 def _action(name: str) -> tuple[Callable[..., object], str, Mapping[str, type]]:
     if name not in ACTIONS:
-        raise InvalidInput(f"action is one of {', '.join(ACTIONS)}.", field="action")
+        raise InvalidInput(f"action must be one of {', '.join(ACTIONS)}.", field="action")
     return ACTIONS[name]
 
 
@@ -251,15 +257,15 @@ def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, 
     """The arguments, each of the type that its service takes. Raises InvalidInput."""
     for name, value in values.items():
         if name not in types:
-            raise InvalidInput(f"values has {', '.join(types)}, not {str(name)[:40]!r}.", field="values")
+            raise InvalidInput(f"values can have {', '.join(types)}, not {str(name)[:40]}.", field="values")
         if type(value) is not types[name]:
-            raise InvalidInput(f"values.{name} is of type {types[name].__name__}.", field="values")
+            raise InvalidInput(f"values.{name} must be of type {types[name].__name__}.", field="values")
         if isinstance(value, str) and ("\0" in value or len(value) > MAX_TEXT):
-            raise InvalidInput(f"values.{name} has a character that can't be stored, or too many.", field="values")
+            raise InvalidInput(f"values.{name} is too long or has a character that can't be stored.", field="values")
         if isinstance(value, int) and not 0 <= value < 2**31:
             raise InvalidInput(f"values.{name} is out of range.", field="values")
     if not values:
-        raise InvalidInput("values says what is to change.", field="values")
+        raise InvalidInput("values must contain what to change.", field="values")
     return dict(values)
 
 
@@ -279,9 +285,12 @@ def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, An
     except _UndoneError:
         pass
     except TypeError as error:
-        raise InvalidInput("values lacks an argument of the action.", field="values") from error
+        raise InvalidInput("values must have all arguments of the action.", field="values") from error
     if not sentences:
-        raise WrongState(f"This doesn't loosen {row.registry.name}: it takes no second person, so do it directly.")
+        raise WrongState(
+            f"This doesn't loosen the rules of {row.registry.name}, so no second person is needed. Make the"
+            " change directly."
+        )
     return sentences[0]
 
 

@@ -90,7 +90,7 @@ class Monthly:
         """When it is, in words."""
         days = "the last day" if self.last_days == 1 else f"the last {self.last_days} days"
         start = "" if self.from_time == time() else f", from {self.from_time:%H:%M}"
-        end = "" if self.to_time == time() else f" to {self.to_time:%H:%M} of the first of the next"
+        end = "" if self.to_time == time() else f" to {self.to_time} on the first day of the next month"
         return f"Every month on {days}{start}{end}, {self.zone}"
 
     def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
@@ -250,9 +250,9 @@ def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: dat
         if timezone.is_naive(moment):
             raise InvalidInput(f"{field} needs a time zone.", field=field)
     if ends_at <= starts_at:
-        raise InvalidInput("A freeze ends after it starts.", field="ends_at")
+        raise InvalidInput("A freeze must end after it starts.", field="ends_at")
     if ends_at <= timezone.now():
-        raise InvalidInput("This freeze is over already.", field="ends_at")
+        raise InvalidInput("This freeze has already ended.", field="ends_at")
     record(by=by, why=f"freeze {environment}: {why}")
     return FreezeWindow.objects.create(
         environment=row, starts_at=starts_at, ends_at=ends_at, reason=why, made_by_id=person(by)
@@ -302,10 +302,13 @@ def add_recurring_freeze(
     }
     if kind == RecurringFreeze.WEEKLY and (from_day, values["from_time"]) == (to_day, values["to_time"]):
         raise InvalidInput(
-            "It begins when it ends, so nothing could ever be applied: give another end.", field="to_time"
+            "The freeze starts again when it ends, so requests could never be applied. Choose another end.",
+            field="to_time",
         )
     if row.recurring_freezes.count() >= MAX_RECURRING:
-        raise WrongState(f"{environment} has {MAX_RECURRING} such freezes; remove one of them first.")
+        raise WrongState(
+            f"{environment} has {MAX_RECURRING} recurring freezes, which is the maximum. Remove one first."
+        )
     record(by=by, why=f"freeze {environment} {kind}: {values['reason']}")
     return RecurringFreeze.objects.create(environment=row, made_by_id=person(by), **values).pk
 
@@ -325,7 +328,7 @@ def remove_recurring_freeze(*, freeze_id: int, by: Actor) -> None:
 def _zone(name: str) -> str:
     if name not in zones():
         raise InvalidInput(
-            f"{name[:64]!r} is no time zone: write it as in the time zone database, like Europe/Berlin or UTC.",
+            f"Unknown time zone {name[:64]}. Use a name such as Europe/Berlin or UTC.",
             field="zone",
         )
     return name
@@ -334,7 +337,9 @@ def _zone(name: str) -> str:
 def _clock(moment: time, field: str) -> time:
     """A local time of the zone, to the minute. Raises InvalidInput."""
     if moment.tzinfo is not None:
-        raise InvalidInput(f"{field} is a time in the zone that is named: leave its own offset out.", field=field)
+        raise InvalidInput(
+            f"{field} must be a time without an offset. It uses the time zone of the freeze.", field=field
+        )
     return moment.replace(second=0, microsecond=0)
 
 
@@ -342,11 +347,11 @@ def _weekly(from_day: int | None, to_day: int | None) -> dict[str, int]:
     days = {"from_day": from_day, "to_day": to_day}
     for field, day in days.items():
         if day is None or not 0 <= day < len(DAYS):
-            raise InvalidInput(f"{field} is a day of the week, from 0 (Monday) to 6 (Sunday).", field=field)
+            raise InvalidInput(f"{field} must be a day of the week, from 0 (Monday) to 6 (Sunday).", field=field)
     return {field: day for field, day in days.items() if day is not None}
 
 
 def _monthly(last_days: int | None) -> dict[str, int]:
     if last_days is None or not 1 <= last_days <= MAX_LAST_DAYS:
-        raise InvalidInput(f"last_days is a number from 1 to {MAX_LAST_DAYS}.", field="last_days")
+        raise InvalidInput(f"last_days must be a number from 1 to {MAX_LAST_DAYS}.", field="last_days")
     return {"last_days": last_days}

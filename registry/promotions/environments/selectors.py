@@ -47,10 +47,11 @@ class ReviewRuleInfo:
     @property
     def sentence(self) -> str:
         """The rule in words."""
-        people = {"owners": "the subject's owners", "role": f"the role {self.name}", "group": f"the group {self.name}"}
+        people = {"owners": "the subject's owners", "role": f"the {self.name} role", "group": f"the group {self.name}"}
         which = "breaking requests" if self.verdict == ReviewRule.BREAKING else "requests"
-        where = "" if self.subject_pattern == "*" else f" of subjects like {self.subject_pattern}"
-        return f"{self.count} of {people[self.reviewers]} for {which}{where}"
+        where = "" if self.subject_pattern == "*" else f" for subjects {self.subject_pattern}"
+        approvals = "1 approval" if self.count == 1 else f"{self.count} approvals"
+        return f"{approvals} from {people[self.reviewers]} for {which}{where}"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ MAX_PATTERN: Final = 450  # characters: it is part of an index, whose rows have 
 def ensure_environment(*, registry_id: int, position: int, by: Actor, is_closed: bool = False) -> bool:
     """Make a registry an environment at a position of the promotion order; False if it is one already."""
     require(by, MANAGE)
-    record(by=by, why="make environment")
+    record(by=by, why="create environment")
     _, created = Environment.objects.get_or_create(
         registry_id=registry_id, defaults={"position": position, "is_closed": is_closed}
     )
@@ -90,12 +90,12 @@ def change_environment(
     for field, value in changed.items():
         setattr(row, field, value)
     if not 0 <= row.reviews_needed <= MAX_REVIEWS:
-        raise InvalidInput(f"reviews_needed is a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
+        raise InvalidInput(f"reviews_needed must be a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
     if not 0 <= row.max_evidence_hours <= MAX_HOURS:
-        sentence = f"max_evidence_hours is a number from 1 to {MAX_HOURS}, or 0 for evidence of any age."
+        sentence = f"max_evidence_hours must be a number from 1 to {MAX_HOURS}, or 0 for evidence of any age."
         raise InvalidInput(sentence, field="max_evidence_hours")
     if row.is_closed and not row.reviews_needed:
-        raise InvalidInput(f"{name} is closed, so a release takes one review at least.", field="reviews_needed")
+        raise InvalidInput(f"{name} is closed, so a release needs at least one approval.", field="reviews_needed")
     if was_closed and loosened(before, changed):
         require_second_person(row, by, f"change the rules of {name} ({sentence})", "change", changed)
     row.save(update_fields=list(changed))
@@ -128,19 +128,21 @@ def add_review_rule(
         "count": count,
     }
     if not 1 <= count <= MAX_REVIEWS:
-        raise InvalidInput(f"A rule asks for 1 to {MAX_REVIEWS} approvals.", field="count")
-    record(by=by, why=f"ask for {count} of {values['name'] or reviewers} for {subject_pattern} in {environment}")
+        raise InvalidInput(f"A rule can require 1 to {MAX_REVIEWS} approvals.", field="count")
+    record(by=by, why=f"require {count} of {values['name'] or reviewers} for {subject_pattern} in {environment}")
     try:
         with transaction.atomic():
             return ReviewRule.objects.create(environment=row, **values).pk
     except IntegrityError as error:
-        raise WrongState(f"{environment} has this rule already; remove it to ask for another number.") from error
+        raise WrongState(f"{environment} already has this rule. Remove it first to set another number.") from error
 
 
 def _reviewers_name(reviewers: str, name: str) -> str:
     if reviewers == ReviewRule.OWNERS:
         if name:
-            raise InvalidInput("The owners are those of the subject: such a rule has no name.", field="name")
+            raise InvalidInput(
+                "A rule for owners has no name, because it uses the owners of the subject.", field="name"
+            )
         return ""
     if reviewers == ReviewRule.ROLE:
         return one_of(name, "name", ROLES)
@@ -178,7 +180,7 @@ def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
     """The stripped text. Raises InvalidInput for one that is empty, too long or can't be stored."""
     bare = text.strip()
     if not bare or len(bare) > limit:
-        raise InvalidInput(f"{field} takes 1 to {limit} characters.", field=field)
+        raise InvalidInput(f"{field} must have 1 to {limit} characters.", field=field)
     if any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in bare):
         raise InvalidInput(f"{field} has a character that can't be stored.", field=field)
     return bare
@@ -187,7 +189,7 @@ def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
 def person(by: Actor) -> int:
     """The actor's user id. Raises NotSignedIn for a program without an account."""
     if by.user_id is None:
-        raise NotSignedIn("This needs a person: sign in.")
+        raise NotSignedIn("Sign in to do this.")
     return by.user_id
 
 
@@ -200,7 +202,7 @@ def refuse_strangers(by: Actor, *actions: str) -> None:
 def one_of(value: str, field: str, choices: tuple[str, ...]) -> str:
     """The value, if it is one of the choices. Raises InvalidInput."""
     if value not in choices:
-        raise InvalidInput(f"{field} is one of {', '.join(choices)}.", field=field)
+        raise InvalidInput(f"{field} must be one of {', '.join(choices)}.", field=field)
     return value
 
 
@@ -214,7 +216,7 @@ def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any
         environment = locked_environment(row.environment.registry.name)
         row = rows.select_for_update(of=("self",)).first()
     if row is None:
-        raise EnvironmentPartNotFound(f"There is no {what} {number}.", number=number)
+        raise EnvironmentPartNotFound(f"No {what} {number} found.", number=number)
     row.environment = environment
     return row
 
@@ -241,10 +243,8 @@ def fresh(environment: Environment, *, policy: EgressPolicy | None = None) -> No
     started_at, deadline = timezone.now(), time.monotonic() + WAIT_SECONDS
     while sync_registry(registry_id=environment.registry_id, policy=policy) is None:
         if time.monotonic() > deadline:
-            raise RemoteUnavailable(f"{environment} is being mirrored by another worker; try again in a minute.")
+            raise RemoteUnavailable(f"{environment} is being synced by another worker. Try again in a minute.")
         time.sleep(PAUSE_SECONDS)
     row = Registry.objects.get(pk=environment.registry_id)
     if row.synced_at is None or row.synced_at < started_at:
-        raise RemoteUnavailable(
-            f"{environment} can't be read now, and its mirror is too old to go by: {row.sync_error}"
-        )
+        raise RemoteUnavailable(f"{environment} can't be read now, and its mirror is too old: {row.sync_error}")

@@ -25,9 +25,9 @@ def clean_label(text: str) -> str:
     """A label as it is kept and looked for: in small letters, without space around it. Raises InvalidInput."""
     label = " ".join(text.split()).lower()
     if not label or len(label) > MAX_LABEL:
-        raise InvalidInput(f"A label takes 1 to {MAX_LABEL} characters; this has {len(label)}.", field="labels")
+        raise InvalidInput(f"A label can have 1 to {MAX_LABEL} characters, not {len(label)}.", field="labels")
     if not label.isprintable() or "," in label:
-        raise InvalidInput("A label has a comma or a character that can't be shown; take it out.", field="labels")
+        raise InvalidInput("A label has a comma or an invisible character. Remove it.", field="labels")
     return label
 
 
@@ -40,7 +40,7 @@ def clean_labels(labels: Iterable[str]) -> list[str]:
     """Labels in order, each once. Raises InvalidInput, also for too many."""
     cleaned = sorted({clean_label(label) for label in labels})
     if len(cleaned) > MAX_LABELS:
-        raise InvalidInput(f"These are {len(cleaned)} labels; a request takes {MAX_LABELS}.", field="labels")
+        raise InvalidInput(f"A request can have {MAX_LABELS} labels, not {len(cleaned)}.", field="labels")
     return cleaned
 
 

@@ -64,7 +64,7 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
     if not spec.items:
         raise InvalidInput("Name at least one version.")
     if len({item.subject for item in spec.items}) < len(spec.items):
-        raise InvalidInput("Name each subject once: a request carries one version of it.")
+        raise InvalidInput("Name each subject only once. A request has one version per subject.")
     requested = _proposed(spec) if spec.kind == PROPOSE else _versions(spec)
     target = target_of(spec.target, requested, releases=spec.kind == ADOPT)
     plan = plan_steps(spec.kind, requested, target)
@@ -133,7 +133,7 @@ def _with_references(
         _refuse_absent(registry, missing - rows.keys())
         rows_by_key |= rows
         if len(rows_by_key) > MAX_VERSIONS:
-            raise InvalidInput(f"It refers to more than {MAX_VERSIONS} versions; promote those first.")
+            raise InvalidInput(f"It refers to more than {MAX_VERSIONS} versions. Promote those first.")
         here = dict(zip(rows, infos_of(list(rows.values())), strict=True))
         infos |= here
         needs = {

@@ -99,7 +99,7 @@ def in_order(versions: Iterable[IncomingVersion]) -> list[IncomingVersion]:
     if ordered is None:  # imported numbers may run against the references; then the references decide alone
         ordered = _sorted(needs)
     if ordered is None:
-        raise ValueError("references form a cycle, which a registry doesn't take")
+        raise ValueError("references form a cycle, which a registry rejects")
     return [items[key] for key in ordered]
 
 

@@ -185,7 +185,7 @@ def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[
 
 #: part of a stored state → its name in sentences
 _WORDS = {"level": "level", "mode": "mode", "profile": "profile", "policy": "policy"}
-_OLD_PLAN = "The plan was made by an earlier release of this product; run the checks again."
+_OLD_PLAN = "The plan was made by an earlier release of Schemadesk. Run the checks again."
 
 
 def stale(request: PromotionRequest) -> str:
@@ -213,7 +213,7 @@ def what_moved(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mappin
 def _movements(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for subject in sorted(before.keys() | now.keys()):
         if subject not in before or subject not in now:
-            yield f"The plan concerns {subject} {'now' if subject in now else 'no more'}"
+            yield f"The plan {'now includes' if subject in now else 'no longer includes'} {subject}"
             continue
         old, new = before[subject], now[subject]
         for part, word in _WORDS.items():
@@ -230,12 +230,12 @@ def _movements(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mappin
 
 def _moved_versions(subject: str, old: Mapping[int, str], new: Mapping[int, str]) -> Iterator[str]:
     for number in sorted(new.keys() - old.keys()):
-        yield f"Version {number} of {subject} has come"
+        yield f"Version {number} of {subject} was added"
     for number in sorted(old.keys() - new.keys()):
-        yield f"Version {number} of {subject} has gone"
+        yield f"Version {number} of {subject} was removed"
     for number in sorted(old.keys() & new.keys()):
         if old[number] != new[number]:
-            yield f"Version {number} of {subject} is another schema now"
+            yield f"Version {number} of {subject} is now a different schema"
 
 
 def _moved_at_source(request: PromotionRequest) -> str:
@@ -265,7 +265,7 @@ def _moved_config(step: PlanStep, own: Mapping[str, Any]) -> str:
 def _moved_version(step: PlanStep, fingerprint: str, standing: str) -> str:
     version = f"Version {step.source_version} of {step.subject}"
     if not fingerprint:
-        return f"{version} has gone" if step.asked else ""
+        return f"{version} was removed" if step.asked else ""
     if fingerprint != step.fingerprint:
-        return f"{version} is another schema now"
-    return f"{version} is {standing} now" if standing and step.adds else ""
+        return f"{version} is now a different schema"
+    return f"{version} is now {standing}" if standing and step.adds else ""

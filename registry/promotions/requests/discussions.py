@@ -42,7 +42,7 @@ MAX_THREADS: Final = 200
 #: of a request, in all its discussions
 MAX_COMMENTS: Final = 1000
 MAX_PATH: Final = 1024
-_EMPTY: Final = "Say something: a comment without words helps nobody."
+_EMPTY: Final = "Enter a comment."
 
 
 def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", path: str = "") -> int:
@@ -55,7 +55,7 @@ def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", pat
         request = _request(request_id, by)
     comment, field = checked_text(text, "comment", needed=_EMPTY), checked_text(path, "field's path", longest=MAX_PATH)
     if field and not subject:
-        raise InvalidInput("A field is one of a subject: name the subject too.")
+        raise InvalidInput("A field belongs to a subject. Name the subject too.")
     _refuse_unknown_field(request, subject, field)
     return _open(request_id, by, comment, subject, field)
 
@@ -65,7 +65,7 @@ def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -
     if not subject:
         return
     if subject not in _subjects(request):
-        raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk}.", field="subject")
+        raise InvalidInput(f"{subject[:200]} is not part of request {request.pk}.", field="subject")
     if not field:
         return
     steps = [step_from(step) for step in request.plan["steps"] if step["subject"] == subject]
@@ -76,8 +76,8 @@ def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -
     near = get_close_matches(field, paths, n=3, cutoff=0.5)
     like = f" Did you mean {' or '.join(near)}?" if near else ""
     raise InvalidInput(
-        f"{field[:200]} is no field of {subject[:200]}, neither of what is there nor of what would come.{like}"
-        " Name one as the changes do, or leave it out to discuss the whole subject.",
+        f"{field[:200]} is not a field of {subject[:200]}, before or after the change.{like} Use a field"
+        " path as in the list of changes, or leave it out to discuss the whole subject.",
         field="path",
     )
 
@@ -86,9 +86,11 @@ def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -
 def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) -> int:
     request = _request(request_id, by)
     if subject and subject not in _subjects(request):  # there is a new plan meanwhile
-        raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk} any more.", field="subject")
+        raise InvalidInput(f"{subject[:200]} is no longer part of request {request.pk}.", field="subject")
     if request.threads.count() >= MAX_THREADS:
-        raise WrongState(f"Request {request.pk} has {MAX_THREADS} discussions; answer in one of them.")
+        raise WrongState(
+            f"Request {request.pk} has {MAX_THREADS} discussions, which is the maximum. Reply in one of them."
+        )
     record(by=by, why=f"comment on request {request.pk}")
     thread = request.threads.create(subject=subject, path=field)
     _add(request, thread, comment, by)
@@ -110,7 +112,7 @@ def resolve(*, thread_id: int, by: Actor) -> None:
     request, thread = _thread(thread_id, by)
     _require_part(request, thread, by)
     if thread.resolved_at is not None:
-        raise WrongState("The discussion is resolved already.")
+        raise WrongState("The discussion is already resolved.")
     record(by=by, why=f"resolve a discussion of request {request.pk}")
     thread.resolved_by_id, thread.resolved_at = person(by), timezone.now()
     thread.save(update_fields=["resolved_by", "resolved_at"])
@@ -122,7 +124,7 @@ def reopen(*, thread_id: int, by: Actor) -> None:
     request, thread = _thread(thread_id, by)
     _require_part(request, thread, by)
     if thread.resolved_at is None:
-        raise WrongState("The discussion isn't resolved.")
+        raise WrongState("The discussion is not resolved.")
     record(by=by, why=f"reopen a discussion of request {request.pk}")
     thread.resolved_by_id, thread.resolved_at = None, None
     thread.save(update_fields=["resolved_by", "resolved_at"])
@@ -135,7 +137,7 @@ def _request(request_id: int, by: Actor) -> PromotionRequest:
     registry = request.target.registry.name
     refuse_by_token(by, "promotion.request", registry=registry, subjects=[request_subject(request)])
     if request.state in PromotionRequest.CLOSED_STATES:
-        raise WrongState(f"Request {request.pk} is {request.state}; its discussions are closed.")
+        raise WrongState(f"Request {request.pk} is {request.state}, so its discussions are closed.")
     return request
 
 
@@ -143,14 +145,14 @@ def _thread(thread_id: int, by: Actor) -> tuple[PromotionRequest, Thread]:
     refuse_strangers(by)
     thread = Thread.objects.filter(pk=thread_id).first()
     if thread is None:
-        raise ThreadNotFound(f"There is no discussion {thread_id}.", thread=thread_id)
+        raise ThreadNotFound(f"Discussion {thread_id} not found.", thread=thread_id)
     request = _request(thread.request_id, by)
     return request, Thread.objects.get(pk=thread.pk)  # as it is under the request's lock
 
 
 def _add(request: PromotionRequest, thread: Thread, text: str, by: Actor) -> int:
     if Comment.objects.filter(thread__request=request).count() >= MAX_COMMENTS:
-        raise WrongState(f"Request {request.pk} has {MAX_COMMENTS} comments; that is all it takes.")
+        raise WrongState(f"Request {request.pk} has {MAX_COMMENTS} comments, which is the maximum.")
     comment = Comment.objects.create(thread=thread, author_id=person(by), text=text)
     anchor = (
         f" on {thread.path} of {thread.subject}" if thread.path else f" on {thread.subject}" if thread.subject else ""
@@ -168,7 +170,7 @@ def _require_part(request: PromotionRequest, thread: Thread, by: Actor) -> None:
     if may(by, "promotion.review", registry=request.target.registry.name, subject=request_subject(request)):
         return
     if by.user_id not in needed_for(request).named_ids:
-        raise NotAllowed("A discussion is resolved by whoever began it, by the requester, or by a reviewer.")
+        raise NotAllowed("Only the person who started a discussion, the requester or a reviewer can resolve it.")
 
 
 def _subjects(request: PromotionRequest) -> set[str]:
@@ -208,7 +210,7 @@ def _require_labeller(request: PromotionRequest, by: Actor) -> None:
     if all(may(by, REVIEW, registry=registry, subject=name) for name in subjects):
         return
     if user_id not in needed_for(request).named_ids:
-        raise NotAllowed("A request is labelled by whoever asked for it, and by those who review it.")
+        raise NotAllowed("Only the requester and reviewers can change the labels.")
 
 
 MAX_NOTE: Final = 2_000
@@ -232,7 +234,7 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
             return request.state
         request.acknowledgements.create(person_id=person(by), note=remark, **key)
         _count(request)
-        sentence = f"{by.name} acknowledges it for {hurt.label}.{f' {remark}' if remark else ''}"
+        sentence = f"{by.name} acknowledged it for {hurt.label}.{f' {remark}' if remark else ''}"
         tell(request, "promotion.acknowledged", sentence, by=by)
         return request.state
 
@@ -260,12 +262,14 @@ def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
     if acknowledgement is None:
         return False
     if acknowledgement.person_id != user_id:
-        raise NotAllowed(f"It is taken back by whoever acknowledged it: {acknowledgement.person.get_username()}.")
+        raise NotAllowed(
+            f"Only {acknowledgement.person.get_username()}, who acknowledged it, can withdraw the acknowledgement."
+        )
     record(by=by, why=f"{TAKEN_BACK} request {request_id} for {hurt.label[:200]}")
     acknowledgement.delete()
     _count(request)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
-    sentence = f"{by.name} takes back what they acknowledged for {hurt.label}."
+    sentence = f"{by.name} withdrew the acknowledgement for {hurt.label}."
     tell(request, "promotion.taken_back", sentence, by=by, to=approvers.values_list("reviewer_id", flat=True))
     return True
 
@@ -274,7 +278,7 @@ def _consumer(request: PromotionRequest, hurt: AffectedClient) -> Consumer:
     consumer = next((candidate for candidate in consumers_of_row(request) if candidate.hurt == hurt), None)
     if consumer is None:
         raise ClientNotFound(
-            f"Request {request.pk} hurts no client {hurt.client[:128]!r} of {hurt.subject[:200]!r}.",
+            f"Request {request.pk} doesn't affect a client {hurt.client[:128]} of {hurt.subject[:200]}.",
             name=hurt.client[:128],
         )
     return consumer

@@ -69,7 +69,7 @@ def get_draft(draft_id: int, *, user_id: int) -> DraftInfo:
     """One draft of a person. Raises DraftNotFound, also for somebody else's draft."""
     row = Draft.objects.filter(pk=draft_id, author_id=user_id).select_related("registry").first()
     if row is None:
-        raise DraftNotFound(f"You have no draft {draft_id}.", draft=draft_id)
+        raise DraftNotFound(f"You don't have a draft {draft_id}.", draft=draft_id)
     return _info(row, row.text)
 
 
@@ -134,7 +134,7 @@ def save_draft(
     refuse_too_large(text)
     _refuse_bad_references(references)
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidInput("The schema has a character that can't be kept: NUL, or half of a surrogate pair.")
+        raise InvalidInput("The schema has a character that can't be stored: NUL, or half of a surrogate pair.")
     values = {
         "schema_type": schema_type,
         "text": text,
@@ -155,7 +155,7 @@ def save_draft(
     if state_read is not None:
         _refuse_changed(there, state_read, subject)
     if there is None and mine.count() >= MAX_DRAFTS:
-        raise WrongState(f"You have {MAX_DRAFTS} drafts; delete one first.")
+        raise WrongState(f"You have {MAX_DRAFTS} drafts, which is the maximum. Delete one first.")
     # a finding or request that the draft already names may have been deleted since, which doesn't prevent saving
     if finding is not None and (there is None or there.finding != finding):
         require_finding(finding, by)
@@ -171,7 +171,7 @@ def delete_draft(*, draft_id: int, by: Actor) -> None:
     require_author(by)
     deleted, _ = Draft.objects.filter(pk=draft_id, author_id=person(by)).delete()
     if not deleted:
-        raise DraftNotFound(f"You have no draft {draft_id}.", draft=draft_id)
+        raise DraftNotFound(f"You don't have a draft {draft_id}.", draft=draft_id)
 
 
 def _refuse_changed(there: Draft | None, state_read: str, subject: SubjectName) -> None:
@@ -182,10 +182,10 @@ def _refuse_changed(there: Draft | None, state_read: str, subject: SubjectName) 
     what = (
         f"was changed at {there.changed_at.astimezone(UTC):%H:%M} UTC, in another tab or by a program"
         if there
-        else "is gone"
+        else "no longer exists"
     )
     raise DraftChanged(
-        f"Your draft of {subject.qualified} {what}. Read it again, or save by the button to put this text in its place.",
+        f"Your draft of {subject.qualified} {what}. Reload it, or press Save to replace it with this text.",
         seen=state,
     )
 
@@ -206,8 +206,8 @@ def require_author(by: Actor) -> None:
 
 def _refuse_bad_references(references: Sequence[Reference]) -> None:
     if len(references) > MAX_REFERENCES:
-        raise InvalidInput(f"The schema has {len(references)} references; {MAX_REFERENCES} are taken.")
+        raise InvalidInput(f"The schema has {len(references)} references. The maximum is {MAX_REFERENCES}.")
     for reference in references:
-        checked_text(reference.name, "name of a reference", longest=MAX_REFERENCE)
+        checked_text(reference.name, "reference name", longest=MAX_REFERENCE)
         parse_subject(reference.subject)
         parse_version(reference.version)

@@ -110,7 +110,11 @@ def _changes(info: RequestInfo, steps: Iterable[PlanStep], by: Actor) -> list[di
             "to_version": step.target_version,
             "fingerprint": step.fingerprint,
             "level": state_before(info, step).get("level", ""),
-            **(_compared(info, step, by) if number < MAX_COMPARED else _not_compared("It is one of too many.")),
+            **(
+                _compared(info, step, by)
+                if number < MAX_COMPARED
+                else _not_compared("Left out, because there are too many.")
+            ),
         }
         for number, step in enumerate(adding)
     ]
@@ -123,7 +127,7 @@ def _not_compared(why: str) -> dict[str, Any]:
 def _compared(info: RequestInfo, step: PlanStep, by: Actor) -> dict[str, Any]:
     secret = next((name for name in places_of(info, step) if not _may_read(by, name, step.subject)), "")
     if secret:
-        return _not_compared(f"{by.name} may not read it in {secret}.")
+        return _not_compared(f"{by.name} doesn't have permission to read it in {secret}.")
     try:
         comparison = compare_step(info, step)
     except SchemadeskError as error:
@@ -131,7 +135,7 @@ def _compared(info: RequestInfo, step: PlanStep, by: Actor) -> dict[str, Any]:
     if comparison is None:
         whole = new_schema(info, step)
         return {
-            **_not_compared(f"{info.target} had no version of it: all of it is new."),
+            **_not_compared(f"{info.target} had no version of it, so all of it is new."),
             "schema": {
                 "text": whole.text,
                 "schema_type": whole.schema_type,
@@ -143,7 +147,7 @@ def _compared(info: RequestInfo, step: PlanStep, by: Actor) -> dict[str, Any]:
             },
         }
     if comparison.differences is None:
-        return _not_compared(comparison.problem or "It is of another format than the version before.")
+        return _not_compared(comparison.problem or "Its format differs from the version before.")
     reports = [report for report in (comparison.backward, comparison.forward) if report is not None]
     return {
         "against_version": comparison.old.version,

@@ -96,18 +96,18 @@ def requests_under(
     until = time.monotonic() + seconds
     for item in readable:
         if looked_at and time.monotonic() >= until:
-            stopped = "The time for one answer was over."
+            stopped = "The time limit was reached."
             break
         try:
             change = judging.change_of(item)
         except (InvalidSchema, InvalidReference, Unavailable) as error:
-            stopped = f"Request {item.number} can’t be judged: {error.message}"
+            stopped = f"Request {item.number} can’t be checked: {error.message}"
             continue
         looked_at += 1
         if change is not None:
             changed.append(change)
     if not stopped and total - hidden > looked_at:
-        stopped = f"The newest {looked_at} were looked at."
+        stopped = f"Only the newest {looked_at} were checked."
     return RequestsUnder(total - hidden, looked_at, tuple(changed), stopped)
 
 
@@ -196,7 +196,9 @@ class _LevelSimulation:
         first = report.breaks[0]
         problem = first.message if first.named_path in first.message else f"{first.message} at {first.named_path}"
         sentence = (
-            f"would break {report.level}: {problem}." if under else f"breaks {report.level} now, and no longer would."
+            f"would break {report.level}: {problem}."
+            if under
+            else f"breaks {report.level} now, but would be compatible."
         )
         return ChangedRequest(request.number, step.subject.qualified, now is None, sentence)
 
@@ -244,7 +246,7 @@ class _LevelSimulation:
         if registered is not None:
             return registered
         if item is None:
-            raise InvalidReference(f"the version of {step.subject.qualified} that it asks for is gone")
+            raise InvalidReference(f"the requested version of {step.subject.qualified} no longer exists")
         return lambda: self._parse_proposed(item, step.subject)
 
     def _parse_proposed(self, item: RequestItem, subject: SubjectName) -> ParsedSchema:
@@ -286,7 +288,7 @@ def _too_much(name: SubjectName) -> _ComparedVersion:
     """A stand-in for versions that weren't read; comparing with it raises InvalidSchema."""
 
     def refuse() -> ParsedSchema:
-        raise InvalidSchema(f"the versions of {name.qualified} are more than one answer reads")
+        raise InvalidSchema(f"{name.qualified} has too many versions to check")
 
     return _ComparedVersion(0, None, refuse)
 

@@ -34,7 +34,7 @@ _COMPATIBILITY: Final = "compatibility"
 _NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 _ASKING: Final = "promotion.request"
-_ASK: Final = "Ask somebody who has the right, or for the right itself."
+_ASK: Final = "Ask a person with this role, or ask an admin for the role."
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
     """All failing conditions of an approval by the actor."""
     if info.state != PromotionRequest.IN_REVIEW:
         has_them = info.state in _APPROVED
-        sentence = "It has the approvals that it needs." if has_them else f"It is {info.state}, not in review."
+        sentence = "It has all approvals." if has_them else f"It is {info.state}, not in review."
         cure = "Submit it first." if info.state == PromotionRequest.DRAFT else ""
         return (Condition("state", sentence, cure),)
     blocking = [check for check in info.failing if check.get("code") not in AT_APPLYING]
@@ -114,23 +114,23 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
     if by.user_id is None:
         return Condition("rights", lacking or "Sign in to review it.", "Sign in.")
     if by.limit and (limited := refused(replace(by, grants=(Grant(ADMIN),)), REVIEW, info, written(info))):
-        return Condition("rights", limited, "Use a token that may, or sign in.")
+        return Condition("rights", limited, "Use a token with this permission, or sign in.")
     if review_of(info, by) is not None or any(one.user_id == by.user_id for one in info.needed.eligible):
         return None
     if lacking and by.user_id not in info.needed.named_ids:
         return Condition("rights", lacking, _who_could(info))
     if by.user_id == info.requested_by_id and not info.own_approval_allowed:
-        return Condition("own-request", "You asked for this; somebody else must review it.", _who_could(info))
+        return Condition("own-request", "You requested this, so another person must review it.", _who_could(info))
     if approval_refusal(by):
         return None  # a separate condition
-    sentence = "You can't review this: your account has the requester's address of mail, or is stated to be theirs."
+    sentence = "You can't review this, because your account has the requester's email address or is linked to theirs."
     return Condition("own-request", sentence, _who_could(info))
 
 
 def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
     """Why the actor can't acknowledge the request for an affected client, as a sentence; "" if they can."""
     if info.state not in PromotionRequest.PLANNED_STATES:
-        return f"The request is {info.state}: it isn't acknowledged any more."
+        return f"The request is {info.state}, so it can no longer be acknowledged."
     if by.user_id is None:
         return by.past or "Sign in to acknowledge it."
     if not consumer.people:
@@ -147,7 +147,7 @@ def _who_could(info: RequestInfo) -> str:
         return info.needed.nobody_can
     names = [one.username for one in info.needed.eligible]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"It could be reviewed by {', '.join(names[:5])}{more}." if names else ""
+    return f"Possible reviewers: {', '.join(names[:5])}{more}." if names else ""
 
 
 def _as_reviewer(info: RequestInfo, by: Actor) -> Iterator[Condition]:
@@ -158,20 +158,20 @@ def _as_reviewer(info: RequestInfo, by: Actor) -> Iterator[Condition]:
 
 def _sign_in(by: Actor) -> Iterator[Condition]:
     if by.user_id is not None and (reason := approval_refusal(by)):
-        yield Condition("sign-in", reason, "Sign in that way.")
+        yield Condition("sign-in", reason, "Sign in with single sign-on.")
 
 
 def _reviewed_before(info: RequestInfo, by: Actor) -> Iterator[Condition]:
     mine = review_of(info, by)
     if mine is not None and mine.verdict == Review.APPROVE:
-        yield Condition("reviewed", "You have approved this plan already.", _who_could(info))
+        yield Condition("reviewed", "You have already approved this plan.", _who_could(info))
 
 
 def _moved(info: RequestInfo) -> Iterator[Condition]:
     if info.is_unreadable:
         yield Condition("stale", "The stored plan can't be read.", "Run the checks again.")
     elif info.stale:
-        yield Condition("stale", f"The checks are stale: {info.stale}", "Run the checks again.")
+        yield Condition("stale", f"The checks are out of date: {info.stale}", "Run the checks again.")
 
 
 def _checks(info: RequestInfo, by: Actor, blocking: Iterable[Mapping[str, Any]]) -> Iterator[Condition]:
@@ -201,13 +201,13 @@ def _open_threads(info: RequestInfo) -> Iterator[Condition]:
     threads = [thread for thread in info.threads if thread.is_open]
     for number, thread in enumerate(threads[:_NAMED]):
         anchor = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the request as a whole"
-        begun = f", begun by {thread.comments[0].author}" if thread.comments else ""
+        begun = f", started by {thread.comments[0].author}" if thread.comments else ""
         more = len(threads) - _NAMED if number == _NAMED - 1 else 0
         left = f" {more} more {'is' if more == 1 else 'are'} open." if more > 0 else ""
         yield Condition(
             code=THREADS,
-            sentence=f"A discussion isn't resolved: of {anchor}{begun}.{left}",
-            cure="Whoever began it, the requester or a reviewer resolves it.",
+            sentence=f"Unresolved discussion about {anchor}{begun}.{left}",
+            cure="The person who started it, the requester or a reviewer can resolve it.",
             subject=thread.subject,
             url=f"/ui/promotions/{info.id}#thread-{thread.id}",
         )
@@ -217,12 +217,12 @@ def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = 
     """A failing check as a condition; `cure` says who may override it."""
     cures = [str(check.get("cure") or "")]
     if cure:
-        cures.append(f"Who approves it in spite of this may force versions: {cure}")
+        cures.append(f"Approving it despite this needs permission to force versions. {cure}")
     elif check.get("overridable"):
-        cures.append("An approval may pass over it, with a reason.")
+        cures.append("A reviewer can override it with a reason.")
     return Condition(
         code=str(check.get("code") or check["name"]),
-        sentence=f"A check {'is stale' if check['verdict'] == STALE else 'fails'}: {check['sentence']}",
+        sentence=f"A check {'is out of date' if check['verdict'] == STALE else 'fails'}: {check['sentence']}",
         cure=" ".join(filter(None, cures)),
         subject=str(check.get("subject") or ""),
         passable=passable,
@@ -233,18 +233,18 @@ def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = 
 def _not_approved(info: RequestInfo) -> Iterator[Condition]:
     if info.state == PromotionRequest.IN_REVIEW:
         lacking = info.needed.nobody_can or info.needed.missing
-        yield Condition("approval", f"It isn't approved yet. {lacking}".strip(), _who_could(info))
+        yield Condition("approval", f"It is not approved yet. {lacking}".strip(), _who_could(info))
     elif info.state == PromotionRequest.SCHEDULED:
-        yield Condition("state", "It is scheduled.", "Wait for that time, or take the time away.")
+        yield Condition("state", "It is scheduled.", "Wait for that time, or cancel the schedule.")
     elif info.state != PromotionRequest.APPROVED:
-        yield Condition("state", f"It is {info.state}; only an approved one is applied.")
+        yield Condition("state", f"It is {info.state}. Only an approved request can be applied.")
 
 
 def _unscheduled(info: RequestInfo) -> Iterator[Condition]:
     if info.state == PromotionRequest.IN_REVIEW:
         yield from _not_approved(info)
     elif info.state not in _APPROVED:
-        yield Condition("state", f"It is {info.state}; only an approved one is scheduled.")
+        yield Condition("state", f"It is {info.state}. Only an approved request can be scheduled.")
 
 
 def _rights(info: RequestInfo, by: Actor, right: str, subjects: Iterable[str]) -> Iterator[Condition]:
@@ -284,22 +284,24 @@ class SettingsPreconditions:
         reasons = []
         lacking = refusal(self.by, action, registry=self.registry.name, subject=subject)
         if lacking:
-            reasons.append(Reason("rights", lacking, "Ask somebody who has the right, or for the right itself."))
+            reasons.append(Reason("rights", lacking, "Ask a person with this role, or ask an admin for the role."))
         if action == MODE and not settings.MODE_MUTABILITY:
-            sentence = "This server doesn’t let modes be changed."
-            reasons.append(Reason("mode-mutability", sentence, "Its operator sets MODE_MUTABILITY."))
+            sentence = "Modes can’t be changed on this server."
+            reasons.append(
+                Reason("mode-mutability", sentence, "The operator of the server can allow it with MODE_MUTABILITY.")
+            )
         if self.is_closed:
             sentence = closed_refusal(action, self.registry, subject)
-            reasons.append(Reason("closed-environment", sentence, "Ask for a promotion that brings the config along."))
+            reasons.append(Reason("closed-environment", sentence, "Request a promotion that includes the settings."))
         # a release, which a closed environment asks for, passes READONLY
         if action == CONFIG and change_guard.stops(mode, passes=self.passes or self.is_closed):
-            sentence = f"The mode here is {mode}, in which settings stay as they are."
+            sentence = f"The mode is {mode}, in which settings can't be changed."
             reasons.append(Reason("mode", sentence, self._mode_cure()))
         return tuple(reasons)
 
     def _mode_cure(self) -> str:
         if self.registry.kind == Registry.REMOTE:
-            return "Change it in the registry that is mirrored."
+            return "Change it in the source of the mirror."
         return "Set the mode to READWRITE first."
 
 

@@ -52,12 +52,14 @@ def request_adoption(
     goal = get_environment(environment)
     require_requester(goal, [subject], by)
     if not reason.strip():
-        raise InvalidInput("Say how the version came here without a request, and why it should stay.", field="reason")
+        raise InvalidInput(
+            "Explain how the version was registered without a request and why it should stay.", field="reason"
+        )
     rows = find_versions(goal.registry, [(subject, version)])
     if not is_ghost(goal, rows[0]):
         raise WrongState(
-            f"Version {rows[0].version} of {subject.qualified} in {environment} is no ghost: it came by a request or an"
-            " import, or needs neither. There is nothing to adopt.",
+            f"Version {rows[0].version} of {subject.qualified} in {environment} is not an unapproved version."
+            " It came through a request or an import, or needs neither, so there is nothing to adopt.",
             subject=subject.qualified,
             version=rows[0].version,
         )
@@ -75,7 +77,7 @@ def request_roll_back(
     Raises InvalidInput without a reason and for a subject without a name, WrongState for the current version and for one
     that is requested already, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
     """
-    checked_text(reason, "reason", needed="Say why: whoever reviews it has to know what went wrong.")
+    checked_text(reason, "reason", needed="Enter a reason. Reviewers need to know what went wrong.")
     if not subject.subject:
         raise InvalidInput("A subject needs a name.")
     goal = get_environment(environment)
@@ -84,7 +86,9 @@ def request_roll_back(
     rows = find_versions(goal.registry, [(subject, version)])
     newest = list_versions(goal.registry, subject)[-1]
     if rows[0].version == newest:
-        raise WrongState(f"Version {newest} of {subject.qualified} is current in {environment}; name an earlier one.")
+        raise WrongState(
+            f"Version {newest} of {subject.qualified} is current in {environment}. Name an earlier version."
+        )
     spec = PromotionSpec(target=goal, items=(SpecItem(subject, rows[0].version),), kind=PromotionRequest.ROLL_BACK)
     return add_request(spec, rows=rows, by=by, reason=reason, again_of=again_of)
 
@@ -98,7 +102,7 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
     info = readable_request(request_id, by)
     if info.state not in AGAIN:
         raise WrongState(
-            f"Request {info.id} is {info.state}; only one that was rejected or withdrawn is asked for again."
+            f"Request {info.id} is {info.state}. Only a rejected or withdrawn request can be requested again."
         )
     why = reason.strip() or info.reason
     if info.kind == PromotionRequest.PROPOSE:
@@ -128,8 +132,8 @@ def _refuse_other_schemas(info: RequestInfo, by: Actor) -> None:
     for item, row in zip(info.items, rows, strict=True):
         if row.schema.fingerprint != item.fingerprint:
             raise WrongState(
-                f"Version {item.version} of {item.subject.qualified} in {registry.name} isn't the schema that request {info.id}"
-                " asked for: ask for it anew."
+                f"Version {item.version} of {item.subject.qualified} in {registry.name} is not the schema in"
+                f" request {info.id}. Create a new request for it."
             )
 
 
@@ -202,10 +206,10 @@ def preview_promotion(
         require(by, "schema.read", registry=source, subject=name.qualified)
         require(by, "schema.read", registry=target, subject=name.qualified)
     if not items or len(items) > MAX_ITEMS:
-        raise InvalidInput(f"A plan takes 1 to {MAX_ITEMS} items; these are {len(items)}.")
+        raise InvalidInput(f"A plan can have 1 to {MAX_ITEMS} items, not {len(items)}.")
     origin, goal = get_environment(source), get_environment(target)
     if goal.position <= origin.position:
-        raise InvalidInput(f"{target} doesn't come after {source} in the promotion order.")
+        raise InvalidInput(f"{target} doesn't come after {source} in the environment order.")
     rows = find_versions(origin.registry, items)
     spec_items = tuple(SpecItem(name, row.version) for (name, _), row in zip(items, rows, strict=True))
     return make_plan(

@@ -204,16 +204,18 @@ def decide_rename(
     require(by, ACTION, registry=registry, subject=subject.qualified)
     old, new = _path(from_path, "from_path"), _path(to_path, "to_path")
     if old == new:
-        raise InvalidInput("A rename has two names; these are one.", field="to_path")
+        raise InvalidInput("A rename needs two different names.", field="to_path")
     why = checked_text(reason, "reason", longest=MAX_REASON)
     row = get_subject(get_registry(registry), subject, deleted=True)
     decision = RenameDecision.objects.select_for_update().filter(subject=row, from_path=old, to_path=new).first()
     if decision is not None and (decision.is_rename, decision.reason) == (is_rename, why):
         return False
     if decision is None and RenameDecision.objects.filter(subject=row).count() >= MAX_DECISIONS:
-        raise WrongState(f"{subject.qualified} has {MAX_DECISIONS} such decisions; take some back first.")
-    sentence = f"{old} is {new} renamed" if is_rename else f"{old} isn't {new} renamed"
-    record(by=by, why=f"decide that {sentence} at {subject.qualified} in {registry}{f': {why}' if why else ''}")
+        raise WrongState(
+            f"{subject.qualified} has {MAX_DECISIONS} rename decisions, which is the maximum. Withdraw some first."
+        )
+    sentence = f"{old} was renamed to {new}" if is_rename else f"{old} was not renamed to {new}"
+    record(by=by, why=f"decide that {sentence} in {subject.qualified} in {registry}{f': {why}' if why else ''}")
     if decision is None:
         decision = RenameDecision(subject=row, from_path=old, to_path=new)
     decision.is_rename, decision.reason, decision.decided_by = is_rename, why, by.name
@@ -234,7 +236,7 @@ def undecide_rename(*, registry: str, subject: SubjectName, from_path: str, to_p
     )
     if decision is None:
         return False
-    record(by=by, why=f"take back what was decided of {from_path} and {to_path} at {subject.qualified} in {registry}")
+    record(by=by, why=f"withdraw the rename decision on {from_path} and {to_path} in {subject.qualified} in {registry}")
     decision.delete()
     return True
 
@@ -242,5 +244,5 @@ def undecide_rename(*, registry: str, subject: SubjectName, from_path: str, to_p
 def _path(text: str, field: str) -> str:
     path = checked_text(text, "field's path", needed="Name both fields.", longest=MAX_PATH)
     if not path.isprintable():
-        raise InvalidInput("The field's path has a character that can't be shown.", field=field)
+        raise InvalidInput("The field's path has an invisible character.", field=field)
     return path

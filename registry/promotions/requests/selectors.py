@@ -250,7 +250,7 @@ def get_request(request_id: int) -> RequestInfo:
     """One request with all its parts. Raises RequestNotFound."""
     row = _whole_rows().filter(pk=request_id).first()
     if row is None:
-        raise RequestNotFound(f"There is no promotion request {request_id}.", request=request_id)
+        raise RequestNotFound(f"Promotion request {request_id} not found.", request=request_id)
     return infos_of([row])[0]
 
 
@@ -343,7 +343,7 @@ def readable_request(request_id: int, by: Actor) -> RequestInfo:
         require(by, "schema.read")
     info = get_request(request_id)
     if not may_see(by, info):
-        raise RequestNotFound(f"There is no promotion request {request_id}.", request=request_id)
+        raise RequestNotFound(f"Promotion request {request_id} not found.", request=request_id)
     return info
 
 
@@ -360,11 +360,12 @@ def require_earlier(number: int, *, target: str, subjects: Collection[SubjectNam
     earlier = readable_request(number, by)
     if earlier.state not in AGAIN:
         raise WrongState(
-            f"Request {number} is {earlier.state}; only one that was rejected or withdrawn is asked for again.",
+            f"Request {number} is {earlier.state}. Only a rejected or withdrawn request can be requested again.",
             request=number,
         )
     if earlier.target != target or not any(item.subject in subjects for item in earlier.items):
         raise InvalidInput(
-            f"Request {number} asked for other subjects or another target than {target}; this doesn't ask for it again.",
+            f"Request {number} was for other subjects or another target than {target}, so this is not the"
+            " same request again.",
             field="again_of",
         )

@@ -74,7 +74,7 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
 #: in these states its schemas can't be requested again; a draft doesn't count yet
 HOLDING: Final = frozenset(PromotionRequest.OPEN_STATES) - {PromotionRequest.DRAFT}
 MAX_TEXT: Final = 10_000
-ALREADY_REQUESTED: Final = "A request for this schema in {target} is open already."
+ALREADY_REQUESTED: Final = "A request for this schema in {target} is already open."
 
 
 def locked(request_id: int) -> PromotionRequest:
@@ -86,7 +86,7 @@ def locked(request_id: int) -> PromotionRequest:
         .first()
     )
     if row is None:
-        raise RequestNotFound(f"There is no promotion request {request_id}.", request=request_id)
+        raise RequestNotFound(f"Promotion request {request_id} not found.", request=request_id)
     return row
 
 
@@ -98,7 +98,7 @@ def locked_for(request_id: int, by: Actor) -> PromotionRequest:
     refuse_strangers(by)
     request = locked(request_id)
     if not may_read(request, by):
-        raise RequestNotFound(f"There is no promotion request {request_id}.", request=request_id)
+        raise RequestNotFound(f"Promotion request {request_id} not found.", request=request_id)
     return request
 
 
@@ -132,7 +132,7 @@ def requested_subjects(request: PromotionRequest) -> list[str]:
 def person(by: Actor) -> int:
     """The actor's user id. Raises NotSignedIn if they have none."""
     if by.user_id is None:
-        raise NotSignedIn("A promotion needs a person: sign in.")
+        raise NotSignedIn("Sign in to work with promotions.")
     return by.user_id
 
 
@@ -151,10 +151,10 @@ def checked_text(text: str, what: str, *, needed: str = "", longest: int = MAX_T
     if not bare and needed:
         raise InvalidInput(needed)
     if len(bare) > longest:
-        raise InvalidInput(f"The {what} has {len(bare)} characters; {longest} are taken.")
+        raise InvalidInput(f"The {what} has {len(bare)} characters. The maximum is {longest}.")
     position = next((at for at, char in enumerate(bare) if char == "\0" or "\ud800" <= char <= "\udfff"), None)
     if position is not None:
-        raise InvalidInput(f"The {what} has a character at position {position + 1} that can't be kept.")
+        raise InvalidInput(f"The {what} has a character at position {position + 1} that can't be stored.")
     return bare
 
 
@@ -192,7 +192,7 @@ def refuse_failing(request: PromotionRequest) -> None:
     hard = next((item for item in failing if not item["overridable"] or item["code"] not in passed), None)
     if hard is None:
         return
-    cure = " An approval may pass over it, with a reason." if hard["overridable"] else ""
+    cure = " A reviewer can override it with a reason." if hard["overridable"] else ""
     raise WrongState(f"{in_words(hard)}{cure}", checks=failing)
 
 
@@ -210,7 +210,7 @@ def overrides_of(request: PromotionRequest) -> list[Review]:
 def in_words(check: Mapping[str, Any]) -> str:
     """A failing check as a sentence with its cure."""
     cure = check.get("cure")
-    problem = "A check is stale" if check["verdict"] == STALE else "A check fails"
+    problem = "A check is out of date" if check["verdict"] == STALE else "A check fails"
     return f"{problem}: {check['sentence']}{f' {cure}' if cure else ''}"
 
 
@@ -218,8 +218,8 @@ def require_plan_hash(request_id: int, plan_hash: str) -> None:
     """Raise PlanHashRequired for a decision that doesn't name the plan that was read."""
     if not plan_hash:
         sentence = (
-            f"Say which plan you read: send the plan_hash that GET /api/v1/promotions/{request_id} shows. If the plan has"
-            " changed since, nothing is decided."
+            f"Send the plan_hash of the plan that you read, as GET /api/v1/promotions/{request_id} shows it."
+            " If the plan has changed since, nothing is decided."
         )
         raise PlanHashRequired(sentence, field="plan_hash", request=request_id)
 
@@ -245,13 +245,13 @@ def with_current_plan(
         record(by=by, why=why)
         moved = refresh(request, by)
         if not moved and expected_hash and expected_hash != request.plan_hash:
-            raise PlanChanged("You read an earlier plan of this request; read the one that it shows now.")
+            raise PlanChanged("The plan has changed since you read it. Read the current plan.")
         lacking = "" if moved else _reviews_lacking(request, by)
         if not moved and not lacking:
             return action(request)
     if lacking:
         raise WrongState(lacking)
-    raise PlanChanged(f"{moved} Earlier approvals no longer count; the new plan is shown.")
+    raise PlanChanged(f"{moved} Earlier approvals no longer count. The new plan is shown.")
 
 
 def refresh(request: PromotionRequest, by: Actor) -> str:
@@ -301,7 +301,7 @@ def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:
     needed = needed_for(request)
     if needed.is_met:
         return ""
-    lacking = f"It is in review again, for it needs more than was given by now: {needed.missing}"
+    lacking = f"It is in review again, because it now needs more approvals: {needed.missing}"
     move(request, PromotionRequest.IN_REVIEW, moved=lacking, apply_at=None)
     tell(request, "promotion.voided", lacking, by=by)
     return lacking
@@ -326,10 +326,10 @@ def what_moved(old: Mapping[str, Any], new: Plan) -> str:
         return f"The plan has changed: {now['name']} {change} “{now['sentence']}”."
     bound = next((item["name"] for key, item in after.items() if _binds(before.get(key)) != _binds(item)), "")
     if bound:
-        return f"The plan has changed: what the target asks of {bound} is another thing now."
+        return f"The plan has changed: the target's requirements for {bound} are different now."
     gone = next((item["name"] for key, item in before.items() if key not in after), "")
     if gone:
-        return f"The plan has changed: {gone} isn't part of it any more."
+        return f"The plan has changed: {gone} is no longer part of it."
     return f"The plan has changed: {_steps_moved(old['steps'], fresh['steps'])}"
 
 
@@ -354,4 +354,4 @@ def _steps_moved(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
         ):
             if was["subject"] == now["subject"] and was.get(name) != now.get(name):
                 return f"{now['subject']} {words_} {now.get(name)}, not {was.get(name)}."
-    return "its steps are others now." if len(old) == len(new) else f"it has {len(new)} steps, not {len(old)}."
+    return "its steps are different now." if len(old) == len(new) else f"it has {len(new)} steps, not {len(old)}."

@@ -82,7 +82,7 @@ def request_promotion(
     for name, _ in keys:
         require(by, "schema.read", registry=origin.registry.name, subject=name.qualified)
     if goal.position <= origin.position:
-        raise InvalidInput(f"{target} doesn't come after {source} in the promotion order.")
+        raise InvalidInput(f"{target} doesn't come after {source} in the environment order.")
     rows = find_versions(origin.registry, keys)
     spec_items = tuple(SpecItem(name, row.version) for (name, _), row in zip(keys, rows, strict=True))
     spec = PromotionSpec(
@@ -121,7 +121,7 @@ def propose_version(
     _refuse_bad_names([subject])
     require_requester(goal, [subject], by)
     if len(references) > MAX_REFERENCES:
-        raise InvalidInput(f"The schema has {len(references)} references; {MAX_REFERENCES} are taken.")
+        raise InvalidInput(f"The schema has {len(references)} references. The maximum is {MAX_REFERENCES}.")
     _refuse_unstorable(text)
     draft = None if draft_id is None else Draft.objects.filter(pk=draft_id, author_id=by.user_id).first()
     begun_with = draft.finding if draft else None
@@ -211,7 +211,7 @@ def submit(*, request_id: int, by: Actor) -> str:
     request = locked_for(request_id, by)
     _require_own(request, by)
     if request.state != PromotionRequest.DRAFT:
-        raise WrongState(f"Request {request.pk} is {request.state}; only a draft is submitted.")
+        raise WrongState(f"Request {request.pk} is {request.state}. Only a draft can be submitted.")
     require_requester(request.target, [SubjectName(*name) for name in _names(request)], by)
     record(by=by, why=f"submit request {request.pk}")
     refresh(request, by)
@@ -232,7 +232,7 @@ def recheck(*, request_id: int, by: Actor) -> str:
         for subject in requested_subjects(request):
             require(by, "promotion.request", registry=request.target.registry.name, subject=subject)
         if request.state not in WITHDRAWABLE:
-            raise WrongState(f"Request {request.pk} is {request.state}; its checks aren't run any more.")
+            raise WrongState(f"Request {request.pk} is {request.state}, so its checks can no longer be run.")
         record(by=by, why=f"run the checks of request {request.pk}")
         refresh(request, by)
         count_reviews(request, by)
@@ -245,7 +245,7 @@ def withdraw(*, request_id: int, by: Actor) -> str:
         request = locked_for(request_id, by)
         _require_own(request, by)
         if request.state not in WITHDRAWABLE:
-            raise WrongState(f"Request {request.pk} is {request.state} and can't be withdrawn.")
+            raise WrongState(f"Request {request.pk} is {request.state}, so it can't be withdrawn.")
         was_draft = request.state == PromotionRequest.DRAFT
         record(by=by, why=f"withdraw request {request.pk}")
         move(request, PromotionRequest.WITHDRAWN, apply_at=None)
@@ -275,8 +275,8 @@ def require_requester(target: Environment, subjects: Sequence[SubjectName], by: 
         return
     for name, owners in owners_of_many(registry, [subject.qualified for subject in subjects]).items():
         if user_id not in owners.user_ids:
-            theirs = ", ".join(owner.username for owner in owners.people[:5]) or "nobody, so add an owner"
-            raise NotAllowed(f"Only owners ask for {name} in {registry}: that is {theirs}.")
+            theirs = ", ".join(owner.username for owner in owners.people[:5]) or "nobody yet, so add an owner"
+            raise NotAllowed(f"Only owners can request {name} in {registry}: {theirs}.")
 
 
 def find_versions(registry: Registry, keys: Sequence[ItemKey]) -> list[SchemaVersion]:
@@ -314,14 +314,14 @@ def _requested_keys(subject: SubjectName | None, version: int | str | None, item
     """The keys of the requested versions. Raises InvalidInput for none, too many, or a repeated subject."""
     keys = [*(((subject, "latest" if version is None else version),) if subject else ()), *items]
     if not keys:
-        raise InvalidInput("Say what to promote: a subject with its version, or several items.")
+        raise InvalidInput("Enter what to promote: a subject with a version, or several items.")
     if len(keys) > MAX_ITEMS:
-        raise InvalidInput(f"A request takes {MAX_ITEMS} items; these are {len(keys)}.")
+        raise InvalidInput(f"A request can have {MAX_ITEMS} items, not {len(keys)}.")
     names = [name for name, _ in keys]
     _refuse_bad_names(names)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InvalidInput(f"{twice.qualified} is there twice; a request takes one version of a subject.")
+        raise InvalidInput(f"{twice.qualified} is listed twice. A request can have one version of a subject.")
     return keys
 
 
@@ -333,7 +333,7 @@ def _refuse_bad_names(names: Sequence[SubjectName]) -> None:
 def _refuse_unstorable(text: str) -> None:
     """Raise InvalidInput for a text that the database can't store, with a clearer message than the parsers'."""
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidInput("The schema has a character that can't be kept: NUL, or half of a surrogate pair.")
+        raise InvalidInput("The schema has a character that can't be stored: NUL, or half of a surrogate pair.")
 
 
 def _refuse_nothing_to_do(spec: PromotionSpec, plan: Plan) -> None:
@@ -341,7 +341,7 @@ def _refuse_nothing_to_do(spec: PromotionSpec, plan: Plan) -> None:
         return
     first = spec.items[0]
     more = f" and the other {len(spec.items) - 1}" if len(spec.items) > 1 else ""
-    raise WrongState(f"{spec.target} has {first.subject.qualified}{_numbered(first, ' version ')}{more} already.")
+    raise WrongState(f"{spec.target} already has {first.subject.qualified}{_numbered(first, ' version ')}{more}.")
 
 
 def _numbered(item: SpecItem, word: str = " v") -> str:

@@ -55,7 +55,7 @@ class Consumer:
         if not names:
             return ""
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f"It is acknowledged by those whom {self.hurt.client} names as its contact: {', '.join(names[:_NAMED])}{more}."
+        return f"Only contacts of {self.hurt.client} can acknowledge it: {', '.join(names[:_NAMED])}{more}."
 
 
 def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:

@@ -55,17 +55,17 @@ _NOTHING_TO_SAY: Final = frozenset({PASS, SKIPPED})
 def why_alone(plan: Mapping[str, Any]) -> str:
     """Why a request with this stored plan can't be part of a bulk approval, as a sentence; "" if it can."""
     if plan.get("unreadable"):
-        return "Its stored plan can't be read: run its checks again."
+        return "Its stored plan can't be read. Run its checks again."
     if plan.get("breaking"):
-        return "It breaks what is there, so that its approval takes a comment: read it by itself."
+        return "It is a breaking change, so its approval needs a comment. Review it separately."
     if not plan["checks"]:
-        return "No check was run of it: run its checks first."
+        return "Its checks were not run. Run them first."
     left = [check for check in plan["checks"] if _matters(check)]
     worst = next((check for check in left if check["verdict"] == FAIL), left[0] if left else None)
     if worst is None:
         return ""
     problem = "A check fails" if worst["verdict"] == FAIL else "A check warns"
-    return f"{problem}, so that it is read by itself: {worst['sentence']}"
+    return f"{problem}, so it must be reviewed separately: {worst['sentence']}"
 
 
 def _matters(check: Mapping[str, Any]) -> bool:
@@ -102,19 +102,21 @@ def approve(
         if refused := approval_refusal(by):
             raise NotAllowed(refused)
         if request.state != PromotionRequest.IN_REVIEW:
-            raise WrongState(f"Request {request.pk} is {request.state}; only one in review can be reviewed.")
+            raise WrongState(f"Request {request.pk} is {request.state}. Only a request in review can be reviewed.")
         if only_safe and (alone := why_alone(request.plan)):
             raise WrongState(alone)
         covered = _override(request, by, reason)
         if is_breaking(request) and not (remark or reason):
-            raise InvalidInput("This breaks what is there: say why it may.", field="comment")
+            raise InvalidInput(
+                "This is a breaking change. Enter a comment that explains why it is acceptable.", field="comment"
+            )
         if not (remark or reason) and (open_there := _open_at_source(request)):
-            raise InvalidInput(f"{open_there} Say in a comment why it may come all the same.", field="comment")
+            raise InvalidInput(f"{open_there} Explain in a comment why it is acceptable.", field="comment")
         _require_typed(request, typed)
         _review(request, by, Review.APPROVE, remark, covered)
         count_reviews(request, by)
         lacking = "" if request.state == PromotionRequest.APPROVED else f" {needed_for(request).missing}"
-        tell(request, "promotion.reviewed", f"{by.name} says approve; it is {request.state}.{lacking}", by=by)
+        tell(request, "promotion.reviewed", f"{by.name} approved it. It is {request.state}.{lacking}", by=by)
         return request.state
 
     _read_target(request_id, by)
@@ -132,7 +134,7 @@ def _require_typed(request: PromotionRequest, typed: str) -> None:
     """Require the subject's name, typed, to approve what breaks a closed environment. Raises InvalidInput."""
     name = subject_of(request).qualified
     if is_breaking(request) and request.target.is_closed and typed.strip() != name:
-        sentence = f"It breaks what {request.target} has: type {name} to approve it all the same."
+        sentence = f"It breaks compatibility in {request.target}. To approve it anyway, type {name}."
         raise InvalidInput(sentence, field="typed")
 
 
@@ -149,19 +151,19 @@ def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
 
     Raises InvalidInput without a comment, WrongState, NotAllowed.
     """
-    remark = checked_text(comment, "comment", needed="Say what should be different.")
+    remark = checked_text(comment, "comment", needed="Enter what should be changed.")
 
     def decide(request: PromotionRequest) -> None:
         _review(request, by, Review.CHANGES, remark)
         if request.state != PromotionRequest.IN_REVIEW:
-            move(request, PromotionRequest.IN_REVIEW, apply_at=None, moved=f"{by.name} asks for changes.")
+            move(request, PromotionRequest.IN_REVIEW, apply_at=None, moved=f"{by.name} requested changes.")
 
-    return _decide(request_id, by, "ask for changes of", decide)
+    return _decide(request_id, by, "request changes of", decide)
 
 
 def reject(*, request_id: int, by: Actor, comment: str) -> str:
     """Reject the request, with a reason. Raises InvalidInput without one, WrongState, NotAllowed."""
-    remark = checked_text(comment, "comment", needed="Say why: the requester needs a reason to repair the schema.")
+    remark = checked_text(comment, "comment", needed="Enter a reason. The requester needs it to fix the schema.")
 
     def decide(request: PromotionRequest) -> None:
         _review(request, by, Review.REJECT, remark)
@@ -176,10 +178,10 @@ def _decide(request_id: int, by: Actor, verb: str, decide: Callable[[PromotionRe
         request = locked_for(request_id, by)
         require_reviewer(request, by)
         if request.state not in REVIEWABLE:
-            raise WrongState(f"Request {request.pk} is {request.state}; it isn't reviewed any more.")
+            raise WrongState(f"Request {request.pk} is {request.state}, so it can no longer be reviewed.")
         record(by=by, why=f"{verb} request {request_id}")
         decide(request)
-        tell(request, "promotion.reviewed", f"{by.name}: {verb} it; it is {request.state}.", by=by)
+        tell(request, "promotion.reviewed", f"{by.name}: {verb} it. It is {request.state}.", by=by)
         return request.state
 
 
@@ -191,7 +193,7 @@ def _review(request: PromotionRequest, by: Actor, verdict: str, comment: str, ov
         request.reviews.create(reviewer_id=person(by), plan_hash=request.plan_hash, **values)
         return
     if row.verdict == verdict:
-        raise WrongState(f"{by.name} has reviewed this plan already.")
+        raise WrongState(f"{by.name} has already reviewed this plan.")
     for name, value in values.items():
         setattr(row, name, value)
     row.save(update_fields=list(values))
@@ -209,13 +211,11 @@ def _override(request: PromotionRequest, by: Actor, reason: str) -> str:
         raise WrongState(in_words(hard), checks=blocking)
     if not reason:
         if blocking and not overrides_of(request):
-            raise WrongState(
-                f"{in_words(blocking[0])} It can be approved in spite of it, with a reason.", checks=blocking
-            )
+            raise WrongState(f"{in_words(blocking[0])} It can be approved anyway with a reason.", checks=blocking)
         return ""
     passed = [item for item in failing if item["overridable"]]
     if not passed:
-        raise InvalidInput("No check fails that could be overridden; say it in the comment.")
+        raise InvalidInput("No failing check can be overridden. Use the comment instead.")
     for item in passed:
         _require_right_to_pass(request, by, item["code"], item["subject"])
     return override_text(reason, (str(item["code"]) for item in passed))
@@ -228,7 +228,7 @@ def _require_right_to_pass(request: PromotionRequest, by: Actor, code: str, subj
     for name in [subject] if subject else written_subjects(request):
         if not may(by, "version.force", registry=registry, subject=name):
             refused = refusal(by, "version.force", registry=registry, subject=name)
-            raise NotAllowed(f"A break of {name}'s level is overridden by an administrator: {refused}")
+            raise NotAllowed(f"Only an administrator can override a break of {name}'s level. {refused}")
 
 
 def require_reviewer(request: PromotionRequest, by: Actor) -> None:
@@ -243,11 +243,11 @@ def require_reviewer(request: PromotionRequest, by: Actor) -> None:
     if request.target.own_approval_allowed:
         return
     if user_id == request.requested_by_id:
-        raise NotAllowed(f"{by.name} asked for this; somebody else must review it.")
+        raise NotAllowed(f"{by.name} requested this, so another person must review it.")
     if is_same_person(user_id, request.requested_by_id):
         raise NotAllowed(
-            f"{by.name} has the address of mail of {request.requested_by}, who asked for this, or is stated to be the"
-            " same person; an account of somebody else must review it."
+            f"{by.name} has the email address of the requester {request.requested_by}, or is linked to that"
+            " account. Another person must review it."
         )
 
 
@@ -274,9 +274,9 @@ def approve_together(*, plans: Sequence[tuple[int, str]], by: Actor) -> list[App
     person(by)
     hashes = dict(plans)
     if not hashes:
-        raise InvalidInput("Choose requests first.")
+        raise InvalidInput("Select requests first.")
     if len(hashes) > MOST_TOGETHER:
-        raise InvalidInput(f"{len(hashes)} requests are too many at once; choose up to {MOST_TOGETHER}.")
+        raise InvalidInput(f"{len(hashes)} requests are too many at once. Select up to {MOST_TOGETHER}.")
     return [_approved(number, plan_hash, by) for number, plan_hash in hashes.items()]
 
 

@@ -83,8 +83,8 @@ class ReviewNeeds:
     @property
     def missing(self) -> str:
         """What is missing, as sentences; empty if nothing is."""
-        sentences = [f"{rule.given} of {rule.needed}: {rule.sentence}." for rule in self.rules if not rule.is_met]
-        sentences += [f"{name} asks for changes." for name in self.changes_by]
+        sentences = [f"Needs {rule.sentence} ({rule.given} so far)." for rule in self.rules if not rule.is_met]
+        sentences += [f"{name} requested changes." for name in self.changes_by]
         return " ".join(sentences)
 
 
@@ -180,12 +180,15 @@ class _ReviewFacts:
             for name in matching:
                 by_owners.setdefault(self.owners[registry, name].user_ids, []).append(name)
             for people, names in by_owners.items():
-                yield f"{rule.count} of the owners of {_some(names)}", set(people) & self.active
+                yield f"{_approvals(rule.count)} from the owners of {_some(names)}", set(people) & self.active
         elif rule.reviewers == ReviewRule.ROLE:
             holders = {n for n, grants in self.grants.items() if _has_role(grants, rule.name, registry, matching)}
-            yield f"{rule.count} with the role {rule.name} for {_some(matching)}", holders & self.active
+            yield f"{_approvals(rule.count)} from the {rule.name} role for {_some(matching)}", holders & self.active
         else:
-            yield f"{rule.count} of the group {rule.name} for {_some(matching)}", self.members.get(rule.name, set())
+            yield (
+                f"{_approvals(rule.count)} from the group {rule.name} for {_some(matching)}",
+                self.members.get(rule.name, set()),
+            )
 
     def _state(
         self, sentence: str, needed: int, people: set[int], approved: Mapping[int, str], able: set[int]
@@ -324,16 +327,20 @@ def _nobody_can(states: Sequence[RuleState], request: PromotionRequest) -> str:
     if short is None:
         return ""
     there = f"only {short.can} can" if short.can else "nobody can"
-    others = "" if request.target.own_approval_allowed else ", the requester not counted"
+    others = "" if request.target.own_approval_allowed else ", not counting the requester"
     return (
-        f"Nobody can approve this as it is: it takes {short.sentence}, and {there}{others}."
-        f" Give somebody the role, add an owner or a member, or change the rules of {request.target}."
+        f"Nobody can approve this now. It needs {short.sentence}, but {there}{others}. Grant the role to"
+        f" another person, add an owner or a group member, or change the rules of {request.target}."
     )
 
 
 def _count_sentence(request: PromotionRequest) -> str:
-    number = request.target.reviews_needed
-    return f"{number} with the right to review in {request.target}"
+    count = request.target.reviews_needed
+    return f"{_approvals(count)} from {'a reviewer' if count == 1 else 'reviewers'} of {request.target}"
+
+
+def _approvals(count: int) -> str:
+    return f"{count} approval{'' if count == 1 else 's'}"
 
 
 def _some(names: Sequence[str]) -> str:

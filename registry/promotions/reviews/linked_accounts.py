@@ -83,9 +83,9 @@ def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
     require(by, MANAGE)
     why = readable(reason, "reason")
     if one == other:
-        raise InvalidInput("Name two accounts: one is itself in any case.", field="other")
+        raise InvalidInput("Name two different accounts.", field="other")
     first, second = sorted((_account(one), _account(other)), key=lambda user: user.pk)
-    sentence = f"state that {first} and {second} are one person"
+    sentence = f"link the accounts {first} and {second}"
     record(by=by, why=f"{sentence}: {why}")
     values = {"one": one, "other": other, "reason": reason}
     hooks.ask(RightsChange("state_same_person", values, sentence, joined=(first.pk, second.pk)), by)
@@ -93,7 +93,7 @@ def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
         one=first, other=second, defaults={"reason": why, "stated_by": by.name[:150]}
     )
     if not made:
-        raise WrongState(f"That {first} and {second} are one person is stated already, by {row.stated_by}.")
+        raise WrongState(f"{first} and {second} are already linked, by {row.stated_by}.")
     return row.pk
 
 
@@ -103,8 +103,8 @@ def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
     require(by, MANAGE)
     row = SamePerson.objects.select_for_update().filter(pk=statement_id).first()
     if row is None:
-        raise NotFound(f"There is no statement {statement_id}.", statement=statement_id)
-    sentence = f"no longer state that {row.one} and {row.other} are one person"
+        raise NotFound(f"Account link {statement_id} not found.", statement=statement_id)
+    sentence = f"unlink the accounts {row.one} and {row.other}"
     record(by=by, why=sentence)
     accounts = (row.one_id, row.other_id)
     hooks.ask(RightsChange("withdraw_same_person", {"statement_id": statement_id}, sentence, accounts=accounts), by)
@@ -114,5 +114,5 @@ def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
 def _account(name: str) -> User:
     user = User.objects.filter(username=name).first() if "\0" not in name else None
     if user is None:
-        raise NotFound(f"There is no account {name[:150]!r}.", username=name[:150])
+        raise NotFound(f"Account {name[:150]} not found.", username=name[:150])
     return user

@@ -102,7 +102,7 @@ def test_a_draft_of_somebody_else_is_not_there(look: Look, draft: int, who: str)
             assert "tip" not in response.content.decode()
         assert browser.get(f"{COMPARE}?to=draft-{number}&as=new").status_code == 404
         assert f"draft-{draft}" not in choices(browser.get(COMPARE))
-    assert len(pages) == 2 and all("You have no draft # of this subject." in page for page in pages)
+    assert len(pages) == 2 and all("You don't have a draft # of this subject." in page for page in pages)
 
 
 def test_a_draft_of_another_subject_is_not_there(look: Look, steward: Actor, payments: None) -> None:

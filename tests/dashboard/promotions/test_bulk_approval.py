@@ -113,7 +113,7 @@ def test_pressed_twice_it_has_one_effect(look: Browser, cast: Cast, make: Callab
     assert "more are needed" in text_of(client.post(ADDRESS, sent, follow=True))
     again = text_of(client.post(ADDRESS, sent, follow=True))
     for number in numbers:
-        assert f"#{number} is left out: approver has reviewed this plan already." in again
+        assert f"#{number} is left out: approver has already reviewed this plan." in again
         assert state_of(number) == "in review"
     assert Review.objects.count() == 2
     assert "ready to be applied" in text_of(look("approver2").post(ADDRESS, sent, follow=True))
@@ -127,7 +127,7 @@ def test_what_breaks_cannot_be_chosen_and_is_refused_all_the_same(
     client = look("admin")
     listed = text_of(client.get("/ui/promotions?who=waiting"))
     assert boxes(listed) == {safe: True, breaking: False}
-    assert "It breaks what is there, so that its approval takes a comment: read it by itself." in listed
+    assert "It is a breaking change, so its approval needs a comment. Review it separately." in listed
     page = text_of(client.get(f"{ADDRESS}?request={safe}&request={breaking}"))
     assert "Left out" in page and "Approve 1 request" in page and f'value="{breaking}:' not in page
     said = text_of(client.post(ADDRESS, {"plan": plans(breaking, safe)}, follow=True))
@@ -165,9 +165,9 @@ def test_what_one_may_not_approve_is_left_out(look: Browser, cast: Cast, make: C
     own = ask(cast, by="approver", subject=subject(0), target="prod")
     client = look("approver")
     page = text_of(client.get(f"{ADDRESS}?request={own}&request={number}"))
-    assert "You asked for this; somebody else must review it." in page
+    assert "You requested this, so another person must review it." in page
     said = text_of(client.post(ADDRESS, {"plan": plans(own, number)}, follow=True))
-    assert f"#{own} is left out: approver asked for this; somebody else must review it." in said
+    assert f"#{own} is left out: approver requested this, so another person must review it." in said
     assert (state_of(own), state_of(number)) == ("in review", "approved")
     for name in ("reader", "steward"):
         sent = {"plan": plans(own)}
@@ -188,13 +188,13 @@ def test_what_one_may_not_read_is_not_told_from_what_is_not_there(
     assert subject(0).subject not in page
     said = text_of(client.post(ADDRESS, {"plan": [*plans(number), f"{absent}:{'0' * 64}"]}, follow=True))
     for each in (number, absent):
-        assert f"#{each} is left out: There is no promotion request {each}." in said
+        assert f"#{each} is left out: Promotion request {each} not found." in said
     assert state_of(number) == "in review"
 
 
 @pytest.mark.parametrize("sent", [[], [""], [":"], ["x:y"], ["-1:a"], ["1" * 40 + ":a"], ["\u0661:a"], ["<script>"]])
 def test_what_names_no_request_is_said(look: Browser, cast: Cast, sent: list[str]) -> None:
-    assert "Choose requests first." in text_of(look("approver").post(ADDRESS, {"plan": sent}, follow=True))
+    assert "Select requests first." in text_of(look("approver").post(ADDRESS, {"plan": sent}, follow=True))
     text = text_of(look("approver").get(ADDRESS, {"request": [each.partition(":")[0] for each in sent]}))
     assert "No request is chosen" in text
 
@@ -255,7 +255,7 @@ def test_more_requests_take_no_more_queries(
         ({"checks": []}, "No check was run"),
         ({"checks": [CHECK], "breaking": True}, "It breaks what is there"),
         ({"checks": [], "unreadable": True}, "can't be read"),
-        ({"checks": [{**CHECK, "verdict": "warn"}]}, "A check warns, so that it is read by itself: It may."),
+        ({"checks": [{**CHECK, "verdict": "warn"}]}, "A check warns, so it must be reviewed separately: It may."),
         ({"checks": [{**CHECK, "verdict": "stale"}]}, "A check warns"),
         ({"checks": [{**CHECK, "verdict": "warn"}, {**CHECK, "verdict": "fail"}]}, "A check fails"),
         ({"checks": [{"name": "old", "verdict": "fail", "sentence": "No."}]}, "A check fails"),
@@ -272,7 +272,7 @@ def test_the_service_alone_takes_no_safe_approval_of_what_warns(cast: Cast, make
     services.open_thread(request_id=number, by=cast["reader"], text="Is that so?")
     services.recheck(request_id=number, by=cast["steward"])
     (found,) = services.approve_together(plans=[(number, selectors.get_request(number).plan_hash)], by=cast["approver"])
-    assert found.refused.startswith("A check warns, so that it is read by itself: 1 discussion is not resolved.")
+    assert found.refused.startswith("A check warns, so it must be reviewed separately: 1 unresolved discussion.")
     assert approve_shown(request_id=number, by=cast["approver"]) == "approved", "by itself it is approved"
 
 

@@ -97,10 +97,10 @@ def test_a_request_shows_all_that_its_decision_needs(
     with django_assert_max_num_queries(QUERIES["request"]):
         text = text_of(client.get(f"/ui/promotions/{number}"))
     for words in ("the checkout needs it", "Can be done", "version 2 of staging", "staging will get id", "Order.note",
-                  "mode of orders-value", "1 with the right to review in staging", "Waits for review", "last run"):  # fmt: skip
+                  "mode of orders-value", "1 approval from a reviewer of staging", "Waits for review", "last run"):  # fmt: skip
         assert words in text, words
     assert {"Approve", "Request changes", "Reject", "Run again", "Open a discussion"} <= buttons(text)
-    assert "It isn&#x27;t approved yet. 0 of 1: 1 with the right to review in staging." in text
+    assert "It is not approved yet. Needs 1 approval from a reviewer of staging (0 so far)." in text
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_voided_the_approval_stands_at_the_top(browser: Browser, cast: Cast
     approve_shown(request_id=number, by=cast["approver"])
     register({**V1, "doc": "other"}, cast["steward"], registry="staging")
     stale = text_of(browser("approver").get(f"/ui/promotions/{number}"))
-    assert "Version 2 of orders-value has come in staging" not in stale.split("<h2")[0] or "void" in stale
+    assert "Version 2 of orders-value was added in staging" not in stale.split("<h2")[0] or "void" in stale
     text = text_of(browser("approver").post(f"/ui/promotions/{number}/apply", follow=True))
     assert "Earlier approvals are void" in text
     assert "1 approval no longer counts." in text
@@ -151,7 +151,7 @@ def test_stale_checks_are_told_and_run_again(browser: Browser, cast: Cast, versi
     number = ask(cast, version=2, target="staging")
     register({**V1, "doc": "other"}, cast["steward"], registry="staging")
     text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
-    assert "The checks are stale: Version 2 of orders-value has come in staging." in text
+    assert "The checks are out of date: Version 2 of orders-value was added in staging." in text
     assert "Approve" not in buttons(text)
     text = text_of(browser("approver").post(f"/ui/promotions/{number}/recheck", follow=True))
     assert "The checks were run again" in text
@@ -167,7 +167,8 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     address = f"/ui/promotions/{number}"
     refused = text_of(browser("approver").get(address))
     assert (
-        "Who approves it in spite of this may force versions: approver may not register versions that break" in refused
+        "Approving it despite this needs permission to force versions. You need the admin role in staging to register versions that break"
+        in refused
     )
     assert "Approve" not in buttons(refused)
     admin = browser("admin")
@@ -387,7 +388,7 @@ def test_an_environment_is_changed_on_its_page(
     Environment.objects.filter(pk=row.pk).update(is_closed=False)  # what loosens a closed one takes a second person
     sent = {"subject_pattern": "pay-*", "verdict": "breaking", "reviewers": "role", "name": "approver", "count": "2"}
     text = text_of(admin.post(f"{address}/rules", sent, follow=True))
-    assert "2 of the role approver for breaking requests of subjects like pay-*" in text
+    assert "2 approvals from the approver role for breaking requests for subjects pay-*" in text
     text_of(admin.post(f"{address}/rules/{row.review_rules.get().pk}/remove", follow=True))
     assert not row.review_rules.exists()
     start = timezone.now()

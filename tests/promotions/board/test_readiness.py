@@ -203,7 +203,7 @@ def test_rules_are_named_as_far_as_they_match(cast: Cast) -> None:
             name=name, count=count,
         )  # fmt: skip
     register(V1, cast)
-    assert ask(cast).reasons[0].sentence == "staging asks for 1 approval, 2 of the group payments."
+    assert ask(cast).reasons[0].sentence == "staging needs 1 approval, 2 from the group payments."
 
 
 @pytest.mark.parametrize("who", ["reader", "approver"])

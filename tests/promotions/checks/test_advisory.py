@@ -1,4 +1,4 @@
-"""What a reviewer decides from: advice on the schemas, the whole schema of a first release, and findings at the source."""
+"""What a reviewer decides from: lint, the whole schema of a first release, and findings at the source."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_nobody_saw_to_is_named_and_stops_nothing(cast: Cast) -> None:
     found = advice(number)
     assert {code: check["verdict"] for code, check in found.items()} == dict.fromkeys(ADVICE, "warn")
     assert "orders-value: " in found["lint"]["sentence"] and "customers-value: " not in found["lint"]["sentence"]
-    assert found["owners"]["sentence"] == "Nobody owns orders-value in prod."
+    assert found["owners"]["sentence"] == "No owner in prod: orders-value."
     assert "customers-value, orders-value" in found["descriptions"]["sentence"]
     assert all(check["cure"] and not check["overridable"] for check in found.values())
     info = selectors.get_request(number)
@@ -164,7 +164,7 @@ def test_open_breaks_at_the_source_are_never_green(cast: Cast, api: Callable[[st
     told = check(number, SOURCE_DRIFT)
     assert told is not None and told["verdict"] == "warn"
     assert told["sentence"] == (
-        "1 break finding is open for orders-value in dev. Version 2 there is newer than version 1, which this request brings."
+        "1 open break finding for orders-value in dev. Version 2 there is newer than version 1 in this request."
     )
     assert why_alone(selectors.get_request(number).plan).startswith("A check warns")
     answer = can_promote(subject=ORDERS, source="dev", target="prod", by=cast["approver"], version=1)
@@ -187,7 +187,7 @@ def test_a_break_that_opens_later_voids_the_approval(cast: Cast) -> None:
     number = ask(cast)
     assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
     finding("dev", "break")
-    with pytest.raises(PlanChanged, match="drift of orders-value at the source"):
+    with pytest.raises(PlanChanged, match="drift of orders-value in the source"):
         services.apply(request_id=number, by=cast["approver"])
     assert state_of(number) == "in review"
 
@@ -214,7 +214,7 @@ def test_a_newer_version_alone_is_said_and_weighs_nothing(cast: Cast) -> None:
     number = ask(cast)
     told = check(number, "newer-version")
     assert told is not None
-    assert told["sentence"] == "dev has version 2 of orders-value; this request brings version 1."
+    assert told["sentence"] == "dev has version 2 of orders-value. This request promotes version 1."
     assert why_alone(selectors.get_request(number).plan) == ""
     assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
     register({**V2, "doc": "Later."}, cast["steward"])

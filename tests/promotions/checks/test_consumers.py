@@ -55,7 +55,7 @@ def test_those_who_go_on_are_named(cast: Cast) -> None:
     declare(cast, "billing", version=1)
     check = check_of(ask(cast, version=2, target="staging"))
     assert check is not None and check["verdict"] == "pass"
-    assert check["sentence"] == "It goes with what billing declared."
+    assert check["sentence"] == "Compatible with what billing declared."
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
         (24, False, 25, "stale", "prod takes no evidence older than 1 day. Then: Fine."),
         (36, False, 40, "stale", "older than 36 hours"),
         (24, False, None, PASS, "Fine."),
-        (0, True, None, "fail", "Fine. prod takes nothing without evidence from data."),
+        (0, True, None, "fail", "Fine. prod requires evidence from data."),
         (0, True, 1000, PASS, "Fine."),
         (1, True, 2, "stale", "older than 1 hour."),
     ],
@@ -113,7 +113,7 @@ def test_evidence_ages_at_the_request_without_its_being_planned_anew(cast: Cast,
     info = age(number, 30)
     (against,) = applying(info, cast["approver"])
     assert against.code == "evidence.data"
-    assert against.sentence.startswith("A check is stale: Too old to go by")
+    assert against.sentence.startswith("A check is out of date: Too old to go by")
     assert against.cure.startswith("Scan the topic again")
     answer = can_promote(subject=ORDERS, source="dev", target="prod", by=cast["steward"])
     assert (answer.verdict, answer.reasons[0].code) == ("needs approval", "approval")
@@ -136,7 +136,7 @@ def test_evidence_that_is_too_old_voids_the_approvals_and_a_scan_brings_them_bac
     assert (info.state, [review.counts for review in info.reviews]) == ("in review", [False])
     assert "Too old to go by" in info.moved
     assert InboxEntry.objects.filter(user_id=cast["steward"].user_id, notice__event="promotion.voided").exists()
-    with pytest.raises(WrongState, match="A check is stale"):
+    with pytest.raises(WrongState, match="A check is out of date"):
         services.approve(request_id=number, by=cast["admin"], plan_hash=info.plan_hash)
     assert [item.code for item in approving(info, cast["admin"]) if item.passable] == ["evidence.data"]
     seen(HOUR, "no")
@@ -149,7 +149,7 @@ def test_an_approval_binds_to_what_the_data_said(cast: Cast, number: int, seen: 
     assert services.recheck(request_id=number, by=cast["steward"]) == "approved"  # it reads what is in use, too
     seen(None, "unknown")
     assert services.recheck(request_id=number, by=cast["steward"]) == "in review"
-    assert "was “Messages of version 1 are in use, and it reads them.”" in selectors.get_request(number).moved
+    assert "was “Messages use version 1. The new schema can read them.”" in selectors.get_request(number).moved
 
 
 def test_a_reviewer_may_pass_over_it_with_a_reason(cast: Cast, number: int, seen: Seen) -> None:

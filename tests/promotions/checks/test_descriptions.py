@@ -63,11 +63,11 @@ def apply(number: int, person: Callable[[str], Actor]) -> Note:
 def test_a_description_goes_where_there_is_none(ask: Callable[..., int], person: Callable[[str], Actor]) -> None:
     number = ask("PII gold|Orders.")
     (check,) = planned(number)
-    assert (check.verdict, check.sentence) == ("pass", "It goes along to prod, tagged PII, gold.")
+    assert (check.verdict, check.sentence) == ("pass", "It is promoted to prod, tagged PII, gold.")
     note = apply(number, person)
     assert (note.tags, note.doc, note.updated_by) == (("PII", "gold"), "Orders.", "approver")
     event = AuditEvent.objects.filter(table="subjects_subjectnote").latest("id")
-    assert event.why == f"apply request {number}: the description of orders-value goes along"
+    assert event.why == f"apply request {number}: promote the description of orders-value"
 
 
 def test_nothing_goes_along_where_nothing_is_written(ask: Callable[..., int], person: Callable[[str], Actor]) -> None:
@@ -89,9 +89,9 @@ def test_the_description_of_the_plan_is_no_part_of_what_is_approved(
 @pytest.mark.parametrize(
     ("source", "target", "verdict", "said"),
     [
-        ("gold|Ours.", "silver|Theirs.", "pass", "prod has another one, which stays."),
+        ("gold|Ours.", "silver|Theirs.", "pass", "prod has a different description, which is kept."),
         ("PII|Ours.", "|Theirs.", "warn", "lacks PII, which hides values of personal data"),
-        ("PII|Ours.", "pii|Theirs.", "pass", "prod has another one, which stays."),
+        ("PII|Ours.", "pii|Theirs.", "pass", "prod has a different description, which is kept."),
     ],
 )
 def test_another_description_stays_unless_the_settings_are_brought(

@@ -168,8 +168,8 @@ def test_review_rules_come_and_go_and_none_stands_twice(cast: Cast) -> None:
     ]
     assert [rule.sentence for rule in environment_info("prod").rules] == [
         "1 of the subject's owners for requests",
-        "2 of the role admin for breaking requests",
-        "1 of the group payments for requests of subjects like pay-*",
+        "2 approvals from the admin role for breaking requests",
+        "1 approval from the group payments for requests for subjects pay-*",
     ]
     with pytest.raises(WrongState, match="this rule already"):
         services.add_review_rule(environment="prod", by=admin, count=3)

@@ -301,7 +301,7 @@ MOVEMENTS: dict[str, Callable[[Actor], Any]] = {
     "The mode of orders-value was READWRITE and is READONLY in staging.": lambda by: set_mode(
         registry="staging", subject=None, mode="READONLY", by=by
     ),
-    "Version 1 of orders-value has come in staging.": lambda by: register(V2, by, "staging"),
+    "Version 1 of orders-value was added in staging.": lambda by: register(V2, by, "staging"),
     "Version 1 of orders-value is retired now in dev.": lambda by: VersionStanding.objects.create(
         version_id=PromotionRequest.objects.get().version_id, standing="retired", message="old", decided_by="tests"
     ),

@@ -320,7 +320,7 @@ def test_the_page_lists_them_and_takes_the_word(cast: Cast, number: int, look: C
     declare(cast, "ledger", contact=HOSTILE)
     services.recheck(request_id=number, by=cast["steward"])
     page = look("reader").get(f"/ui/promotions/{number}").content.decode()
-    assert "consumers acknowledged" in page and "0 of 2 acknowledged" in page and HOSTILE not in page
+    assert "client acknowledgements" in page and "0 of 2 acknowledged" in page and HOSTILE not in page
     assert (
         "Speak for it: reader" in " ".join(re.sub("<[^>]+>", "", page).split()) and "a reviewer acknowledges it" in page
     )
@@ -334,7 +334,7 @@ def test_the_page_lists_them_and_takes_the_word(cast: Cast, number: int, look: C
     assert page.count('name="client"') == 1 and 'value="ledger"' in page
     assert "names as its contact" not in page
     other = look("steward2").get(f"/ui/promotions/{number}").content.decode()
-    assert 'name="client"' not in other and "may not review" in other
+    assert 'name="client"' not in other and "to review promotions" in other
 
 
 def test_the_api_takes_and_lists_them(cast: Cast, number: int, api: Callable[[str], Client]) -> None:

@@ -121,7 +121,7 @@ def test_why_is_kept_with_the_text(cast: Cast) -> None:
     assert selectors.get_draft(number, user_id=author).reason == WHY.strip()
     save(cast, reason="x" * MAX_TEXT)
     assert selectors.list_drafts(author)[0].reason == "x" * MAX_TEXT
-    with pytest.raises(InvalidInput, match=f"The reason has {MAX_TEXT + 1} characters; {MAX_TEXT} are taken."):
+    with pytest.raises(InvalidInput, match=f"The reason has {MAX_TEXT + 1} characters. The maximum is {MAX_TEXT}."):
         save(cast, reason="x" * (MAX_TEXT + 1))
     save(cast)
     assert selectors.get_draft(number, user_id=author).reason == "", "what is saved is what was sent"

@@ -120,7 +120,7 @@ def test_one_that_is_not_there_and_one_that_is_not_theirs_are_refused_alike(
             with pytest.raises(FindingNotFound) as refused:
                 ask()
             said.add(refused.value.message.replace(str(number), "N"))
-    assert said == {"There is no finding N; leave it out."}
+    assert said == {"Finding N not found. Leave it out."}
     assert not PromotionRequest.objects.exists() and not Draft.objects.exists()
 
 
@@ -251,7 +251,7 @@ def test_the_editor_keeps_why_and_where_from(cast: Cast, finding: Finding) -> No
 def test_why_that_is_too_long_is_refused_and_stays_in_the_form(cast: Cast) -> None:
     form = {"registry": "dev", "subject": "orders-value", "schema": "{", "reason": "y" * 10_001, "do": "save"}
     answer = browser("steward").post(EDITOR, form)
-    assert answer.status_code == 422 and "The reason has 10001 characters; 10000 are taken." in seen(answer)
+    assert answer.status_code == 422 and "The reason has 10001 characters. The maximum is 10000." in seen(answer)
     assert "y" * 10_001 in answer.content.decode() and not Draft.objects.exists()
 
 
@@ -268,7 +268,7 @@ def test_an_editor_whose_finding_went_can_be_sent_again(cast: Cast, do: str) -> 
     at_desk = browser("steward")
     form = {"registry": "dev", "subject": "orders-value", "schema": TEXT, "finding": "999999", "do": do}
     answer = at_desk.post(EDITOR, form)
-    assert answer.status_code == 422 and "There is no finding 999999; leave it out." in seen(answer)
+    assert answer.status_code == 422 and "Finding 999999 not found. Leave it out." in seen(answer)
     assert 'name="finding"' not in answer.content.decode(), "sent again, it goes without"
     assert at_desk.post(EDITOR, {**form, "finding": "'; --"}).status_code == 302
 
@@ -365,7 +365,7 @@ def test_programs_write_and_read_it(cast: Cast, api: Api, finding: Finding) -> N
         ({"finding": 0}, 422, "finding: Ensure this value is greater than or equal to 1."),
         ({"finding": 2**63}, 422, "finding: Ensure this value is less than or equal to"),
         ({"finding": "one"}, 422, "finding: A valid integer is required."),
-        ({"finding": 999_999}, 404, "There is no finding 999999; leave it out."),
+        ({"finding": 999_999}, 404, "Finding 999999 not found. Leave it out."),
     ],
 )
 def test_what_programs_may_not_send(
@@ -386,4 +386,4 @@ def test_programs_without_the_right_see_no_trace_of_it(cast: Cast, narrow: Actor
     assert [(item["id"], item["origin"]) for item in listed] == [(number, None)]
     for number in (hidden.pk, 999_999):
         status, said = call(client, "GET", f"/api/v1/promotions?target=prod&finding={number}")
-        assert (status, said["message"]) == (404, f"There is no finding {number}; leave it out.")
+        assert (status, said["message"]) == (404, f"Finding {number} not found. Leave it out.")

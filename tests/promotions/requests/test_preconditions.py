@@ -166,7 +166,7 @@ def test_all_that_fails_is_listed_and_not_the_first_alone(cast: Cast) -> None:
     info = selectors.get_request(number)
     found = approving(info, cast["steward"])
     assert codes(found) == ["rights", "stale", "mode", "standing"]
-    assert "It could be reviewed by admin, approver, approver2." in found[0].cure
+    assert "Possible reviewers: admin, approver, approver2." in found[0].cure
     assert found[2].sentence == "A check fails: The mode stops it." and found[2].cure == "Mend it."
     assert found[2].subject == "orders-value"
     assert codes(applying(info, cast["reader"])) == ["approval", "rights", "stale", "mode", "standing"]
@@ -176,8 +176,8 @@ def test_all_that_fails_is_listed_and_not_the_first_alone(cast: Cast) -> None:
 def test_ones_own_request_names_who_could(cast: Cast) -> None:
     info = selectors.get_request(_of_an_approver(cast))
     (found,) = approving(info, cast["approver"])
-    assert (found.code, found.sentence) == ("own-request", "You asked for this; somebody else must review it.")
-    assert found.cure == "It could be reviewed by admin, approver2."
+    assert (found.code, found.sentence) == ("own-request", "You requested this, so another person must review it.")
+    assert found.cure == "Possible reviewers: admin, approver2."
     assert approving(info, cast["approver2"]) == ()
 
 
@@ -193,10 +193,12 @@ def test_who_may_force_passes_over_a_break_and_others_read_who_may(cast: Cast) -
     info = selectors.get_request(_breaking(cast))
     (passable,) = approving(info, cast["admin"])
     assert (passable.code, passable.passable) == ("compatibility", True)
-    assert "An approval may pass over it, with a reason." in passable.cure
+    assert "A reviewer can override it with a reason." in passable.cure
     (stops,) = approving(info, cast["approver"])
     assert (stops.code, stops.passable, stops.subject) == ("compatibility", False, "orders-value")
-    assert "may force versions: approver may not register versions that break the level" in stops.cure
+    assert (
+        "may force versions: You need the admin role in staging to register versions that break the level" in stops.cure
+    )
 
 
 def test_a_freeze_stops_applying_alone_and_what_an_approval_passes_over_stops_nothing(cast: Cast) -> None:
@@ -258,8 +260,8 @@ def test_the_api_says_them_of_one_and_of_many(cast: Cast, api: Callable[[str], C
         assert found["approve"] == [
             {
                 "code": "own-request",
-                "sentence": "You asked for this; somebody else must review it.",
-                "cure": "It could be reviewed by admin, approver2.",
+                "sentence": "You requested this, so another person must review it.",
+                "cure": "Possible reviewers: admin, approver2.",
                 "subject": "",
                 "passable": False,
                 "url": "",
@@ -272,6 +274,6 @@ def test_the_api_says_them_of_one_and_of_many(cast: Cast, api: Callable[[str], C
 def test_what_was_approved_already_is_a_reason(cast: Cast) -> None:
     info = selectors.get_request(_half_reviewed(cast))
     (found,) = approving(info, cast["approver"])
-    assert (found.code, found.cure) == ("reviewed", "It could be reviewed by admin, approver2.")
+    assert (found.code, found.cure) == ("reviewed", "Possible reviewers: admin, approver2.")
     register(V2, cast["steward"])
     assert approving(info, cast["approver2"]) == ()

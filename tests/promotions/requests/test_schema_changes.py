@@ -73,7 +73,7 @@ def test_it_is_kept_replaced_and_taken_back_under_audit(cast: Cast, versions: No
         ("DELETE", "steward"),
     ]
     assert events[0].why == (
-        "decide that Order.customer_mail is Order.customer_email renamed at orders-value in dev: one mailbox"
+        "decide that Order.customer_mail is Order.customer_email renamed in orders-value in dev: one mailbox"
     )
 
 

@@ -223,11 +223,11 @@ def test_stale_is_said_and_cured_by_running_the_checks(cast: Cast) -> None:
     register(V1, cast["steward"])
     number = ask(cast, target="staging")
     register({**V1, "doc": "x"}, cast["steward"], registry="staging")
-    assert "Version 1 of orders-value has come" in selectors.get_request(number).stale
+    assert "Version 1 of orders-value was added" in selectors.get_request(number).stale
     services.recheck(request_id=number, by=cast["steward2"])
     shown = selectors.get_request(number)
     assert shown.stale == ""
-    assert "Version 1 of orders-value has come" in shown.moved
+    assert "Version 1 of orders-value was added" in shown.moved
     with pytest.raises(NotAllowed):
         services.recheck(request_id=number, by=cast["reader"])
     services.withdraw(request_id=number, by=cast["steward"])
@@ -251,7 +251,7 @@ def test_a_version_that_is_gone_at_the_source_is_named(cast: Cast) -> None:
 def test_only_owners_ask_where_an_environment_says_so(cast: Cast) -> None:
     register(V1, cast["steward"])
     change(owners_only=True)
-    with pytest.raises(NotAllowed, match="nobody, so add an owner"):
+    with pytest.raises(NotAllowed, match="nobody yet, so add an owner"):
         ask(cast)
     owned_by("steward2")
     for who in ("steward", "admin"):

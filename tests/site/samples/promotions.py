@@ -116,8 +116,8 @@ TOGETHER = Action(label="Approve the chosen…", url="/ui/promotions/approve", t
 LIST_WAITING = replace(
     LIST, together=TOGETHER,
     rows=(
-        replace(REQUESTS[0], alone="It breaks what is there, so that its approval takes a comment: read it by itself."), REQUESTS[1],
-        replace(REQUESTS[1], number=17, subject=LONG), replace(REQUESTS[6], state=RequestState.IN_REVIEW, alone=f"A check warns, so that it is read by itself: {HOSTILE}"),
+        replace(REQUESTS[0], alone="It is a breaking change, so its approval needs a comment. Review it separately."), REQUESTS[1],
+        replace(REQUESTS[1], number=17, subject=LONG), replace(REQUESTS[6], state=RequestState.IN_REVIEW, alone=f"A check warns, so it must be reviewed separately: {HOSTILE}"),
     ),
 )  # fmt: skip
 LIST_WAITING_NONE = replace(
@@ -130,7 +130,7 @@ CHOSEN = tuple(
 TOGETHER_PAGE = BulkApprovalPage(
     frame=frame("Approve several requests", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")), rows=CHOSEN,
     left=(
-        ExcludedRow(number=14, reason="It breaks what is there, so that its approval takes a comment: read it by itself.", request=REQUESTS[0]),
+        ExcludedRow(number=14, reason="It is a breaking change, so its approval needs a comment. Review it separately.", request=REQUESTS[0]),
         ExcludedRow(number=10, reason=HOSTILE, request=REQUESTS[6]), ExcludedRow(number=99, reason="There is no such request."),
     ),
     submit=Action(label="Approve 3 requests", url="/ui/promotions/approve", method="post", tone="primary", icon="check"), back_url="/ui/promotions?who=waiting",
@@ -156,7 +156,7 @@ LIST_NO_MATCH = replace(
 CHECKS = (
     CheckRow(check=Check.PASSED, name="mode of prod", sentence="prod accepts new versions."),
     CheckRow(check=Check.PASSED, name="references", sentence="items-value version 4 is there with the same content."),
-    CheckRow(check=Check.PASSED, name="compatibility of customers-value", sentence="Holds BACKWARD at the target against versions 1."),
+    CheckRow(check=Check.PASSED, name="compatibility of customers-value", sentence="Compatible with versions 1 in the target under BACKWARD."),
     CheckRow(check=Check.WARNED, name="schema id", sentence="prod will give id 88, staging has 31: consumers that pin ids will notice.", cure="With prod in mode IMPORT the id could be kept."),
     CheckRow(check=Check.STALE, name="data at prod", sentence="The newest scan is 9 days old.", cure="Scan orders again."),
     CheckRow(check=Check.SKIPPED, name="Spark state", sentence="No query keeps state of this subject."),
@@ -166,7 +166,7 @@ FAILING = (
     CheckRow(
         check=Check.FAILED,
         name="compatibility of orders-value",
-        sentence="Breaks BACKWARD_TRANSITIVE at the target in 1 place, against versions 2 and 3.",
+        sentence="Breaks BACKWARD_TRANSITIVE in the target in 1 place, compared with versions 2 and 3.",
         cure="Give “note” a default, or lower the level of prod.",
     ),
     CheckRow(
@@ -211,8 +211,8 @@ FORM = PromotionForm(
 )  # fmt: skip
 FORM_EMPTY = replace(
     FORM, checks=(), plan=(), ids=None, headline="", with_config=False,
-    fields=(replace(FORM.fields[0], value="missing-value", errors=(f"staging has no subject {HOSTILE}.",)), *FORM.fields[1:4], replace(FORM.fields[4], value="a" * 41, errors=("A label takes 1 to 40 characters; this has 41.",))),
-    submit=replace(FORM.submit, allowed=False, reason="reader may not request promotions; it takes the role steward."),
+    fields=(replace(FORM.fields[0], value="missing-value", errors=(f"staging has no subject {HOSTILE}.",)), *FORM.fields[1:4], replace(FORM.fields[4], value="a" * 41, errors=("A label can have 1 to 40 characters, not 41.",))),
+    submit=replace(FORM.submit, allowed=False, reason="You need the steward role to request promotions."),
 )  # fmt: skip
 APPROVE = Action(label="Approve", url="/ui/promotions/13/approve", method="post", tone="primary")
 CHANGES = Action(label="Request changes", url="/ui/promotions/13/changes", method="post")
@@ -262,7 +262,7 @@ ACKNOWLEDGE = Action(
 )
 CONSUMERS = (
     ConsumerRow(client="billing", subject="customers-value", does="reads version 1", contact="payments", people=("maria", "reader"), state=Acknowledged.WAITING, acknowledge=ACKNOWLEDGE),
-    ConsumerRow(client="ledger", subject="customers-value", does="writes version 1", contact="#ledger", state=Acknowledged.VOID, who="approver", at=ago(hours=2), acknowledge=replace(ACKNOWLEDGE, allowed=False, reason="reader may not review promotions in registry prod; it takes the role admin or approver.")),
+    ConsumerRow(client="ledger", subject="customers-value", does="writes version 1", contact="#ledger", state=Acknowledged.VOID, who="approver", at=ago(hours=2), acknowledge=replace(ACKNOWLEDGE, allowed=False, reason="You need the admin or approver role in prod to review promotions.")),
     ConsumerRow(client="exporter", subject="customers-value", does="reads version 2", contact="reader", people=("reader",), state=Acknowledged.DONE, who="reader", at=ago(minutes=3), take_back=Action(label="Take back", url="/ui/promotions/13/acknowledge/take-back", method="post", icon="undo-2")),
     ConsumerRow(client="audit-export", subject="customers-value", does="reads and writes version 2", contact="data-platform@shop.example", people=("maria",), state=Acknowledged.DONE, who="maria", at=ago(minutes=9), note="We take version 2 from tonight’s release on."),
     ConsumerRow(client=HOSTILE, subject=LONG, does="withdrawn since", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
@@ -295,12 +295,12 @@ PROMOTION = PromotionPage(
 WITHDRAW = Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2")
 OWN = "You requested it: somebody else has to approve."
 WHY_OWN = (
-    WhyNot(code="own-request", sentence=OWN, cure="It could be reviewed by approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
-    WhyNot(code="stale", sentence="The checks are stale: Version 3 of customers-value has come in prod.", cure="Run the checks again.", fix=Link(label="To the checks", url="#checks")),
+    WhyNot(code="own-request", sentence=OWN, cure="Possible reviewers: approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
+    WhyNot(code="stale", sentence="The checks are out of date: Version 3 of customers-value was added in prod.", cure="Run the checks again.", fix=Link(label="To the checks", url="#checks")),
     WhyNot(code="drift", sentence=f"A check fails: Open at the target: {HOSTILE}", cure="Resolve or acknowledge what is open, or have a reviewer override it with a reason.", fix=Link(label="The open findings", url="/ui/findings")),
 )  # fmt: skip
 WHY_NOT_APPLIED = (
-    WhyNot(code="approval", sentence="It isn't approved yet. 0 of 1: 1 with the right to review in prod.", cure="It could be reviewed by approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
+    WhyNot(code="approval", sentence="It is not approved yet. Needs 1 approval from a reviewer of prod (0 so far).", cure="Possible reviewers: approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
     WhyNot(code="freeze", sentence="A check fails: prod is frozen until 2026-11-24 06:00 UTC: a sale.", fix=Link(label="Freezes of prod", url="/ui/environments")),
 )  # fmt: skip
 LINKED = (
@@ -322,7 +322,7 @@ PROMOTION_BREAKS = replace(
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=Link(label="Open break-glass in prod", url="/gallery/environment#glass-title"),
-    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save the labels", allowed=False, reason="A request is labelled by whoever asked for it, and by those who review it.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
+    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save the labels", allowed=False, reason="Only the requester and reviewers can change the labels.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(
@@ -342,7 +342,7 @@ PROMOTION_REJECTED = replace(
 )  # fmt: skip
 PROMOTION_APPROVED = replace(
     PROMOTION, state=RequestState.APPROVED, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
-    source_note="1 break finding is open for orders-value in dev.", source_findings=(Link(label=HOSTILE, url="/gallery/finding"),),
+    source_note="1 open break finding for orders-value in dev.", source_findings=(Link(label=HOSTILE, url="/gallery/finding"),),
     new_schema=NewSchemaView(text=HOSTILE, format="AVRO", references=(NewReference(name=HOSTILE, subject=LONG, version=1, url="/gallery/subject"), NewReference(name="Money", subject="money-value", version=2)), fields=(NewField(path="Order.id", type="long", required=True, doc=HOSTILE), NewField(path=LONG, type="string", required=False, default='"EUR"')), fields_hidden=3),
     states=(*(replace(mark, mood="done") for mark in STATES[:2]), replace(STATES[2], mood="now", at=ago(hours=1), who="approver"), *STATES[3:]),
     reviews=(

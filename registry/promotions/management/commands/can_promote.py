@@ -26,8 +26,8 @@ class Command(BaseCommand):
     """Prints the verdict with its reasons, as text or JSON."""
 
     help = (
-        "Whether a subject's version could be promoted from one environment to another."
-        " Exit code 0: yes, 1: needs approval, 2: no, 3: can't be told, 64: wrong command line."
+        "Check whether a subject's version can be promoted from one environment to another. Exit code 0:"
+        " yes, 1: needs approval, 2: no, 3: unknown, 64: wrong command line."
     )
     requires_system_checks: list[str] = []
 
@@ -38,8 +38,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add SUBJECT, FROM, TO and the options."""
         parser.add_argument("subject", metavar="SUBJECT")
-        parser.add_argument("source", metavar="FROM", help="the environment that has it")
-        parser.add_argument("target", metavar="TO", help="the environment that it would go to")
+        parser.add_argument("source", metavar="FROM", help="the source environment")
+        parser.add_argument("target", metavar="TO", help="the target environment")
         parser.add_argument("--version", dest="number", metavar="NUMBER", default="latest", help="default: the latest")
         parser.add_argument("--json", action="store_true")
 
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         except SchemadeskError as error:
             raise CommandError(error.message, returncode=FAILED) from error
         except DatabaseError as error:
-            raise CommandError(f"The database can't be asked: {error}", returncode=FAILED) from error
+            raise CommandError(f"The database can't be read: {error}", returncode=FAILED) from error
         if options["json"]:
             self.stdout.write(json.dumps(readiness.to_dict(), indent=2, ensure_ascii=False))
         else:
