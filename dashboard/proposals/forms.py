@@ -68,7 +68,8 @@ class Form:
             number = -1 if version in _LATEST else whole_number(version, digits=10)
             if number is None:
                 raise InvalidReference(
-                    gettext("%(version)s is no version: a number or latest.") % {"version": repr(version[:20])},
+                    gettext("%(version)s is not a valid version. Enter a number or latest.")
+                    % {"version": repr(version[:20])},
                     reference=name,
                 )
             references.append(Reference(name, subject, number))
@@ -125,14 +126,14 @@ def with_file(request: HttpRequest, form: Form) -> Form:
     most, size = settings.SCHEMA_MAX_BYTES, file.size or 0
     if size > most:
         raise InvalidInput(
-            gettext("The file is too large: it has %(size)s bytes, %(most)s are taken (SCHEMA_MAX_BYTES).")
+            gettext("The file is too large. It has %(size)s bytes. The maximum is %(most)s (SCHEMA_MAX_BYTES).")
             % {"size": size, "most": most}
         )
     try:
         text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            gettext("The file is no text in UTF-8: byte %(place)s. Save it in UTF-8, and send it again.")
+            gettext("The file is not valid UTF-8 at byte %(place)s. Save it as UTF-8 and upload it again.")
             % {"place": error.start + 1}
         ) from error
     name = file.name or ""

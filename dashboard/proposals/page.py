@@ -79,7 +79,7 @@ def draft_row(info: DraftInfo, order: list[str]) -> DraftRow:
         format=format_name(info.schema_type),
         origin=info.origin,
         changed_at=info.changed_at,
-        delete=_delete(info.id, gettext("Throw away")),
+        delete=_delete(info.id, gettext("Delete")),
     )
 
 
@@ -107,14 +107,14 @@ def proposal_page(
         ),
         action_url=editor_url(),
         check=check_action(),
-        save=Action(label=gettext("Save as a draft"), url=editor_url(), allowed=not reason, reason=reason),
+        save=Action(label=gettext("Save as draft"), url=editor_url(), allowed=not reason, reason=reason),
         submit=Action(label=gettext("Submit for review"), url=editor_url(), allowed=not reason, reason=reason),
         draft=form.draft,
         draft_state=form.draft_state or "",
         origin=form.origin,
         finding=finding_origin(form.finding, actor),
         finding_number=form.finding,
-        delete=_delete(form.draft, gettext("Throw the draft away")) if form.draft else None,
+        delete=_delete(form.draft, gettext("Delete draft")) if form.draft else None,
         problem=Problem(what=error.message) if error else None,
         starts=_starts(form, names),
         report=report,
@@ -132,7 +132,7 @@ def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
     return {
         "registry": Field(
             name="registry",
-            label=gettext("For"),
+            label=gettext("Environment"),
             kind="select",
             choices=chosen([(name, name) for name in order], form.registry),
             required=True,
@@ -143,11 +143,11 @@ def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
         ),
         "reason": Field(
             name="reason",
-            label=gettext("Why"),
+            label=gettext("Reason"),
             value=form.reason,
             kind="textarea",
             rows=3,
-            help=gettext("What the reviewer should know."),
+            help=gettext("What reviewers should know."),
         ),
         "format_choices": chosen([(kind, format_name(kind)) for kind in sorted(FORMATS)], form.schema_type),
     }

@@ -175,16 +175,16 @@ def _result(plan: Plan, form: Form) -> ProposalResult:
     stored = plan.to_dict()["checks"]
     checks = [check for check in stored if plan.has_work or check["code"] != "something-to-do"]
     if not plan.has_work:
-        verdict, headline = Verdict.OK, gettext("%(registry)s has it already") % {"registry": form.registry}
+        verdict, headline = Verdict.OK, gettext("%(registry)s already has it") % {"registry": form.registry}
     elif plan.failing:
         verdict = Verdict.BREAKS
         headline = (
-            gettext("It would break what %(registry)s has") % {"registry": form.registry}
+            gettext("Breaks compatibility in %(registry)s") % {"registry": form.registry}
             if plan.breaking
             else gettext("Checks fail")
         )
     else:
-        verdict, headline = worst(checks), gettext("%(registry)s would take it") % {"registry": form.registry}
+        verdict, headline = worst(checks), gettext("Can be registered in %(registry)s") % {"registry": form.registry}
     return ProposalResult(
         verdict=verdict,
         headline=headline,

@@ -84,7 +84,7 @@ def _page(
 
 def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
     number = _saved_number(form, actor)
-    messages.success(request, gettext("Saved as your draft; nobody else sees it."))
+    messages.success(request, gettext("Draft saved. Only you can see it."))
     return redirect("ui:draft", number)
 
 
@@ -147,7 +147,7 @@ def _submitted(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
         finding=form.finding,
         again_of=form.again_of,
     )
-    messages.success(request, gettext("Request %(number)s waits for a reviewer.") % {"number": number})
+    messages.success(request, gettext("Request %(number)s is waiting for review.") % {"number": number})
     return redirect("ui:promotion", number)
 
 
@@ -166,5 +166,5 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
 def draft_delete(request: HttpRequest, draft_id: int) -> HttpResponse:
     """Delete a draft."""
     services.delete_draft(draft_id=draft_id, by=page_actor(request))
-    messages.success(request, gettext("The draft is gone."))
+    messages.success(request, gettext("Draft deleted."))
     return redirect("ui:proposals")
