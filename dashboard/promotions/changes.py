@@ -126,7 +126,7 @@ def _bringing(info: RequestInfo) -> list[PlanStep]:
 
 
 def _nothing_written(info: RequestInfo) -> str:
-    return gettext("%(target)s has these schemas already, so no version is written.") % {"target": info.target}
+    return gettext("%(target)s already has these schemas, so no version is written.") % {"target": info.target}
 
 
 def _rank(info: RequestInfo, step: PlanStep) -> tuple[int, bool]:
@@ -146,7 +146,7 @@ def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chos
         else gettext("the proposed text")
     )
     becomes = (
-        gettext("is to be adopted")
+        gettext("will be adopted")
         if step.kind == ADOPT
         else gettext("becomes version %(target_version)s of %(target)s")
         % {"target_version": step.target_version, "target": info.target}
@@ -167,19 +167,21 @@ def compared(
     """The target's version when the plan was made, compared with the new one; or why they can't be compared."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
     if secret:
-        return None, gettext("You may not read %(subject)s in %(secret)s, so its changes aren’t shown.") % {
+        return None, gettext(
+            "You don’t have permission to read %(subject)s in %(secret)s, so its changes are not shown."
+        ) % {
             "subject": step.subject,
             "secret": secret,
         }
     try:
         result = compare_step(info, step)
     except NotFound as error:  # one was deleted since
-        return None, gettext("It can’t be compared any more: %(message)s") % {"message": error.message}
+        return None, gettext("Can’t be compared any more: %(message)s") % {"message": error.message}
     except SchemadeskError as error:
-        return None, gettext("It can’t be compared: %(message)s") % {"message": error.message}
+        return None, gettext("Can’t be compared: %(message)s") % {"message": error.message}
     if result is None:
         has = gettext("has no version of {} yet") if info.is_open else gettext("had no version of {}")
-        return None, gettext("%(target)s %(subject)s: everything is new there.") % {
+        return None, gettext("%(target)s %(subject)s, so everything is new.") % {
             "target": info.target,
             "subject": has.format(step.subject),
         }

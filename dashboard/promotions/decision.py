@@ -52,9 +52,9 @@ def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tup
 def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
     """The link to where the condition can be fixed, None if there is no such page."""
     if item.code == THREADS and item.url:
-        return Link(label=gettext("To the discussion"), url=item.url)
+        return Link(label=gettext("Discussion"), url=item.url)
     if item.code == CONSUMERS and item.url:
-        return Link(label=gettext("To the clients"), url=item.url)
+        return Link(label=gettext("Clients"), url=item.url)
     if item.code == EVIDENCE:
         return _scan(item, info, actor)
     if item.code.startswith("evidence."):
@@ -68,28 +68,28 @@ def _subject(item: Condition, info: RequestInfo) -> str:
 
 
 def _checks(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(label=gettext("To the checks"), url=f"{_page(info)}#checks")
+    return Link(label=gettext("Checks"), url=f"{_page(info)}#checks")
 
 
 def _changes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(label=gettext("See what breaks"), url=f"{_page(info)}#changes")
+    return Link(label=gettext("See breaking changes"), url=f"{_page(info)}#changes")
 
 
 def _scan(item: Condition, info: RequestInfo, actor: Actor) -> Link:
     """The source whose topic has to be scanned again, since its evidence is missing or too old."""
     source = scanned_by(get_registry(info.target), parse_subject(_subject(item, info)))
     if source is None:
-        return Link(label=gettext("To the sources"), url=reverse("ui:sources"))
-    return Link(label=gettext("Scan the topic again"), url=reverse("ui:source", args=[source]))
+        return Link(label=gettext("Sources"), url=reverse("ui:sources"))
+    return Link(label=gettext("Scan topic again"), url=reverse("ui:source", args=[source]))
 
 
 def _impact(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(label=gettext("See the evidence"), url=f"{_page(info)}#impact")
+    return Link(label=gettext("See evidence"), url=f"{_page(info)}#impact")
 
 
 def _findings(item: Condition, info: RequestInfo, actor: Actor) -> Link:
     query = urlencode({"registry": info.target, "subject": _subject(item, info)})
-    return Link(label=gettext("The open findings"), url=f"{reverse('ui:findings')}?{query}")
+    return Link(label=gettext("Open findings"), url=f"{reverse('ui:findings')}?{query}")
 
 
 def _freezes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
@@ -100,7 +100,7 @@ def _freezes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 
 def _rules(item: Condition, info: RequestInfo, actor: Actor) -> Link:
     return Link(
-        label=gettext("Who reviews in %(target)s") % {"target": info.target}, url=f"{_environment(info)}#rules-title"
+        label=gettext("Reviewers of %(target)s") % {"target": info.target}, url=f"{_environment(info)}#rules-title"
     )
 
 
@@ -113,7 +113,7 @@ def _policy(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 def _where_it_is(item: Condition, info: RequestInfo, actor: Actor) -> Link:
     """The subject at the source of the version."""
     name = _subject(item, info)
-    return Link(label=gettext("Open the subject"), url=subject_url(info.source or info.target, name))
+    return Link(label=gettext("Open subject"), url=subject_url(info.source or info.target, name))
 
 
 def _rights(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
@@ -186,9 +186,9 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
     approve = next((item.sentence for item in against if not item.passable), "")
     others = base.sentence if base else ""
     asks = (
-        gettext("Needed: it breaks what is there.")
+        gettext("Required, because this is a breaking change.")
         if info.is_breaking
-        else gettext("Needed to request changes and to reject.")
+        else gettext("Required to request changes or to reject.")
     )
     overridable = any(item.passable for item in against)
     later_on = [check for check in info.failing if check.get("overridable") and check.get("code") in AT_APPLYING]
@@ -204,22 +204,25 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
         plan_hash=info.plan_hash,
         override=Field(
             name="override",
-            label=gettext("Why in spite of failing checks"),
+            label=gettext("Reason to override failing checks"),
             kind="textarea",
             rows=2,
-            help=gettext("To approve although these fail: %(overridable)s.")
+            help=gettext("Needed to approve despite these failing checks: %(overridable)s.")
             % {"overridable": _names_of(info, against, later_on)}
             if overridable
-            else gettext("Not needed to approve. With a reason it can be applied although these fail: %(overridable)s.")
+            else gettext(
+                "Not needed to approve. With a reason, the request can be applied despite these failing checks:"
+                " %(overridable)s."
+            )
             % {"overridable": _names_of(info, (), later_on)},
         )
         if (overridable or later_on) and not approve
         else None,
         typed=Field(
             name="typed",
-            label=gettext("To approve, type the subject’s name"),
+            label=gettext("Type the name of the subject to approve"),
             code=True,
-            help=gettext("%(qualified)s: it breaks, and %(target)s is closed.")
+            help=gettext("%(qualified)s. This is a breaking change, and %(target)s is closed.")
             % {"qualified": info.subject.qualified, "target": info.target},
         )
         if is_typed(info, environment) and not approve
@@ -236,7 +239,11 @@ def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence
 
 
 def _again(mine: ReviewInfo | None, verdict: str) -> str:
-    return gettext("You have said so of this plan already.") if mine is not None and mine.verdict == verdict else ""
+    return (
+        gettext("You have already requested changes to this plan.")
+        if mine is not None and mine.verdict == verdict
+        else ""
+    )
 
 
 def label_field(written: str, *errors: str) -> Field:
@@ -246,7 +253,7 @@ def label_field(written: str, *errors: str) -> Field:
         label=gettext("Labels"),
         value=written,
         errors=errors,
-        help=gettext("Up to %(most)s, with commas between them; everybody who reads the request sees them.")
+        help=gettext("Up to %(most)s, separated by commas. Everyone who can read the request sees them.")
         % {"most": MAX_LABELS},
     )
 
@@ -255,7 +262,7 @@ def label_form(info: RequestInfo, actor: Actor) -> LabelForm:
     """The labels, with the form that replaces them for the requester and reviewers."""
     part = info.requested_by_id, *info.needed.named_ids
     lacking = "" if actor.user_id in part else refused(actor, REVIEW, info, written(info))
-    change = action(info, "labels", gettext("Save the labels"), lacking, icon="check")
+    change = action(info, "labels", gettext("Save labels"), lacking, icon="check")
     return LabelForm(
         labels=label_links(info),
         written=label_field(", ".join(info.labels)),
@@ -276,7 +283,7 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
         return None
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
     reason = refused(actor, "promotion.request", info, names)
-    return action(info, "recheck", gettext("Run again"), reason, icon="refresh-cw")
+    return action(info, "recheck", gettext("Run checks again"), reason, icon="refresh-cw")
 
 
 def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
@@ -317,7 +324,7 @@ def schedule_form(info: RequestInfo, actor: Actor) -> ScheduleForm | None:
     """The form that schedules the request."""
     if info.state not in (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED):
         return None
-    label = gettext("Schedule") if info.state == PromotionRequest.APPROVED else gettext("Change the time")
+    label = gettext("Schedule") if info.state == PromotionRequest.APPROVED else gettext("Change time")
     now = timezone.now()
     start = info.apply_at or (now + timedelta(hours=1)).replace(minute=0)
     against = scheduling(info, actor)
@@ -334,7 +341,7 @@ def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
     if info.state != PromotionRequest.SCHEDULED:
         return None
     reason = "" if actor.user_id == info.requested_by_id else _no_apply(info, actor)
-    return action(info, "unschedule", gettext("Don’t apply it then"), reason, icon="undo-2")
+    return action(info, "unschedule", gettext("Cancel schedule"), reason, icon="undo-2")
 
 
 def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> Link | None:
@@ -343,7 +350,7 @@ def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) ->
     if not is_stuck or not environment.is_closed or not may(actor, "registry.manage", registry=info.target):
         return None
     return Link(
-        label=gettext("Break the glass of %(info)s") % {"info": info.target},
+        label=gettext("Open break-glass in %(info)s") % {"info": info.target},
         url=f"{reverse('ui:environment', args=[info.target])}#glass-title",
     )
 
@@ -354,6 +361,6 @@ def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Acti
         return None, None
     reason = _no_apply(info, actor)
     return (
-        action(info, "resume", gettext("Go on with what is left"), reason, tone="primary", icon="play"),
+        action(info, "resume", gettext("Resume"), reason, tone="primary", icon="play"),
         action(info, "give_up", gettext("Give up"), reason, tone="danger", icon="x"),
     )

@@ -101,14 +101,16 @@ def _row(
         )
         if waits
         else None,
-        take_back=action(info, "take_back", gettext("Take back"), icon="undo-2") if is_own and is_planned else None,
+        take_back=action(info, "take_back", gettext("Withdraw acknowledgement"), icon="undo-2")
+        if is_own and is_planned
+        else None,
     )
 
 
 def _does(consumer: Consumer) -> str:
     declared = consumer.declared
     if declared is None:
-        return gettext("withdrawn since")
+        return gettext("since withdrawn")
     sentences = {
         "reads": gettext("reads version %(number)s"),
         "writes": gettext("writes version %(number)s"),
@@ -124,7 +126,7 @@ def acknowledged_entries(info: RequestInfo) -> list[TimelineEntry]:
             sentence=(
                 gettext("Acknowledged for %(client)s of %(subject)s")
                 if acknowledgement.counts
-                else gettext("Acknowledged for %(client)s of %(subject)s (of an earlier plan)")
+                else gettext("Acknowledged for %(client)s of %(subject)s (for an earlier plan)")
             )
             % {"client": acknowledgement.client, "subject": acknowledgement.subject},
             at=acknowledgement.at,
@@ -141,24 +143,24 @@ _DRAFT, _REVIEW, _APPROVED = PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW,
 _SCHEDULED, _APPLYING, _APPLIED = PromotionRequest.SCHEDULED, PromotionRequest.APPLYING, PromotionRequest.APPLIED
 _ENDED_BADLY: Final = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN, PromotionRequest.FAILED)
 _STATE_SENTENCES: Final = {
-    _DRAFT: later("Kept as a draft"),
+    _DRAFT: later("Saved as a draft"),
     _REVIEW: later("In review"),
-    _APPROVED: later("Approved: it has the approvals that it needs"),
+    _APPROVED: later("Approved: it has all approvals"),
     _SCHEDULED: later("Scheduled"),
     _APPLYING: later("Being applied"),
     _APPLIED: later("Applied"),
     PromotionRequest.REJECTED: later("Rejected"),
     PromotionRequest.WITHDRAWN: later("Withdrawn"),
-    PromotionRequest.FAILED: later("Applying it failed on the way"),
+    PromotionRequest.FAILED: later("Failed after it was partly applied"),
 }
-_REVIEWED: Final = {"approve": later("Approval"), "changes": later("Changes requested"), "reject": later("Turned down")}
+_REVIEWED: Final = {"approve": later("Approval"), "changes": later("Changes requested"), "reject": later("Rejected")}
 _WAITS: Final = {
-    _DRAFT: later("Waits to be submitted"),
-    _REVIEW: later("Waits for review"),
-    _APPROVED: later("Waits to be applied"),
-    _SCHEDULED: later("Waits for its time"),
+    _DRAFT: later("Waiting to be submitted"),
+    _REVIEW: later("Waiting for review"),
+    _APPROVED: later("Waiting to be applied"),
+    _SCHEDULED: later("Waiting for the scheduled time"),
     _APPLYING: later("Is being applied"),
-    PromotionRequest.FAILED: later("Waits for somebody to go on or give up"),
+    PromotionRequest.FAILED: later("Waiting to be resumed or given up"),
 }
 
 
@@ -217,12 +219,12 @@ def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineE
     """The history, oldest first, and what the request waits for."""
     entries = [entry for event in events if (entry := _entry(info, event))]
     if not entries:
-        entries = [TimelineEntry(sentence=gettext("Asked for"), at=info.requested_at, who=info.requested_by)]
+        entries = [TimelineEntry(sentence=gettext("Requested"), at=info.requested_at, who=info.requested_by)]
     entries += [
         TimelineEntry(
             sentence=_REVIEWED[review.verdict]
             if review.counts
-            else gettext("%(said)s (of an earlier plan)") % {"said": _REVIEWED[review.verdict]},
+            else gettext("%(said)s (for an earlier plan)") % {"said": _REVIEWED[review.verdict]},
             at=review.at,
             who=review.reviewer,
             comment=review.comment or review.override,
@@ -243,7 +245,7 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
     if event.operation == "INSERT":
         draft = event.after.get("state") == _DRAFT
         return TimelineEntry(
-            sentence=gettext("Begun as a draft") if draft else gettext("Asked for"),
+            sentence=gettext("Created as a draft") if draft else gettext("Requested"),
             at=event.at,
             who=event.actor,
             comment=info.reason,
@@ -252,7 +254,7 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
     state = event.after.get("state")
     if moved:
         return TimelineEntry(
-            sentence=gettext("The plan moved: earlier approvals are void")
+            sentence=gettext("The plan changed, so earlier approvals no longer count")
             if not state or state == _REVIEW
             else _STATE_SENTENCES[state],
             at=event.at,
@@ -280,7 +282,7 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
         )
     if event.why.startswith(TAKEN_BACK):
         return TimelineEntry(
-            sentence=gettext("An acknowledgement was taken back"), at=event.at, who=event.actor, comment=event.why
+            sentence=gettext("An acknowledgement was withdrawn"), at=event.at, who=event.actor, comment=event.why
         )
     return None
 
@@ -290,11 +292,13 @@ def thread_view(
 ) -> ThreadView:
     """A discussion, with the actions of the reader."""
     closed = (
-        "" if info.is_open else gettext("The request is %(state)s: its discussions are closed.") % {"state": info.state}
+        ""
+        if info.is_open
+        else gettext("The request is %(state)s, so its discussions are closed.") % {"state": info.state}
     )
     part = closed or _no_part(thread, info, actor)
     word, name, icon = (
-        (gettext("Resolve"), "resolve", "check") if thread.is_open else (gettext("Open again"), "reopen", "undo-2")
+        (gettext("Resolve"), "resolve", "check") if thread.is_open else (gettext("Reopen"), "reopen", "undo-2")
     )
     refusal_to_answer = closed or ("" if actor.user_id else gettext("Sign in to take part."))
     return ThreadView(
@@ -307,9 +311,7 @@ def thread_view(
         comments=tuple(
             CommentRow(author=comment.author, text=comment.text, at=comment.at) for comment in thread.comments
         ),
-        reply=_thread_action(info, thread, "answer", gettext("Answer"), refusal_to_answer, "")
-        if info.is_open
-        else None,
+        reply=_thread_action(info, thread, "answer", gettext("Reply"), refusal_to_answer, "") if info.is_open else None,
         switch=_thread_action(info, thread, name, word, part, icon) if info.is_open else None,
     )
 
@@ -332,7 +334,7 @@ def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
     if actor.user_id in info.needed.named_ids:
         return ""
     lacking = refusal(actor, "promotion.review", registry=info.target, subject=info.subject.qualified)
-    return gettext("Whoever began it, the requester or a reviewer resolves it.") if lacking else ""
+    return gettext("The person who started it, the requester or a reviewer can resolve it.") if lacking else ""
 
 
 def comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Callable[..., str]) -> CommentForm | None:
@@ -343,5 +345,5 @@ def comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Cal
     if subject not in {step.subject for step in steps_of_plan(info.plan)}:
         subject, path = "", ""
     reason = "" if actor.user_id else gettext("Sign in to take part in the discussion.")
-    form = action(info, "threads", gettext("Open a discussion"), reason, icon="message-square")
+    form = action(info, "threads", gettext("Start discussion"), reason, icon="message-square")
     return CommentForm(open=form, subject=subject, path=path, whole_url=f"{url()}#comment")

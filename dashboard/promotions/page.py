@@ -68,10 +68,10 @@ from registry.promotions.selectors import RequestInfo
 #: query parameters that change how the page is drawn, with their values
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
 _EVIDENCE: Final = {
-    "pass": later("it reads what is in use"),
-    "warn": later("it can’t read all that is in use"),
-    "fail": later("it can’t read what is in use"),
-    "skipped": later("nothing is known"),
+    "pass": later("can read the data in use"),
+    "warn": later("can’t read all data in use"),
+    "fail": later("can’t read the data in use"),
+    "skipped": later("not checked"),
     "stale": later("too old"),
 }
 #: open breaks at the source that the page links; the list of findings has the rest
@@ -234,7 +234,7 @@ def _voided(info: RequestInfo) -> str:
         gone = counted(lost, "%(n)s approval no longer counts.", "%(n)s approvals no longer count.")
         return f"{info.moved} {gone}" if lost else info.moved
     return (
-        gettext("%(stale)s Run the checks again: the plan below is an earlier one.") % {"stale": info.stale}
+        gettext("%(stale)s The plan below is out of date. Run the checks again.") % {"stale": info.stale}
         if info.stale
         else ""
     )
@@ -246,7 +246,7 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
         step for step in steps_of_plan(info.plan) if step.subject == info.subject.qualified and step.target_version
     ]
     facts = (
-        [Fact(label=gettext("Level at %(target)s") % {"target": info.target}, value=state["level"], code=True)]
+        [Fact(label=gettext("Level in %(target)s") % {"target": info.target}, value=state["level"], code=True)]
         if state.get("level")
         else []
     )
@@ -274,28 +274,30 @@ def _problem(info: RequestInfo) -> Problem | None:
         return Problem(
             what=gettext("The stored plan of this request can’t be read"),
             where=info.target,
-            cure=gettext("Run the checks again: the plan is made anew. What people said of it is whole.")
+            cure=gettext("Run the checks again to make a new plan. Reviews and comments are not affected.")
             if info.is_open
-            else gettext("The request is closed, so that it stays as it is. What people said of it is whole."),
+            else gettext(
+                "The request is closed, so its plan can’t be made again. Reviews and comments are not affected."
+            ),
         )
     if info.state == PromotionRequest.FAILED:
         done = sum(row.state == "done" for row in info.steps)
         return Problem(
             what=counted(
                 done,
-                "%(n)s of %(steps)s is done",
-                "%(n)s of %(steps)s are done",
+                "%(n)s of %(steps)s steps done",
+                "%(n)s of %(steps)s steps done",
                 steps=counted(len(info.steps), "%(n)s step", "%(n)s steps"),
             ),
             where=info.target,
-            cure=gettext("Go on with what is left, or give up: what was written stays."),
+            cure=gettext("Resume the remaining steps, or give up. Completed steps are kept."),
             detail=info.failure,
         )
     if info.state == PromotionRequest.APPROVED and info.failure:
         return Problem(
-            what=gettext("The last attempt to apply it failed; nothing was written"),
+            what=gettext("The last attempt to apply it failed. Nothing was written"),
             where=info.target,
-            cure=gettext("Repair what it says, and apply it again."),
+            cure=gettext("Fix the problem, then apply it again."),
             detail=info.failure,
         )
     return None
@@ -304,6 +306,6 @@ def _problem(info: RequestInfo) -> Problem | None:
 def packs_of(info: RequestInfo) -> tuple[Link, ...]:
     """Links to the evidence pack as files."""
     return (
-        Link(label=gettext("One HTML file"), url=reverse("ui:promotion_evidence_html", args=[info.id])),
+        Link(label=gettext("HTML file"), url=reverse("ui:promotion_evidence_html", args=[info.id])),
         Link(label="JSON", url=reverse("ui:promotion_evidence_json", args=[info.id])),
     )

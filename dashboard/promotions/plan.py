@@ -212,7 +212,7 @@ _OUTLOOKS: Final = {
     GIVEN_ID: (later("kept, by IMPORT"), Verdict.OK),
     OTHER_ID: (later("differs"), Verdict.CARE),
 }
-_UNKNOWN_ID: Final = (later("told when it is written"), Verdict.UNKNOWN)
+_UNKNOWN_ID: Final = (later("known when it is written"), Verdict.UNKNOWN)
 _PROPOSED: Final = "proposed"
 _STEP_SENTENCES: Final = {
     REGISTER: later(
@@ -221,9 +221,9 @@ _STEP_SENTENCES: Final = {
     _PROPOSED: later("Register the proposed text of %(subject)s as version %(target_version)s of %(target)s"),
     REPEAT: later("Repeat version %(source_version)s of %(subject)s as version %(target_version)s of %(target)s"),
     CONFIG: later("Set %(settings)s of %(subject)s in %(target)s"),
-    ADOPT: later("Record the release of %(subject)s version %(target_version)s, which is in %(target)s already"),
+    ADOPT: later("Record the release of %(subject)s version %(target_version)s, which is already in %(target)s"),
 }
-_THERE_ALREADY: Final = later("%(subject)s is in %(target)s already, as version %(target_version)s")
+_THERE_ALREADY: Final = later("%(subject)s is already in %(target)s as version %(target_version)s")
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
@@ -338,7 +338,7 @@ def _detail(step: PlanStep) -> str:
         gettext("%(subject)s version %(version)s") % {"subject": ref.subject, "version": ref.version}
         for ref in step.references
     )
-    along = "" if step.asked or not step.adds else gettext("comes along, because others refer to it")
+    along = "" if step.asked or not step.adds else gettext("included because others refer to it")
     parts = (
         gettext("refers to %(references)s") % {"references": references} if references and step.adds else "",
         along,
@@ -365,8 +365,8 @@ def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | Non
     elif unknown:
         sentence = counted(
             unknown,
-            "%(n)s id of %(all)s: %(target)s tells when it is written.",
-            "%(n)s ids of %(all)s: %(target)s tells when it is written.",
+            "%(n)s of %(all)s ids is assigned by %(target)s when it is written.",
+            "%(n)s of %(all)s ids are assigned by %(target)s when they are written.",
             all=len(adding),
             target=target,
         )
@@ -381,15 +381,15 @@ def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | Non
 
 def _one_id(step: PlanStep, source: str, target: str) -> str:
     if step.expected_id is None:
-        return gettext("%(target)s tells the id when it is written.") % {"target": target}
-    will = gettext("%(target)s will get id %(expected_id)s") % {"target": target, "expected_id": step.expected_id}
+        return gettext("%(target)s assigns the id when the schema is written.") % {"target": target}
+    will = gettext("Expected id in %(target)s: %(expected_id)s") % {"target": target, "expected_id": step.expected_id}
     if step.id_outlook == SAME_ID:
-        return gettext("%(will)s — same as %(source)s.") % {"will": will, "source": source or gettext("before")}
+        return gettext("%(will)s, same as %(source)s.") % {"will": will, "source": source or gettext("before")}
     if step.id_outlook == GIVEN_ID:
         return gettext("%(will)s, kept from %(source)s by IMPORT.") % {"will": will, "source": source}
     if step.source_id is None:
         return f"{will}."
-    return gettext("%(will)s; it differs from %(source)s, which has %(id)s.") % {
+    return gettext("%(will)s, different from %(source)s (%(id)s).") % {
         "will": will,
         "source": source or gettext("before"),
         "id": step.source_id,

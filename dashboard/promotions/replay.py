@@ -94,7 +94,7 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
     topic = given_text(request.POST, "topic")
     if step is None:
         problem = Problem(
-            what=gettext("This request brings no schema to %(target)s, so there is nothing to read messages with.")
+            what=gettext("This request writes no schema to %(target)s, so there is no schema to read messages with.")
             % {"target": info.target}
         )
     else:

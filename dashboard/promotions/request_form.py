@@ -42,22 +42,22 @@ def again_action(info: RequestInfo, actor: Actor) -> Action | None:
     """The action that resubmits: a form if something can be changed, else a button; None for other states."""
     if info.state not in AGAIN:
         return None
-    label, icon = gettext("Ask again"), "refresh-cw"
+    label, icon = gettext("Request again"), "refresh-cw"
     reason = refused(actor, "promotion.request", info, [item.subject.qualified for item in info.items])
     form = _FORMS.get(info.kind)
     if form is None:
         return action(info, "again", label, reason, icon=icon)
     url = f"{reverse(form)}?{urlencode({'again_of': info.id})}"
-    return Action(label=gettext("Ask again…"), url=url, allowed=not reason, reason=reason, icon=icon)
+    return Action(label=gettext("Request again…"), url=url, allowed=not reason, reason=reason, icon=icon)
 
 
 def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
     """The request that this one resubmits, and its own resubmissions, newest first."""
     resubmissions = resubmissions_of([info], actor)[info.id]
-    later = tuple(_row(summary, gettext("It asks for this again.")) for summary in reversed(resubmissions.later))
+    later = tuple(_row(summary, gettext("It requests this again.")) for summary in reversed(resubmissions.later))
     if resubmissions.earlier is None:
         return later
-    return (_row(resubmissions.earlier, gettext("It asked for this before; this request asks again.")), *later)
+    return (_row(resubmissions.earlier, gettext("An earlier request for the same.")), *later)
 
 
 def _row(summary: RequestSummary, sentence: str) -> LinkedRow:
@@ -82,8 +82,8 @@ MAX_LINES: Final = 500
 WAY: Final = ">"
 _LATEST: Final = "latest"
 _ITEMS_HELP: Final = later(
-    "One subject a line, with a version after a space; without one the latest is meant."
-    " What they refer to comes along by itself."
+    "One subject per line, optionally followed by a space and a version. Without a version, the"
+    " latest is used. Referenced schemas are included automatically."
 )
 
 
@@ -104,7 +104,7 @@ class RequestInput:
         lines = [line.strip() for line in self.lines.splitlines() if line.strip()]
         if len(lines) > MAX_LINES:
             raise InvalidInput(
-                gettext("These are %(count)s lines; %(max_lines)s are read.")
+                gettext("There are %(count)s lines. The maximum is %(max_lines)s.")
                 % {"count": len(lines), "max_lines": MAX_LINES}
             )
         return [_item(line) for line in lines]
@@ -164,13 +164,13 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
     return PromotionForm(
         frame=make_frame(
             request,
-            title=gettext("Ask for a promotion"),
+            title=gettext("Request a promotion"),
             section=Section.PROMOTIONS,
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
         ),
         fields=(*_fields(inputs, order, extent_of(actor, "schema.read")), _labels(inputs, shown)),
-        submit=_send(gettext("Ask for review"), actor),
-        draft=_send(gettext("Keep as a draft"), actor),
+        submit=_send(gettext("Request review"), actor),
+        draft=_send(gettext("Save as draft"), actor),
         preview_url=reverse("ui:promotion_request"),
         with_config=inputs.with_config,
         again_of=inputs.again_of,
@@ -209,12 +209,12 @@ def _fields(inputs: RequestInput, order: Sequence[str], readable: Extent) -> tup
     rows = max(3, min(12, inputs.lines.count("\n") + 2))
     return (
         Field(
-            name="items", label=gettext("What"), kind="textarea", rows=rows, value=inputs.lines, required=True, code=True,
+            name="items", label=gettext("Subjects"), kind="textarea", rows=rows, value=inputs.lines, required=True, code=True,
             placeholder="orders-value 3", help=_ITEMS_HELP,
         ),
         Field(name="source", label=gettext("From"), kind="select", choices=environment_choices(order[:-1], inputs.source), required=True),
         Field(name="target", label=gettext("To"), kind="select", choices=environment_choices(order[1:], inputs.target), required=True),
-        Field(name="reason", label=gettext("Why"), kind="textarea", rows=3, value=inputs.reason, help=gettext("What the reviewer should know.")),
+        Field(name="reason", label=gettext("Reason"), kind="textarea", rows=3, value=inputs.reason, help=gettext("What reviewers should know.")),
     )  # fmt: skip
 
 
@@ -235,15 +235,11 @@ def _preview(plan: Plan, inputs: RequestInput) -> dict[str, Any]:
 
 def _headline(plan: Plan, target: str) -> str:
     if not plan.has_work:
-        return gettext("%(target)s has all of this already") % {"target": target}
+        return gettext("%(target)s already has all of this") % {"target": target}
     if plan.failing:
         overridable = all(check.overridable for check in plan.failing)
-        return (
-            gettext("It could be asked for; it fails as it is, and could be overridden")
-            if overridable
-            else gettext("It could be asked for; it fails as it is")
-        )
-    return gettext("%(target)s would take it") % {"target": target}
+        return gettext("Checks fail (can be overridden)") if overridable else gettext("Checks fail")
+    return gettext("Can be promoted to %(target)s") % {"target": target}
 
 
 def _sentence(plan: Plan, target: str) -> str:

@@ -83,14 +83,14 @@ def what_of(info: RequestInfo) -> str:
     if info.kind == PromotionRequest.ROLL_BACK:
         return gettext("version %(version)s again") % {"version": info.version}
     if info.kind == PromotionRequest.ADOPT:
-        return gettext("version %(version)s, to adopt") % {"version": info.version}
+        return gettext("version %(version)s, adoption") % {"version": info.version}
     return gettext("version %(version)s") % {"version": info.version} if info.version else gettext("a proposed text")
 
 
 def what_blocks(info: RequestInfo) -> str:
     """What the request waits for, in one sentence; "" for a closed one."""
     if info.state == PromotionRequest.DRAFT:
-        return gettext("A draft: submit it to ask for reviews.")
+        return gettext("Draft. Submit it to request reviews.")
     if info.state == PromotionRequest.IN_REVIEW:
         failing = next((check["sentence"] for check in info.failing), "")
         return failing or info.needed.nobody_can or info.needed.missing
@@ -98,7 +98,7 @@ def what_blocks(info: RequestInfo) -> str:
         return (
             gettext("The last attempt failed: %(failure)s") % {"failure": info.failure}
             if info.failure
-            else gettext("Approved; somebody has to apply it.")
+            else gettext("Approved, not yet applied.")
         )
     if info.state == PromotionRequest.SCHEDULED and info.apply_at:
         return gettext("Applied at %(at_utc)s.") % {"at_utc": at_utc(info.apply_at)}
@@ -149,9 +149,9 @@ def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
         return None
     reason = approval_refusal(actor)
     if not reason and all(row.alone for row in rows):
-        reason = gettext("Each of these is read and approved by itself.")
+        reason = gettext("Each of these must be reviewed separately.")
     return Action(
-        label=gettext("Approve the chosen…"),
+        label=gettext("Approve selected…"),
         url=reverse("ui:promotions_approve"),
         allowed=not reason,
         reason=reason,
@@ -164,7 +164,7 @@ def ask_action(actor: Actor) -> Action:
     """The button that leads to the form of a new request."""
     allowed = may_somewhere(actor, "promotion.request")
     return Action(
-        label=gettext("Ask for a promotion"),
+        label=gettext("Request promotion"),
         url=reverse("ui:promotion_request"),
         allowed=allowed,
         reason="" if allowed else refusal(actor, "promotion.request"),
@@ -231,10 +231,10 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> SearchBox:
     return SearchBox(
         url=base,
         query=chosen["q"],
-        label=gettext("Search by subject"),
+        label=gettext("Search subjects"),
         placeholder="orders-value",
         filters=(
-            Filter(name="state", label=gettext("State"), choices=choices("state", gettext("Any state"), states)),
+            Filter(name="state", label=gettext("Status"), choices=choices("state", gettext("Any status"), states)),
             Filter(
                 name="target",
                 label=gettext("Target"),
@@ -242,7 +242,7 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> SearchBox:
                     "target", gettext("Any target"), {name: gettext("to %(name)s") % {"name": name} for name in order}
                 ),
             ),
-            Filter(name="who", label=gettext("Whose"), choices=choices("who", gettext("Anybody’s"), whose)),
+            Filter(name="who", label=gettext("People"), choices=choices("who", gettext("Anybody’s"), whose)),
         ),
         fields=(Field(name="label", label=gettext("Label"), value=chosen["label"]),),
         active=tuple(
@@ -303,8 +303,10 @@ def _numbers(texts: Iterable[str]) -> list[int]:
 def _not_read(number: int, numbers: Sequence[int]) -> str:
     """Why a request isn't shown; the same for a missing one and one that the reader may not read."""
     if number in numbers[MOST_TOGETHER:]:
-        return gettext("Up to %(most)s are approved at once: choose it in the next round.") % {"most": MOST_TOGETHER}
-    return gettext("There is no such request.")
+        return gettext("Up to %(most)s requests can be approved at once. Select it next time.") % {
+            "most": MOST_TOGETHER
+        }
+    return gettext("Request not found.")
 
 
 def _against(info: RequestInfo, actor: Actor) -> str:

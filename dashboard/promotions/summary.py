@@ -71,22 +71,22 @@ def headline_of(info: RequestInfo, verdict: Verdict) -> str:
     if not info.is_open:
         return gettext("Closed: %(state)s") % {"state": info.state}
     if info.state == PromotionRequest.FAILED:
-        return gettext("Applied in part")
+        return gettext("Partly applied")
     if verdict is Verdict.BREAKS:
         overridable = all(check.get("overridable") for check in info.failing)
         if not info.is_breaking:
-            return gettext("Checks fail, and could be overridden") if overridable else gettext("Checks fail")
+            return gettext("Checks fail (can be overridden)") if overridable else gettext("Checks fail")
         sentence = (
-            gettext("It would break what %(target)s has, and could be overridden")
+            gettext("Breaks compatibility in %(target)s (can be overridden)")
             if overridable
-            else gettext("It would break what %(target)s has")
+            else gettext("Breaks compatibility in %(target)s")
         )
         return sentence % {"target": info.target}
     if info.is_breaking:
-        return gettext("It breaks what %(target)s has, and was overridden") % {"target": info.target}
+        return gettext("Breaks compatibility in %(target)s (overridden)") % {"target": info.target}
     if info.is_unreadable:
-        return gettext("Not known: its plan is damaged")
-    return gettext("Can be done, with care") if verdict is Verdict.CARE else gettext("Can be done")
+        return gettext("Unknown: the plan is damaged")
+    return gettext("Can be applied with care") if verdict is Verdict.CARE else gettext("Can be applied")
 
 
 def sentence_of(info: RequestInfo) -> str:
@@ -98,14 +98,14 @@ def sentence_of(info: RequestInfo) -> str:
             "schema_id": info.release.schema_id,
         }
         more = len(info.releases) - 1
-        came = counted(more, "%(n)s other version came with it.", "%(n)s other versions came with it.")
+        came = counted(more, "%(n)s other version was included.", "%(n)s other versions were included.")
         return f"{there} {came}" if more else there
     if info.failing:
         first, more = str(info.failing[0]["sentence"]), len(info.failing) - 1
-        too = counted(more, "%(n)s other check fails too.", "%(n)s other checks fail too.")
+        too = counted(more, "%(n)s other check also fails.", "%(n)s other checks also fail.")
         return f"{first} {too}" if more else first
     if info.is_unreadable:
-        return gettext("What would be written to %(target)s can’t be told.") % {"target": info.target}
+        return gettext("What would be written to %(target)s is not known.") % {"target": info.target}
     steps = steps_of_plan(info.plan)
     adding, settings = sum(step.adds for step in steps), sum(step.kind == CONFIG for step in steps)
     parts = [_written_to(adding, info.target)] if adding else []
@@ -113,7 +113,7 @@ def sentence_of(info: RequestInfo) -> str:
     parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
     sentence = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
     sentence = f"{sentence[:1].upper()}{sentence[1:]}"
-    return f"{sentence}." if info.is_breaking else gettext("%(said)s; nothing there breaks.") % {"said": sentence}
+    return f"{sentence}." if info.is_breaking else gettext("%(said)s without breaking changes.") % {"said": sentence}
 
 
 def _written_to(versions: int, target: str) -> str:
@@ -138,34 +138,34 @@ def _reviews_by(environment: EnvironmentInfo) -> str:
     if environment.own_approval_allowed:
         return counted(
             needed,
-            "%(n)s approval by anybody with the right to review.",
-            "%(n)s approvals by anybody with the right to review.",
+            "%(n)s approval from any reviewer.",
+            "%(n)s approvals from any reviewers.",
         )
     return counted(
         needed,
-        "%(n)s approval by somebody else than the requester.",
-        "%(n)s approvals by somebody else than the requester.",
+        "%(n)s approval from another person.",
+        "%(n)s approvals from other people.",
     )
 
 
 def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
     hours, lines = environment.max_evidence_hours, []
     if environment.evidence_required:
-        lines.append(gettext("A release needs evidence from data."))
+        lines.append(gettext("Releases need evidence from data."))
     if hours and hours % 24 == 0:
         lines.append(
             counted(
                 hours // 24,
-                "Evidence from data may be %(n)s day old at most.",
-                "Evidence from data may be %(n)s days old at most.",
+                "Evidence from data can be at most %(n)s day old.",
+                "Evidence from data can be at most %(n)s days old.",
             )
         )
     elif hours:
         lines.append(
             counted(
                 hours,
-                "Evidence from data may be %(n)s hour old at most.",
-                "Evidence from data may be %(n)s hours old at most.",
+                "Evidence from data can be at most %(n)s hour old.",
+                "Evidence from data can be at most %(n)s hours old.",
             )
         )
     return lines
@@ -174,23 +174,23 @@ def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
 def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
     """The rules of an environment, in sentences."""
     lines = [
-        gettext("Closed: it changes by releases alone.")
+        gettext("Closed: only releases can change it.")
         if environment.is_closed
-        else gettext("Open: it can be changed directly, too."),
+        else gettext("Open: it can also be changed directly."),
         _reviews_by(environment),
         *(f"{rule.sentence}." for rule in environment.rules),
     ]
     if environment.owners_only:
-        lines.append(gettext("Only owners of a subject ask for it here."))
+        lines.append(gettext("Only owners of a subject can request its promotion."))
     lines.append(
-        gettext("Open drift at a subject fails its requests.")
+        gettext("Open drift findings for a subject fail its requests.")
         if environment.drift_blocks
-        else gettext("Open drift at a subject is a warning alone.")
+        else gettext("Open drift findings for a subject are only a warning.")
     )
     if environment.threads_block:
-        lines.append(gettext("A discussion that isn’t resolved stops the release."))
+        lines.append(gettext("Unresolved discussions block the release."))
     if environment.clients_block:
-        lines.append(gettext("A declared client that doesn’t go on stops the release until it is acknowledged."))
+        lines.append(gettext("Affected clients block the release until they are acknowledged."))
     lines += _evidence_rules(environment)
     lines += [
         gettext("Frozen from %(start)s to %(end)s: %(reason)s")
@@ -231,20 +231,26 @@ def _row(request: LinkedRequest, target: str) -> LinkedRow:
 
 def _sentence(request: LinkedRequest, target: str) -> str:
     if not request.brings:
-        return gettext("It refers to what this request brings: this one goes first.")
+        return gettext("It refers to a schema in this request. Apply this request first.")
     more = len(request.brings) - 1
     what = {"name": request.brings[0], "target": target}
     if request.along:
         sentence = gettext(
-            "It brings %(name)s, which this request refers to and takes along: the one applied first writes it."
+            "It also includes %(name)s, which this request refers to. The request that is applied first writes it."
         )
         return f"{sentence % what} {_and_more(more)}".strip()
-    sentence = gettext("It brings %(name)s, which %(target)s lacks and this request refers to: it goes first.")
+    sentence = gettext(
+        "It includes %(name)s, which this request refers to and %(target)s doesn’t have. Apply it first."
+    )
     return f"{sentence % what} {_and_more(more)}".strip()
 
 
 def _and_more(more: int) -> str:
-    return counted(more, "So it is with %(n)s other subject.", "So it is with %(n)s other subjects.") if more else ""
+    return (
+        counted(more, "The same applies to %(n)s other subject.", "The same applies to %(n)s other subjects.")
+        if more
+        else ""
+    )
 
 
 #: clients that one line names
@@ -262,7 +268,7 @@ def clients_fact(checks: Checks) -> Fact | None:
         if names
         else gettext("none of %(asked)s") % {"asked": total}
     )
-    return Fact(label=gettext("Declared clients that don’t go on"), value=value, url="#impact")
+    return Fact(label=gettext("Affected clients"), value=value, url="#impact")
 
 
 def clients_sentence(checks: Checks) -> str:
@@ -272,8 +278,8 @@ def clients_sentence(checks: Checks) -> str:
         return ""
     return counted(
         len(names),
-        "%(n)s declared client doesn’t go on (%(names)s)",
-        "%(n)s declared clients don’t go on (%(names)s)",
+        "%(n)s affected client (%(names)s)",
+        "%(n)s affected clients (%(names)s)",
         names=_listed(names),
     )
 

@@ -39,15 +39,15 @@ from registry.promotions.requests.state_machine import refuse_strangers
 from registry.promotions.reviews.decisions import Approval
 
 STATE_MESSAGES: Final = {
-    "draft": later("Kept as your draft."),
-    "in review": later("It is in review."),
+    "draft": later("Saved as your draft."),
+    "in review": later("Submitted for review."),
     "approved": later("Approved. It can be applied now."),
     "scheduled": later("Scheduled."),
-    "applying": later("It is being applied; load this page again in a moment."),
-    "rejected": later("Turned down."),
-    "applied": later("Applied: it is live in the target."),
+    "applying": later("Being applied. Reload this page in a moment."),
+    "rejected": later("Rejected."),
+    "applied": later("Applied. It is now live in the target."),
     "withdrawn": later("Withdrawn."),
-    "failed": later("Applying it failed on the way."),
+    "failed": later("Failed after it was partly applied."),
 }
 
 
@@ -64,7 +64,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
     """The form of a new request with a preview of its plan; when sent, it redirects to the request."""
     actor = page_actor(request)
     if actor.user_id is None:
-        raise NotSignedIn(gettext("Sign in to ask for a promotion."))
+        raise NotSignedIn(gettext("Sign in to request a promotion."))
     problem = None
     if request.method == "POST":
         form = request_form.request_input(request.POST, selectors.list_environments())
@@ -87,7 +87,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
             message = (
                 gettext("Request %(number)s is your draft.")
                 if draft
-                else gettext("Request %(number)s waits for a reviewer.")
+                else gettext("Request %(number)s is waiting for review.")
             )
             messages.success(request, message % {"number": number})
             return redirect("ui:promotion", number)
@@ -160,7 +160,7 @@ def approve(request: HttpRequest, request_id: int) -> HttpResponse:
             typed=given_text(request.POST, "typed"),
         )
         return (
-            gettext("Your approval is recorded; it needs more than yours.")
+            gettext("Your approval is recorded. More approvals are needed.")
             if state == "in review"
             else STATE_MESSAGES[state]
         )
@@ -188,9 +188,9 @@ def _tell_approvals(request: HttpRequest, approvals: Sequence[Approval]) -> None
     enough = [f"#{approval.request}" for approval in approvals if approval.state == "approved"]
     begun = [f"#{approval.request}" for approval in approvals if approval.state and approval.state != "approved"]
     if enough:
-        messages.success(request, gettext("Approved, and ready to be applied: %(which)s.") % {"which": listing(enough)})
+        messages.success(request, gettext("Approved and ready to apply: %(which)s.") % {"which": listing(enough)})
     if begun:
-        message = gettext("Your approval is recorded, and more are needed: %(which)s.")
+        message = gettext("Your approval is recorded. More approvals are needed: %(which)s.")
         messages.success(request, message % {"which": listing(begun)})
     for approval in approvals:
         if approval.refused:
@@ -208,7 +208,7 @@ def changes(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def decide() -> str:
         services.request_changes(request_id=request_id, by=actor, comment=comment)
-        return gettext("Changes are requested; the requester is told.")
+        return gettext("Changes requested. The requester is notified.")
 
     return _act(request, request_id, decide)
 
@@ -237,7 +237,7 @@ def again(request: HttpRequest, request_id: int) -> HttpResponse:
     except (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable) as error:
         messages.error(request, error.placed)
         return redirect("ui:promotion", request_id)
-    messages.success(request, gettext("Request %(number)s waits for a reviewer.") % {"number": number})
+    messages.success(request, gettext("Request %(number)s is waiting for review.") % {"number": number})
     return redirect("ui:promotion", number)
 
 
@@ -253,7 +253,7 @@ def recheck(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def run() -> str:
         state = services.recheck(request_id=request_id, by=page_actor(request))
-        return gettext("The checks were run again; it is %(state)s.") % {"state": state}
+        return gettext("The checks were run again. The request is %(state)s.") % {"state": state}
 
     return _act(request, request_id, run)
 
@@ -289,7 +289,8 @@ def utc_moment(text: str, field: str) -> datetime:
         moment = None
     if moment is None:
         raise InvalidInput(
-            gettext("%(text)s is no time: write it like 2026-12-31T18:00, in UTC.") % {"text": repr(text[:40])},
+            gettext("%(text)s is not a valid time. Enter it like 2026-12-31T18:00, in UTC.")
+            % {"text": repr(text[:40])},
             field=field,
         )
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
@@ -301,7 +302,7 @@ def unschedule(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def run() -> str:
         services.unschedule(request_id=request_id, by=page_actor(request))
-        return gettext("It isn’t scheduled any more; somebody has to apply it.")
+        return gettext("Schedule cancelled. The request must be applied by hand.")
 
     return _act(request, request_id, run)
 
@@ -318,7 +319,7 @@ def give_up(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def run() -> str:
         services.give_up(request_id=request_id, by=page_actor(request))
-        return gettext("Given up; what was written stays.")
+        return gettext("Given up. Completed steps are kept.")
 
     return _act(request, request_id, run)
 
@@ -330,7 +331,7 @@ def labels(request: HttpRequest, request_id: int) -> HttpResponse:
     def run() -> str:
         written = written_labels(given_text(request.POST, "labels"))
         services.set_labels(request_id=request_id, by=page_actor(request), labels=written)
-        return gettext("The labels are saved.")
+        return gettext("Labels saved.")
 
     return _act(request, request_id, run, "#labels")
 
@@ -348,7 +349,7 @@ def acknowledge(request: HttpRequest, request_id: int) -> HttpResponse:
             note=given_text(request.POST, "note"),
             plan_hash=given_text(request.POST, "plan_hash"),
         )
-        return gettext("Acknowledged.") if is_new else gettext("It was acknowledged already.")
+        return gettext("Acknowledged.") if is_new else gettext("Already acknowledged.")
 
     return _act(request, request_id, run, "#consumers")
 
@@ -364,7 +365,7 @@ def take_back(request: HttpRequest, request_id: int) -> HttpResponse:
             subject=given_text(request.POST, "subject"),
             client=given_text(request.POST, "client"),
         )
-        return gettext("Taken back: it isn’t acknowledged any more.") if is_done else gettext("It isn’t acknowledged.")
+        return gettext("Acknowledgement withdrawn.") if is_done else gettext("Not acknowledged.")
 
     return _act(request, request_id, run, "#consumers")
 
@@ -381,7 +382,7 @@ def threads(request: HttpRequest, request_id: int) -> HttpResponse:
             subject=given_text(request.POST, "subject"),
             path=given_text(request.POST, "path"),
         )
-        return gettext("The discussion is open.")
+        return gettext("Discussion started.")
 
     subject = given_text(request.POST, "subject")
     shown = f"?{urlencode({'item': subject})}" if subject else ""
@@ -394,7 +395,7 @@ def thread_answer(request: HttpRequest, request_id: int, thread_id: int) -> Http
 
     def run() -> str:
         services.reply(thread_id=thread_id, by=page_actor(request), text=given_text(request.POST, "text"))
-        return gettext("Answered.")
+        return gettext("Reply sent.")
 
     return _act(request, request_id, run, f"#thread-{thread_id}")
 
@@ -405,7 +406,7 @@ def thread_resolve(request: HttpRequest, request_id: int, thread_id: int) -> Htt
 
     def run() -> str:
         services.resolve(thread_id=thread_id, by=page_actor(request))
-        return gettext("Resolved.")
+        return gettext("Discussion resolved.")
 
     return _act(request, request_id, run, f"#thread-{thread_id}")
 
@@ -416,6 +417,6 @@ def thread_reopen(request: HttpRequest, request_id: int, thread_id: int) -> Http
 
     def run() -> str:
         services.reopen(thread_id=thread_id, by=page_actor(request))
-        return gettext("Open again.")
+        return gettext("Discussion reopened.")
 
     return _act(request, request_id, run, f"#thread-{thread_id}")

@@ -40,7 +40,7 @@ def test_the_whole_way(api: Api, number: int) -> None:
     assert (status, shown["state"], shown["needed"]["is_met"]) == (200, "in review", False)
     place = {"text": "why?", "subject": "orders-value", "path": "Order.di"}
     status, refused = call(api("reader"), "POST", f"{one}/threads", place)
-    assert status == 422 and "is no field of orders-value" in str(refused) and "Order.id" in str(refused)
+    assert status == 422 and "is not a field of orders-value" in str(refused) and "Order.id" in str(refused)
     place["path"] = "Order.id"
     status, thread = call(api("reader"), "POST", f"{one}/threads", place)
     assert status == 201

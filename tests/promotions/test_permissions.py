@@ -101,10 +101,10 @@ def test_the_page_reaches_what_may_be_read_below_newer_ones(
         address = page.paging.next_url
     assert found == asked[-2:]
     past_them = narrow.get(f"/ui/promotions?before={asked[-1]}").content.decode()
-    assert "No older request" in past_them and 'href="/ui/promotions"' in past_them
+    assert "No older requests" in past_them and 'href="/ui/promotions"' in past_them
     RoleGrant.objects.filter(user__username="reader").update(subject_pattern="none-*")
     nothing = narrow.get("/ui/promotions").content.decode()
-    assert "There is no request that you may see" in nothing and "requested yet" not in nothing
+    assert "No requests are visible to you" in nothing and "requested yet" not in nothing
 
 
 @pytest.mark.parametrize("query", ["", "?limit=2", "?target=prod", "?subject=payments-value", "?state=open&subject=both-value"])  # fmt: skip

@@ -99,7 +99,7 @@ def test_what_waits_for_one_is_chosen_and_listed_and_approved(
     assert Review.objects.count() == 0, "looking at it approves nothing"
 
     said = text_of(client.post(ADDRESS, {"plan": plans(first, third)}, follow=True))
-    assert f"Approved, and ready to be applied: #{first}, #{third}." in said
+    assert f"Approved and ready to apply: #{first}, #{third}." in said
     assert [state_of(number) for number in (first, second, third)] == ["approved", "in review", "approved"]
     assert {review.plan_hash for review in Review.objects.all()} == {
         text.partition(":")[2] for text in plans(first, third)
@@ -131,7 +131,7 @@ def test_what_breaks_cannot_be_chosen_and_is_refused_all_the_same(
     page = text_of(client.get(f"{ADDRESS}?request={safe}&request={breaking}"))
     assert "Left out" in page and "Approve 1 request" in page and f'value="{breaking}:' not in page
     said = text_of(client.post(ADDRESS, {"plan": plans(breaking, safe)}, follow=True))
-    assert f"#{breaking} is left out: It breaks what is there" in said
+    assert f"#{breaking} is left out: It is a breaking change" in said
     assert (state_of(breaking), state_of(safe)) == ("in review", "approved")
 
 
@@ -146,7 +146,7 @@ def test_what_moved_since_it_was_read_is_left_out_and_the_others_are_approved(
     assert (state_of(moved), state_of(safe)) == ("in review", "approved")
     assert not Review.objects.filter(request_id=moved).exists()
     other = f"{moved}:{'0' * 64}"
-    assert "You read an earlier plan of this request" in text_of(
+    assert "The plan has changed since you read it" in text_of(
         look("approver").post(ADDRESS, {"plan": [other]}, follow=True)
     )
 
@@ -156,7 +156,7 @@ def test_what_came_to_break_since_is_left_out(look: Browser, cast: Cast, make: C
     register(BROKEN, cast["steward"], registry="staging", subject=subject(0))
     services.recheck(request_id=number, by=cast["steward"])
     said = text_of(look("approver").post(ADDRESS, {"plan": plans(number, safe)}, follow=True))
-    assert f"#{number} is left out: It breaks what is there" in said
+    assert f"#{number} is left out: It is a breaking change" in said
     assert (state_of(number), state_of(safe)) == ("in review", "approved")
 
 
@@ -184,7 +184,7 @@ def test_what_one_may_not_read_is_not_told_from_what_is_not_there(
     RoleGrant.objects.filter(user__username="approver2").update(subject_pattern="other-*")
     absent = 999_999_999
     page = text_of(client.get(f"{ADDRESS}?request={number}&request={absent}"))
-    assert page.count("There is no such request.") == 2
+    assert page.count("Request not found.") == 2
     assert subject(0).subject not in page
     said = text_of(client.post(ADDRESS, {"plan": [*plans(number), f"{absent}:{'0' * 64}"]}, follow=True))
     for each in (number, absent):
@@ -196,7 +196,7 @@ def test_what_one_may_not_read_is_not_told_from_what_is_not_there(
 def test_what_names_no_request_is_said(look: Browser, cast: Cast, sent: list[str]) -> None:
     assert "Select requests first." in text_of(look("approver").post(ADDRESS, {"plan": sent}, follow=True))
     text = text_of(look("approver").get(ADDRESS, {"request": [each.partition(":")[0] for each in sent]}))
-    assert "No request is chosen" in text
+    assert "No requests selected" in text
 
 
 def test_a_plan_has_to_be_named_and_not_too_many(
@@ -253,7 +253,7 @@ def test_more_requests_take_no_more_queries(
         ({"checks": [CHECK, {**CHECK, "code": "freeze", "verdict": "fail"}]}, ""),
         ({"checks": [CHECK, {**CHECK, "verdict": "skipped"}]}, ""),
         ({"checks": []}, "No check was run"),
-        ({"checks": [CHECK], "breaking": True}, "It breaks what is there"),
+        ({"checks": [CHECK], "breaking": True}, "It is a breaking change"),
         ({"checks": [], "unreadable": True}, "can't be read"),
         ({"checks": [{**CHECK, "verdict": "warn"}]}, "A check warns, so it must be reviewed separately: It may."),
         ({"checks": [{**CHECK, "verdict": "stale"}]}, "A check warns"),

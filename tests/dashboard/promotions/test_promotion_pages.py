@@ -97,17 +97,17 @@ def test_a_request_shows_all_that_its_decision_needs(
     with django_assert_max_num_queries(QUERIES["request"]):
         text = text_of(client.get(f"/ui/promotions/{number}"))
     for words in ("the checkout needs it", "Can be done", "version 2 of staging", "staging will get id", "Order.note",
-                  "mode of orders-value", "1 approval from a reviewer of staging", "Waits for review", "last run"):  # fmt: skip
+                  "mode of orders-value", "1 approval from a reviewer of staging", "Waiting for review", "last run"):  # fmt: skip
         assert words in text, words
-    assert {"Approve", "Request changes", "Reject", "Run again", "Open a discussion"} <= buttons(text)
+    assert {"Approve", "Request changes", "Reject", "Run again", "Start discussion"} <= buttons(text)
     assert "It is not approved yet. Needs 1 approval from a reviewer of staging (0 so far)." in text
 
 
 @pytest.mark.parametrize(
     ("state", "words", "pressed"),
     [
-        ("draft", "Waits to be submitted", {"Submit for review", "Withdraw"}),
-        ("in review", "Waits for review", {"Withdraw"}),
+        ("draft", "Waiting to be submitted", {"Submit for review", "Withdraw"}),
+        ("in review", "Waiting for review", {"Withdraw"}),
         ("rejected", "Closed: rejected", set()),
         ("withdrawn", "Closed: withdrawn", set()),
     ],
@@ -141,9 +141,9 @@ def test_what_voided_the_approval_stands_at_the_top(browser: Browser, cast: Cast
     stale = text_of(browser("approver").get(f"/ui/promotions/{number}"))
     assert "Version 2 of orders-value was added in staging" not in stale.split("<h2")[0] or "void" in stale
     text = text_of(browser("approver").post(f"/ui/promotions/{number}/apply", follow=True))
-    assert "Earlier approvals are void" in text
+    assert "Earlier approvals no longer count" in text
     assert "1 approval no longer counts." in text
-    assert "Of an earlier plan: no longer counts." in text
+    assert "For an earlier plan, so it no longer counts." in text
     assert state_of(number) == "in review"
 
 
@@ -173,7 +173,7 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     assert "Approve" not in buttons(refused)
     admin = browser("admin")
     text = text_of(admin.get(address))
-    assert "It would break what staging has, and could be overridden" in text
+    assert "Breaks compatibility in staging (can be overridden)" in text
     assert 'name="override"' in text and 'name="typed"' in text
     read = PromotionRequest.objects.get(pk=number).plan_hash
     said = {"comment": "agreed", "override": "agreed", "plan_hash": read}
@@ -251,7 +251,7 @@ def test_a_discussion_hangs_at_a_field(browser: Browser, cast: Cast, versions: N
 def test_changes_are_requested_and_the_reader_of_the_page_knows(browser: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     client, address = browser("approver"), f"/ui/promotions/{number}"
-    assert "Say what should be different" in text_of(client.post(f"{address}/changes", {}, follow=True))
+    assert "Enter what should be changed" in text_of(client.post(f"{address}/changes", {}, follow=True))
     assert "Changes are requested" in text_of(client.post(f"{address}/changes", {"comment": "a default"}, follow=True))
     assert "Changes requested" in text_of(browser("steward").get(address))
 
@@ -267,7 +267,7 @@ def test_schedule_and_unschedule(browser: Browser, cast: Cast, versions: None) -
     text = text_of(client.post(f"{address}/schedule", {"at": f"{at:%Y-%m-%dT%H:%M}"}, follow=True))
     assert state_of(number) == "scheduled"
     assert f"{at:%Y-%m-%d %H:%M} UTC" in text
-    assert "Don’t apply it then" in buttons(text)
+    assert "Cancel schedule" in buttons(text)
     text_of(client.post(f"{address}/unschedule", follow=True))
     assert state_of(number) == "approved"
 
@@ -283,7 +283,7 @@ def test_a_failed_request_shows_its_steps_and_two_ways_on(browser: Browser, cast
     assert "1 of 2 steps is done" in text
     assert "version 2 with schema id 7" in text
     assert HOSTILE not in text
-    assert {"Go on with what is left", "Give up"} <= buttons(text)
+    assert {"Resume", "Give up"} <= buttons(text)
 
 
 # --- asking, lists -----------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_the_boards_marks_become_one_plan(browser: Browser, cast: Cast, versions
         ({"items": "orders-value 99", "source": "dev", "target": "staging"}, "99"),
         ({"items": "orders-value 2", "source": "staging", "target": "dev"}, "doesn&#x27;t come after"),
         ({"items": "orders-value 2", "source": "dev", "target": "nowhere"}, "is not an environment"),
-        ({"items": "", "source": "dev", "target": "staging"}, "Say what to promote"),
+        ({"items": "", "source": "dev", "target": "staging"}, "Enter what to promote"),
         ({"items": "orders-value\norders-value 1", "source": "dev", "target": "staging"}, "is there twice"),
         ({"items": "\n".join(f"s{n}" for n in range(501)), "source": "dev", "target": "staging"}, "501 lines"),
         ({"items": f"{HOSTILE}", "source": "dev", "target": "staging"}, "&lt;img"),
@@ -352,7 +352,7 @@ def test_the_list_is_filtered_and_paged_by_number(
     for query, shown in (("target=prod", first), ("who=waiting", second), ("q=orders-value&state=open", second)):
         assert f'href="/ui/promotions/{shown}"' in text_of(client.get(f"/ui/promotions?{query}")), query
     for nothing in ("who=mine", "state=applied", "q=%3A.x", "target=nowhere"):
-        assert "No request matches" in text_of(client.get(f"/ui/promotions?{nothing}")), nothing
+        assert "No matching requests" in text_of(client.get(f"/ui/promotions?{nothing}")), nothing
 
 
 # --- environments ------------------------------------------------------------------------------------------------
@@ -603,7 +603,7 @@ def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
     [
         ({"schema": json.dumps(V1)}, "Nothing would be registered"),
         ({"schema": '{\n "type": "recor"\n}'}, "doesn’t parse: line 2"),
-        ({"schema": json.dumps(BROKEN)}, "It would break what staging has"),
+        ({"schema": json.dumps(BROKEN)}, "Breaks compatibility in staging"),
         ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment"),
         ({"schema": "x" * 10, "format": "XML"}, "XML"),
         ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "c"}, "is no version"),
@@ -647,7 +647,7 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
 @pytest.mark.parametrize(
     ("sent", "said", "words"),
     [
-        ({"schema": json.dumps(BROKEN)}, "It would break what staging has", "Breaking"),
+        ({"schema": json.dumps(BROKEN)}, "Breaks compatibility in staging", "Breaking"),
         ({"schema": json.dumps(V1)}, "staging has it already", "identical in meaning to"),
         ({"schema": '{\n "type": "recor"\n}'}, "doesn’t parse: line 2", "Where in the schema"),
         ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment", "is not an environment"),
@@ -688,7 +688,7 @@ def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, ca
 @pytest.mark.parametrize(
     ("file", "format", "words"),
     [
-        (file_of("\ufeff" + json.dumps(BROKEN).replace(",", ",\r\n")), "JSON", "It would break what staging has"),
+        (file_of("\ufeff" + json.dumps(BROKEN).replace(",", ",\r\n")), "JSON", "Breaks compatibility in staging"),
         (file_of(json.dumps(V1), HOSTILE), "AVRO", "Nothing would be registered"),
         (file_of(b'{"type": "\xff"}'), "AVRO", "The file is no text in UTF-8: byte 11"),
         (file_of(b"x" * 1_000_001), "AVRO", "it has 1000001 bytes, 1000000 are taken"),

@@ -157,7 +157,7 @@ def test_what_is_read_back_has_to_be_what_was_approved(
         return register_version(**{**call, "text": call["text"].replace("city", "town")})
 
     monkeypatch.setattr(local, "register_version", other)
-    with pytest.raises(PlanChanged, match="isn't the schema that was approved"):
+    with pytest.raises(PlanChanged, match="is not the approved schema"):
         services.apply(request_id=approved, by=cast["approver"])
     assert written() == NOTHING
 

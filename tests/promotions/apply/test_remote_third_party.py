@@ -135,7 +135,7 @@ def test_what_the_remote_refuses_is_said_and_can_be_given_up(
     assert "Step 2 of 3 (register refused-customer version 1)" in failure_of(number)
     assert "status 409: not today" in ApplyStep.objects.get(request_id=number, position=1).said
     assert services.give_up(request_id=number, by=cast["approver"]) == "withdrawn"
-    assert "Written, and staying: register refused-address version 1" in failure_of(number)
+    assert "Already written and kept: register refused-address version 1" in failure_of(number)
     assert [row[:2] for row in releases_of(number)] == [("refused-address", 1)]
 
 

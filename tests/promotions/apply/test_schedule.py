@@ -105,7 +105,7 @@ def test_times_that_are_none(cast: dict[str, Actor], approved: int, case: str) -
 
 
 def test_another_time_and_none(cast: dict[str, Actor], approved: int) -> None:
-    with pytest.raises(WrongState, match="isn't scheduled"):
+    with pytest.raises(WrongState, match="is not scheduled"):
         services.unschedule(request_id=approved, by=cast["approver"])
     services.schedule(request_id=approved, by=cast["approver"], at=in_an_hour())
     later = in_an_hour() + timedelta(hours=1)
@@ -129,7 +129,7 @@ def test_it_takes_the_right_to_apply(cast: dict[str, Actor], approved: int, who:
 def test_one_in_review_is_not_scheduled(cast: dict[str, Actor]) -> None:
     register_version(registry="dev", subject=ORDERS, text='"string"', by=cast["steward"])
     number = services.request_promotion(source="dev", target="prod", subject=ORDERS, by=cast["steward"])
-    with pytest.raises(WrongState, match="only an approved one"):
+    with pytest.raises(WrongState, match="Only an approved request"):
         services.schedule(request_id=number, by=cast["approver"], at=in_an_hour())
 
 
@@ -160,7 +160,7 @@ def test_what_stops_it_then_is_kept_and_told(
     assert apply_due(request_id=approved) == "approved"
     found = row(approved)
     assert (found.state, found.apply_at) == ("approved", None)
-    assert "It was scheduled, and wasn't applied" in found.failure
+    assert "The scheduled request was not applied" in found.failure
     assert said in found.failure
     assert told("steward").count("promotion.failed") == 1
     assert Release.objects.count() == 0

@@ -172,7 +172,7 @@ def test_open_breaks_at_the_source_are_never_green(cast: Cast, api: Callable[[st
     page = client_of("approver").get(f"/ui/promotions/{number}")
     assert page.context["page"].verdict.code != "ok"
     assert f"/ui/findings/{found.pk}" in [link.url for link in page.context["page"].source_findings]
-    assert "Open breaks at the source" in page.content.decode()
+    assert "Open break findings in the source" in page.content.decode()
     (shown,) = api("approver").get(f"/api/v1/promotions/{number}").json()["source_findings"]
     assert shown["id"] == found.pk
     (left,) = services.approve_together(plans=[(number, selectors.get_request(number).plan_hash)], by=cast["approver"])

@@ -74,7 +74,7 @@ def test_those_who_do_not_go_on_are_named_with_what_they_meet(
     check = checked(schema)
     assert check.verdict == "warn" and not check.overridable, "it is told, and stops nobody"
     assert check.sentence.startswith("billing (") and says in check.sentence and "#billing" in check.sentence
-    assert "Order" in check.sentence and "Talk to them" in check.cure
+    assert "Order" in check.sentence and "Contact their owners" in check.cure
 
 
 def test_a_reader_alone_is_not_hurt_by_what_only_writers_meet(cast: Cast) -> None:

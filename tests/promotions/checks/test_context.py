@@ -37,7 +37,7 @@ NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
         (0, False, None, PASS, "Fine."),
         (0, False, 1000, PASS, "Fine."),
         (24, False, 24, PASS, "Fine."),
-        (24, False, 25, "stale", "prod takes no evidence older than 1 day. Then: Fine."),
+        (24, False, 25, "stale", "prod accepts evidence of up to 1 day. Result then: Fine."),
         (36, False, 40, "stale", "older than 36 hours"),
         (24, False, None, PASS, "Fine."),
         (0, True, None, "fail", "Fine. prod requires evidence from data."),
@@ -113,11 +113,11 @@ def test_evidence_ages_at_the_request_without_its_being_planned_anew(cast: Cast,
     info = age(number, 30)
     (against,) = applying(info, cast["approver"])
     assert against.code == "evidence.data"
-    assert against.sentence.startswith("A check is out of date: Too old to go by")
-    assert against.cure.startswith("Scan the topic again")
+    assert against.sentence.startswith("A check is out of date: The evidence is too old")
+    assert against.cure.startswith("Scan topic again")
     answer = can_promote(subject=ORDERS, source="dev", target="prod", by=cast["steward"])
     assert (answer.verdict, answer.reasons[0].code) == ("needs approval", "approval")
-    assert "Too old to go by" in answer.reasons[0].sentence
+    assert "The evidence is too old" in answer.reasons[0].sentence
 
 
 @pytest.mark.parametrize("door", ["apply", "scheduled"])
@@ -126,7 +126,7 @@ def test_evidence_that_is_too_old_voids_the_approvals_and_a_scan_brings_them_bac
 ) -> None:
     seen(30 * HOUR, "no")
     if door == "apply":
-        with pytest.raises(PlanChanged, match="Too old to go by"):
+        with pytest.raises(PlanChanged, match="The evidence is too old"):
             services.apply(request_id=number, by=cast["approver"])
     else:
         services.schedule(request_id=number, by=cast["approver"], at=timezone.now() + HOUR)
@@ -134,7 +134,7 @@ def test_evidence_that_is_too_old_voids_the_approvals_and_a_scan_brings_them_bac
         assert apply_due(request_id=number) == "in review"
     info = selectors.get_request(number)
     assert (info.state, [review.counts for review in info.reviews]) == ("in review", [False])
-    assert "Too old to go by" in info.moved
+    assert "The evidence is too old" in info.moved
     assert InboxEntry.objects.filter(user_id=cast["steward"].user_id, notice__event="promotion.voided").exists()
     with pytest.raises(WrongState, match="A check is out of date"):
         services.approve(request_id=number, by=cast["admin"], plan_hash=info.plan_hash)
@@ -146,7 +146,7 @@ def test_evidence_that_is_too_old_voids_the_approvals_and_a_scan_brings_them_bac
 
 def test_an_approval_binds_to_what_the_data_said(cast: Cast, number: int, seen: Seen) -> None:
     seen(HOUR, "yes")
-    assert services.recheck(request_id=number, by=cast["steward"]) == "approved"  # it reads what is in use, too
+    assert services.recheck(request_id=number, by=cast["steward"]) == "approved"  # can read the data in use, too
     seen(None, "unknown")
     assert services.recheck(request_id=number, by=cast["steward"]) == "in review"
     assert "was “Messages use version 1. The new schema can read them.”" in selectors.get_request(number).moved
@@ -180,8 +180,8 @@ def test_the_page_and_the_api_say_it_with_the_cure(cast: Cast, number: int, api:
     browser = Client()
     browser.force_login(User.objects.get(username="approver"))
     page = browser.get(f"/ui/promotions/{number}").content.decode()
-    assert "Too old to go by" in page and "To the sources" in page and "Stale" in page
-    assert "Evidence from data may be 1 day old at most." in page
+    assert "The evidence is too old" in page and "To the sources" in page and "Stale" in page
+    assert "Evidence from data can be at most 1 day old." in page
 
 
 def test_a_rule_beyond_a_year_is_refused_at_the_page(cast: Cast) -> None:

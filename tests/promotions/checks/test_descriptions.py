@@ -108,7 +108,7 @@ def test_what_stands_in_the_target_afterwards(
     ask: Callable[..., int], person: Callable[[str], Actor], with_config: bool, doc: str
 ) -> None:
     number = ask("PII|Ours.", "PII|Theirs.", with_config=with_config)
-    assert ("takes the place" in planned(number)[0].sentence) is with_config
+    assert ("replaces the description" in planned(number)[0].sentence) is with_config
     assert apply(number, person).doc == doc
 
 

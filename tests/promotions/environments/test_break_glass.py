@@ -56,8 +56,8 @@ def test_the_refusal_names_the_environment_and_both_ways_in(cast: Cast, system: 
     with pytest.raises(ReleaseRequired) as refused:
         register(V3, cast["steward"])
     assert refused.value.message == (
-        "Registry prod is a closed environment: to register versions there takes a release. Ask for a promotion at"
-        " /ui/promotions/request?target=prod&subject=orders-value, or let an administrator open break-glass at"
+        "Registry prod is a closed environment. Only a release can register versions there. Request a promotion at"
+        " /ui/promotions/request?target=prod&subject=orders-value, or ask an administrator to open break-glass at"
         " /ui/environments/prod."
     )
 
@@ -157,7 +157,7 @@ def test_it_ends_with_its_time_with_its_closing_and_with_the_right(cast: Cast, p
     services.close_break_glass(break_glass_id=again, by=person("admin2"))
     with pytest.raises(ReleaseRequired):
         register(V4, cast["admin"])
-    with pytest.raises(WrongState, match="closed already"):
+    with pytest.raises(WrongState, match="already closed"):
         services.close_break_glass(break_glass_id=again, by=cast["admin"])
     opened(cast)
     RoleGrant.objects.filter(user_id=cast["admin"].user_id).update(role="steward")
@@ -230,7 +230,7 @@ def test_one_a_person_and_environment_at_a_time(cast: Cast, person: Any) -> None
     person("admin2")
     first = opened(cast)
     assert services.open_break_glass(environment="prod", by=person("admin2"), reason="the other one's") != first
-    with pytest.raises(WrongState, match="close it to give another reason"):
+    with pytest.raises(WrongState, match="Close it to give another reason"):
         opened(cast, reason="another")
     mine = open_break_glass_of("prod", cast["admin"].user_id)
     assert mine is not None
@@ -276,7 +276,7 @@ def test_a_second_person_confirms_it_when_it_is_over(cast: Cast) -> None:
     (waiting,) = environment_info("prod").break_glass
     assert (waiting.can_be_confirmed, waiting.is_red) == (True, False)
     services.confirm_break_glass(break_glass_id=number, by=cast["approver"], comment=" it was right ")
-    with pytest.raises(WrongState, match="confirmed already"):
+    with pytest.raises(WrongState, match="already confirmed"):
         services.confirm_break_glass(break_glass_id=number, by=cast["approver2"])
     assert environment_info("prod").break_glass == ()
     (row,) = break_glass_history("prod")

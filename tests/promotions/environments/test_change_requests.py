@@ -114,7 +114,7 @@ def test_one_admin_alone_loosens_nothing(cast: Cast, kind: str) -> None:
     values, before = LOOSER[kind]
     change("prod", **before)
     was = values_of(values)
-    with pytest.raises(SecondPersonRequired, match="approval of another person") as refused:
+    with pytest.raises(SecondPersonRequired, match="approval from another reviewer") as refused:
         services.change_environment(name="prod", by=cast["admin"], **values)
     assert values_of(values) == was
     assert refused.value.details["action"] == "change"
@@ -142,7 +142,7 @@ def test_the_way_of_one_admin_to_release_alone_is_shut(cast: Cast, api: Callable
     assert "/api/v1/environments/prod/changes" in answer.json()["message"]
     register(V1, cast["steward"])
     number = ask(cast, by="admin")
-    with pytest.raises(NotAllowed, match="somebody else must review it"):
+    with pytest.raises(NotAllowed, match="another person must review it"):
         approve_shown(request_id=number, by=cast["admin"])
 
 
@@ -189,7 +189,7 @@ def test_a_second_person_approves_and_it_is_told_and_stands_out(cast: Cast, kind
     event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
     assert event.actor == "approver"
     assert event.why.startswith(
-        f"LOOSENS A CLOSED ENVIRONMENT: change {number}, asked for by admin, approved by approver"
+        f"LOOSENS A CLOSED ENVIRONMENT: change {number}, requested by admin, approved by approver"
     )
     for who in ("approver2", "admin"):
         assert InboxEntry.objects.filter(user_id=cast[who].user_id, notice__event="environment.loosened").exists(), who
@@ -199,7 +199,7 @@ def test_a_second_person_approves_and_it_is_told_and_stands_out(cast: Cast, kind
 
 def test_its_requester_decides_by_no_account(cast: Cast) -> None:
     number = asked(cast, {"own_approval_allowed": True})
-    with pytest.raises(NotAllowed, match="somebody else must decide"):
+    with pytest.raises(NotAllowed, match="Another person must decide"):
         services.approve_environment_change(change_id=number, by=cast["admin"])
     SamePerson.objects.create(
         one_id=min(cast["admin"].user_id, cast["approver"].user_id),  # type: ignore[type-var]
@@ -207,10 +207,10 @@ def test_its_requester_decides_by_no_account(cast: Cast) -> None:
         reason="both are hers",
         stated_by="tests",
     )
-    with pytest.raises(NotAllowed, match="by this account or another one"):
+    with pytest.raises(NotAllowed, match="with this or a linked account"):
         services.approve_environment_change(change_id=number, by=cast["approver"])
     User.objects.filter(username__in=("admin", "approver2")).update(email="One@example.org")
-    with pytest.raises(NotAllowed, match="by this account or another one"):
+    with pytest.raises(NotAllowed, match="with this or a linked account"):
         services.approve_environment_change(change_id=number, by=cast["approver2"])
     assert not environment_info("prod").own_approval_allowed
 
@@ -247,7 +247,7 @@ def test_what_changed_since_is_asked_for_again(cast: Cast) -> None:
 def test_a_requester_who_lost_the_right_changes_nothing_any_more(cast: Cast) -> None:
     number = asked(cast, {"own_approval_allowed": True})
     RoleGrant.objects.filter(user_id=cast["admin"].user_id).delete()
-    with pytest.raises(WrongState, match="may no longer do it"):
+    with pytest.raises(WrongState, match="no longer has permission"):
         services.approve_environment_change(change_id=number, by=cast["approver"])
 
 
@@ -289,7 +289,7 @@ def test_what_could_not_be_done_is_not_asked_for(
 
 def test_the_same_is_asked_for_once(cast: Cast) -> None:
     asked(cast, {"own_approval_allowed": True})
-    with pytest.raises(WrongState, match="asked for this already"):
+    with pytest.raises(WrongState, match="already requested"):
         asked(cast, {"own_approval_allowed": True})
 
 

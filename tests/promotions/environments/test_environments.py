@@ -129,8 +129,8 @@ NOW = timezone.now()
     [
         ("change_environment", {"name": "prod", "reviews_needed": -1}, "0 to 20"),
         ("change_environment", {"name": "prod", "reviews_needed": 21}, "0 to 20"),
-        ("change_environment", {"name": "prod", "reviews_needed": 0}, "one review at least"),
-        ("change_environment", {"name": "dev", "is_closed": True, "reviews_needed": 0}, "one review at least"),
+        ("change_environment", {"name": "prod", "reviews_needed": 0}, "at least one approval"),
+        ("change_environment", {"name": "dev", "is_closed": True, "reviews_needed": 0}, "at least one approval"),
         ("add_review_rule", {"subject_pattern": " "}, "subject_pattern takes"),
         ("add_review_rule", {"subject_pattern": "a" * 1025}, "subject_pattern takes"),
         ("add_review_rule", {"subject_pattern": "a\x00b"}, "can't be stored"),
@@ -142,8 +142,8 @@ NOW = timezone.now()
         ("add_review_rule", {"reviewers": "group", "name": "\ud800"}, "can't be stored"),
         ("add_review_rule", {"count": 0}, "1 to 20"),
         ("add_review_rule", {"count": 21}, "1 to 20"),
-        ("add_freeze", {"starts_at": NOW, "ends_at": NOW, "reason": "x"}, "ends after it starts"),
-        ("add_freeze", {"starts_at": NOW - 2 * HOUR, "ends_at": NOW - HOUR, "reason": "x"}, "over already"),
+        ("add_freeze", {"starts_at": NOW, "ends_at": NOW, "reason": "x"}, "must end after it starts"),
+        ("add_freeze", {"starts_at": NOW - 2 * HOUR, "ends_at": NOW - HOUR, "reason": "x"}, "already ended"),
         ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "  "}, "reason takes"),
         ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "x" * 2001}, "reason takes"),
         ("add_freeze", {"starts_at": datetime(2026, 1, 1), "ends_at": NOW + HOUR, "reason": "x"}, "time zone"),
@@ -171,7 +171,7 @@ def test_review_rules_come_and_go_and_none_stands_twice(cast: Cast) -> None:
         "2 approvals from the admin role for breaking requests",
         "1 approval from the group payments for requests for subjects pay-*",
     ]
-    with pytest.raises(WrongState, match="this rule already"):
+    with pytest.raises(WrongState, match="already has this rule"):
         services.add_review_rule(environment="prod", by=admin, count=3)
     change("prod", is_closed=False)
     services.remove_review_rule(rule_id=numbers[1], by=admin)

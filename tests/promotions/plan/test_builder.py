@@ -173,7 +173,7 @@ def test_who_refers_to_the_subject_keeps_its_version_and_what_it_would_meet(regi
     assert found.verdict == "warn"
     assert "1 subject refers to version 1;" in found.sentence
     assert "orders-value" not in found.sentence, "whoever reads the request may not read what refers to it"
-    assert "couldn't move on" in found.sentence
+    assert "can't move" in found.sentence
 
 
 def test_a_freeze_fails_while_it_lasts_and_leaves_the_hash_alone(registries: None, system: Actor, person: Any) -> None:

@@ -160,7 +160,7 @@ def test_an_acknowledgement_leaves_the_plan_and_its_approvals_alone(cast: Cast, 
 
 @pytest.mark.parametrize("who", ["steward", "steward2", "approver", "admin"])
 def test_nobody_else_speaks_for_a_client_whose_people_are_known(cast: Cast, number: int, who: str) -> None:
-    with pytest.raises(NotAllowed, match="those whom billing names as its contact: reader"):
+    with pytest.raises(NotAllowed, match="Only contacts of billing can acknowledge it: reader"):
         say(cast, number, who)
     assert not Acknowledgement.objects.exists()
 
@@ -332,7 +332,7 @@ def test_the_page_lists_them_and_takes_the_word(cast: Cast, number: int, look: C
     assert "1 of 2 acknowledged" in page and HOSTILE not in page
     assert "Acknowledged for billing of orders-value" in page, "it stands in the history"
     assert page.count('name="client"') == 1 and 'value="ledger"' in page
-    assert "names as its contact" not in page
+    assert "can acknowledge it" not in page
     other = look("steward2").get(f"/ui/promotions/{number}").content.decode()
     assert 'name="client"' not in other and "to review promotions" in other
 
@@ -458,7 +458,7 @@ def test_home_and_the_page_offer_it(cast: Cast, number: int, look: Callable[[str
     answer = look("reader").post(place, {"subject": SUBJECT, "client": "billing", "plan_hash": hash_of(number)})
     assert answer.headers["Location"] == f"/ui/promotions/{number}#consumers"
     page = look("reader").get(f"/ui/promotions/{number}").content.decode()
-    assert "An acknowledgement was taken back" in page and place not in page
+    assert "An acknowledgement was withdrawn" in page and place not in page
 
 
 def test_the_api_takes_it_back(cast: Cast, number: int, api: Callable[[str], Client]) -> None:

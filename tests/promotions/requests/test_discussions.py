@@ -155,7 +155,9 @@ def test_a_field_of_either_side_and_the_place_of_a_change(cast: Cast) -> None:
     number = ask(cast, version=2, target="staging")
     for path in ("Order.id", "Order.fax", "Order.sum", "Order.sum.cents"):
         begin(cast, number, subject="orders-value", path=path)
-    with pytest.raises(InvalidInput, match=r"is no field of orders-value.*Did you mean .*Order\.sum\.cents") as refused:
+    with pytest.raises(
+        InvalidInput, match=r"is not a field of orders-value.*Did you mean .*Order\.sum\.cents"
+    ) as refused:
         begin(cast, number, subject="orders-value", path="Order.sum.cent")
     assert refused.value.details["field"] == "path"
     assert Thread.objects.count() == 4
@@ -220,7 +222,7 @@ def test_an_open_discussion_stops_the_release_at_every_door_where_the_rule_says_
 ) -> None:
     thread = approved(cast, number, blocks=True)
     if door == "apply":
-        with pytest.raises(WrongState, match="1 discussion is not resolved"):
+        with pytest.raises(WrongState, match="1 unresolved discussion"):
             services.apply(request_id=number, by=cast["approver"])
     elif door == "api":
         client = api("approver")
@@ -229,19 +231,19 @@ def test_an_open_discussion_stops_the_release_at_every_door_where_the_rule_says_
         shown = client.get(f"/api/v1/promotions/{number}").json()
         against = [item for item in shown["reasons"]["apply"] if item["code"] == "threads"]
         assert [item["url"] for item in against] == [f"/ui/promotions/{number}#thread-{thread}"]
-        assert "Order.id of orders-value, begun by reader" in against[0]["sentence"]
+        assert "Order.id of orders-value, started by reader" in against[0]["sentence"]
         assert not shown["can_run"]
         browser = Client()
         browser.force_login(User.objects.get(username="approver"))
         page = browser.get(f"/ui/promotions/{number}").content.decode()
-        assert re.search(rf'href="/ui/promotions/{number}#thread-{thread}"[^>]*>\s*To the discussion', page)
+        assert re.search(rf'href="/ui/promotions/{number}#thread-{thread}"[^>]*>\s*Discussion', page)
         assert f'id="thread-{thread}"' in page
     else:
         at = timezone.now() + timedelta(seconds=60)
         services.schedule(request_id=number, by=cast["approver"], at=at)
         PromotionRequest.objects.filter(pk=number).update(apply_at=timezone.now() - timedelta(seconds=1))
         assert apply_due(request_id=number) == "approved"
-        assert "1 discussion is not resolved" in selectors.get_request(number).failure
+        assert "1 unresolved discussion" in selectors.get_request(number).failure
     assert not selectors.get_request(number).releases
     services.resolve(thread_id=thread, by=cast["steward"])
     assert not applying(selectors.get_request(number), cast["approver"])

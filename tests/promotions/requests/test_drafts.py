@@ -107,7 +107,7 @@ def test_what_cannot_be_kept_is_refused(cast: Cast, more: dict[str, object], err
 def test_how_many_is_bounded(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafts, "MAX_DRAFTS", 1)
     save(cast)
-    with pytest.raises(WrongState, match="delete one"):
+    with pytest.raises(WrongState, match="Delete one"):
         save(cast, subject=CUSTOMERS)
     save(cast, "again")
     save(cast, who="admin", subject=CUSTOMERS)

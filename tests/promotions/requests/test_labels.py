@@ -68,7 +68,7 @@ def test_whoever_asked_and_whoever_reviews_sets_them_open_or_closed(cast: Cast, 
 
 def test_others_do_not(cast: Cast, number: int) -> None:
     for who in ("reader", "steward2"):
-        with pytest.raises(NotAllowed, match="whoever asked for it"):
+        with pytest.raises(NotAllowed, match="Only the requester"):
             services.set_labels(request_id=number, labels=["x"], by=cast[who])
     with pytest.raises(NotAllowed, match="scope is read"):
         services.set_labels(request_id=number, labels=["x"], by=replace(cast["steward"], limit=TokenLimit("read")))
@@ -103,7 +103,7 @@ def test_they_are_on_the_page_in_the_list_and_in_the_search(
     assert answer.headers["Location"] == f"/ui/promotions/{number}#labels"
     assert selectors.get_request(number).labels == (HOSTILE, "checkout")
     page = browser.get(f"/ui/promotions/{number}").content.decode()
-    assert "/ui/promotions?label=checkout" in page and HOSTILE not in page and "Change the labels" in page
+    assert "/ui/promotions?label=checkout" in page and HOSTILE not in page and "Edit labels" in page
     rows = browser.get("/ui/promotions", {"label": " CHECKOUT"}).context["page"].rows
     assert [(row.number, [link.label for link in row.labels]) for row in rows] == [(number, [HOSTILE, "checkout"])]
     waiting = look("approver").get("/ui/promotions", {"label": "checkout", "who": "waiting"}).context["page"].rows
@@ -111,7 +111,7 @@ def test_they_are_on_the_page_in_the_list_and_in_the_search(
     for none in ("check", "a,b", "x" * 50):
         assert not browser.get("/ui/promotions", {"label": none}).context["page"].rows
     reader = look("reader").get(f"/ui/promotions/{number}").content.decode()
-    assert "/ui/promotions?label=checkout" in reader and "Change the labels" not in reader
+    assert "/ui/promotions?label=checkout" in reader and "Edit labels" not in reader
     client = api("reader")
     assert [item["id"] for item in client.get("/api/v1/promotions?label=Checkout").json()] == [number]
     assert {item["id"]: item["labels"] for item in client.get("/api/v1/promotions").json()} == {

@@ -62,7 +62,7 @@ def test_the_pages_link_both_ways(cast: Cast, pair: tuple[int, int]) -> None:
     assert "It brings address-value, which this request refers to and takes along" in text
     text = client.get(f"/ui/promotions/{address}").content.decode()
     assert f'href="/ui/promotions/{orders}"' in text
-    assert "It refers to what this request brings: this one goes first." in text
+    assert "It refers to a schema in this request. Apply this request first." in text
 
 
 def test_another_environment_and_what_is_over_are_not_linked(cast: Cast, pair: tuple[int, int]) -> None:

@@ -106,14 +106,14 @@ def test_another_schema_under_the_same_number_is_not_what_was_asked_for(cast: Ca
     other = SchemaVersion.objects.get(subject__name=CUSTOMERS.subject, subject__context__registry__name="dev")
     asked = SchemaVersion.objects.get(subject__name=ORDERS.subject, version=2, subject__context__registry__name="dev")
     SchemaVersion.objects.filter(pk=asked.pk).update(schema=other.schema)
-    with pytest.raises(WrongState, match="isn't the schema that request"):
+    with pytest.raises(WrongState, match="is not the schema in request"):
         services.ask_again(request_id=number, by=cast["steward"])
     assert not PromotionRequest.objects.filter(again_of=number).exists()
 
 
 REFUSED: dict[str, tuple[type[SchemadeskError], str]] = {
-    "in review": (WrongState, "only one that was rejected or withdrawn"),
-    "other subjects": (InvalidInput, "asked for other subjects"),
+    "in review": (WrongState, "Only a rejected or withdrawn request"),
+    "other subjects": (InvalidInput, "was for other subjects"),
     "other target": (InvalidInput, "another target"),
     "none": (RequestNotFound, "There is no promotion request"),
     "secret": (RequestNotFound, "There is no promotion request"),
@@ -243,7 +243,7 @@ def test_a_draft_keeps_what_it_asks_for_again(cast: Cast, api: Callable[[str], C
 
 def test_a_draft_of_something_else_asks_for_nothing_again(cast: Cast) -> None:
     number, form = ended(cast, "propose"), {"registry": "staging", "format": "AVRO", "schema": TEXT, "do": "autosave"}
-    with pytest.raises(InvalidInput, match="asked for other subjects"):
+    with pytest.raises(InvalidInput, match="was for other subjects"):
         services.save_draft(registry="staging", subject=CUSTOMERS, text="", by=cast["steward"], again_of=number)
     sent = {**form, "subject": "else-value", "again_of": str(number)}
     answer = browser("steward").post("/ui/proposals/new", sent)

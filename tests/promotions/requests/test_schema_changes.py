@@ -133,20 +133,20 @@ def test_the_database_keeps_them_whole(cast: Cast, versions: None, constraint: s
 def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, versions: None) -> None:
     steward = browser("steward")
     page = steward.get(COMPARE).content.decode()
-    assert "Treat as a rename" in page and "If it was renamed:" in page
+    assert "Mark as rename" in page and "If it was renamed:" in page
     sent = {"from": PAIR["from_path"], "to": PAIR["to_path"], "decision": "no", "why": HOSTILE, "next": COMPARE}
     answer = steward.post("/ui/registries/dev/subjects/orders-value/renames", sent)
     assert answer.headers["Location"] == f"{COMPARE}#renames-title"
     page = steward.get(COMPARE).content.decode()
     assert "No rename" in page and "decided by" in page and HOSTILE not in page
     assert "add the alias" not in page, "what is no rename gets no alias"
-    assert "Take the decision back" in page and "Treat as a rename" not in page
+    assert "Withdraw decision" in page and "Mark as rename" not in page
     steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "back"})
     steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "yes", "why": ""})
     page = steward.get(COMPARE).content.decode()
-    assert "A rename" in page and "So that readers know it:" in page and "add the alias" in page
+    assert "A rename" in page and "To let readers know:" in page and "add the alias" in page
     reader = browser("reader").get(COMPARE).content.decode()
-    assert "A rename" in reader and "Take the decision back" not in reader
+    assert "A rename" in reader and "Withdraw decision" not in reader
     away = steward.post(
         "/ui/registries/dev/subjects/orders-value/renames",
         {**sent, "decision": "maybe", "next": "https://evil.example/"},
@@ -169,7 +169,7 @@ def test_it_is_reused_at_the_report_and_at_a_request_to_another_environment(cast
     assert "If it was renamed:" in report, "it was decided in dev, and this is a report of staging alone"
     decide(cast, registry="staging", is_rename=False)
     report = browser("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
-    assert "No rename" in report and "Treat as a rename" not in report
+    assert "No rename" in report and "Mark as rename" not in report
     newest = decided_renames({"dev", "staging"}, ORDERS)
     assert [(info.registry, info.is_rename) for info in newest.values()] == [("staging", False)]
 

@@ -172,7 +172,7 @@ def test_a_draft_is_its_requesters_until_it_is_submitted(cast: Cast) -> None:
         services.submit(request_id=number, by=cast["steward2"])
     assert services.submit(request_id=number, by=cast["steward"]) == "in review"
     assert Notice.objects.filter(event="promotion.requested").count() == 1
-    with pytest.raises(WrongState, match="only a draft"):
+    with pytest.raises(WrongState, match="Only a draft"):
         services.submit(request_id=number, by=cast["steward"])
     assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
 

@@ -177,14 +177,14 @@ def test_what_cannot_be_adopted(cast: Cast) -> None:
     register(cast["steward"], "a", registry="dev")
     promote(cast, 1)
     place = {"environment": "staging", "subject": ORDERS, "by": cast["steward"], "reason": "It was urgent."}
-    with pytest.raises(WrongState, match="is no ghost"):
+    with pytest.raises(WrongState, match="is not an unapproved version"):
         services.request_adoption(**place, version=1)
-    with pytest.raises(WrongState, match="is no ghost"):
+    with pytest.raises(WrongState, match="is not an unapproved version"):
         services.request_adoption(**{**place, "environment": "dev"}, version=1)
     register(cast["steward"], "a", "b")
     with pytest.raises(VersionNotFound):
         services.request_adoption(**place, version=3)
-    with pytest.raises(InvalidInput, match="Say how the version came here"):
+    with pytest.raises(InvalidInput, match="Explain how the version was registered"):
         services.request_adoption(**{**place, "reason": " "}, version=2)
     with pytest.raises(NotAllowed):
         services.request_adoption(**{**place, "by": cast["reader"]}, version=2)

@@ -67,7 +67,7 @@ from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, a
 from tests.site.samples.comparison import COMPARISON
 
 REQUEST = Action(
-    label="Ask for a promotion", url="/ui/promotions/request", tone="primary", icon="git-pull-request-arrow"
+    label="Request a promotion", url="/ui/promotions/request", tone="primary", icon="git-pull-request-arrow"
 )
 
 
@@ -112,7 +112,7 @@ LIST = RequestList(
     request=REQUEST,
     drafts=Link(label="Proposals", url="/ui/proposals"),
 )
-TOGETHER = Action(label="Approve the chosen…", url="/ui/promotions/approve", tone="primary", icon="check")
+TOGETHER = Action(label="Approve selected…", url="/ui/promotions/approve", tone="primary", icon="check")
 LIST_WAITING = replace(
     LIST, together=TOGETHER,
     rows=(
@@ -121,7 +121,7 @@ LIST_WAITING = replace(
     ),
 )  # fmt: skip
 LIST_WAITING_NONE = replace(
-    LIST_WAITING, rows=LIST_WAITING.rows[:1], together=replace(TOGETHER, allowed=False, reason="Each of these is read and approved by itself."),
+    LIST_WAITING, rows=LIST_WAITING.rows[:1], together=replace(TOGETHER, allowed=False, reason="Each of these must be reviewed separately."),
 )  # fmt: skip
 CHOSEN = tuple(
     ApprovalRow(request=row, plan=f"{row.number}:5f0c9a1e", plan_hash="5f0c9a1e77aa", reason=reason, note="" if reason else "prod is frozen until 2026-11-24 06:00 UTC: a sale.")
@@ -131,7 +131,7 @@ TOGETHER_PAGE = BulkApprovalPage(
     frame=frame("Approve several requests", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")), rows=CHOSEN,
     left=(
         ExcludedRow(number=14, reason="It is a breaking change, so its approval needs a comment. Review it separately.", request=REQUESTS[0]),
-        ExcludedRow(number=10, reason=HOSTILE, request=REQUESTS[6]), ExcludedRow(number=99, reason="There is no such request."),
+        ExcludedRow(number=10, reason=HOSTILE, request=REQUESTS[6]), ExcludedRow(number=99, reason="Request not found."),
     ),
     submit=Action(label="Approve 3 requests", url="/ui/promotions/approve", method="post", tone="primary", icon="check"), back_url="/ui/promotions?who=waiting",
 )  # fmt: skip
@@ -195,18 +195,18 @@ IDS_MANY = IdPlan(
     ),
 )
 FORM = PromotionForm(
-    frame=frame("Ask for a promotion", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
+    frame=frame("Request a promotion", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
     again_of=12, again=Link(label="request 12", url="/gallery/promotion-rejected"),
     fields=(
         Field(name="items", label="What", kind="textarea", rows=4, required=True, code=True, value="customers-value 2\nitems-value", help="A subject a line, with a version or the latest."),
         Field(name="source", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
         Field(name="target", label="To", kind="select", required=True, choices=(Choice(value="prod", label="prod"),)),
-        Field(name="reason", label="Why", kind="textarea", rows=2, help="What the reviewer should know."),
-        Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, with commas between them; everybody who reads the request sees them."),
+        Field(name="reason", label="Why", kind="textarea", rows=2, help="What reviewers should know."),
+        Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, separated by commas. Everyone who can read the request sees them."),
     ),
     submit=Action(label="Ask for review", url="/ui/promotions/request", method="post"),
     draft=Action(label="Keep as a draft", url="/ui/promotions/request", method="post"),
-    preview_url="/ui/promotions/request", with_config=True, headline="Can be promoted", sentence="1 version would be written to prod; nothing there breaks.",
+    preview_url="/ui/promotions/request", with_config=True, headline="Can be promoted", sentence="1 version would be written to prod without breaking changes.",
     verdict=Verdict.OK, checks=CHECKS, plan=PLAN, ids=IDS_MANY, plan_hash="5f0c9a1e77aa00bb11cc", export_url="/ui/promotions/request?as=json",
 )  # fmt: skip
 FORM_EMPTY = replace(
@@ -219,11 +219,11 @@ CHANGES = Action(label="Request changes", url="/ui/promotions/13/changes", metho
 REJECT = Action(label="Reject", url="/ui/promotions/13/reject", method="post", tone="danger")
 REVIEW = ReviewForm(
     approve=APPROVE, changes=CHANGES, reject=REJECT, plan_hash="5f0c9a1e",
-    comment=Field(name="comment", label="Comment", kind="textarea", rows=2, help="Needed to request changes and to reject."),
+    comment=Field(name="comment", label="Comment", kind="textarea", rows=2, help="Required to request changes or to reject."),
 )  # fmt: skip
 TIMELINE = (
     TimelineEntry(sentence="Asked for", who="steward", at=ago(hours=5)),
-    TimelineEntry(sentence="Waits for review", mood="now"),
+    TimelineEntry(sentence="Waiting for review", mood="now"),
 )
 STATES = (
     StateMark(state=RequestState.DRAFT, mood="done", at=ago(hours=6), who="steward"),
@@ -249,7 +249,7 @@ THREADS = (
     ThreadView(number=3, subject=HOSTILE, path=LONG, comments=(CommentRow(author=HOSTILE, text=LONG, at=ago(days=2)),),
                reply=Action(label="Answer", url="", allowed=False, reason="The request is closed.")),
 )  # fmt: skip
-COMMENT = CommentForm(open=Action(label="Open a discussion", url="/ui/promotions/13/threads", method="post"))
+COMMENT = CommentForm(open=Action(label="Start discussion", url="/ui/promotions/13/threads", method="post"))
 CHANGED = replace(
     COMPARISON, verdict=Verdict.OK, headline="Upgrade consumers first", sentence="2 changes, both safe for new readers.",
     old=replace(COMPARISON.old, environment=PROD, version=1), new=replace(COMPARISON.new, environment=STAGING, version=2),
@@ -268,7 +268,7 @@ CONSUMERS = (
     ConsumerRow(client=HOSTILE, subject=LONG, does="withdrawn since", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
 )  # fmt: skip
 LABELS = LabelForm(
-    labels=LABEL_LINKS[:2], written=Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, with commas between them; everybody who reads the request sees them."),
+    labels=LABEL_LINKS[:2], written=Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, separated by commas. Everyone who can read the request sees them."),
     change=Action(label="Save the labels", url="/ui/promotions/13/labels", method="post", icon="check"),
 )  # fmt: skip
 ORIGIN = FindingOrigin(
@@ -288,7 +288,7 @@ PROMOTION = PromotionPage(
     unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
     recheck=Action(label="Run again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
     rules=(RuleRow(sentence="1 approval from another person", needed=1, approvals=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, approvals=1, who=("maria",))),
-    eligible=("approver", "admin"), policy=("Closed: it changes by releases alone.", "Open drift findings for a subject fail its requests.", "Frozen from 24 Dec to 2 Jan."),
+    eligible=("approver", "admin"), policy=("Closed: only releases can change it.", "Open drift findings for a subject fail its requests.", "Frozen from 24 Dec to 2 Jan."),
     review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT, labels=LABELS,
     packs=(Link(label="One HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
 )  # fmt: skip
@@ -297,15 +297,15 @@ OWN = "You requested it: somebody else has to approve."
 WHY_OWN = (
     WhyNot(code="own-request", sentence=OWN, cure="Possible reviewers: approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
     WhyNot(code="stale", sentence="The checks are out of date: Version 3 of customers-value was added in prod.", cure="Run the checks again.", fix=Link(label="To the checks", url="#checks")),
-    WhyNot(code="drift", sentence=f"A check fails: Open at the target: {HOSTILE}", cure="Resolve or acknowledge what is open, or have a reviewer override it with a reason.", fix=Link(label="The open findings", url="/ui/findings")),
+    WhyNot(code="drift", sentence=f"A check fails: Open at the target: {HOSTILE}", cure="Resolve or acknowledge what is open, or have a reviewer override it with a reason.", fix=Link(label="Open findings", url="/ui/findings")),
 )  # fmt: skip
 WHY_NOT_APPLIED = (
     WhyNot(code="approval", sentence="It is not approved yet. Needs 1 approval from a reviewer of prod (0 so far).", cure="Possible reviewers: approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
     WhyNot(code="freeze", sentence="A check fails: prod is frozen until 2026-11-24 06:00 UTC: a sale.", fix=Link(label="Freezes of prod", url="/ui/environments")),
 )  # fmt: skip
 LINKED = (
-    LinkedRow(number=12, url="/gallery/promotion", subject="address-value", state=RequestState.IN_REVIEW, sentence="It brings address-value, which prod lacks and this request refers to: it goes first.", goes_first=True),
-    LinkedRow(number=16, url="/gallery/promotion", subject=LONG, state=RequestState.APPROVED, sentence="It refers to what this request brings: this one goes first."),
+    LinkedRow(number=12, url="/gallery/promotion", subject="address-value", state=RequestState.IN_REVIEW, sentence="It includes address-value, which this request refers to and prod doesn’t have. Apply it first.", goes_first=True),
+    LinkedRow(number=16, url="/gallery/promotion", subject=LONG, state=RequestState.APPROVED, sentence="It refers to a schema in this request. Apply this request first."),
 )  # fmt: skip
 PROMOTION_OWN = replace(
     PROMOTION, threads=(), impact=(), finding=None, linked=LINKED, apply_why=WHY_NOT_APPLIED,
@@ -322,13 +322,13 @@ PROMOTION_BREAKS = replace(
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=Link(label="Open break-glass in prod", url="/gallery/environment#glass-title"),
-    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save the labels", allowed=False, reason="Only the requester and reviewers can change the labels.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
+    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save the labels", allowed=False, reason="Only the requester and reviewers can change the labels.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(
         REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence),
         comment=replace(REVIEW.comment, label="Comment", required=True, help="Needed: the change breaks."),
-        override=Field(name="override", label="Why in spite of failing checks", kind="textarea", rows=2),
+        override=Field(name="override", label="Reason to override failing checks", kind="textarea", rows=2),
         typed=Field(name="typed", label="Type the subject’s name to approve", code=True, help="It breaks, and prod is closed."),
     ),
     comment=replace(COMMENT, subject="orders-value", path="Order.customer.email", whole_url="/gallery/promotion"),
@@ -338,7 +338,7 @@ PROMOTION_REJECTED = replace(
     review=None, rules=(), eligible=(), recheck=None, comment=None, states=(*(replace(mark, mood="done") for mark in STATES[:2]), StateMark(state=RequestState.REJECTED, mood="bad", at=ago(hours=1), who="approver")),
     reviews=(ReviewRow(reviewer="approver", state=ReviewState.REJECTED, comment="Not before the sale.", at=ago(hours=1)),),
     again=Action(label="Ask again…", url="/gallery/promotion-form", icon="refresh-cw"),
-    linked=(LinkedRow(number=21, url="/gallery/promotion", subject="customers-value", state=RequestState.IN_REVIEW, sentence="It asks for this again."),),
+    linked=(LinkedRow(number=21, url="/gallery/promotion", subject="customers-value", state=RequestState.IN_REVIEW, sentence="It requests this again."),),
 )  # fmt: skip
 PROMOTION_APPROVED = replace(
     PROMOTION, state=RequestState.APPROVED, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
@@ -353,11 +353,11 @@ PROMOTION_APPROVED = replace(
     apply=Action(label="Apply to prod", url="/ui/promotions/13/apply", method="post", tone="primary", icon="rocket"),
     schedule=ScheduleForm(schedule=Action(label="Schedule", url="/ui/promotions/13/schedule", method="post"), value="2026-10-02T06:00", minimum="2026-10-01T12:00"),
     withdraw=WITHDRAW,
-    timeline=(TIMELINE[0], TimelineEntry(sentence="Plan changed: prod moved to version 1, 1 approval dismissed", at=ago(hours=2), mood="bad"), TimelineEntry(sentence="Approved", who="approver", at=ago(hours=1), comment="Consumers are on 2.4, fine."), TimelineEntry(sentence="Waits to be applied", mood="now")),
+    timeline=(TIMELINE[0], TimelineEntry(sentence="Plan changed: prod moved to version 1, 1 approval dismissed", at=ago(hours=2), mood="bad"), TimelineEntry(sentence="Approved", who="approver", at=ago(hours=1), comment="Consumers are on 2.4, fine."), TimelineEntry(sentence="Waiting to be applied", mood="now")),
 )  # fmt: skip
 PROMOTION_SCHEDULED = replace(
     PROMOTION_APPROVED, state=RequestState.SCHEDULED, apply=None, schedule=None, apply_at=ago(hours=-6), reason="",
-    unschedule=Action(label="Don’t apply it then", url="/ui/promotions/13/unschedule", method="post", icon="undo-2"),
+    unschedule=Action(label="Cancel schedule", url="/ui/promotions/13/unschedule", method="post", icon="undo-2"),
 )  # fmt: skip
 PROMOTION_FAILED = replace(
     PROMOTION_APPROVED, state=RequestState.FAILED, apply=None, schedule=None, withdraw=None,
@@ -367,9 +367,9 @@ PROMOTION_FAILED = replace(
         StepRow(sentence="Register customers-value version 2 as version 2 of prod", state=StepState.FAILED, note="registry.example answered 503: the leader isn’t elected", at=ago(minutes=2)),
         StepRow(sentence="Settings of customers-value", state=StepState.WAITING),
     ),
-    resume=Action(label="Go on with what is left", url="/ui/promotions/13/resume", method="post", tone="primary", icon="play"),
+    resume=Action(label="Resume", url="/ui/promotions/13/resume", method="post", tone="primary", icon="play"),
     give_up=Action(label="Give up", url="/ui/promotions/13/give-up", method="post", tone="danger", icon="x"),
-    problem=Problem(what="1 of 3 steps is done", where="prod", cure="Go on with what is left, or give up: what was written stays.", detail="registry.example answered 503: the leader isn’t elected"),
+    problem=Problem(what="1 of 3 steps is done", where="prod", cure="Resume, or give up: what was written stays.", detail="registry.example answered 503: the leader isn’t elected"),
 )  # fmt: skip
 
 AUDIT = AuditList(
