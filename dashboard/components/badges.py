@@ -95,8 +95,8 @@ class SubjectHealth(Shown):
     """How a subject stands, by the worst that is wrong with it."""
 
     DRIFT = ("drift", "breaks", "octagon-x", later("Drift"))
-    REQUEST = ("request", "breaks", "git-pull-request-arrow", later("Request stuck"))
-    UNCHECKED = ("unchecked", "care", "triangle-alert", later("Unchecked"))
+    REQUEST = ("request", "breaks", "git-pull-request-arrow", later("Request blocked"))
+    UNCHECKED = ("unchecked", "care", "triangle-alert", later("Not checked"))
     UNOWNED = ("unowned", "care", "user", later("No owner"))
     GOOD = ("good", "ok", "circle-check", later("Good"))
 
@@ -140,7 +140,7 @@ class RequestKind(Shown):
 
     PROMOTE = ("promote", "info", "git-pull-request-arrow", later("Promotion"))
     PROPOSE = ("propose", "info", "pencil", later("Proposal"))
-    ROLL_BACK = ("roll back", "info", "undo-2", later("Roll-back"))
+    ROLL_BACK = ("roll back", "info", "undo-2", later("Rollback"))
     ADOPT = ("adopt", "info", "circle-question-mark", later("Adoption"))
 
 
@@ -149,13 +149,13 @@ class Acknowledged(Shown):
 
     DONE = ("acknowledged", "ok", "circle-check", later("Acknowledged"))
     WAITING = ("waiting", "care", "clock", later("Not acknowledged yet"))
-    VOID = ("void", "care", "undo-2", later("Acknowledged for an earlier plan: no longer counts"))
+    VOID = ("void", "care", "undo-2", later("Acknowledged for an earlier plan"))
 
 
 class StepState(Shown):
     """Where a step of a plan stands that is being applied, or was."""
 
-    WAITING = ("waiting", "unknown", "clock", later("Not begun"))
+    WAITING = ("waiting", "unknown", "clock", later("Not started"))
     RUNNING = ("running", "info", "loader", later("Running"))
     DONE = ("done", "ok", "circle-check", later("Done"))
     FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
@@ -167,7 +167,7 @@ class Outlook(Shown):
     YES = ("yes", "ok", "circle-check", later("Can be promoted"))
     NEEDS_APPROVAL = ("needs approval", "info", "message-square", later("Needs approval"))
     NO = ("no", "breaks", "ban", later("Blocked"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known yet"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not checked yet"))
 
     @property
     def ink(self) -> str:
@@ -216,7 +216,7 @@ class EvidenceKind(Shown):
     ON_PAPER = ("on_paper", "info", "file-text", later("On paper only"))
     CONFIRMED = ("confirmed", "breaks", "octagon-x", later("Confirmed"))
     CONTRADICTED = ("contradicted", "breaks", "triangle-alert", later("Fine on paper, not in data"))
-    PARTLY = ("partly", "care", "triangle-alert", later("For a part"))
+    PARTLY = ("partly", "care", "triangle-alert", later("Partly confirmed"))
     UNPROVED = ("unproved", "plain", "circle-question-mark", later("Not shown by data"))
 
 

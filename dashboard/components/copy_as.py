@@ -65,7 +65,7 @@ _LISTS: Final[Mapping[str, _List]] = {
     ),
     "can-promote": _List(
         "/api/v1/can-promote?subject={subject}&from={source}&to={target}&format=badge",
-        note=later("A picture for a README; without format=badge the answer with its reasons."),
+        note=later("An image for a README. Without format=badge you get the result with its reasons."),
         title=later("Badge: can it be promoted?"),
     ),
     "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life", {"at": "at"}),
@@ -100,7 +100,7 @@ _LISTS: Final[Mapping[str, _List]] = {
         {("show", "unread"): "true", ("show", "all"): ""},
     ),
     "registries": _List("/api/v1/registries"),
-    "moving": _List("/api/v1/registries/{registry}/export", note=later("One JSON object a line.")),
+    "moving": _List("/api/v1/registries/{registry}/export", note=later("One JSON object per line.")),
     "deleted": _List("/api/v1/registries/{registry}/copies", {"before": "before"}),
     "webhooks": _List("/api/v1/webhooks"),
     "deliveries": _List("/api/v1/webhooks/{webhook}/deliveries", {"before": "before"}),
@@ -125,7 +125,7 @@ _LISTS: Final[Mapping[str, _List]] = {
             **{name: name for name in ("actor", "door", "table", "row_id", "registry", "subject", "since", "until")},
             "at": "until",
         },
-        note=later("All events, oldest first, one a line."),
+        note=later("All events, oldest first, one per line."),
     ),
 }
 #: characters of a filter that are taken over

@@ -124,9 +124,9 @@ def refresh_action(state: MirrorState, actor: Actor) -> Action:
     """The button that has a mirror read now."""
     reason = refusal(actor, "registry.refresh", registry=state.registry)
     if not reason and state.is_running:
-        reason = gettext("It is read just now.")
+        reason = gettext("A sync is running.")
     elif not reason and state.is_queued:
-        reason = gettext("A sync is queued already.")
+        reason = gettext("A sync is already queued.")
     return Action(
         label=gettext("Refresh"),
         url=reverse("ui:registry_refresh", args=[state.registry]),

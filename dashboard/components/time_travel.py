@@ -44,7 +44,7 @@ def travels(view: View) -> View:
         request.travel = travel = _travel(request)  # type: ignore[attr-defined]
         if travel.at is None:
             return view(request, *args, **named)
-        past = replace(page_actor(request), past=gettext("This is the past: go back to now."))
+        past = replace(page_actor(request), past=gettext("You are viewing a past state. Go back to now."))
         request.page_actor = past  # type: ignore[attr-defined]
         with as_of(travel.at):
             return carried(view(request, *args, **named), request.GET[PARAMETER])
@@ -57,12 +57,7 @@ def refuse_to_travel(request: HttpRequest, view: View) -> None:
     """Raises InvalidInput where a page is asked for as of a moment and has no past to show."""
     if request.method not in ("GET", "HEAD") or PARAMETER not in request.GET or getattr(view, "travels", False):
         return
-    raise InvalidInput(
-        gettext(
-            "This page can’t be shown as it was then: no history is kept of all that it shows. Leave “at” out of its"
-            " address to see it as it is now."
-        )
-    )
+    raise InvalidInput(gettext("This page has no history. Remove “at” from the address to see its current state."))
 
 
 def carried(response: HttpResponse, moment: str) -> HttpResponse:

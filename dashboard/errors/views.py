@@ -208,8 +208,7 @@ def cure_of(error: SchemadeskError, actor: Actor) -> str:
         return ""
     if not may_somewhere(actor, "schema.read"):
         return gettext(
-            "Your account has no role yet, so you can’t open any page. Ask an admin for a role in a registry"
-            " or for some subjects, then reload this page."
+            "Your account has no role yet, so you can’t open any page. Ask an admin for a role, then reload this page."
         )
     roles = [role for role in ROLES if role in ACTIONS[action] and role != ADMIN] or [ADMIN]
     values = {"names": listing(name[:40] for name in admin_names(NAMED_ADMINS)), "roles": listing(roles)}

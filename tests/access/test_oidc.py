@@ -145,7 +145,7 @@ def test_what_proves_an_approver(
     assert actor
     assert (actor.signed_in_by, approval_refusal(actor)) == ("oidc", "")
     assert ApiToken.objects.get().signed_in_by == "oidc"
-    assert "Approvals take a sign-in through Example ID" in approval_refusal(admin)
+    assert "To approve, sign in with Example ID" in approval_refusal(admin)
 
 
 @pytest.mark.parametrize("following", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:1"])

@@ -31,10 +31,10 @@ BAD = "bad value!! %%"
 @pytest.mark.parametrize(
     ("pattern", "says"),
     [
-        (BAD, "has a blank at position 4"),
+        (BAD, "has a space at position 4"),
         ("orders%", "'%' at position 7: '*' stands for any text"),
-        ("orders-*,payments-*", "write one pattern"),
-        ("orders\t*", "has a blank at position 7"),
+        ("orders-*,payments-*", "enter one pattern"),
+        ("orders\t*", "has a space at position 7"),
         ("orders\u202e", "position 7 that doesn't show"),
         ("orders\0", "position 7 that doesn't show"),
         ("orders-[ab", "'[' at position 8 that isn't closed"),
@@ -94,7 +94,7 @@ def test_no_service_stores_it(kind: str, person: Callable[[str], Actor], system:
         by = system
     model, store = STORING[kind]
     before = model.objects.count()  # type: ignore[attr-defined]
-    with pytest.raises(InvalidInput, match="has a blank at position 4"):
+    with pytest.raises(InvalidInput, match="has a space at position 4"):
         store(by)
     assert model.objects.count() == before  # type: ignore[attr-defined]
 
@@ -103,9 +103,9 @@ def test_the_page_and_the_api_say_it(look: Callable[[str], Client], api: Callabl
     form: dict[str, Any] = {"name": "ci", "scope": "read", "registry": "dev", "subject_pattern": BAD, "days": "7"}
     page = look("steward").post("/ui/tokens", form)
     assert page.status_code == 422
-    assert "has a blank at position 4" in page.content.decode()
+    assert "has a space at position 4" in page.content.decode()
     answer = api("steward").post("/api/v1/tokens", form | {"days": 7}, content_type="application/json")
-    assert (answer.status_code, "has a blank at position 4" in answer.json()["message"]) == (422, True)
+    assert (answer.status_code, "has a space at position 4" in answer.json()["message"]) == (422, True)
     assert not ApiToken.objects.filter(subject_pattern=BAD).exists()
 
 

@@ -81,7 +81,7 @@ def test_nobody_takes_their_own_admin_right_and_another_admin_can(person: Callab
     Environment.objects.update(is_closed=False)
     first, second = person("admin"), person("admin2")
     own = RoleGrant.objects.get(role="admin", user_id=first.user_id).pk
-    with pytest.raises(Conflict, match="your own admin right"):
+    with pytest.raises(Conflict, match="your own admin role"):
         revoke_grant(grant_id=own, by=first)
     revoke_grant(grant_id=own, by=second)
     assert full_admins() == {second.user_id}
@@ -210,7 +210,7 @@ def test_changes_stand_in_the_audit_with_who_and_why(person: Callable[[str], Act
     set_active(username="stranger", active=False, by=admin)
     events = {event.table: event for event in AuditEvent.objects.order_by("pk")}
     for table, why in {
-        "auth_group": "make the group team",
+        "auth_group": "create the group team",
         "access_user_groups": "add stranger to the group team",
         "access_rolegrant": "grant stranger the role reader for all subjects in dev",
         "access_user": "shut the account stranger",

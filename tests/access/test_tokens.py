@@ -225,7 +225,7 @@ def test_a_token_makes_none_that_outlives_it_and_a_limited_one_makes_none(
 def test_nobody_makes_a_token_in_anothers_name(person: Callable[[str], Actor]) -> None:
     admin = person("admin")
     person("steward")
-    with pytest.raises(NotAllowed, match="each makes their own"):
+    with pytest.raises(NotAllowed, match="only its owner can create it"):
         make_token(username="steward", name="x", by=admin)
     with pytest.raises(NotSignedIn):
         make_token(username="steward", name="x", by=Actor("anonymous", "product", grants=(Grant("steward"),)))

@@ -57,19 +57,22 @@ def test_later_events_are_the_unsealed_tail_and_continue_the_chain(some_changes:
     ("statement", "said"),
     [
         ("UPDATE audit_auditevent SET actor = 'nobody' WHERE position = 3", "position 3 isn't the one that was sealed"),
-        ("UPDATE audit_auditevent SET at = at + interval '1 microsecond' WHERE position = 2", "position 2 isn't"),
-        ("UPDATE audit_auditevent SET after = after || '{\"x\": 1}' WHERE position = 2", "position 2 isn't"),
-        ("DELETE FROM audit_auditevent WHERE position = 3", "lacks position 3"),
-        ("UPDATE audit_auditevent SET position = position + 1000 WHERE position = 4", "lacks position 4"),
+        ("UPDATE audit_auditevent SET at = at + interval '1 microsecond' WHERE position = 2", "position 2 is not"),
+        ("UPDATE audit_auditevent SET after = after || '{\"x\": 1}' WHERE position = 2", "position 2 is not"),
+        ("DELETE FROM audit_auditevent WHERE position = 3", "Position 3 of the chain is missing"),
+        (
+            "UPDATE audit_auditevent SET position = position + 1000 WHERE position = 4",
+            "Position 4 of the chain is missing",
+        ),
         (
             "DELETE FROM audit_auditevent WHERE position > (SELECT max(position) - 2 FROM audit_auditevent)",
-            "the last 2 are missing",
+            "The last 2 are missing",
         ),
         ("DELETE FROM audit_auditevent WHERE position IS NOT NULL", "The chain ends at position 0"),
         ("TRUNCATE audit_auditevent", "The chain ends at position 0"),
-        ("DELETE FROM audit_chainhead", "record of the chain's head is missing"),
+        ("DELETE FROM audit_chainhead", "record of the chain's head was removed"),
         ("UPDATE audit_chainhead SET position = position - 1", "beyond the head"),
-        ("UPDATE audit_chainhead SET seal = repeat('0', 64)", "another seal than the one that the sealing recorded"),
+        ("UPDATE audit_chainhead SET seal = repeat('0', 64)", "differs from the recorded one"),
     ],
 )
 def test_whatever_the_owner_changes_shows(some_changes: None, statement: str, said: str) -> None:
@@ -90,7 +93,7 @@ def test_events_missing_at_the_end_stay_noticed_when_sealing_goes_on(some_change
     assert hash_chain.truncation() == hash_chain.verify().problem != ""
     set_config(registry="dev", subject=None, level="FULL", by=system)
     seal_events()
-    assert f"lacks position {end - 1}" in hash_chain.verify().problem
+    assert f"Position {end - 1} of the chain is missing" in hash_chain.verify().problem
 
 
 @pytest.mark.django_db(transaction=True)
@@ -100,7 +103,7 @@ def test_a_record_that_was_removed_is_not_made_again_in_silence(some_changes: No
         cursor.execute("DELETE FROM audit_chainhead")
     set_config(registry="dev", subject=None, level="FULL", by=system)
     seal_events()
-    assert "record of the chain's head is missing" in hash_chain.verify().problem
+    assert "record of the chain's head was removed" in hash_chain.verify().problem
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,7 @@ def test_anchors_of_a_file_show_a_chain_that_its_owner_made_anew(some_changes: N
         cursor.execute("DELETE FROM audit_chainhead")
     seal_events()
     assert hash_chain.verify().problem == ""
-    with pytest.raises(CommandError, match="another seal"):
+    with pytest.raises(CommandError, match="differs from the noted one"):
         call_command("verify_audit", "--anchors", str(anchors))
     assert len(anchors.read_text().splitlines()) == 2
 
@@ -151,7 +154,7 @@ def test_a_chain_that_was_made_anew_or_cut_is_not_the_noted_one(some_changes: No
         cursor.execute("DELETE FROM audit_chainhead")
     seal_events()
     assert hash_chain.verify().problem == ""
-    assert "another seal" in hash_chain.verify(noted).problem
+    assert "differs from the noted one" in hash_chain.verify(noted).problem
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("DELETE FROM audit_auditevent WHERE position > 2")
     assert "ends before" in hash_chain.verify(noted).problem
@@ -221,7 +224,7 @@ def test_the_command_prints_a_head_that_it_takes_again(some_changes: None) -> No
     call_command("verify_audit", "--seal", stdout=out)
     head = out.getvalue().strip().rpartition(" ")[2]
     call_command("verify_audit", "--expect", head, stdout=out)
-    with pytest.raises(CommandError, match="another seal"):
+    with pytest.raises(CommandError, match="differs from the noted one"):
         call_command("verify_audit", "--expect", f"{head.partition(':')[0]}:{'0' * 64}", stdout=out)
 
 

@@ -147,7 +147,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
 
     # nobody but the approver can approve it: neither who asked, nor a reader, nor whoever hasn't signed in
     first = steward.url
-    for who, words in ((reader, "reader may not"), (sign_in(), "needs a person: sign in")):
+    for who, words in ((reader, "reader may not"), (sign_in(), "Sign in to work with promotions")):
         who.goto(first)
         token = who.locator("[name=csrfmiddlewaretoken]").first.get_attribute("value") or ""
         form = {"csrfmiddlewaretoken": token, "comment": "Fine."}

@@ -195,7 +195,7 @@ def test_the_summary_says_how_old_the_evidence_is(look: Browser, cast: Cast, mon
     number = ask(cast, version=2, target="staging")
     facts = {fact.label: fact.value for fact in look("reader").get(f"/ui/promotions/{number}").context["page"].facts}
     time = f"{seen_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    assert facts["Evidence from data"] == f"it reads what is in use, seen 3\xa0hours ago ({time})"
+    assert facts["Evidence from data"] == f"can read the data in use, seen 3\xa0hours ago ({time})"
 
 
 # --- beside the schema ---------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_nothing_can_be_done_in_the_past(look: Look, then: str, address: str) ->
     forms = re.findall(r'<form[^>]*method="post".*?</form>', main, re.DOTALL)
     assert not [form for form in forms if re.search(r"<button(?![^>]*\bdisabled)", form)]
     if path == HERE and not parameters:
-        assert "This is the past: go back to now." in main
+        assert "You are viewing a past state. Go back to now." in main
 
 
 def test_links_carry_the_moment_on(look: Look, then: str) -> None:

@@ -142,7 +142,7 @@ EDITOR = ProposalPage(
     registry=Field(name="registry", label="For", kind="select", choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod", selected=True)), required=True),
     subject=Field(name="subject", label="Subject", value="orders-value", code=True, required=True),
     text=Field(name="schema", label="Text", value='{\n  "type": "record",\n  "name": "Order",\n  "fields": []\n}', kind="textarea", rows=14, code=True, required=True),
-    reason=Field(name="reason", label="Why", kind="textarea", rows=2, help="What the reviewer should know."),
+    reason=Field(name="reason", label="Why", kind="textarea", rows=2, help="What reviewers should know."),
     format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
     references=(ReferenceField(number=1, name="com.example.Address", subject="address", version="2"), ReferenceField(number=2)),
     action_url="/ui/proposals/new", check=Action(label="Check", url=""), save=Action(label="Save as a draft", url=""), submit=Action(label="Submit for review", url=""),
@@ -150,7 +150,7 @@ EDITOR = ProposalPage(
 )  # fmt: skip
 LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
 EDITOR_RESULT = replace(
-    EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
+    EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Delete draft", url="/ui/proposals/3/delete", method="post"),
     report=ProposalReport(
         summary=f"Breaks BACKWARD at prod: {HOSTILE}", parsed="The text parses as Avro.", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
         changes=tuple(

@@ -743,7 +743,7 @@ SUBJECT_THEN = replace(
                       hidden=(("tab", "source"), (HOSTILE, HOSTILE))),
     ),
     actions=tuple(
-        replace(each, allowed=False, reason="This is the past: go back to now.")
+        replace(each, allowed=False, reason="You are viewing a past state. Go back to now.")
         for each in SUBJECT.actions
     ),
 )  # fmt: skip
