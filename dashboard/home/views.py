@@ -173,7 +173,7 @@ def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> St
     )
     if not approvers.is_enough:
         can = counted(approvers.people, "%(n)s person can approve.", "%(n)s people can approve.")
-        sentence = f"{needs} {can if approvers.people else gettext('Nobody can give one.')}"
+        sentence = f"{needs} {can if approvers.people else gettext('Nobody can approve.')}"
         return StepCheck(health=Health.DEGRADED, word=gettext("Too few approvers"), sentence=sentence, cure=cure)
     sentence = f"{needs} {_who(actor, approvers)}"
     if target.rules:

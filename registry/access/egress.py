@@ -250,8 +250,8 @@ class EgressPolicy:
         cure = str(address) if kind in _ONLY_BY_ADDRESS else f"{host}:{port}"
         leads = "" if host == str(address) else f" leads to {address}, which"
         raise AddressRefused(
-            f"{host}{leads} is {_ARTICLES.get(kind, 'a')} {kind} address, and those aren't connected to."
-            f" If it is meant, the operator lists {cure} in SCHEMADESK_EGRESS_ALLOW.",
+            f"{host}{leads} is {_ARTICLES.get(kind, 'a')} {kind} address, which is blocked. To allow it, the"
+            f" operator must list {cure} in SCHEMADESK_EGRESS_ALLOW.",
             host=host,
             kind=kind,
         )

@@ -193,7 +193,7 @@ def _any(conditions: Iterable[Q]) -> Q:
 MAX_LENGTH: Final = 255
 MAX_STARS: Final = 10
 #: characters that people mistake for a wildcard or a list, and that only match themselves
-_NO_WILDCARDS: Final = {"%": "'*' stands for any text", ",": "enter one pattern, and add the others separately"}
+_NO_WILDCARDS: Final = {"%": "'*' matches any text", ",": "enter one pattern, and add the others separately"}
 _RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
 
 
@@ -237,7 +237,7 @@ def _brackets(pattern: str) -> str:
         first = start + 1 + pattern.startswith(("!", "^"), start + 1)
         end = pattern.find("]", first + 1)
         if end < 0:
-            return f"has a '[' at position {start + 1} that isn't closed"
+            return f"has an unclosed '[' at position {start + 1}"
         for low, high in _RANGE.findall(pattern[first:end]):
             if low > high:
                 return f"has the empty range {low}-{high}"

@@ -133,7 +133,7 @@ def compatibility(
         if state.level == _NO_LEVEL:
             breaking = not _checked(schema, history, state, "BACKWARD").is_compatible
     except SchemaTooCostly as error:
-        cure = "Use smaller schemas, or fewer versions at the target."
+        cure = "Use smaller schemas, or fewer versions in the target."
         return CompatibilityResult(
             Check("compatibility", name, FAIL, error.message, cure, overridable=True, subject=subject)
         )
@@ -151,7 +151,7 @@ def _compatibility_check(name: str, subject: str, state: TargetState, report: Re
     versions = _versions(report.versions)
     if state.level == _NO_LEVEL and breaking:
         sentence = "The target's level is NONE, so nothing is checked. The schema would break BACKWARD."
-        return Check("compatibility", name, WARN, sentence, "Set a level at the target.", subject=subject)
+        return Check("compatibility", name, WARN, sentence, "Set a level in the target.", subject=subject)
     if state.level == _NO_LEVEL:
         return Check(
             "compatibility",

@@ -200,7 +200,7 @@ def _open_threads(info: RequestInfo) -> Iterator[Condition]:
     """Each discussion that has to be resolved, with its address."""
     threads = [thread for thread in info.threads if thread.is_open]
     for number, thread in enumerate(threads[:_NAMED]):
-        anchor = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the request as a whole"
+        anchor = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the whole request"
         begun = f", started by {thread.comments[0].author}" if thread.comments else ""
         more = len(threads) - _NAMED if number == _NAMED - 1 else 0
         left = f" {more} more {'is' if more == 1 else 'are'} open." if more > 0 else ""
