@@ -77,7 +77,7 @@ def parse_connection(url: str, *, user: str = "", secret: str = "") -> Connectio
         raise InvalidInput(f"The port {port} must be between 1 and 65535.")
     path = match["path"].rstrip("/")
     if any(part.replace("%2e", ".").replace("%2E", ".") in (".", "..") for part in path.split("/")):
-        raise InvalidInput(f"The path {path[:80]} contains '.' or '..' segments. Write it without them.")
+        raise InvalidInput(f"The path {path[:80]!r} contains '.' or '..' segments. Write it without them.")
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in user) or ":" in user or len(user) > 255:
         raise InvalidInput("A user name can have up to 255 characters, without ':' or control characters.")
     if secret and not _SECRET.fullmatch(secret):
@@ -103,16 +103,16 @@ def _check_host(host: str, *, bracketed: bool) -> None:
         try:
             ipaddress.IPv6Address(host)
         except ValueError:
-            raise InvalidInput(f"{host[:60]} is not a valid IPv6 address.") from None
+            raise InvalidInput(f"{host[:60]!r} is not a valid IPv6 address.") from None
         return
     labels = host.split(".")
     if len(host) > 253 or not all(_NAME.fullmatch(label) for label in labels):
-        raise InvalidInput(f"{host[:80]} is not a valid host name.")
+        raise InvalidInput(f"{host[:80]!r} is not a valid host name.")
     if _NUMERIC.fullmatch(labels[-1]):
         try:
             ipaddress.IPv4Address(host)
         except ValueError:
-            raise InvalidInput(f"{host[:60]} is a number. Write an IPv4 address as four decimal numbers.") from None
+            raise InvalidInput(f"{host[:60]!r} is a number. Write an IPv4 address as four decimal numbers.") from None
 
 
 def _networks(*texts: str) -> tuple[Network, ...]:

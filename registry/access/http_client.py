@@ -79,7 +79,7 @@ def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[s
         text = (os.environ if environment is None else environment).get(variable)
     if text is None:
         raise InvalidSecret(
-            f"Secret {name} not found. Put it in a file of that name in SCHEMADESK_SECRETS_DIR, or in the"
+            f"Secret {name!r} not found. Put it in a file of that name in SCHEMADESK_SECRETS_DIR, or in the"
             f" environment variable {variable}.",
             secret=name,
         )
@@ -92,7 +92,7 @@ def _read(folder: Path, name: str) -> str | None:
     if not path.exists():
         return None
     if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
-        raise InvalidSecret(f"The secret {name} is not a file in the secrets folder.", secret=name)
+        raise InvalidSecret(f"The secret {name!r} is not a file in the secrets folder.", secret=name)
     try:
         with path.open("rb") as file:
             return file.read(MAX_SECRET + 1).decode()
@@ -106,11 +106,11 @@ def _parsed(name: str, text: str) -> Secret:
     parts = text.strip().split(None, 1)
     if len(text) > MAX_SECRET or len(parts) != 2:
         raise InvalidSecret(
-            f"The secret {name} must be HOST and the secret, separated by a space or a line break.", secret=name
+            f"The secret {name!r} must be HOST and the secret, separated by a space or a line break.", secret=name
         )
     binding, value = parts[0], parts[1].strip()
     if not value.isprintable() or not value.isascii():
-        raise InvalidSecret(f"The secret {name} contains a character that is not allowed in a header.", secret=name)
+        raise InvalidSecret(f"The secret {name!r} contains a character that is not allowed in a header.", secret=name)
     return Secret(name, binding, value)
 
 
@@ -123,17 +123,17 @@ def refuse_other_host(secret: Secret, connection: Connection) -> None:
     )
     if host not in (connection.host, with_port, f"[{connection.host}]"):
         raise InvalidSecret(
-            f"The secret {secret.name} can't be used for {with_port}, because it is bound to another host.",
+            f"The secret {secret.name!r} can't be used for {with_port}, because it is bound to another host.",
             secret=secret.name,
         )
     if connection.scheme == "http" and scheme != "http" and connection.host not in _LOOPBACK:
         raise InvalidSecret(
-            f"The secret {secret.name} is not sent over plain http. Use https, or bind the secret to"
+            f"The secret {secret.name!r} is not sent over plain http. Use https, or bind the secret to"
             f" http://{connection.host}.",
             secret=secret.name,
         )
     if scheme and scheme not in PORTS:
-        raise InvalidSecret(f"The secret {secret.name} must be bound to an http or https host.", secret=secret.name)
+        raise InvalidSecret(f"The secret {secret.name!r} must be bound to an http or https host.", secret=secret.name)
 
 
 PIECE = 64 * 1024
@@ -262,7 +262,7 @@ class OutgoingClient:
 
     def _slow(self) -> RemoteUnavailable:
         return RemoteUnavailable(
-            f"{self.connection.netloc} didn't send a complete response within {self.limits.total_seconds} s."
+            f"{self.connection.netloc} didn't send a complete response within {self.limits.total_seconds:g} s."
         )
 
     def _read(self, response: BaseHTTPResponse) -> ServerResponse:

@@ -266,7 +266,7 @@ def checked_place(registry: str, subject_pattern: str) -> tuple[str, str]:
 def checked_role(role: str) -> str:
     """The role. Raises InvalidInput for one that doesn't exist."""
     if role not in ROLES:
-        raise InvalidInput(f"Unknown role {role[:40]}. The roles are {', '.join(ROLES)}.")
+        raise InvalidInput(f"Unknown role {role[:40]!r}. The roles are {', '.join(ROLES)}.")
     return role
 
 

@@ -197,7 +197,7 @@ def person_named(username: str) -> User:
     """The person of that name, active or not. Raises NotFound."""
     user = User.objects.filter(username=username).first() if username.isprintable() else None
     if user is None:
-        raise NotFound(f"User {username[:150]} not found.")
+        raise NotFound(f"User {username[:150]!r} not found.")
     return user
 
 
@@ -381,5 +381,5 @@ def group_named(name: str) -> Group:
     """The group of that name. Raises NotFound."""
     group = Group.objects.filter(name=name).first() if name.isprintable() else None
     if group is None:
-        raise NotFound(f"Group {name[:150]} not found.")
+        raise NotFound(f"Group {name[:150]!r} not found.")
     return group

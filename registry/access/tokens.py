@@ -67,7 +67,7 @@ def make_token(
     """
     name = _checked_name(name)
     if scope not in SCOPES:
-        raise InvalidInput(f"Unknown scope {scope[:40]}. The scopes are {', '.join(SCOPES)}.")
+        raise InvalidInput(f"Unknown scope {scope[:40]!r}. The scopes are {', '.join(SCOPES)}.")
     if not 1 <= days <= MAX_DAYS:
         raise InvalidInput(f"A token can be valid for 1 to {MAX_DAYS} days, not for {days}.")
     registry, subject_pattern = checked_place(registry, subject_pattern)
@@ -75,7 +75,7 @@ def make_token(
     people = User.objects.select_for_update(no_key=True)
     user = people.filter(username=username, is_active=True).first() if username.isprintable() else None
     if user is None:
-        raise InvalidInput(f"Active user {username[:150]} not found.")
+        raise InvalidInput(f"Active user {username[:150]!r} not found.")
     now = timezone.now()
     live = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now)
     if live.count() >= MAX_LIVE_TOKENS:

@@ -173,7 +173,7 @@ class Export:
 def export_events(chosen: AuditFilter, form: str) -> Export:
     """All matching events as a file, oldest first. Raises InvalidInput for an unknown format."""
     if form not in FORMS:
-        raise InvalidInput(f"The audit log can be exported as {' or '.join(FORMS)}, not as {form[:20]}.")
+        raise InvalidInput(f"The audit log can be exported as {' or '.join(FORMS)}, not as {form[:20]!r}.")
     media, write = FORMS[form]
     return Export(f"audit.{form}", media, write(stream_events(chosen)))
 

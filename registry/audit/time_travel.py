@@ -63,7 +63,7 @@ def moment_of(text: str) -> datetime:
         parsed = datetime.fromisoformat(text.strip()[:40].replace(" ", "+" if "T" in text else "T"))
         return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise InvalidInput(f"{text[:40]} is not a valid time. Write it like 2026-10-01T12:00Z.") from None
+        raise InvalidInput(f"{text[:40]!r} is not a valid time. Write it like 2026-10-01T12:00Z.") from None
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def as_of(at: datetime) -> Iterator[None]:
     concurrent changes, each statement is right by itself, and only the slower views are used.
     """
     if at > timezone.now() + SOON:
-        raise InvalidInput(f"{at} UTC is in the future. Choose a time in the past.")
+        raise InvalidInput(f"{at:%Y-%m-%d %H:%M} UTC is in the future. Choose a time in the past.")
     is_own = not connection.in_atomic_block
     with transaction.atomic(), connection.cursor() as cursor:
         if is_own:

@@ -211,11 +211,13 @@ def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> Non
     if not may_somewhere(by, ACTION):
         require(by, ACTION)
     if every not in EVERY:
-        raise InvalidInput(f"{every[:40]} is not a digest frequency. Choose one of {', '.join(EVERY)}.", field="every")
+        raise InvalidInput(
+            f"{every[:40]!r} is not a digest frequency. Choose one of {', '.join(EVERY)}.", field="every"
+        )
     if not 0 <= hour <= 23:
         raise InvalidInput("The hour must be a number from 0 to 23.", field="hour")
     if zone_of(zone).key != zone:
-        raise InvalidInput(f"Unknown time zone {zone[:64]}. Use a name such as Europe/Berlin.", field="zone")
+        raise InvalidInput(f"Unknown time zone {zone[:64]!r}. Use a name such as Europe/Berlin.", field="zone")
     record(by=by, why="turn off the email digest" if every == OFF else f"choose a {every} email digest")
     _choose(user_id, every, hour, zone)
 

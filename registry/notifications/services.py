@@ -295,7 +295,7 @@ def subscribe(
     registry_pattern, subject_pattern = checked_patterns(registry_pattern, subject_pattern)
     require(by, "notification.subscribe", registry=registry_pattern, subject=subject_pattern)
     if event != ANY and event not in SUBSCRIBABLE:
-        raise InvalidInput(f"Unknown event {event[:64]}. Use * or one of {', '.join(SUBSCRIBABLE)}.")
+        raise InvalidInput(f"Unknown event {event[:64]!r}. Use * or one of {', '.join(SUBSCRIBABLE)}.")
     subscriptions = Subscription.objects.filter(user=user_id)
     key: dict[str, Any] = {"event": event, "registry_pattern": registry_pattern, "subject_pattern": subject_pattern}
     if subscriptions.count() >= MAX_SUBSCRIPTIONS and not subscriptions.filter(**key).exists():

@@ -121,7 +121,7 @@ def update_webhook(*, webhook: str, changes: Mapping[str, Any], by: Actor) -> No
     """
     unknown = sorted(set(changes) - set(CHANGEABLE))
     if unknown:
-        raise InvalidInput(f"A webhook has no field {unknown[0][:40]}. You can change {', '.join(CHANGEABLE)}.")
+        raise InvalidInput(f"A webhook has no field {unknown[0][:40]!r}. You can change {', '.join(CHANGEABLE)}.")
     before = webhook_row(by, webhook)
     fields = _checked({name: changes.get(name, getattr(before, name)) for name in CHANGEABLE[:-1]})
     _require(by, before.registry_pattern, before.subject_pattern)
@@ -212,12 +212,12 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not name or len(name) > MAX_NAME or not name.isprintable():
         raise InvalidInput(f"A webhook's name must have 1 to {MAX_NAME} printable characters.")
     if fields["kind"] not in KINDS:
-        raise InvalidInput(f"Unknown webhook kind {str(fields['kind'])[:40]}. Use one of {', '.join(KINDS)}.")
+        raise InvalidInput(f"Unknown webhook kind {str(fields['kind'])[:40]!r}. Use one of {', '.join(KINDS)}.")
     events = sorted({str(event) for event in fields["events"]})
     allowed = FOR_WEBHOOKS
     unknown = [event for event in events if event not in EVENTS or event not in allowed]
     if unknown:
-        raise InvalidInput(f"Unknown event {unknown[0][:64]}. Use one of {', '.join(allowed)}.")
+        raise InvalidInput(f"Unknown event {unknown[0][:64]!r}. Use one of {', '.join(allowed)}.")
     registry_pattern, subject_pattern = checked_patterns(
         str(fields["registry_pattern"]), str(fields["subject_pattern"])
     )
@@ -249,5 +249,5 @@ def _saved(row: Webhook) -> Webhook:
         with transaction.atomic():
             row.save()
     except IntegrityError as error:
-        raise WrongState(f"You already have a webhook named {row.name}.") from error
+        raise WrongState(f"You already have a webhook named {row.name!r}.") from error
     return row

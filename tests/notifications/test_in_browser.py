@@ -38,7 +38,7 @@ def test_from_a_subscription_to_a_delivered_message(window: Callable[..., Page],
     page.goto("/ui/inbox/subscriptions")
     page.fill("input[name=subject_pattern]", "orders-*")
     page.click("main form button.button-primary")
-    expect(page.get_by_text("you are told", exact=True)).to_be_visible()
+    expect(page.get_by_text("You are notified", exact=True)).to_be_visible()
     page.goto("/ui/webhooks/add")
     page.fill("input[name=name]", "Build server")
     page.fill("input[name=url]", server.url)

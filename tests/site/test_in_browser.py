@@ -53,7 +53,7 @@ def test_the_chosen_theme_holds_at_once_and_is_sent(page: Page, address: str) ->
     page.on("request", lambda request: sent.append(request.post_data or "") if request.method == "POST" else None)
     page.goto(f"{address}/gallery/subject")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    page.get_by_text("Light or dark").locator("..").click()
+    page.get_by_text("Theme").locator("..").click()
     with page.expect_request("**/ui/theme"):
         page.get_by_role("button", name="Dark", exact=True).click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"

@@ -187,7 +187,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     at_desk.get_by_role("button", name="Check", exact=True).click()
     expect(at_desk.locator(".verdict-title")).to_have_text("dev would take it")
     expect(at_desk.locator("main")).to_contain_text("Compatible with version 1 in the target under BACKWARD.")
-    at_desk.get_by_role("button", name="Save as a draft").click()
+    at_desk.get_by_role("button", name="Save as draft").click()
     expect(at_desk.locator("body")).to_contain_text("Saved as your draft")
     at_desk.goto("/ui/proposals")
     at_desk.get_by_role("link", name="orders-value").click()
@@ -200,7 +200,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     expect(why).to_have_value(reason)
     at_desk.get_by_role("button", name="Submit for review").click()
     expect(at_desk.locator(".head-meta")).to_contain_text("In review")
-    assert versions_in("dev") == [1], "submitting makes a request, not a version"
+    assert versions_in("dev") == [1], "submitting creates a request, not a version"
 
     # the approver finds it on the home page, reads what it changes and what it rests on, and applies it
     first = open_waiting(approver)

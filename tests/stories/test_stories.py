@@ -43,7 +43,7 @@ def ask(page: Page, version: int, why: str = "for the new checkout") -> str:
     page.get_by_role("combobox", name="From").select_option("dev")
     page.get_by_role("combobox", name="To").select_option("staging")
     page.get_by_role("textbox", name="Why").fill(why)
-    page.get_by_role("button", name="Ask for review").click()
+    page.get_by_role("button", name="Request review").click()
     expect(page.locator("h1")).to_contain_text("orders-value")
     return page.url
 
@@ -108,7 +108,7 @@ def test_a_stranger_is_kept_out_of_everything(steward: Actor, sits_down: SitsDow
     for address in ("/ui/promotions/request?subject=payroll-value&version=1", "/ui/search?q=payroll"):
         assert "version 1" not in stranger.request.get(address).text(), address
     stranger.goto("/ui/promotions/request")
-    expect(stranger.get_by_role("button", name="Ask for review")).to_be_disabled()
+    expect(stranger.get_by_role("button", name="Request review")).to_be_disabled()
     token = stranger.locator("[name=csrfmiddlewaretoken]").first.get_attribute("value") or ""
     for address in (f"{payroll}adopt", f"{payroll}standing", "/ui/people/change", "/ui/environments/prod/freezes"):
         form = {"csrfmiddlewaretoken": token, "version": "1", "standing": "retired", "message": "x", "reason": "x"}
@@ -186,7 +186,7 @@ def test_a_frozen_environment_refuses_and_then_takes_an_exception_or_a_later_win
     assert versions_in("staging") == [1], "it was refused, and stays approved"
 
     # a later window: it is scheduled for when the freeze is over, and that time comes
-    approver.get_by_label("Apply later, at").fill(moment(now + timedelta(hours=3)))
+    approver.get_by_label("Scheduled time").fill(moment(now + timedelta(hours=3)))
     approver.get_by_role("button", name="Schedule").click()
     expect(approver.locator(".head-meta")).to_contain_text("Scheduled")
     assert FreezeWindow.objects.update(starts_at=now - timedelta(hours=4), ends_at=now - timedelta(hours=1)) == 1

@@ -68,7 +68,7 @@ def ask(page: Page, source: str, target: str, why: str) -> str:
     expect(page.get_by_role("combobox", name="From", exact=True)).to_have_value(source)
     page.get_by_role("combobox", name="To", exact=True).select_option(target)
     page.get_by_role("textbox", name="Why").fill(why)
-    page.get_by_role("button", name="Ask for review").click()
+    page.get_by_role("button", name="Request review").click()
     expect(page.locator("h1")).to_contain_text(SUBJECT)
     expect(page.locator(".head-meta")).to_contain_text("In review")
     return page.url

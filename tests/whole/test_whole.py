@@ -29,7 +29,7 @@ PAGES = {
     "add source": ("/ui/sources/add", "Bootstrap servers"),
     "findings": ("/ui/findings", "900001"),
     "promotions": ("/ui/promotions", "orders-value"),
-    "ask": ("/ui/promotions/request", "Ask for review"),
+    "ask": ("/ui/promotions/request", "Request review"),
     "request": ("/ui/promotions/1", "First release of orders."),
     "environments": ("/ui/environments", "customers-value"),
     "audit": ("/ui/audit?q=register+a+version", "register a version"),
@@ -117,8 +117,8 @@ def test_a_proposed_schema_is_reported_under_seven_levels(sign_in: Callable[...,
 def test_one_asks_another_approves_and_prod_has_it(sign_in: Callable[..., Page], house: House) -> None:
     steward = sign_in("steward")
     steward.goto("/ui/promotions/request?subject=customers-value&version=1&source=dev&target=prod")
-    steward.get_by_role("button", name="Ask for review").click()
-    expect(steward.locator("main")).to_contain_text("waits for a reviewer")
+    steward.get_by_role("button", name="Request review").click()
+    expect(steward.locator("main")).to_contain_text("is waiting for review")
     expect(steward.get_by_role("button", name="Approve")).to_be_disabled()
     approver = sign_in("approver")
     approver.goto(steward.url)

@@ -238,7 +238,7 @@ def schedule(*, request_id: int, by: Actor, at: datetime, move_on: bool = False)
             request.save(update_fields=list(values))
         else:
             move(request, PromotionRequest.SCHEDULED, **values)
-        tell(request, "promotion.scheduled", f"{by.name} scheduled it for {at}.", by=by)
+        tell(request, "promotion.scheduled", f"{by.name} scheduled it for {at:%Y-%m-%d %H:%M %Z}.", by=by)
         return request.state
 
 

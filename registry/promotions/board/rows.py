@@ -323,7 +323,7 @@ def board_rows(
         raise InvalidInput("Past readiness is not stored. Filter by blocked only for the present.")
     unknown = sorted(set(filters) - set(FILTERS))
     if unknown:
-        raise InvalidInput(f"Unknown filter {unknown[0][:40]}. Use one of {', '.join(FILTERS)}.")
+        raise InvalidInput(f"Unknown filter {unknown[0][:40]!r}. Use one of {', '.join(FILTERS)}.")
     extent = extent_of(by, "schema.read")
     environments = [row for row in (environment_rows() if rows is None else rows) if extent.has(row.registry.name)]
     frozen = _frozen(environments)

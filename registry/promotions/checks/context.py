@@ -90,7 +90,7 @@ def _too_old(as_of: str, sentence: str, rule: EvidenceRule, now: datetime) -> st
     if now - scanned_at <= timedelta(hours=rule.hours):
         return ""
     return (
-        f"The evidence is too old. The data was last scanned at {scanned_at} UTC, and {rule.environment}"
+        f"The evidence is too old. The data was last scanned at {scanned_at:%Y-%m-%d %H:%M} UTC, and {rule.environment}"
         f" accepts evidence of up to {rule.longest}. Result then: {sentence}"
     )
 

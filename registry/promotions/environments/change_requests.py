@@ -257,7 +257,7 @@ def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, 
     """The arguments, each of the type that its service takes. Raises InvalidInput."""
     for name, value in values.items():
         if name not in types:
-            raise InvalidInput(f"values can have {', '.join(types)}, not {str(name)[:40]}.", field="values")
+            raise InvalidInput(f"values can have {', '.join(types)}, not {str(name)[:40]!r}.", field="values")
         if type(value) is not types[name]:
             raise InvalidInput(f"values.{name} must be of type {types[name].__name__}.", field="values")
         if isinstance(value, str) and ("\0" in value or len(value) > MAX_TEXT):

@@ -90,7 +90,7 @@ class Monthly:
         """When it is, in words."""
         days = "the last day" if self.last_days == 1 else f"the last {self.last_days} days"
         start = "" if self.from_time == time() else f", from {self.from_time:%H:%M}"
-        end = "" if self.to_time == time() else f" to {self.to_time} on the first day of the next month"
+        end = "" if self.to_time == time() else f" to {self.to_time:%H:%M} on the first day of the next month"
         return f"Every month on {days}{start}{end}, {self.zone}"
 
     def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
@@ -328,7 +328,7 @@ def remove_recurring_freeze(*, freeze_id: int, by: Actor) -> None:
 def _zone(name: str) -> str:
     if name not in zones():
         raise InvalidInput(
-            f"Unknown time zone {name[:64]}. Use a name such as Europe/Berlin or UTC.",
+            f"Unknown time zone {name[:64]!r}. Use a name such as Europe/Berlin or UTC.",
             field="zone",
         )
     return name

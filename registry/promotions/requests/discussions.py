@@ -278,7 +278,7 @@ def _consumer(request: PromotionRequest, hurt: AffectedClient) -> Consumer:
     consumer = next((candidate for candidate in consumers_of_row(request) if candidate.hurt == hurt), None)
     if consumer is None:
         raise ClientNotFound(
-            f"Request {request.pk} doesn't affect a client {hurt.client[:128]} of {hurt.subject[:200]}.",
+            f"Request {request.pk} doesn't affect a client {hurt.client[:128]!r} of {hurt.subject[:200]!r}.",
             name=hurt.client[:128],
         )
     return consumer

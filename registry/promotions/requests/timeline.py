@@ -147,7 +147,7 @@ def unapproved_version_page(
     Raises InvalidInput for an unknown state.
     """
     if state and state not in STATES:
-        raise InvalidInput(f"Unknown state {state[:40]} of an unapproved version. Use one of {', '.join(STATES)}.")
+        raise InvalidInput(f"Unknown state {state[:40]!r} of an unapproved version. Use one of {', '.join(STATES)}.")
     order = Environment.objects.select_related("registry").order_by("position")
     names = {row.registry_id: row.registry.name for row in order if environment in ("", row.registry.name)}
     rows = _of(names, subject, text, state)

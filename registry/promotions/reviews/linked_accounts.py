@@ -114,5 +114,5 @@ def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
 def _account(name: str) -> User:
     user = User.objects.filter(username=name).first() if "\0" not in name else None
     if user is None:
-        raise NotFound(f"Account {name[:150]} not found.", username=name[:150])
+        raise NotFound(f"Account {name[:150]!r} not found.", username=name[:150])
     return user

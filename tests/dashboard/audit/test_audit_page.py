@@ -226,7 +226,7 @@ def test_the_log_of_then_ends_then(browser: Callable[[str], Client], content: di
     now, then = (client.get("/ui/audit", query) for query in ({"table": "subjects_config"}, asked))
     assert len(then.context["page"].rows) == len(now.context["page"].rows) - 1
     page = then.content.decode()
-    assert "As it was on" in page and "As it was on" not in now.content.decode()
+    assert "State on" in page and "State on" not in now.content.decode()
     for link in re.findall(r'href="(/ui/[^"]*)"', page):
         assert unescape(link).count("&at=") + unescape(link).count("?at=") <= 1, link
     (csv_url,) = [link.url for link in then.context["page"].exports if "as=csv" in link.url]

@@ -74,7 +74,7 @@ def test_without_scans_it_says_that_nothing_is_known(
 def test_a_reader_sees_why_a_replay_is_not_for_them(client: Client, scanned: Topic, person: Any) -> None:
     page = page_for(client, person, "reader")
     assert 'name="replay"' not in page
-    assert "takes the role" in page
+    assert "You need the" in page
     refused = page_for(client, person, "reader", replay="1")
     assert "to start scans" in refused
 

@@ -76,12 +76,12 @@ def test_a_page_is_as_it_was(look: Look, then: str, address: str) -> None:
     parsed = dict(pair.split("=") for pair in parameters.split("&")) if parameters else query
     was = page(look("admin"), path, at=then, **parsed)
     main = was.split("<main", 1)[1].split("</main>", 1)[0].replace("<wbr>", "")
-    assert "As it was on" in main
+    assert "State on" in main
     for sentence in shown:
         assert sentence in main, sentence
     for sentence in hidden:
         assert sentence not in main, sentence
-    assert "As it was on" not in page(look("admin"), path if "?" not in address else "/ui/environments")
+    assert "State on" not in page(look("admin"), path if "?" not in address else "/ui/environments")
 
 
 def test_versions_of_then_are_compared(look: Look, system: Actor, registries: None) -> None:
@@ -168,17 +168,17 @@ def test_moments(moment_text: str) -> None:
 def test_what_is_no_moment_is_said(look: Look, registries: None, moment_text: str) -> None:
     with pytest.raises(InvalidInput):
         moment_of(moment_text)
-    assert "is no moment" in page(look("reader"), "/ui/environments", status=422, at=moment_text)
+    assert "is not a valid time" in page(look("reader"), "/ui/environments", status=422, at=moment_text)
 
 
 def test_the_future_is_refused(look: Look, registries: None) -> None:
     at = f"{timezone.now() + timedelta(days=1):%Y-%m-%dT%H:%MZ}"
-    assert "still to come" in page(look("reader"), "/ui/environments", status=422, at=at)
+    assert "in the future" in page(look("reader"), "/ui/environments", status=422, at=at)
 
 
 def test_a_page_without_a_past_says_so(look: Look, then: str) -> None:
     for address in (f"{HERE}usage", "/ui/findings", "/ui/", "/ui/proposals", "/ui/promotions/1/evidence.json"):
-        assert "can’t be shown as it was then" in page(look("admin"), address, status=422, at=then)
+        assert "has no history" in page(look("admin"), address, status=422, at=then)
 
 
 def test_a_text_is_checked_against_what_was_then(look: Look, then: str) -> None:
@@ -193,7 +193,7 @@ def test_a_text_is_checked_against_what_was_then(look: Look, then: str) -> None:
     second_response = client.post(
         f"{address}?at={quote(then)}", {"schema": text("alpha"), "format": "AVRO", "do": "keep"}
     )
-    assert "This is the past" in second_response.content.decode()
+    assert "You are viewing a past state" in second_response.content.decode()
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def test_what_was_decided_since_is_not_there(look: Look, promotion: DecidedReque
     path, _, parameters = address.format(number=promotion.number).partition("?")
     query = dict(pair.split("=") for pair in parameters.split("&")) if parameters else {}
     main = main_of(page(look("admin"), path, at=promotion.then, **query))
-    assert "As it was on" in main
+    assert "State on" in main
     for sentence in shown:
         assert sentence in main, sentence
     for sentence in hidden:
@@ -269,7 +269,7 @@ def test_a_request_by_the_api_as_of_a_moment(api: Look, promotion: DecidedReques
 
 
 def test_what_was_not_there_yet_is_not_found(look: Look, then: str) -> None:
-    assert "As it was on 2001-01-01 00:00 UTC" in page(look("reader"), HERE, status=404, at="2001-01-01")
+    assert "State on 2001-01-01 00:00 UTC" in page(look("reader"), HERE, status=404, at="2001-01-01")
 
 
 def test_the_past_is_read_by_todays_rights(look: Look, then: str) -> None:
@@ -330,5 +330,5 @@ def test_the_audit_leads_to_what_was_then(look: Look, then: str) -> None:
     main = page(
         client, links[0].replace("&amp;", "&").partition("?")[0], at=links[0].rpartition("at=")[2].replace("%3A", ":")
     )
-    assert "As it was on" in main
+    assert "State on" in main
     assert not re.findall(r"[?;&]at=", page(client, "/ui/audit", table="access_user"))

@@ -50,7 +50,7 @@ def test_what_is_there_is_said_before_anything_is_done(client: Client) -> None:
     [
         ({"synced_at": True}, "Reachable", "old was read. It has no schemas yet."),
         ({"synced_at": True, "sync_error": "no route", "failing_since": True}, "Not reachable", "old can’t be read: no route"),
-        ({}, "Not known yet", "old has not been read yet."),
+        ({}, "Not read yet", "old has not been read yet."),
     ],
 )  # fmt: skip
 def test_a_connected_registry_says_how_its_last_reading_went(

@@ -142,7 +142,7 @@ def test_what_waits_says_what_it_costs_and_whether_it_is_due(browser: Callable[[
     register(BROKEN, cast["admin"], force="tests")
     breaking = ask(cast, version=2, target="staging")
     text = seen(browser("approver").get("/ui/"))
-    assert "It breaks what is there, 1 check fails" in text
+    assert "Breaking change, 1 failed check" in text
     assert "Review due" not in text and "Approve several" not in text
     PromotionRequest.objects.filter(pk=breaking).update(requested_at=timezone.now() - timedelta(days=8))
     text = seen(browser("approver").get("/ui/"))

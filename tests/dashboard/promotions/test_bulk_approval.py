@@ -110,13 +110,13 @@ def test_pressed_twice_it_has_one_effect(look: Browser, cast: Cast, make: Callab
     change("staging", reviews_needed=2)
     numbers = make(2)
     sent, client = {"plan": plans(*numbers)}, look("approver")
-    assert "more are needed" in text_of(client.post(ADDRESS, sent, follow=True))
+    assert "More approvals are needed" in text_of(client.post(ADDRESS, sent, follow=True))
     again = text_of(client.post(ADDRESS, sent, follow=True))
     for number in numbers:
         assert f"#{number} is left out: approver has already reviewed this plan." in again
         assert state_of(number) == "in review"
     assert Review.objects.count() == 2
-    assert "ready to be applied" in text_of(look("approver2").post(ADDRESS, sent, follow=True))
+    assert "ready to apply" in text_of(look("approver2").post(ADDRESS, sent, follow=True))
     assert {state_of(number) for number in numbers} == {"approved"}
 
 
@@ -252,7 +252,7 @@ def test_more_requests_take_no_more_queries(
         ({"checks": [CHECK, {**CHECK, "code": "ids", "verdict": "warn"}]}, ""),
         ({"checks": [CHECK, {**CHECK, "code": "freeze", "verdict": "fail"}]}, ""),
         ({"checks": [CHECK, {**CHECK, "verdict": "skipped"}]}, ""),
-        ({"checks": []}, "No check was run"),
+        ({"checks": []}, "Its checks were not run"),
         ({"checks": [CHECK], "breaking": True}, "It is a breaking change"),
         ({"checks": [], "unreadable": True}, "can't be read"),
         ({"checks": [{**CHECK, "verdict": "warn"}]}, "A check warns, so it must be reviewed separately: It may."),

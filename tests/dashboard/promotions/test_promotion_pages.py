@@ -96,10 +96,10 @@ def test_a_request_shows_all_that_its_decision_needs(
     client = browser("approver")
     with django_assert_max_num_queries(QUERIES["request"]):
         text = text_of(client.get(f"/ui/promotions/{number}"))
-    for words in ("the checkout needs it", "Can be done", "version 2 of staging", "staging will get id", "Order.note",
+    for words in ("the checkout needs it", "Can be applied", "version 2 of staging", "Expected id in staging:", "Order.note",
                   "mode of orders-value", "1 approval from a reviewer of staging", "Waiting for review", "last run"):  # fmt: skip
         assert words in text, words
-    assert {"Approve", "Request changes", "Reject", "Run again", "Start discussion"} <= buttons(text)
+    assert {"Approve", "Request changes", "Reject", "Run checks again", "Start discussion"} <= buttons(text)
     assert "It is not approved yet. Needs 1 approval from a reviewer of staging (0 so far)." in text
 
 
@@ -252,7 +252,7 @@ def test_changes_are_requested_and_the_reader_of_the_page_knows(browser: Browser
     number = ask(cast, version=2, target="staging")
     client, address = browser("approver"), f"/ui/promotions/{number}"
     assert "Enter what should be changed" in text_of(client.post(f"{address}/changes", {}, follow=True))
-    assert "Changes are requested" in text_of(client.post(f"{address}/changes", {"comment": "a default"}, follow=True))
+    assert "Changes requested" in text_of(client.post(f"{address}/changes", {"comment": "a default"}, follow=True))
     assert "Changes requested" in text_of(browser("steward").get(address))
 
 
@@ -435,7 +435,7 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
             {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"},
             "“Role or group” is one of",
         ),
-        ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is no time"),
+        ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is not a valid time"),
         (
             "recurring-freezes",
             {"recurs": "monthly", "last_days": "x"},
@@ -648,7 +648,7 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
     ("sent", "said", "words"),
     [
         ({"schema": json.dumps(BROKEN)}, "Breaks compatibility in staging", "Breaking"),
-        ({"schema": json.dumps(V1)}, "staging has it already", "identical in meaning to"),
+        ({"schema": json.dumps(V1)}, "staging already has it", "identical in meaning to"),
         ({"schema": '{\n "type": "recor"\n}'}, "doesn’t parse: line 2", "Where in the schema"),
         ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment", "is not an environment"),
         ({"schema": "x" * 1_000_001}, "doesn’t parse: line 1", "column 1"),
@@ -690,7 +690,7 @@ def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, ca
     [
         (file_of("\ufeff" + json.dumps(BROKEN).replace(",", ",\r\n")), "JSON", "Breaks compatibility in staging"),
         (file_of(json.dumps(V1), HOSTILE), "AVRO", "Nothing would be registered"),
-        (file_of(b'{"type": "\xff"}'), "AVRO", "The file is no text in UTF-8: byte 11"),
+        (file_of(b'{"type": "\xff"}'), "AVRO", "The file is not valid UTF-8 at byte 11"),
         (file_of(b"x" * 1_000_001), "AVRO", "it has 1000001 bytes, 1000000 are taken"),
         (file_of(b"x" * 3_000_000), "AVRO", "it has 3000000 bytes, 1000000 are taken"),
         (file_of("{"), "AVRO", "doesn’t parse"),

@@ -311,7 +311,7 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
         ({"bootstrap": "127.0.0.1:1"}, "loopback"),
         (
             {"security_protocol": "SASL_SSL", "username": "u", "secret": "none", "sasl_mechanism": "PLAIN"},
-            "There is no secret",
+            "not found. Put it in a file",
         ),
         ({"security_protocol": "SASL_SSL"}, "needs a mechanism"),
         ({"security_protocol": "SSL", "ca_pem": "no certificate"}, "as PEM"),

@@ -236,7 +236,7 @@ def test_who_may_check_and_who_may_read(browser: Callable[[str], Client], api: C
     reader = browser("reader")
     assert reader.get(made.json()["url"]).status_code == 200
     assert reader.post(NEW, {"path": TOTALS, "plan": json.dumps(SAME), "do": "check"}).status_code == 403
-    assert "takes the role" in seen(reader.get(NEW))
+    assert "You need the" in seen(reader.get(NEW))
     assert Client().get(made.json()["url"]).status_code in (302, 401, 403)
     assert reader.get("/ui/state-checks/999999").status_code == 404
     assert reader.get("/ui/state-checks/99999999999999999999999").status_code == 404

@@ -180,7 +180,7 @@ def test_the_page_and_the_api_say_it_with_the_cure(cast: Cast, number: int, api:
     browser = Client()
     browser.force_login(User.objects.get(username="approver"))
     page = browser.get(f"/ui/promotions/{number}").content.decode()
-    assert "The evidence is too old" in page and "To the sources" in page and "Stale" in page
+    assert "The evidence is too old" in page and "Sources" in page and "Stale" in page
     assert "Evidence from data can be at most 1 day old." in page
 
 

@@ -100,7 +100,7 @@ def test_another_description_stays_unless_the_settings_are_brought(
     (check,) = planned(ask(source, target))
     assert check.verdict == verdict
     assert said in check.sentence
-    assert "own settings along" in check.cure
+    assert "Include the subjects' settings" in check.cure
 
 
 @pytest.mark.parametrize(("with_config", "doc"), [(True, "Ours."), (False, "Theirs.")])

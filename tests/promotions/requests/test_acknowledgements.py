@@ -321,9 +321,7 @@ def test_the_page_lists_them_and_takes_the_word(cast: Cast, number: int, look: C
     services.recheck(request_id=number, by=cast["steward"])
     page = look("reader").get(f"/ui/promotions/{number}").content.decode()
     assert "client acknowledgements" in page and "0 of 2 acknowledged" in page and HOSTILE not in page
-    assert (
-        "Speak for it: reader" in " ".join(re.sub("<[^>]+>", "", page).split()) and "a reviewer acknowledges it" in page
-    )
+    assert "Contacts: reader" in " ".join(re.sub("<[^>]+>", "", page).split()) and "so a reviewer must" in page
     (plan_hash,) = set(re.findall(r'name="plan_hash" value="([0-9a-f]{64})"', page))
     sent = {"subject": SUBJECT, "client": "billing", "note": HOSTILE, "plan_hash": plan_hash}
     answer = look("reader").post(f"/ui/promotions/{number}/acknowledge", sent)

@@ -59,7 +59,7 @@ def test_the_pages_link_both_ways(cast: Cast, pair: tuple[int, int]) -> None:
     address, orders = pair
     text = client.get(f"/ui/promotions/{orders}").content.decode()
     assert "Linked requests" in text and f'href="/ui/promotions/{address}"' in text
-    assert "It brings address-value, which this request refers to and takes along" in text
+    assert "It also includes address-value, which this request refers to" in text
     text = client.get(f"/ui/promotions/{address}").content.decode()
     assert f'href="/ui/promotions/{orders}"' in text
     assert "It refers to a schema in this request. Apply this request first." in text

@@ -138,7 +138,7 @@ def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, v
     answer = steward.post("/ui/registries/dev/subjects/orders-value/renames", sent)
     assert answer.headers["Location"] == f"{COMPARE}#renames-title"
     page = steward.get(COMPARE).content.decode()
-    assert "No rename" in page and "decided by" in page and HOSTILE not in page
+    assert "Not a rename" in page and "decided by" in page and HOSTILE not in page
     assert "add the alias" not in page, "what is no rename gets no alias"
     assert "Withdraw decision" in page and "Mark as rename" not in page
     steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "back"})
@@ -169,7 +169,7 @@ def test_it_is_reused_at_the_report_and_at_a_request_to_another_environment(cast
     assert "If it was renamed:" in report, "it was decided in dev, and this is a report of staging alone"
     decide(cast, registry="staging", is_rename=False)
     report = browser("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
-    assert "No rename" in report and "Mark as rename" not in report
+    assert "Not a rename" in report and "Mark as rename" not in report
     newest = decided_renames({"dev", "staging"}, ORDERS)
     assert [(info.registry, info.is_rename) for info in newest.values()] == [("staging", False)]
 

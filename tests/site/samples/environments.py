@@ -98,7 +98,7 @@ PAGE = EnvironmentPage(
     freeze_fields=(Field(name="starts_at", label="From (UTC)", kind="datetime-local", required=True), Field(name="ends_at", label="To (UTC)", kind="datetime-local", required=True), Field(name="why_frozen", label="Why", required=True)),
     add_freeze=Action(label="Add freeze window", url="/ui/environments/prod/freezes", method="post"),
     recurring=(RecurringView(sentence="Every week from Friday 16:00 to Monday 07:00, Europe/Berlin", starts_at=ago(days=-2), ends_at=ago(days=-5), reason="Nobody is there", made_by="admin", remove=DOWN), RecurringView(sentence="Every month on the last 3 days, UTC", starts_at=ago(hours=4), ends_at=ago(days=-2), reason=HOSTILE, made_by=HOSTILE, remove=DOWN, now=True)),
-    recurring_fields=(Field(name="recurs", label="Repeats", kind="select", choices=(Choice(value="weekly", label="every week"), Choice(value="monthly", label="On the last days of every month")), required=True), Field(name="zone", label="Time zone", value="UTC", code=True, required=True, help="A name like Europe/Berlin."), Field(name="from_time", label="Start time", kind="time", value="16:00", required=True), Field(name="why_recurring", label="Why", required=True)),
+    recurring_fields=(Field(name="recurs", label="Repeats", kind="select", choices=(Choice(value="weekly", label="Every week"), Choice(value="monthly", label="On the last days of every month")), required=True), Field(name="zone", label="Time zone", value="UTC", code=True, required=True, help="A name like Europe/Berlin."), Field(name="from_time", label="Start time", kind="time", value="16:00", required=True), Field(name="why_recurring", label="Why", required=True)),
     add_recurring=Action(label="Add recurring freeze", url="/ui/environments/prod/recurring-freezes", method="post"),
     break_glass=(
         BreakGlassView(number=4, opened_by="admin", opened_at=ago(minutes=10), ends_at=ago(minutes=-50), reason="The order service can’t start: version 9 was withdrawn by mistake.", uses=1, mark="open", sentence="open for 50 min more", close=Action(label="Close it", url="/ui/environments/prod/break-glass/4/close", method="post"), confirm=Action(label="Confirm", url="", allowed=False, reason="You opened it, so another person must confirm it.")),
@@ -110,7 +110,7 @@ PAGE = EnvironmentPage(
     changes=(
         ChangeView(number=3, sentence="change the rules of prod (reviews_needed 2 → 1)", reason=HOSTILE, state="open", state_words="Waiting for confirmation", requested_by="admin", requested_at=ago(minutes=3), approve=Action(label="Approve change", url="/ui/environments/prod/changes/3/approve", method="post"), reject=Action(label="Reject change", url="/ui/environments/prod/changes/3/reject", method="post"), withdraw=Action(label="Withdraw change", url="/ui/environments/prod/changes/3/withdraw", method="post")),
         ChangeView(number=2, sentence=HOSTILE, reason="We are two.", state="approved", state_words="Approved", requested_by=HOSTILE, requested_at=ago(days=2), decided_by="maria", decided_at=ago(days=1), comment="Fine."),
-        ChangeView(number=1, sentence="end the freeze of prod", reason="The sale is over.", state="rejected", state_words="Turned down", requested_by="admin", requested_at=ago(days=3), decided_by=HOSTILE, decided_at=ago(days=3), comment="It isn’t."),
+        ChangeView(number=1, sentence="end the freeze of prod", reason="The sale is over.", state="rejected", state_words="Rejected", requested_by="admin", requested_at=ago(days=3), decided_by=HOSTILE, decided_at=ago(days=3), comment="It isn’t."),
     ),
     break_glass_fields=(Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True), Field(name="minutes", label="Duration (minutes)", kind="number", value="60", required=True, help="240 at most.")),
     open_break_glass=Action(label="Open break-glass in prod", url="/ui/environments/prod/break-glass", method="post", tone="danger"),
@@ -131,8 +131,8 @@ PROPOSE = Action(label="Propose a schema", url="/ui/proposals/new", tone="primar
 DRAFTS = DraftList(
     frame=frame("Proposals", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
     rows=(
-        DraftRow(url="/gallery/propose", subject="orders-value", environment=DEV, format="Avro", origin="from version 3 of dev", changed_at=ago(minutes=12), delete=Action(label="Throw away", url="/ui/proposals/3/delete", method="post")),
-        DraftRow(url="/gallery/propose", subject=HOSTILE, environment=PROD, format="JSON Schema", origin=HOSTILE, changed_at=ago(days=3), delete=Action(label="Throw away", url="/ui/proposals/4/delete", method="post")),
+        DraftRow(url="/gallery/propose", subject="orders-value", environment=DEV, format="Avro", origin="from version 3 of dev", changed_at=ago(minutes=12), delete=Action(label="Delete", url="/ui/proposals/3/delete", method="post")),
+        DraftRow(url="/gallery/propose", subject=HOSTILE, environment=PROD, format="JSON Schema", origin=HOSTILE, changed_at=ago(days=3), delete=Action(label="Delete", url="/ui/proposals/4/delete", method="post")),
     ),
     open=REQUESTS[2:3], propose=PROPOSE,
 )  # fmt: skip
@@ -145,7 +145,7 @@ EDITOR = ProposalPage(
     reason=Field(name="reason", label="Why", kind="textarea", rows=2, help="What reviewers should know."),
     format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
     references=(ReferenceField(number=1, name="com.example.Address", subject="address", version="2"), ReferenceField(number=2)),
-    action_url="/ui/proposals/new", check=Action(label="Check", url=""), save=Action(label="Save as a draft", url=""), submit=Action(label="Submit for review", url=""),
+    action_url="/ui/proposals/new", check=Action(label="Check", url=""), save=Action(label="Save as draft", url=""), submit=Action(label="Submit for review", url=""),
     origin="from version 3 of dev", starts=(Link(label="version 3 of dev", url="/ui/proposals/new?from=dev:3"),),
 )  # fmt: skip
 LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
@@ -170,6 +170,6 @@ EDITOR_EQUAL = replace(
     EDITOR, subject=replace(EDITOR.subject, value=HOSTILE), submit=Action(label="Submit for review", url="", allowed=False, reason=REFUSED),
     report=ProposalReport(
         summary="", parsed="The text parses as Avro.", equal=Link(label="version 4 of prod", url="/gallery/subject"),
-        result=ProposalResult(verdict=Verdict.OK, headline="prod has it already", sentence="0 versions would be registered."),
+        result=ProposalResult(verdict=Verdict.OK, headline="prod already has it", sentence="0 versions would be registered."),
     ),
 )  # fmt: skip

@@ -204,8 +204,8 @@ FORM = PromotionForm(
         Field(name="reason", label="Why", kind="textarea", rows=2, help="What reviewers should know."),
         Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, separated by commas. Everyone who can read the request sees them."),
     ),
-    submit=Action(label="Ask for review", url="/ui/promotions/request", method="post"),
-    draft=Action(label="Keep as a draft", url="/ui/promotions/request", method="post"),
+    submit=Action(label="Request review", url="/ui/promotions/request", method="post"),
+    draft=Action(label="Save as draft", url="/ui/promotions/request", method="post"),
     preview_url="/ui/promotions/request", with_config=True, headline="Can be promoted", sentence="1 version would be written to prod without breaking changes.",
     verdict=Verdict.OK, checks=CHECKS, plan=PLAN, ids=IDS_MANY, plan_hash="5f0c9a1e77aa00bb11cc", export_url="/ui/promotions/request?as=json",
 )  # fmt: skip
@@ -222,7 +222,7 @@ REVIEW = ReviewForm(
     comment=Field(name="comment", label="Comment", kind="textarea", rows=2, help="Required to request changes or to reject."),
 )  # fmt: skip
 TIMELINE = (
-    TimelineEntry(sentence="Asked for", who="steward", at=ago(hours=5)),
+    TimelineEntry(sentence="Requested", who="steward", at=ago(hours=5)),
     TimelineEntry(sentence="Waiting for review", mood="now"),
 )
 STATES = (
@@ -263,13 +263,13 @@ ACKNOWLEDGE = Action(
 CONSUMERS = (
     ConsumerRow(client="billing", subject="customers-value", does="reads version 1", contact="payments", people=("maria", "reader"), state=Acknowledged.WAITING, acknowledge=ACKNOWLEDGE),
     ConsumerRow(client="ledger", subject="customers-value", does="writes version 1", contact="#ledger", state=Acknowledged.VOID, who="approver", at=ago(hours=2), acknowledge=replace(ACKNOWLEDGE, allowed=False, reason="You need the admin or approver role in prod to review promotions.")),
-    ConsumerRow(client="exporter", subject="customers-value", does="reads version 2", contact="reader", people=("reader",), state=Acknowledged.DONE, who="reader", at=ago(minutes=3), take_back=Action(label="Take back", url="/ui/promotions/13/acknowledge/take-back", method="post", icon="undo-2")),
+    ConsumerRow(client="exporter", subject="customers-value", does="reads version 2", contact="reader", people=("reader",), state=Acknowledged.DONE, who="reader", at=ago(minutes=3), take_back=Action(label="Withdraw acknowledgement", url="/ui/promotions/13/acknowledge/take-back", method="post", icon="undo-2")),
     ConsumerRow(client="audit-export", subject="customers-value", does="reads and writes version 2", contact="data-platform@shop.example", people=("maria",), state=Acknowledged.DONE, who="maria", at=ago(minutes=9), note="We take version 2 from tonight’s release on."),
-    ConsumerRow(client=HOSTILE, subject=LONG, does="withdrawn since", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
+    ConsumerRow(client=HOSTILE, subject=LONG, does="since withdrawn", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
 )  # fmt: skip
 LABELS = LabelForm(
     labels=LABEL_LINKS[:2], written=Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, separated by commas. Everyone who can read the request sees them."),
-    change=Action(label="Save the labels", url="/ui/promotions/13/labels", method="post", icon="check"),
+    change=Action(label="Save labels", url="/ui/promotions/13/labels", method="post", icon="check"),
 )  # fmt: skip
 ORIGIN = FindingOrigin(
     url="/gallery/finding", sentence="Field loyalty_tier stands in 412 of 1,600 messages of customers under schema id 31, and no schema declares it.",
@@ -286,21 +286,21 @@ PROMOTION = PromotionPage(
     facts=(Fact(label="Level at prod", value="BACKWARD", code=True), Fact(label="Becomes", value="version 2 of prod"), Fact(label="Evidence", value="12 min old")),
     comparison=CHANGED, comparison_of="customers-value", states=STATES, replay=REPLAY,
     unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
-    recheck=Action(label="Run again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
-    rules=(RuleRow(sentence="1 approval from another person", needed=1, approvals=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, approvals=1, who=("maria",))),
+    recheck=Action(label="Run checks again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
+    rules=(RuleRow(sentence="1 approval from another person", needed=1, approvals=0, who=("approver", "admin")), RuleRow(sentence="1 approval from the owners of customers-value", needed=1, approvals=1, who=("maria",))),
     eligible=("approver", "admin"), policy=("Closed: only releases can change it.", "Open drift findings for a subject fail its requests.", "Frozen from 24 Dec to 2 Jan."),
     review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT, labels=LABELS,
-    packs=(Link(label="One HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
+    packs=(Link(label="HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
 )  # fmt: skip
 WITHDRAW = Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2")
 OWN = "You requested it: somebody else has to approve."
 WHY_OWN = (
-    WhyNot(code="own-request", sentence=OWN, cure="Possible reviewers: approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
-    WhyNot(code="stale", sentence="The checks are out of date: Version 3 of customers-value was added in prod.", cure="Run the checks again.", fix=Link(label="To the checks", url="#checks")),
+    WhyNot(code="own-request", sentence=OWN, cure="Possible reviewers: approver, admin.", fix=Link(label="Reviewers of prod", url="/ui/environments")),
+    WhyNot(code="stale", sentence="The checks are out of date: Version 3 of customers-value was added in prod.", cure="Run the checks again.", fix=Link(label="Checks", url="#checks")),
     WhyNot(code="drift", sentence=f"A check fails: Open at the target: {HOSTILE}", cure="Resolve or acknowledge what is open, or have a reviewer override it with a reason.", fix=Link(label="Open findings", url="/ui/findings")),
 )  # fmt: skip
 WHY_NOT_APPLIED = (
-    WhyNot(code="approval", sentence="It is not approved yet. Needs 1 approval from a reviewer of prod (0 so far).", cure="Possible reviewers: approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
+    WhyNot(code="approval", sentence="It is not approved yet. Needs 1 approval from a reviewer of prod (0 so far).", cure="Possible reviewers: approver, admin.", fix=Link(label="Reviewers of prod", url="/ui/environments")),
     WhyNot(code="freeze", sentence="A check fails: prod is frozen until 2026-11-24 06:00 UTC: a sale.", fix=Link(label="Freezes of prod", url="/ui/environments")),
 )  # fmt: skip
 LINKED = (
@@ -318,11 +318,11 @@ SET = tuple(
     for name, number, verdict, chosen, threads in (("items-value", 4, Verdict.OK, False, 0), ("orders-value", 3, Verdict.BREAKS, True, 2), (HOSTILE, 2, Verdict.UNKNOWN, False, 0), (LONG, 9, Verdict.CARE, False, 0))
 )  # fmt: skip
 PROMOTION_BREAKS = replace(
-    PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail: one of them may be overridden with a reason.",
+    PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail. One of them can be overridden with a reason.",
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=Link(label="Open break-glass in prod", url="/gallery/environment#glass-title"),
-    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save the labels", allowed=False, reason="Only the requester and reviewers can change the labels.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
+    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save labels", allowed=False, reason="Only the requester and reviewers can change the labels.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(
@@ -337,7 +337,7 @@ PROMOTION_REJECTED = replace(
     PROMOTION, state=RequestState.REJECTED, headline="Closed: rejected", sentence="It was turned down; nothing was written.", verdict=Verdict.UNKNOWN,
     review=None, rules=(), eligible=(), recheck=None, comment=None, states=(*(replace(mark, mood="done") for mark in STATES[:2]), StateMark(state=RequestState.REJECTED, mood="bad", at=ago(hours=1), who="approver")),
     reviews=(ReviewRow(reviewer="approver", state=ReviewState.REJECTED, comment="Not before the sale.", at=ago(hours=1)),),
-    again=Action(label="Ask again…", url="/gallery/promotion-form", icon="refresh-cw"),
+    again=Action(label="Request again…", url="/gallery/promotion-form", icon="refresh-cw"),
     linked=(LinkedRow(number=21, url="/gallery/promotion", subject="customers-value", state=RequestState.IN_REVIEW, sentence="It requests this again."),),
 )  # fmt: skip
 PROMOTION_APPROVED = replace(

@@ -23,7 +23,7 @@ HELD = replace(
     ROW, number=60, quarantine=None, mark=LifeMark(state=LifeState.QUARANTINED, word="Quarantined", sentence=HOSTILE)
 )
 GHOSTS = UnapprovedVersionsPage(
-    frame=frame("Ghosts", Section.PROMOTIONS),
+    frame=frame("Unapproved versions", Section.PROMOTIONS),
     search=SearchBox(
         url="/ui/ghosts", label="Search subjects", placeholder="orders",
         filters=(Filter(name="state", label="Decided", choices=(Choice(value="", label="Any"), Choice(value="undecided", label="Undecided"))),),

@@ -73,7 +73,7 @@ DECLARED = Clients(
     rows=(
         CLIENT,
         replace(CLIENT, name=HOSTILE, contact=HOSTILE, does="reads and writes", version="the newest, now 4", fields=(HOSTILE, *(f"field_{n}" for n in range(9)))),
-        replace(CLIENT, name=LONG, contact="", fields=(), seen_at=ago(days=120), lapsed=True, withdraw=replace(WITHDRAW, allowed=False, reason="reader may not declare which programs read and write a subject's data in registry dev.")),
+        replace(CLIENT, name=LONG, contact="", fields=(), seen_at=ago(days=120), lapsed=True, withdraw=replace(WITHDRAW, allowed=False, reason="You need the admin or steward role in dev to declare which programs read and write a subject's data.")),
     ),
     fields=(
         Field(name="name", label="Name", required=True, help="As its consumer group or its service is called."),

@@ -250,11 +250,11 @@ def test_a_closed_registry_takes_no_import(registries: None, system: Actor, tmp_
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        ("http://anna:hunter2@a.example", "The address has a user in it"),
+        ("http://anna:hunter2@a.example", "The address contains a user name"),
         ("http://169.254.169.254/", "cloud metadata"),
         ("http://127.0.0.1:9", "lists 127.0.0.1:9 in SCHEMADESK_EGRESS_ALLOW"),
         ("/nowhere/at/all", "No such file"),
-        ("ftp://a.example", "is not http://"),
+        ("ftp://a.example", "must be http://"),
     ],
 )
 @pytest.mark.django_db

@@ -167,7 +167,7 @@ def test_without_keep_going_the_first_problem_ends_it(registries: None, system: 
         ("/schemas", Told(200, b"[" * 100_000), "is no JSON"),
         ("/schemas", Told(200, b'{"a": 1}'), "is no array"),
         ("/schemas", Told(500, b"{}"), "has status 500"),
-        ("/schemas", Told(302, b"", {"Location": "http://169.254.169.254/"}), "redirects aren't followed"),
+        ("/schemas", Told(302, b"", {"Location": "http://169.254.169.254/"}), "Redirects are not followed"),
         ("/contexts", Told(401, b"{}"), "refuses the sign-in"),
         ("/config", Told(200, b"nonsense"), "is no JSON"),
     ],
@@ -424,7 +424,7 @@ def test_what_the_policy_refuses_is_never_called() -> None:
 def test_a_secret_that_is_not_there_is_no_call() -> None:
     found, calls = tried(MODERN, secret="nowhere")
     assert outcome(found) == [True, None, False, None]
-    assert not calls and "no secret" in found.steps[2].said
+    assert not calls and "not found. Put it in a file" in found.steps[2].said
 
 
 def test_nobody_answers() -> None:
