@@ -58,7 +58,7 @@ def subscriptions(request: HttpRequest) -> HttpResponse:
         except (InvalidInput, NotAllowed) as error:
             problem = error
         else:
-            messages.success(request, gettext("Webhook saved."))
+            messages.success(request, gettext("Subscription saved."))
             return redirect("ui:subscriptions")
     page = inbox_pages.subscriptions_page(request, problem)
     return render(request, "notifications/subscriptions.html", {"page": page}, status=status_of(problem))
@@ -78,7 +78,7 @@ def digest(request: HttpRequest) -> HttpResponse:
     except InvalidInput as error:
         problem = error
     else:
-        messages.success(request, gettext("Webhook saved."))
+        messages.success(request, gettext("Digest saved."))
         return redirect("ui:subscriptions")
     page = inbox_pages.subscriptions_page(request, problem)
     return render(request, "notifications/subscriptions.html", {"page": page}, status=422)

@@ -71,7 +71,7 @@ def test_later_events_are_the_unsealed_tail_and_continue_the_chain(some_changes:
         ("DELETE FROM audit_auditevent WHERE position IS NOT NULL", "The chain ends at position 0"),
         ("TRUNCATE audit_auditevent", "The chain ends at position 0"),
         ("DELETE FROM audit_chainhead", "record of the chain's head was removed"),
-        ("UPDATE audit_chainhead SET position = position - 1", "beyond the head"),
+        ("UPDATE audit_chainhead SET position = position - 1", "beyond the recorded head"),
         ("UPDATE audit_chainhead SET seal = repeat('0', 64)", "differs from the recorded one"),
     ],
 )

@@ -177,7 +177,7 @@ def test_open_breaks_at_the_source_are_never_green(cast: Cast, api: Callable[[st
     assert shown["id"] == found.pk
     (left,) = services.approve_together(plans=[(number, selectors.get_request(number).plan_hash)], by=cast["approver"])
     assert "A check warns" in left.refused
-    with pytest.raises(InvalidInput, match="1 break finding is open"):
+    with pytest.raises(InvalidInput, match="1 open break finding"):
         approve_shown(request_id=number, by=cast["approver"])
     assert approve_shown(request_id=number, by=cast["approver"], comment="the consumer is gone") == "approved"
 
@@ -232,7 +232,7 @@ def test_findings_of_a_source_out_of_sight_are_counted_alone(cast: Cast, api: Ca
     assert answer.json()["source_findings"] == []
     assert found.sentence not in answer.content.decode()
     page = client_of("approver").get(f"/ui/promotions/{number}").content.decode()
-    assert "1 break finding is open" in page and f"/ui/findings/{found.pk}" not in page
+    assert "1 open break finding" in page and f"/ui/findings/{found.pk}" not in page
 
 
 def test_the_board_hears_of_a_break_at_the_source(cast: Cast) -> None:

@@ -88,7 +88,7 @@ def test_one_that_was_not_heard_of_is_told_apart(cast: Cast) -> None:
     declare(cast, "billing", version=1)
     Client.objects.update(seen_at=timezone.now() - LAPSES - timedelta(days=1))
     check = checked(BROKEN)
-    assert check.verdict == "skipped" and "One client was not heard of for long" in check.sentence
+    assert check.verdict == "skipped" and "One client was not seen for a long time" in check.sentence
 
 
 def test_many_are_counted_and_asked_for_at_once(cast: Cast) -> None:

@@ -166,5 +166,5 @@ def test_who_says_what_they_had_read_writes_over_nothing_else(cast: Cast) -> Non
     save(cast, "[")
     assert selectors.get_draft(number, user_id=author).text == "["
     services.delete_draft(draft_id=number, by=cast["steward"])
-    with pytest.raises(DraftChanged, match="is gone"):
+    with pytest.raises(DraftChanged, match="no longer exists"):
         save(cast, "{", state_read=newer)

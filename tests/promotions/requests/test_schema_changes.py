@@ -73,7 +73,7 @@ def test_it_is_kept_replaced_and_taken_back_under_audit(cast: Cast, versions: No
         ("DELETE", "steward"),
     ]
     assert events[0].why == (
-        "decide that Order.customer_mail is Order.customer_email renamed in orders-value in dev: one mailbox"
+        "decide that Order.customer_mail was renamed to Order.customer_email in orders-value in dev: one mailbox"
     )
 
 
@@ -144,9 +144,9 @@ def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, v
     steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "back"})
     steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "yes", "why": ""})
     page = steward.get(COMPARE).content.decode()
-    assert "A rename" in page and "To let readers know:" in page and "add the alias" in page
+    assert "Rename" in page and "To let readers know:" in page and "add the alias" in page
     reader = browser("reader").get(COMPARE).content.decode()
-    assert "A rename" in reader and "Withdraw decision" not in reader
+    assert "Rename" in reader and "Withdraw decision" not in reader
     away = steward.post(
         "/ui/registries/dev/subjects/orders-value/renames",
         {**sent, "decision": "maybe", "next": "https://evil.example/"},
@@ -162,7 +162,7 @@ def test_it_is_reused_at_the_report_and_at_a_request_to_another_environment(cast
     number = ask(cast, version=2, target="staging")
     decide(cast, reason="one mailbox")
     page = browser("approver").get(f"/ui/promotions/{number}").content.decode()
-    assert "A rename" in page and "one mailbox" in page
+    assert "Rename" in page and "one mailbox" in page
     sent = {"schema": json.dumps(order("customer_email")), "schema_type": "AVRO"}
     register(order("customer_mail"), cast["steward"])
     report = browser("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
