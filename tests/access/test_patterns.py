@@ -40,8 +40,8 @@ BAD = "bad value!! %%"
         ("orders-[ab", "unclosed '[' at position 8"),
         ("orders-[]", "unclosed"),
         ("orders-[z-a]", "the empty range z-a"),
-        ("*" * 11, "11 '*', and at most ten"),
-        ("a" * 256, "256 characters, and 255 are allowed"),
+        ("*" * 11, "11 '*', but at most ten"),
+        ("a" * 256, "256 characters, but at most 255 are allowed"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(pattern: str, says: str) -> None:
