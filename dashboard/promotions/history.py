@@ -61,7 +61,9 @@ def as_json(pack: dict[str, Any]) -> str:
 def as_html(pack: dict[str, Any]) -> str:
     """The pack as one HTML page without scripts, links or pictures."""
     with for_everybody():
-        return render_to_string("promotions/evidence_pack.html", {"pack": pack, "style": STYLE, "policy": POLICY})
+        return render_to_string(
+            "promotions/evidence_pack.html", {"pack": pack, "style": f"<style>{STYLE}</style>", "policy": POLICY}
+        )
 
 
 def consumer_rows(info: RequestInfo, actor: Actor) -> tuple[ConsumerRow, ...]:

@@ -285,8 +285,8 @@ def _problem(info: RequestInfo) -> Problem | None:
         return Problem(
             what=counted(
                 done,
-                "%(n)s of %(steps)s steps done",
-                "%(n)s of %(steps)s steps done",
+                "%(n)s of %(steps)s done",
+                "%(n)s of %(steps)s done",
                 steps=counted(len(info.steps), "%(n)s step", "%(n)s steps"),
             ),
             where=info.target,

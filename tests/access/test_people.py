@@ -213,7 +213,7 @@ def test_changes_stand_in_the_audit_with_who_and_why(person: Callable[[str], Act
         "auth_group": "create the group team",
         "access_user_groups": "add stranger to the group team",
         "access_rolegrant": "grant stranger the role reader for all subjects in dev",
-        "access_user": "shut the account stranger",
+        "access_user": "deactivate the account stranger",
     }.items():
         assert (events[table].actor, events[table].why) == ("admin", why)
 
@@ -267,7 +267,7 @@ def test_the_page_changes_people(person: Callable[[str], Actor], django_assert_m
     assert do("own", group="team", subject_pattern="orders-*") == 302
     with django_assert_max_num_queries(25):
         page = client.get("/ui/people").content.decode()
-    for text in ("ann", "subjects a-* in dev", "through", "subjects orders-* in all registries"):
+    for text in ("ann", "subjects a-* in dev", "from the group", "subjects orders-* in all registries"):
         assert text in page
     asked = {
         tuple(re.findall(r'name="do" value="([^"]+)"', each))

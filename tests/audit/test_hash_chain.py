@@ -56,7 +56,10 @@ def test_later_events_are_the_unsealed_tail_and_continue_the_chain(some_changes:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE audit_auditevent SET actor = 'nobody' WHERE position = 3", "position 3 is not the event that was sealed"),
+        (
+            "UPDATE audit_auditevent SET actor = 'nobody' WHERE position = 3",
+            "position 3 is not the event that was sealed",
+        ),
         ("UPDATE audit_auditevent SET at = at + interval '1 microsecond' WHERE position = 2", "position 2 is not"),
         ("UPDATE audit_auditevent SET after = after || '{\"x\": 1}' WHERE position = 2", "position 2 is not"),
         ("DELETE FROM audit_auditevent WHERE position = 3", "Position 3 of the chain is missing"),

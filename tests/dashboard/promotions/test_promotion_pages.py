@@ -178,7 +178,7 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     read = PromotionRequest.objects.get(pk=number).plan_hash
     said = {"comment": "agreed", "override": "agreed", "plan_hash": read}
     said = text_of(admin.post(f"{address}/approve", said, follow=True))
-    assert "type orders-value to approve it all the same" in said
+    assert "To approve it anyway, type orders-value" in said
     assert state_of(number) == "in review"
     sent = {"comment": "agreed", "override": "the consumers are gone", "typed": "orders-value", "plan_hash": read}
     assert "Approved. It can be applied now." in text_of(admin.post(f"{address}/approve", sent, follow=True))
@@ -280,7 +280,7 @@ def test_a_failed_request_shows_its_steps_and_two_ways_on(browser: Browser, cast
     row.steps.create(position=1, state="failed", step=step, said=f"503: {HOSTILE}")
     PromotionRequest.objects.filter(pk=number).update(state="failed", failure="the remote answered 503")
     text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
-    assert "1 of 2 steps is done" in text
+    assert "1 of 2 steps done" in text
     assert "version 2 with schema id 7" in text
     assert HOSTILE not in text
     assert {"Resume", "Give up"} <= buttons(text)
@@ -296,7 +296,7 @@ def test_the_preview_writes_nothing_and_is_exported(
     query = "items=orders-value+2%0D%0Acustomers-value&source=dev&target=staging"
     with django_assert_max_num_queries(QUERIES["ask"]):
         text = text_of(client.get(f"/ui/promotions/request?{query}"))
-    assert "staging would take it" in text
+    assert "Can be promoted to staging" in text
     assert "Register orders-value version 2 of dev as version 2 of staging" in text
     assert not PromotionRequest.objects.exists()
     with django_assert_max_num_queries(QUERIES["plan file"]):
@@ -324,7 +324,7 @@ def test_the_boards_marks_become_one_plan(browser: Browser, cast: Cast, versions
         ({"items": "orders-value 2", "source": "staging", "target": "dev"}, "doesn&#x27;t come after"),
         ({"items": "orders-value 2", "source": "dev", "target": "nowhere"}, "is not an environment"),
         ({"items": "", "source": "dev", "target": "staging"}, "Enter what to promote"),
-        ({"items": "orders-value\norders-value 1", "source": "dev", "target": "staging"}, "is there twice"),
+        ({"items": "orders-value\norders-value 1", "source": "dev", "target": "staging"}, "is listed twice"),
         ({"items": "\n".join(f"s{n}" for n in range(501)), "source": "dev", "target": "staging"}, "501 lines"),
         ({"items": f"{HOSTILE}", "source": "dev", "target": "staging"}, "&lt;img"),
     ],
@@ -428,12 +428,12 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
         (
             "change",
             {"reviews_needed": "99", "is_closed": "1"},
-            "“Approvals required” is a number from 0 to 20",
+            "“Approvals required” must be a number from 0 to 20",
         ),
         (
             "rules",
             {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"},
-            "“Role or group” is one of",
+            "“Role or group” must be one of",
         ),
         ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is not a valid time"),
         (
@@ -543,7 +543,7 @@ def test_a_proposal_from_a_version_to_a_request(
     assert "from version 2 of dev" in text and "&quot;note&quot;" in text
     form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(V2)}
     text = text_of(client.post("/ui/proposals/new", {**form, "do": "check"}))
-    assert "staging would take it" in text
+    assert "Can be registered in staging" in text
     split = text_of(client.post("/ui/proposals/new", {**form, "view": "split"}))
     assert re.search(r'value="split" aria-pressed="true"', split)
     assert re.search(r'value="split" aria-pressed="false"', text)
@@ -606,7 +606,7 @@ def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
         ({"schema": json.dumps(BROKEN)}, "Breaks compatibility in staging"),
         ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment"),
         ({"schema": "x" * 10, "format": "XML"}, "XML"),
-        ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "c"}, "is no version"),
+        ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "c"}, "is not a valid version"),
         ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "1"}, "b"),
     ],
 )
@@ -691,8 +691,8 @@ def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, ca
         (file_of("\ufeff" + json.dumps(BROKEN).replace(",", ",\r\n")), "JSON", "Breaks compatibility in staging"),
         (file_of(json.dumps(V1), HOSTILE), "AVRO", "Nothing would be registered"),
         (file_of(b'{"type": "\xff"}'), "AVRO", "The file is not valid UTF-8 at byte 11"),
-        (file_of(b"x" * 1_000_001), "AVRO", "it has 1000001 bytes, 1000000 are taken"),
-        (file_of(b"x" * 3_000_000), "AVRO", "it has 3000000 bytes, 1000000 are taken"),
+        (file_of(b"x" * 1_000_001), "AVRO", "It has 1000001 bytes. The maximum is 1000000"),
+        (file_of(b"x" * 3_000_000), "AVRO", "It has 3000000 bytes. The maximum is 1000000"),
         (file_of("{"), "AVRO", "doesn’t parse"),
     ],
 )
