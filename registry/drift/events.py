@@ -24,7 +24,7 @@ MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence
 OPENED, REOPENED, RESOLVED = "finding.opened", "finding.reopened", "finding.resolved"
 FAILED: Final = "scan.failed"
 _FOR_OWNERS: Final = ("break", "risk")
-_WORDS: Final = {OPENED: "were found", REOPENED: "came back", RESOLVED: "are resolved"}
+_WORDS: Final = {OPENED: "were found", REOPENED: "were reopened", RESOLVED: "were resolved"}
 
 
 def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequence[Finding]) -> None:

@@ -160,7 +160,7 @@ def test_rows_are_readable_where_spark_opens_the_folder(path: str, roots: list[s
     reason = why_rows_are_not_readable(path, roots)
     if words:
         assert reason is not None
-        assert reason.startswith("rows not readable here: ")
+        assert reason.startswith("rows not readable on this server: ")
         assert words in reason
     else:
         assert reason is None

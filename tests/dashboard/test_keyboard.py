@@ -124,7 +124,7 @@ def numbers(person: Callable[[str], Actor]) -> dict[str, int]:
     by, approver, now = person("steward"), person("approver"), timezone.now()
     source = make_source()
     finding = Finding.objects.create(
-        source=source, rule="FIELD_UNDECLARED", severity="risk", sentence="Field note stands in 10 of 40 messages.",
+        source=source, rule="FIELD_UNDECLARED", severity="risk", sentence="Field note appears in 10 of 40 messages.",
         remedy="Declare it.", location="orders", subject_name="orders-value", first_seen=now, last_seen=now,
         fingerprint="f" * 64, evidence={"topic": "orders", "partitions": [SEEN]},
     )  # fmt: skip
@@ -228,9 +228,9 @@ def test_home_that_is_loaded_again_keeps_the_focus(
     page.goto("/ui/")
     note = page.get_by_text("The demo is loading")
     expect(note).to_be_visible()
-    page.get_by_role("link", name="Field note stands in 10 of 40 messages.").first.focus()
+    page.get_by_role("link", name="Field note appears in 10 of 40 messages.").first.focus()
     loading[0] = False
     expect(note).to_have_count(0)
-    assert focused(page) == "Field note stands in 10 of 40 messages."
+    assert focused(page) == "Field note appears in 10 of 40 messages."
     page.reload()
     assert focused(page) == "", "a reader's own reload begins at the top"

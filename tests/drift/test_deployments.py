@@ -62,7 +62,7 @@ def test_two_deliveries_have_one_effect(registries: None, system: Actor) -> None
     assert (row.at, row.url, row.subjects) == (at, "https://ci.example/1", "")
     event = AuditEvent.objects.filter(table="drift_deployment").first()
     assert event is not None
-    assert (event.operation, event.why) == ("UPDATE", "deployment billing 4.2.0 told in dev")
+    assert (event.operation, event.why) == ("UPDATE", "report deployment billing 4.2.0 in dev")
 
 
 def test_the_same_label_later_or_elsewhere_is_another(registries: None, system: Actor) -> None:

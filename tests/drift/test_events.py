@@ -76,5 +76,5 @@ def test_a_scan_whose_workers_died_is_told_of_too(source: Source, system: Actor)
         assert told() == []
         reclaim_lost_scans()
     assert [text for _, text in told()] == [
-        f"The scan of topics failed: Its worker died {MAX_ATTEMPTS} times; look into the log of the scans worker."
+        f"The scan of topics failed: Its worker died {MAX_ATTEMPTS} times. Check the log of the scans worker."
     ]

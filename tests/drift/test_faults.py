@@ -596,7 +596,7 @@ def test_a_scan_waits_for_a_spark_that_restarts(house: str, system: Actor, setti
     assert (row.state, "no Spark Connect server answers" in row.error) == ("queued", True)
     assert row.retry_at is not None
     assert row.retry_at > timezone.now()
-    assert row.phase == "waiting 10 s for a server that is away (attempt 2 of 5)"
+    assert row.phase == "waiting 10 s for an unavailable server (attempt 2 of 5)"
     settings.SPARK_REMOTE = remote
     assert perform_scan(number) == "not claimed", "its pause isn't over"
     assert number not in services.queue_due_scans(by=system)

@@ -101,7 +101,7 @@ def test_a_source_is_added_its_scan_watched_and_its_finding_opened(
     progress = page.locator("#progress")
     # The part asks for itself: the page is not loaded again until the scan is over.
     page.evaluate("document.body.dataset.first = 'yes'")
-    expect(progress).to_contain_text("asking the cluster for topics and offsets")
+    expect(progress).to_contain_text("fetching topics and offsets from the cluster")
     expect(page.get_by_role("button", name="Cancel the scan")).to_be_visible()
     assert page.evaluate("document.body.dataset.first") == "yes"
     worker.go.set()

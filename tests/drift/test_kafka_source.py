@@ -388,9 +388,9 @@ class Listing:
 @pytest.mark.parametrize(
     ("listed", "restarted", "after"),
     [
-        (("orders",), False, ({0: 4}, 4, True, "What was read by then counts")),
-        (None, False, ({0: 4}, 4, True, "What was read by then counts")),
-        ((), False, ({}, 0, False, "it was deleted while it was read")),
+        (("orders",), False, ({0: 4}, 4, True, "The messages read so far count")),
+        (None, False, ({0: 4}, 4, True, "The messages read so far count")),
+        ((), False, ({}, 0, False, "it was deleted while it was being read")),
         (("orders",), True, ({}, 0, True, "no broker leads it")),
     ],
 )

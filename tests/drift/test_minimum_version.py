@@ -100,7 +100,7 @@ def test_the_same_version_again_changes_the_reason_and_not_since_when(orders: No
     about = events_about(registry="dev", subject="orders-value")
     events = AuditEvent.objects.filter(about, table="drift_leastversion")
     assert [event.operation for event in events] == ["UPDATE", "UPDATE", "INSERT"]
-    assert events[0].why == "version 3 is the least to be written of orders-value in dev: Amounts were floats."
+    assert events[0].why == "set the minimum version of orders-value in dev to 3: Amounts were floats."
     clear_least_version(registry="dev", subject=ORDERS, by=system)
     assert AuditEvent.objects.filter(about, operation="DELETE", table="drift_leastversion").count() == 1
     with pytest.raises(NotFound):
@@ -174,7 +174,7 @@ def test_the_settings_show_and_change_it(orders: None, look: Callable[[str], Cli
     assert nasty not in text
     assert steward.get(PAGE).context["page"].selected.least.clear is not None
     refused = steward.post(address, {"version": "x", "reason": "y"}, follow=True)
-    assert "The least version lies between 2 and the newest live one, which is 3" in refused.content.decode()
+    assert "The minimum version must be from 2 to 3, the newest live version" in refused.content.decode()
     assert reader.post(address, {"clear": "1"}).status_code == 403
     steward.post(address, {"clear": "1"})
     assert not LeastVersion.objects.exists()

@@ -102,7 +102,7 @@ def test_case(cast: dict[str, Actor], topic: Topic, case: dict[str, Any]) -> Non
     _, _, resolved = check["sentence"].partition("Will be resolved by this request:")
     rules = {"FIELD_UNDECLARED", "SCHEMA_VIOLATED", *case.get("also", [])}
     assert {rule for rule in rules if f"{rule} was seen." in resolved} == set(case["resolves"])
-    assert ("Open at the target:" in check["sentence"]) is (set(case["resolves"]) != rules)
+    assert ("Open in the target:" in check["sentence"]) is (set(case["resolves"]) != rules)
 
 
 def test_what_it_cures_is_released_and_the_rest_is_not(cast: dict[str, Actor], topic: Topic) -> None:
@@ -119,7 +119,7 @@ def test_what_it_cures_is_released_and_the_rest_is_not(cast: dict[str, Actor], t
     services.approve(request_id=number, by=cast["approver"], plan_hash=plan.hash)
     finding(topic, "ID_DELETED", "break", MARK)
     assert services.recheck(request_id=number, by=cast["steward"]) == "in review"
-    assert "Open at the target: ID_DELETED was seen. Will be resolved" in drift_of(number)["sentence"]
+    assert "Open in the target: ID_DELETED was seen. Will be resolved" in drift_of(number)["sentence"]
     Finding.objects.filter(rule="ID_DELETED").delete()
     assert services.recheck(request_id=number, by=cast["steward"]) == "approved"
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"

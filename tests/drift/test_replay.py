@@ -330,7 +330,7 @@ def test_a_proposed_schema_reads_a_real_topic(
     assert first == (0, 0)
     sentences = [line.sentence for line in weighed.evidence]
     assert any("3.3 % of the last 300 messages" in line and "offset 0 of partition 0" in line for line in sentences)
-    assert any(line.startswith("Order.fax: a value isn't read any more in ") for line in sentences)
+    assert any(line.startswith("Order.fax: a value is no longer read in ") for line in sentences)
 
     steward.force_login(User.objects.get(username=person("steward").name))
     page = steward.post(f"/ui/registries/dev/subjects/{subject.subject}/report", {"schema": fewer, "replay": "1"})
@@ -392,7 +392,7 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
     consumer.close()
     behind = retirement_of(registry, subject, by=system_actor("tests")).versions[1]
     assert behind.answer == "no"
-    assert f"Consumer group {group} has yet to read it: it stands at offset 4 of partition 0" in behind.sentence
+    assert f"Consumer group {group} has yet to read it: the group is at offset 4 of partition 0" in behind.sentence
 
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
@@ -407,7 +407,7 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
     delete_records(admin, TopicPartition(name, 0, 10))
     gone = retirement_of(registry, subject, by=system_actor("tests")).versions[1]
     assert gone.answer == "yes", gone
-    assert f"All 10 messages with it have left {name}." in gone.sentence
+    assert f"All 10 messages with it have been removed from {name}." in gone.sentence
 
 
 @pytest.mark.django_db

@@ -109,7 +109,7 @@ def source(registries: None) -> Source:
 #: what the cluster or Spark said of a topic, the user → the entry that is missing
 RIGHTS = [
     (
-        "The cluster's user may not describe topic orders; grant it Describe and Read on that topic.",
+        "The cluster's user can't describe topic orders. Grant it Describe and Read on that topic.",
         "scan",
         "kafka-acls --add --allow-principal User:scan --operation Describe --operation Read --topic orders",
     ),

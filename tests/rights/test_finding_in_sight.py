@@ -91,5 +91,5 @@ def test_versions_of_the_own_subject_stay(owners: str, shown: str) -> None:
 
 def test_a_name_that_stands_elsewhere_in_a_sentence_hides_it() -> None:
     text = redacted_text("Began after secret was registered.", {"owners": "secret version 1"}, "orders-value")
-    assert text == "It names subjects that you may not read."
+    assert text == "This text names subjects that you can’t read."
     assert redacted_text("Topic secrets.", {"owners": "secret version 1"}, "orders-value") == "Topic secrets."

@@ -166,8 +166,8 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     at_desk.goto(f"/ui/sources/{source.pk}")
     scan(at_desk, "Scan now")
     at_desk.goto("/ui/findings")
-    at_desk.get_by_role("link", name="Field coupon stands in 10 of 40 messages").click()
-    expect(at_desk.locator("h1")).to_contain_text("Field coupon stands in")
+    at_desk.get_by_role("link", name="Field coupon appears in 10 of 40 messages").click()
+    expect(at_desk.locator("h1")).to_contain_text("Field coupon appears in")
     expect(at_desk.locator(".head-meta")).to_contain_text("Open")
     finding = at_desk.url
     at_desk.get_by_role("link", name="Propose a schema from this").click()
@@ -193,7 +193,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     at_desk.get_by_role("link", name="orders-value").click()
     assert json.loads(text.input_value()) == proposed
     expect(why).to_have_value(reason)
-    expect(at_desk.locator("main")).to_contain_text("From the drift finding Field coupon stands in 10 of 40 messages")
+    expect(at_desk.locator("main")).to_contain_text("From the drift finding Field coupon appears in 10 of 40 messages")
     at_desk.goto(finding)
     answers = at_desk.get_by_role("region", name="What was proposed from it")
     answers.get_by_role("link", name="orders-value your draft").click()
@@ -209,7 +209,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     main = approver.locator("main")
 
     # the request leads to the finding, and the finding to the request
-    main.get_by_role("link", name="Field coupon stands in 10 of 40 messages").click()
+    main.get_by_role("link", name="Field coupon appears in 10 of 40 messages").click()
     assert approver.url == finding
     proposed_from_it = approver.get_by_role("region", name="What was proposed from it")
     expect(proposed_from_it).to_contain_text("In review")
@@ -218,7 +218,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     assert approver.url == first
     for said in (
         "added coupon (in 25%)",
-        "Will be resolved by this request: Field coupon stands in 10 of 40 messages of orders",
+        "Will be resolved by this request: Field coupon appears in 10 of 40 messages of orders",
     ):
         expect(main).to_contain_text(said)
     expect(approver.locator("#impact")).to_contain_text("Messages use version 1. The new schema can read them.")

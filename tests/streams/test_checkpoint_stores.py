@@ -113,7 +113,9 @@ def test_an_address_is_added_scanned_and_judged_without_its_rows(allowed: dict[s
     assert info.store is not None
     assert vars(info.store) == allowed
     read = scanned(number).read
-    assert read["rows_problem"].startswith("rows not readable here: the Spark server doesn't open s3: addresses")
+    assert read["rows_problem"].startswith(
+        "rows not readable on this server: the Spark server doesn't open s3: addresses"
+    )
     assert {variable["variable"] for variable in read["variables"]} >= {"totals", "by_status"}
     assert StreamQuery.objects.get().path == ADDRESS
     assert set(StateVariable.objects.filter(removed_at=None).values_list("rows_problem", flat=True)) == {
@@ -266,13 +268,15 @@ def test_the_check_of_a_plan_finds_the_store_of_the_source(
     without_store = ask()
     assert without_store.status_code == 201
     assert without_store.json()["report"] == with_store.json()["report"]
-    assert any("rows not readable here: the Spark server" in note for note in without_store.json()["report"]["notes"])
+    assert any(
+        "rows not readable on this server: the Spark server" in note for note in without_store.json()["report"]["notes"]
+    )
     page = browser("steward")
     fields = {f"{'store_' if name == 'secret' else ''}{name}": value for name, value in allowed.items()}
     loaded = page.post("/ui/state-checks/new", {"path": ADDRESS, "plan": "", "do": "load", **fields})
     assert '"by_status"' in html.unescape(loaded.content.decode())
     sent = page.post("/ui/state-checks/new", {"checkpoint": ADDRESS, "plan": json.dumps(PLAN), "do": "check"})
-    assert "rows not readable here" in seen(page.get(sent["Location"]))
+    assert "rows not readable on this server" in seen(page.get(sent["Location"]))
     # The same address in two stores: which one is meant has to be said.
     row = Source.objects.get(pk=number)
     again = Source.objects.create(

@@ -103,7 +103,9 @@ def test_rows_that_no_scan_could_read_are_said_with_the_reason(
     assert any(note.startswith("Rows weren't read: whether") for note in checked(without).report["notes"])
     settings.CHECKPOINT_SPARK_ROOTS = ("/elsewhere",)
     (note,) = [note for note in checked(without).report["notes"] if "Rows weren't read" in note]
-    assert "(rows not readable here: the Spark server doesn't open this folder; schemas and history are)" in note
+    assert (
+        "(rows not readable on this server: the Spark server doesn't open this folder; schemas and history are)" in note
+    )
 
 
 def test_variables_of_one_name_in_two_operators_are_told_apart(

@@ -96,7 +96,9 @@ def test_what_rows_showed_stays_when_spark_can_open_the_folder_no_more(
     today = timezone.now().date().isoformat()
     for _ in range(3):
         read = scan(path).read
-        assert read["rows_problem"].startswith(f"rows not readable here since {today}: the Spark server doesn't open")
+        assert read["rows_problem"].startswith(
+            f"rows not readable on this server since {today}: the Spark server doesn't open"
+        )
     finding = scan_found("totals")
     assert (finding.state, finding.evidence["rows_unread_since"]) == ("open", read["rows_unread_since"])
     settings.CHECKPOINT_SPARK_ROOTS = ()

@@ -37,7 +37,7 @@ SCAN_MILLISECONDS: Final = 180_000
 #: how a program writes with what is registered, and doesn't look at what it writes
 LATEST: Final = {"auto.register.schemas": False, "use.latest.version": True, "validate": False}
 INVALID: Final = re.compile("^The value violates its schema in 10 ")
-UNDECLARED: Final = re.compile("^Field discount stands in 10 of 40 messages of invoices")
+UNDECLARED: Final = re.compile("^Field discount appears in 10 of 40 messages of invoices")
 
 
 def write(house: House, messages: Iterable[dict[str, Any]], **conf: object) -> None:

@@ -148,7 +148,7 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
         server = _one(connection, SERVER)
         listed = connection.execute(TABLES, {"most": MAX_TABLES + 1}).fetchall()
         captured = [row for row in listed[:MAX_TABLES] if tables.takes(row["schema"], row["name"]) is not False]
-        cut = f"the first {MAX_TABLES} tables were looked at" if len(listed) > MAX_TABLES else ""
+        cut = f"only the first {MAX_TABLES} tables were checked" if len(listed) > MAX_TABLES else ""
         oids = {"oids": [row["oid"] for row in captured], "most": MAX_COLUMNS + 1}
         columns = connection.execute(COLUMNS, oids).fetchall()
         if len(columns) > MAX_COLUMNS:
@@ -227,7 +227,7 @@ def _place(database: DatabaseConnection) -> Connection:
 def _plain(name: str) -> str:
     """A database's or user's name. Raises InvalidSource for what libpq would read as a whole connection string."""
     if not name or "=" in name or "://" in name or not name.isprintable():
-        raise InvalidSource(f"{name[:63]!r} is no name of a database or user that can be connected with.")
+        raise InvalidSource(f"{name[:63]!r} is not a valid name for a database or user.")
     return name
 
 
@@ -238,7 +238,7 @@ def _said(error: psycopg.Error) -> str:
 def _one(connection: psycopg.Connection[dict[str, Any]], query: str) -> dict[str, Any]:
     row = connection.execute(query.encode()).fetchone()
     if row is None:
-        raise RemoteUnavailable("The database answers nothing to what it is asked of itself.")
+        raise RemoteUnavailable("The database returned no answer to the query about its version and settings.")
     return row
 
 

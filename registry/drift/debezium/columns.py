@@ -136,7 +136,7 @@ def _default(shape: FieldShape) -> object:
 Side = Literal["table", "registered", "events"]
 SIDES: Final[tuple[Side, ...]] = ("table", "registered", "events")
 Change = Literal["added", "dropped", "renamed", "retyped", "scaled", "relabelled", "nullability", "default"]
-ABSENT: Final = "isn't there"
+ABSENT: Final = "missing"
 
 
 @dataclass(frozen=True)
@@ -261,16 +261,16 @@ def _parameter_words(shape: FieldShape) -> str:
     inner = shape.items if shape.items is not None else shape
     short = {"connect.decimal.precision": "precision", "allowed": "labels"}
     parts = [f"{short.get(name, name)} {value}" for name, value in sorted(inner.parameters.items())]
-    return ", ".join(parts) or "nothing of it"
+    return ", ".join(parts) or "unknown"
 
 
 def _nullability_words(shape: FieldShape) -> str:
-    return {True: "may be null", False: "is never null", None: "nothing of it"}[shape.optional]
+    return {True: "nullable", False: "not null", None: "unknown"}[shape.optional]
 
 
 def _default_words(shape: FieldShape) -> str:
     if shape.default in (NO_DEFAULT, UNKNOWN_DEFAULT) or shape.default is None:
-        return "no default" if shape.default is not UNKNOWN_DEFAULT else "nothing of it"
+        return "no default" if shape.default is not UNKNOWN_DEFAULT else "unknown"
     value = shape.default
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -84,8 +84,10 @@ def predict_refusal(
         return None
     breaks = [item for item in report.items if item.severity == "break"]
     reasons = tuple(dict.fromkeys(item.message for item in breaks))[:MAX_REASONS]
-    reason = reasons[0].rstrip(".") if reasons else "the level's check fails"
-    cure = next((item.remedy.rstrip(".") for item in breaks if item.remedy), "a nullable column, or one with a default")
+    reason = reasons[0].rstrip(".") if reasons else "the compatibility check fails"
+    cure = next(
+        (item.remedy.rstrip(".") for item in breaks if item.remedy), "make the column nullable, or give it a default"
+    )
     return PredictedRefusal(f"{reason[:1].upper()}{reason[1:]}.", reasons, f"{cure[:1].lower()}{cure[1:]}", text)
 
 

@@ -92,7 +92,7 @@ def _read(alias: str, config: Mapping[str, str], doubts: list[str]) -> Transform
     kind = own.get("type", "").partition("$")[0].strip()
     effect = EFFECTS.get(kind, "unknown")
     if effect == "unknown":
-        doubts.append(f"transforms.{alias[:60]} ({kind[:120] or 'without a type'})")
+        doubts.append(f"transforms.{alias[:60]} ({kind[:120] or 'no type'})")
         return Transform(alias, kind, "unknown")
     if own.get("predicate") and effect not in ("none", "unwrap"):
         doubts.append(f"transforms.{alias[:60]}: it depends on the predicate {own['predicate'][:60]}")
@@ -274,9 +274,9 @@ _TIMES: Final[tuple[Times, ...]] = (
 )
 #: properties that change names or columns in a way that isn't followed here → what they do
 _STRANGE: Final = {
-    "topic.naming.strategy": "it names topics itself",
-    "converters": "they change what columns become",
-    "post.processors": "they change the events",
+    "topic.naming.strategy": "a custom topic naming strategy",
+    "converters": "custom converters change column types",
+    "post.processors": "post-processors change the events",
 }
 _KNOWN_STRATEGIES: Final = ("io.debezium.schema.SchemaTopicNamingStrategy",)
 
@@ -297,7 +297,7 @@ class _ChoiceReader:
         value = self.config.get(name, choices[0]).strip().lower()
         if value in choices:
             return value
-        self.doubts.append(f"{name}={value[:60]}: an unknown value")
+        self.doubts.append(f"{name}={value[:60]}: unknown value")
         return choices[0]
 
     def number(self, name: str, default: int) -> int:

@@ -129,13 +129,15 @@ def expected_of(table: Table, config: ConnectorConfig) -> ExpectedShape:
     for column in table.columns:
         if column.generated:
             left_out.append(
-                OmittedColumn(column.name, "it is generated: logical decoding has no values of it", lost=True)
+                OmittedColumn(
+                    column.name, "it is generated, and logical decoding carries no generated values", lost=True
+                )
             )
             either.add(field_name(column.name, config.field_names))
             continue
         shape = shape_of(column, config)
         if shape is None:
-            why = f"the connector has no type for {column.declared} (include.unknown.datatypes is off)"
+            why = f"the connector doesn't support type {column.declared} (include.unknown.datatypes is off)"
             left_out.append(OmittedColumn(column.name, why, lost=True))
             continue
         named = replace(shape, name=field_name(column.name, config.field_names))
@@ -175,10 +177,10 @@ def _why_not(table: Table, column: Column, config: ConnectorConfig) -> str | Non
     if taken is None:
         return None
     if not taken:
-        return "the connector's column filter leaves it out"
+        return "the connector's column filter excludes it"
     published = table.published_columns.get(config.publication) if config.plugin == "pgoutput" else None
     if published is not None and column.name not in published:
-        return "the publication's column list leaves it out"
+        return "the publication's column list excludes it"
     return ""
 
 

@@ -82,13 +82,13 @@ class Pattern:
             end = replacement.find("}", position)
             name = replacement[position + 1 : end]
             if end < 0 or name not in self.names:
-                raise PatternNotUnderstood(f"the replacement names a group {name!r} that isn't there")
+                raise PatternNotUnderstood(f"the replacement refers to group {name!r}, which doesn't exist")
             return self.names[name], end + 1
         if not ("0" <= replacement[position : position + 1] <= "9"):
-            raise PatternNotUnderstood("a $ in the replacement without a group's number")
+            raise PatternNotUnderstood("a $ without a group number in the replacement")
         group, position = int(replacement[position]), position + 1
         if group > self.groups:
-            raise PatternNotUnderstood(f"the replacement names group {group}, which isn't there")
+            raise PatternNotUnderstood(f"the replacement refers to group {group}, which doesn't exist")
         while (
             "0" <= replacement[position : position + 1] <= "9"
             and group * 10 + int(replacement[position]) <= self.groups
@@ -127,7 +127,7 @@ def _search(
             visited.add((at, position))
             budget.left -= 1
             if budget.left < 0:
-                raise PatternNotUnderstood("it costs too much to match")
+                raise PatternNotUnderstood("it is too costly to match")
             step = steps[at]
             if step.kind == "end":
                 if whole and position != len(text):

@@ -40,7 +40,7 @@ class Writer:
     def add(self, step: RegexStep) -> int:
         """The step's number. Raises PatternNotUnderstood for more than MAX_STEPS."""
         if len(self.steps) >= MAX_STEPS:
-            raise PatternNotUnderstood("a pattern that is too long with its repetitions written out")
+            raise PatternNotUnderstood("a pattern whose expanded repetitions are too long")
         self.steps.append(replace(step, next=len(self.steps) + 1))
         return len(self.steps) - 1
 
@@ -157,7 +157,7 @@ def compile_steps(text: str, *, ignore_case: bool) -> tuple[tuple[RegexStep, ...
     reader = _PatternParser(text, ignore_case)
     node = reader.alternatives(0)
     if not reader.done:
-        raise PatternNotUnderstood(f"a ')' without its '(' at character {reader.at + 1}")
+        raise PatternNotUnderstood(f"an unmatched ')' at character {reader.at + 1}")
     writer = Writer()
     writer.write(node)
     writer.add(RegexStep("end"))
@@ -225,7 +225,7 @@ class _PatternParser:
         if char == "\\":
             return self.escaped()
         if char in "*+?{":
-            raise PatternNotUnderstood(f"{char!r} with nothing before it to repeat")
+            raise PatternNotUnderstood(f"{char!r} with nothing to repeat")
         return self.char(_among(char))
 
     def char(self, takes: Takes) -> Node:
@@ -258,7 +258,7 @@ class _PatternParser:
             try:
                 char = chr(int(digits, 16))
             except ValueError:
-                raise PatternNotUnderstood(f"\\{letter} without its hexadecimal digits") from None
+                raise PatternNotUnderstood(f"\\{letter} without hexadecimal digits") from None
             self.at += len(digits)
             return _among(char)
         if letter in "123456789k":
@@ -285,7 +285,7 @@ class _PatternParser:
         while first or self.peek() != "]":
             first = False
             if self.done:
-                raise PatternNotUnderstood("a '[' without its ']'")
+                raise PatternNotUnderstood("an unmatched '['")
             if self.peek(2) == "&&":
                 raise PatternNotUnderstood("an intersection (&&) of character classes")
             if self.take("["):
@@ -296,7 +296,7 @@ class _PatternParser:
                 self.at += 1
                 high = self.member()
                 if not isinstance(high, str) or high < low:
-                    raise PatternNotUnderstood("a range in a character class that goes nowhere")
+                    raise PatternNotUnderstood("an empty range in a character class")
                 members.append(lambda char, low=low, high=high: low <= char <= high)  # type: ignore[misc]
             else:
                 members.append(_among(low) if isinstance(low, str) else low)
@@ -333,7 +333,7 @@ class _PatternParser:
             number = self.numbered("")
         inside = self.alternatives(depth + 1)
         if not self.take(")"):
-            raise PatternNotUnderstood("a '(' without its ')'")
+            raise PatternNotUnderstood("an unmatched '('")
         self.ignore_case, self.dot_all, self.looking = ignore_case, dot_all, looking
         if kind != "plain":
             return ("look", inside, kind == "look")
@@ -352,7 +352,7 @@ class _PatternParser:
             raise PatternNotUnderstood("a capturing group inside a look-ahead")
         self.groups += 1
         if name in self.names:
-            raise PatternNotUnderstood("two groups of one name")
+            raise PatternNotUnderstood("two groups with the same name")
         if name:
             self.names[name] = self.groups
         return self.groups
@@ -394,7 +394,7 @@ class _PatternParser:
         end = self.text.find("}", self.at)
         low, comma, high = self.text[self.at : max(end, self.at)].partition(",")
         if not _number(low) or (high and not _number(high)):
-            raise PatternNotUnderstood("a repetition without its numbers")
+            raise PatternNotUnderstood("a repetition without numbers")
         self.at = end + 1
         most = int(high) if high else (-1 if comma else int(low))
         if int(low) > MAX_STEPS or most > MAX_STEPS or (most >= 0 and most < int(low)):

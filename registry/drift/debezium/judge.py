@@ -81,7 +81,7 @@ def _slot(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
         "slot": config.slot,
         "database": catalog.database,
         "state": world.status.state,
-        "lag": "of unknown size",
+        "lag": "unknown",
     }
     if slot is None:
         rule, severity = "SLOT_MISSING", None

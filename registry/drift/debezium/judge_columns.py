@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.drift.debezium.columns import (
-    ABSENT,
     SIDES,
     Change,
     ColumnChange,
@@ -40,26 +39,29 @@ RULE_OF: Final[Mapping[Change, str]] = {
 #: changes that hurt nobody before the next row, and little then
 _HARMLESS: Final = frozenset({"added", "relabelled", "default"})
 _SIDE_WORDS: Final[Mapping[Side, str]] = {
-    "table": "the table",
-    "registered": "the registered schema",
-    "events": "the events",
+    "table": "table",
+    "registered": "registered schema",
+    "events": "events",
 }
 _NEXT_ROW: Final = (
-    "The change shows with the table's next row. Check before that consumers can take it; an UPDATE that changes nothing"
-    " on one row makes it show at a time of your choice."
+    "The change takes effect with the table's next row. First check that consumers can handle it. An UPDATE of one "
+    "row that changes nothing makes it take effect when you choose."
 )
 #: who is behind → what that means, and what to do; `subject` is filled in
 _BEHIND: Final[Mapping[frozenset[Side], tuple[str, str]]] = {
     frozenset({"events", "registered"}): (
-        "The events and the registered schema are behind: no row was written since.",
-        f"{_NEXT_ROW} The new schema is registered with it, and a level that refuses it fails the connector's task.",
+        "The events and the registered schema are behind: no row has been written since.",
+        (
+            f"{_NEXT_ROW} The connector then registers the new schema; if the compatibility level rejects it, the "
+            "connector's task fails."
+        ),
     ),
-    frozenset({"events"}): ("The events are behind: no row was written since.", _NEXT_ROW),
+    frozenset({"events"}): ("The events are behind: no row has been written since.", _NEXT_ROW),
     frozenset({"registered"}): (
         "The registered schema is behind.",
-        "Register the schema of the events under {subject}: consumers that go by the registry don't know of the change.",
+        "Register the events' schema under {subject}: consumers that use the registry don't see the change.",
     ),
-    frozenset({"table"}): ("The table is behind.", "Alter the table, or give up the new schema."),
+    frozenset({"table"}): ("The table is behind.", "Alter the table, or drop the new schema."),
 }
 
 
@@ -255,7 +257,7 @@ def _proof(state: TableState, departure: ColumnChange) -> str:
     """A table of which no column was ever dropped can only have renamed one."""
     if departure.change != "renamed" or state.table.dropped_columns:
         return ""
-    return " (no column was ever dropped from the table)"
+    return " (no column has ever been dropped from the table)"
 
 
 def _severity(departure: ColumnChange) -> Severity | None:
@@ -294,26 +296,19 @@ def _key(state: TableState, key: KeyDeparture, facts: TopicFacts) -> JudgedFindi
 def _behind(behind: frozenset[Side], sides: frozenset[Side], subject: str | None) -> tuple[str, str]:
     """Who is behind, in words, and what to do."""
     if behind == frozenset({"registered"}) and "events" not in sides:
-        return "The registered schema is behind, and no events were read that tell more.", _NEXT_ROW
+        return "The registered schema is behind, and no events have been read to compare it with.", _NEXT_ROW
     lagging, remedy = _BEHIND[behind]
     return lagging, remedy.format(subject=subject or "the topic's subject")
 
 
 def _says(says: Mapping[Side, str], facts: TopicFacts, side: TopicSide) -> str:
-    """`The table says int64; the registered schema (version 3) and the events say int32.`"""
+    """`Table: int64; registered schema (version 3) and events: int32.`"""
     groups: dict[str, list[str]] = {}
     for who in SIDES:
         if who in says:
             schema = {"registered": facts.registered, "events": facts.event_schemas}.get(who, {}).get(side)
             label = f" ({schema.label})" if schema is not None and schema.label else ""
             groups.setdefault(says[who], []).append(_SIDE_WORDS[who] + label)
-    parts = []
-    for type_text, who_says in groups.items():
-        many = len(who_says) > 1
-        if type_text == ABSENT:
-            parts.append(f"{listed(who_says)} {'don’t' if many else 'doesn’t'} have it".replace("’", "'"))
-        else:
-            plural = many or who_says[0].startswith("the events")
-            parts.append(f"{listed(who_says)} {'say' if plural else 'says'} {type_text}")
+    parts = [f"{listed(who_says)}: {text}" for text, who_says in groups.items()]
     sentence = "; ".join(parts)
     return f"{sentence[:1].upper()}{sentence[1:]}."

@@ -59,7 +59,7 @@ def _identity(world: World, table: Table, topic: str) -> Iterator[JudgedFinding]
     if identity.refuses:
         written = "REPLICA IDENTITY " + {"index": "USING INDEX"}.get(table.identity, table.identity.upper())
         without = ", and no primary key" if identity.case == "default_without_key" else ""
-        dropped = " of an index that was dropped" if table.identity == "index" else ""
+        dropped = " with a dropped index" if table.identity == "index" else ""
         yield finding(
             "WRITES_REFUSED",
             {**names, "statements": listed(identity.refuses), "identity": f"{written}{dropped}{without}"},
@@ -97,9 +97,9 @@ def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
     if index is None:  # message.key.columns
         return None
     if index.partial:
-        return index, "which holds for some rows alone"
+        return index, "which covers only some rows"
     nullable = [column.name for column in table.columns if column.name in key and column.nullable]
-    return (index, f"of which {listed(nullable)} may be null") if nullable else None
+    return (index, f"where {listed(nullable)} may be null") if nullable else None
 
 
 def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[JudgedFinding]:

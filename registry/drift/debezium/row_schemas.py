@@ -277,7 +277,7 @@ def row_of(schema: SchemaText, side: Side) -> RowShape:
     try:
         fields = _READERS[schema.language](value, side)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableShape(f"it is no schema of a row ({type(error).__name__})") from error
+        raise UnreadableShape(f"it isn't a row schema ({type(error).__name__})") from error
     if len(fields) > MAX_FIELDS:
         raise UnreadableShape(f"it has more than {MAX_FIELDS} fields")
     return RowShape({shape.name: shape for shape in fields})
@@ -287,7 +287,7 @@ def _avro(value: Any, side: Side) -> list[FieldShape]:
     reader = AvroReader(value)
     record = reader.record(value)
     if record is None:
-        raise UnreadableShape("its type is no record")
+        raise UnreadableShape("its type isn't a record")
     after = reader.envelope_row(record) if side == "value" else None
     return reader.fields(after or record)
 
@@ -298,7 +298,7 @@ def _json_schema(value: Any, side: Side) -> list[FieldShape]:
     after = reader.envelope_row(root) if side == "value" else None
     fields = reader.fields(after or root)
     if fields is None:
-        raise UnreadableShape("it says nothing of properties")
+        raise UnreadableShape("it declares no properties")
     return fields
 
 
@@ -308,13 +308,13 @@ _CONNECT_KINDS: Final = {"float": "float32", "double": "float64"}
 def _connect(value: Any, side: Side) -> list[FieldShape]:
     """Kafka Connect's JSON form of its schemas, as JsonConverter writes it."""
     if value["type"] != "struct":
-        raise UnreadableShape("its type is no struct")
+        raise UnreadableShape("its type isn't a struct")
     named = {field["field"]: field for field in value["fields"]}
     row = value
     if side == "value" and {"after", "op"} <= named.keys():
         row = named["after"]
     elif side == "value" and {"op", "message", "source"} <= named.keys():
-        raise UnreadableShape("it is the schema of a message event, not of a row")
+        raise UnreadableShape("it is a message event's schema, not a row's")
     return [replace(_connect_field(field), name=str(field["field"])) for field in row["fields"]]
 
 

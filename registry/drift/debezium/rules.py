@@ -10,188 +10,201 @@ ROWS: Final[tuple[Rule, ...]] = (
     Rule(
         "CONNECTOR_TASK_FAILED",
         "break",
-        "Task {task} of connector {connector} failed, though the connector says {state}: no change reaches the topics. {reason}",
-        "Remove the cause (its trace is in the evidence), then resume with POST /connectors/{connector}/restart"
-        "?includeTasks=true&onlyFailed=true. Until then the slot retains the database's log.",
+        "Task {task} of connector {connector} failed, although the connector reports {state}: no changes reach the "
+        "topics. {reason}",
+        "Fix the cause (see the trace in the evidence), then resume with POST "
+        "/connectors/{connector}/restart?includeTasks=true&onlyFailed=true. Until then, the slot retains the "
+        "database's log.",
     ),
     Rule(
         "CONNECTOR_NOT_RUNNING",
         "risk",
-        "Connector {connector} is {state}: no change reaches the topics, while its slot retains the database's log.",
-        "Resume it, or delete it together with its slot {slot} if it isn't needed any more.",
+        "Connector {connector} is {state}: no changes reach the topics, and its slot retains the database's log.",
+        "Resume it, or delete it together with its slot {slot} if it is no longer needed.",
     ),
     Rule(
         "CONNECTOR_NOT_UNDERSTOOD",
         "notice",
-        "Of connector {connector} this is not understood: {doubts}. What depends on it isn't judged.",
-        "Check by hand what these settings do to topics, keys and columns.",
+        "Parts of the configuration of connector {connector} are unknown: {doubts}. What depends on them is not "
+        "checked.",
+        "Check manually how these settings affect topics, keys and columns.",
     ),
     Rule(
         "SLOT_LOST",
         "break",
-        "Slot {slot} of connector {connector} is lost: PostgreSQL removed the log that it still needed, so changes are missing.",
-        "Drop the slot and make a new snapshot (snapshot.mode=when_needed, or an ad hoc snapshot); tell consumers that"
-        " changes between were not delivered one by one.",
+        "Slot {slot} of connector {connector} is lost: PostgreSQL removed log that it still needed, so changes are "
+        "missing.",
+        "Drop the slot and take a new snapshot (snapshot.mode=when_needed, or an ad hoc snapshot). Tell consumers "
+        "that the changes in between were not delivered individually.",
     ),
     Rule(
         "SLOT_AT_RISK",
         "break",
-        "Slot {slot} of connector {connector} will lose log that it needs at the next checkpoint: its lag is {lag}, more than"
-        " max_slot_wal_keep_size.",
-        "Let the connector catch up now, or raise max_slot_wal_keep_size until it has.",
+        "At the next checkpoint, slot {slot} of connector {connector} will lose log that it needs: its lag is "
+        "{lag}, more than max_slot_wal_keep_size.",
+        "Let the connector catch up now, or raise max_slot_wal_keep_size until it has caught up.",
     ),
     Rule(
         "SLOT_LAGS",
         "risk",
-        "Slot {slot} of connector {connector} is {lag} behind: the events are old, and the database keeps its log for them.",
-        "See whether the connector runs and the broker takes its events. With little traffic in the captured tables, set"
-        " heartbeat.interval.ms.",
+        "The lag of slot {slot} of connector {connector} is {lag}: events arrive late, and the database retains "
+        "its log.",
+        "Check that the connector is running and that the broker accepts its events. If the captured tables have "
+        "little traffic, set heartbeat.interval.ms.",
     ),
     Rule(
         "SLOT_UNUSED",
         "risk",
-        "Nobody reads slot {slot}, though connector {connector} says {state}.",
-        "Read the worker's log: another client may hold the slot's name, or the database may refuse the connection."
-        " Kafka Connect shows neither.",
+        "Slot {slot} has no reader, although connector {connector} reports {state}.",
+        "Check the worker's log: another client may use the slot's name, or the database may refuse the "
+        "connection. Kafka Connect reports neither.",
     ),
     Rule(
         "SLOT_MISSING",
         "risk",
-        "Slot {slot} of connector {connector} isn't in the database {database}.",
-        "If the connector has run before, changes since its slot went are lost: make a new snapshot.",
+        "Slot {slot} of connector {connector} is missing in database {database}.",
+        "If the connector has run before, the changes since its slot was removed are lost: take a new snapshot.",
     ),
     Rule(
         "PUBLICATION_MISSING",
         "break",
-        "Publication {publication} of connector {connector} isn't in the database {database}.",
+        "Publication {publication} of connector {connector} is missing in database {database}.",
         "CREATE PUBLICATION {publication} FOR TABLE …, or set publication.autocreate.mode.",
     ),
     Rule(
         "TABLE_NOT_PUBLISHED",
         "risk",
-        "{table} is captured by connector {connector}, but publication {publication} doesn't have it: its changes never arrive.",
-        "ALTER PUBLICATION {publication} ADD TABLE {table}, then snapshot the table; or take it out of table.include.list.",
+        "Connector {connector} captures {table}, but publication {publication} doesn't include it: its changes "
+        "never arrive.",
+        "ALTER PUBLICATION {publication} ADD TABLE {table}, then snapshot the table, or remove it from "
+        "table.include.list.",
     ),
     Rule(
         "OPERATIONS_NOT_PUBLISHED",
         "notice",
-        "Publication {publication} doesn't publish {operations}: connector {connector} never sees them.",
+        "Publication {publication} doesn't publish {operations}: connector {connector} never receives them.",
         "ALTER PUBLICATION {publication} SET (publish = 'insert, update, delete, truncate') if consumers need them.",
     ),
     Rule(
         "TOPIC_SHARED",
         "break",
-        "{names} share the topic {topic}: their names differ in characters that a topic can't have.",
-        "Rename all but one, or give them topics of their own with a RegexRouter. Consumers of {topic} get rows of"
-        " different tables, whose keys overwrite each other under compaction.",
+        "{names} share topic {topic}: their names differ only in characters that topic names can't contain.",
+        "Rename all but one, or route them to separate topics with a RegexRouter. Consumers of {topic} get rows of "
+        "different tables, whose keys overwrite each other under compaction.",
     ),
     Rule(
         "TOPICS_CLASH",
         "break",
-        "The topics {names} differ in '.' and '_' alone, and the broker refuses the second of them: the task fails"
-        " with the first row of its table.",
+        "Topics {names} differ only in '.' and '_', and the broker rejects the second one: the task fails on the "
+        "first row of its table.",
         "Rename one of the tables, or route one of the topics to another name.",
     ),
     Rule(
         "SCHEMA_NAMES_MEET",
         "risk",
-        "The schemas of {names} have the same Avro name {becomes} (schema.name.adjustment.mode={mode}): the task fails,"
-        " or consumers take one for the other.",
+        "The schemas of {names} have the same Avro name {becomes} (schema.name.adjustment.mode={mode}): the task "
+        "fails, or consumers mistake one for the other.",
         "Set schema.name.adjustment.mode=avro_unicode, or rename one of the tables.",
     ),
     Rule(
         "FIELDS_MEET",
         "break",
-        "The columns {names} of {table} become one field, {becomes} (field.name.adjustment.mode={mode}): the task fails"
-        " with the table's first row.",
+        "Columns {names} of {table} map to the same field, {becomes} (field.name.adjustment.mode={mode}): the task "
+        "fails on the table's first row.",
         "Set field.name.adjustment.mode=avro_unicode, or rename one of the columns.",
     ),
     Rule(
         "COLUMNS_DIFFER_BY_CASE",
         "break",
-        "The columns {names} of {table} differ in letter case alone, and the connector refuses such a table: its task fails.",
-        "Rename one of the columns, or take the table out of table.include.list.",
+        "Columns {names} of {table} differ only in letter case, and the connector rejects such a table: its task "
+        "fails.",
+        "Rename one of the columns, or remove the table from table.include.list.",
     ),
     Rule(
         "NAME_NOT_AVRO",
         "risk",
-        "{becomes} is no Avro name, and {connector} writes {table} as Avro: the converter fails or changes the name by itself.",
-        "Set schema.name.adjustment.mode and field.name.adjustment.mode to avro_unicode; a table's name that begins with a digit"
-        " needs another name.",
+        "{becomes} is not a valid Avro name, and {connector} writes {table} as Avro: the converter fails or "
+        "changes the name.",
+        "Set schema.name.adjustment.mode and field.name.adjustment.mode to avro_unicode. Rename a table whose name "
+        "starts with a digit.",
     ),
     Rule(
         "WRITES_REFUSED",
         "risk",
-        "PostgreSQL refuses the application's own {statements} on {table}: it is published without a replica identity"
-        " ({identity}).",
-        "Give the table a primary key, or ALTER TABLE {table} REPLICA IDENTITY FULL; or publish its inserts alone.",
+        "PostgreSQL rejects the application's own {statements} on {table}: it is published without a replica "
+        "identity ({identity}).",
+        "Give the table a primary key, run ALTER TABLE {table} REPLICA IDENTITY FULL, or publish only its inserts.",
     ),
     Rule(
         "KEYS_WRONG",
         "break",
         "Deletes of {table} carry wrong keys: its replica identity is the index {index} on {columns}, but the events' key is {key}.",
-        "ALTER TABLE {table} REPLICA IDENTITY DEFAULT (or FULL). Consumers that applied its deletes have rows left over:"
-        " compare them with the table.",
+        "ALTER TABLE {table} REPLICA IDENTITY DEFAULT (or FULL). Consumers that applied its deletes still have "
+        "deleted rows: compare their data with the table.",
     ),
     Rule(
         "KEY_MISSING",
         "notice",
         "The events of {table} have no key: the table has neither a primary key nor a unique index.",
-        "Add a primary key, or name columns in message.key.columns. Don't compact {topic} before.",
+        "Add a primary key, or set columns in message.key.columns. Don't compact {topic} until then.",
     ),
     Rule(
         "KEY_WEAK",
         "risk",
         "The key of {table} is the unique index {index} on {key}, {why}: different rows may have the same key.",
-        "Give the table a primary key, or name columns that tell every row apart in message.key.columns.",
+        "Give the table a primary key, or set message.key.columns to columns that identify every row.",
     ),
     Rule(
         "COLUMN_NOT_CARRIED",
         "notice",
-        "The events of {table} don't have the column {column} ({type}): {why}.",
-        "If consumers need it, compute it there, or write it to a column of a plain type.",
+        "Column {column} ({type}) is missing in the events of {table}: {why}.",
+        "If consumers need it, compute it in the consumer, or write it to a column with a supported type.",
     ),
     Rule(
         "ARRAY_LOST",
         "break",
-        "Column {column} of {table} is an array of {dimensions} dimensions ({type}): its values arrive as nulls.",
-        "Keep such values as jsonb, or as an array of one dimension.",
+        "Column {column} of {table} is an array with {dimensions} dimensions ({type}): its values arrive as null.",
+        "Store such values as jsonb, or as a one-dimensional array.",
     ),
     Rule(
         "EVENTS_OF_SEVERAL_TABLES",
         "break",
         "{topic} carries the events of several tables: {names}.",
-        "See which names meet there. Rows with the same key have overwritten each other where the topic is compacted.",
+        "Check which tables are routed to it. If the topic is compacted, rows with the same key have overwritten "
+        "each other.",
     ),
     Rule(
         "TRUNCATE_OUT_OF_ORDER",
         "risk",
-        "{table} was truncated, and its topic {topic} has {partitions} partitions: consumers may see rows from before after it.",
-        "Use one partition for tables that are truncated, or let consumers compare source.lsn with the truncate's.",
+        "{table} was truncated, and its topic {topic} has {partitions} partitions: consumers may see rows from "
+        "before the truncate after it.",
+        "Use one partition for tables that are truncated, or have consumers compare source.lsn with the truncate's.",
     ),
     Rule(
         "VALUES_UNAVAILABLE",
         "notice",
-        "{messages} of {topic} hold __debezium_unavailable_value: a large value that the update left as it was isn't in the log.",
-        "Let consumers keep the value that they have; or ALTER TABLE {table} REPLICA IDENTITY FULL.",
+        "__debezium_unavailable_value appears in {messages} of {topic}: the log doesn't contain a large value that "
+        "an update left unchanged.",
+        "Have consumers keep the value that they have, or run ALTER TABLE {table} REPLICA IDENTITY FULL.",
     ),
     Rule(
         "DELETES_STAY",
         "notice",
-        "{topic} is compacted, but connector {connector} writes no tombstones: deleted rows stay there for ever.",
-        "Set tombstones.on.delete=true, or keep the topic by time instead.",
+        "{topic} is compacted, but connector {connector} writes no tombstones: deleted rows stay in it forever.",
+        "Set tombstones.on.delete=true, or use time-based retention for the topic.",
     ),
     Rule(
         "TABLE_GONE",
         "notice",
-        "{topic} carries events of {table}, which the database {database} doesn't have any more.",
-        "A renamed table goes on in a topic of its new name: move the consumers there. If it was dropped, retire the topic.",
+        "{topic} carries events of {table}, which no longer exists in database {database}.",
+        "A renamed table continues in a topic with its new name: move consumers there. If the table was dropped, "
+        "retire the topic.",
     ),
     Rule(
         "SHAPE_UNREADABLE",
         "notice",
         "The {what} of {topic} ({side}) couldn't be compared with {table}: {reason}.",
-        "Compare it by hand, or register a schema of the row.",
+        "Compare it manually, or register a schema of the row.",
     ),
     Rule(
         "COLUMN_ADDED",
@@ -203,66 +216,67 @@ ROWS: Final[tuple[Rule, ...]] = (
         "COLUMN_DROPPED",
         "risk",
         "Column {column} was dropped from {table}. {says} {lagging}",
-        "{remedy} Consumers that need it have to stop before it goes.",
+        "{remedy} Consumers must stop using the column before it is gone.",
     ),
     Rule(
         "COLUMN_RENAMED",
         "risk",
         "Column {column} of {table} looks renamed to {becomes}{proof}. {says} {lagging}",
-        "{remedy} To consumers a rename is a column that goes and another one that comes: give them an alias, or both columns"
-        " for a while.",
+        "{remedy} To consumers, a rename is one column removed and another added: provide an alias, or both "
+        "columns during the transition.",
     ),
     Rule(
         "COLUMN_RETYPED",
         "risk",
-        "Column {column} of {table} has another type. {says} {lagging}",
+        "The type of column {column} of {table} changed. {says} {lagging}",
         "{remedy} Consumers that read the old type fail or misread it.",
     ),
     Rule(
         "COLUMN_SCALED",
         "risk",
-        "Column {column} of {table} has another scale, precision or length. {says} {lagging}",
-        "{remedy} Consumers that took the scale for constant read wrong numbers, without an error.",
+        "The scale, precision or length of column {column} of {table} changed. {says} {lagging}",
+        "{remedy} Consumers that assume a constant scale read wrong numbers without an error.",
     ),
     Rule(
         "COLUMN_RELABELLED",
         "notice",
-        "The enum of column {column} of {table} has other labels. {says} {lagging}",
-        "{remedy} A new label shows in the schema when a row uses it.",
+        "The enum labels of column {column} of {table} changed. {says} {lagging}",
+        "{remedy} A new label appears in the schema once a row uses it.",
     ),
     Rule(
         "COLUMN_NULLABILITY",
         "risk",
-        "Column {column} of {table} changed in whether it may be null. {says} {lagging}",
+        "The nullability of column {column} of {table} changed. {says} {lagging}",
         "{remedy}",
     ),
     Rule(
         "COLUMN_DEFAULT",
         "notice",
-        "Column {column} of {table} has another default. {says} {lagging}",
+        "The default of column {column} of {table} changed. {says} {lagging}",
         "{remedy}",
     ),
     Rule(
         "KEY_CHANGED",
         "risk",
-        "The key of {table} has other columns. {says} {lagging}",
-        "{remedy} Rows that were written under the old key are never overwritten or deleted under the new one:"
-        " consumers have to load the table again.",
+        "The key columns of {table} changed. {says} {lagging}",
+        "{remedy} Rows written with the old key are never overwritten or deleted with the new one: consumers must "
+        "reload the table.",
     ),
     Rule(
         "KEY_LOST",
         "break",
         "{table} lost its key. {says} {lagging}",
-        "Give the table a primary key again, or name columns in message.key.columns. Until then events are spread over"
-        " partitions without order, and compaction refuses them.",
+        "Restore the table's primary key, or set columns in message.key.columns. Until then, events are spread "
+        "over partitions without order, and compacted topics reject them.",
     ),
     Rule(
         "NEXT_ROW_REFUSED",
         "break",
-        "The next row of {table} will fail the task of {connector}: {subject} is {level}, and the schema that comes with it is"
-        " refused. {reason}",
-        "Before a row is written: make the change in a way that the level allows ({change}), or agree on it with the consumers"
-        " and relax the level for this version. Afterwards the failed task has to be restarted.",
+        "The next row of {table} will fail the task of {connector}: {subject} is {level}, and the new schema will "
+        "be rejected. {reason}",
+        "Before a row is written, make the change in a way that the level allows ({change}), or agree on it with "
+        "the consumers and relax the level for this version. After a row is written, the failed task must also be "
+        "restarted.",
     ),
 )
 RULES: Final[dict[str, Rule]] = {row.id: row for row in ROWS}

@@ -139,42 +139,43 @@ class IdentityRow:
 #: PostgreSQL's documentation of ALTER TABLE … REPLICA IDENTITY, and what the connector 3.7 did with each
 IDENTITIES: Final[dict[Case, IdentityRow]] = {
     "default": IdentityRow(
-        before="null on updates; on deletes the key's columns, all others empty (null, or a placeholder where never null)",
+        before="null on updates; on deletes, only the key columns (others are null, or a placeholder if NOT NULL)",
         key="the primary key",
-        missing="Consumers don't see what an update changed, nor the values of a deleted row.",
+        missing="Consumers see neither what an update changed nor the values of a deleted row.",
     ),
     "default_without_key": IdentityRow(
-        before="never there",
+        before="never present",
         key="null",
-        missing="Consumers see inserts alone. Events have no key, so compaction can't keep the last one of a row.",
+        missing="Consumers see only inserts. Events have no key, so compaction can't keep the latest event of a row.",
         refuses=True,
     ),
     "nothing": IdentityRow(
-        before="never there",
-        key="the primary key, of inserts",
-        missing="Consumers see inserts alone.",
+        before="never present",
+        key="the primary key, on inserts",
+        missing="Consumers see only inserts.",
         refuses=True,
     ),
     "full": IdentityRow(
-        before="the whole row, on updates and deletes",
+        before="the full row on updates and deletes",
         key="the primary key",
-        missing="Consumers miss nothing. Each update writes the whole old row to the log.",
+        missing="Consumers see everything. Each update writes the full old row to the log.",
     ),
     "full_without_key": IdentityRow(
-        before="the whole row, on updates and deletes",
+        before="the full row on updates and deletes",
         key="null",
-        missing="Events and tombstones have no key: rows can't be told apart, and compaction can't keep the last one.",
+        missing="Events and tombstones have no key: rows can't be distinguished, and compaction can't keep the latest "
+        "event of each.",
     ),
     "index": IdentityRow(
-        before="on deletes the index's columns, all others empty (null, or a placeholder where never null)",
+        before="on deletes, only the index columns (others are null, or a placeholder if NOT NULL)",
         key="the primary key",
-        missing="Consumers don't see what an update changed outside the index, nor those values of a deleted row.",
+        missing="Consumers see neither what an update changed outside the index nor those values of a deleted row.",
     ),
     "index_outside_key": IdentityRow(
-        before="the index's columns; the key's own come as placeholders (0 or empty)",
+        before="the index columns; key columns are placeholders (0 or empty)",
         key="the primary key, with wrong values on deletes",
-        missing="Deletes carry placeholders for the key, so consumers delete the wrong row or none. A change of the"
-        " indexed columns looks like a change of the key, a change of the key doesn't.",
+        missing="Deletes carry placeholders for the key, so consumers delete the wrong row or none. A change to "
+        "the indexed columns looks like a key change; a change to the key doesn't.",
         wrong_keys=True,
     ),
 }
@@ -215,7 +216,7 @@ def identity_of(table: Table, key: tuple[str, ...], *, updates: bool, deletes: b
     refuses = tuple(statement for statement, yes in published if yes) if row.refuses else ()
     fails = ""
     if refuses:
-        fails = f" PostgreSQL refuses the application's own {' and '.join(refuses)} on it."
+        fails = f" PostgreSQL rejects the application's own {' and '.join(refuses)} on it."
     name = {"index": "USING INDEX"}.get(table.identity, table.identity.upper())
     sentence = f"Replica identity {name}: before is {row.before}. Key: {row.key}. {row.missing}{fails}"
     return IdentityOf(case, row, refuses, sentence)

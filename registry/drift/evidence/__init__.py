@@ -32,7 +32,7 @@ def make_evidence(rule: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """
     problem = mismatch(dict(values), FORMS[rule])
     if problem:
-        raise TypeError(f"The evidence of {rule} isn't of its form: {problem}.")
+        raise TypeError(f"The evidence of {rule} doesn't match its form: {problem}.")
     return dict(values)
 
 

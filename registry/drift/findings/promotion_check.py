@@ -128,7 +128,7 @@ def _is_filled(path: str, profiles: Mapping[str, FieldProfile], whole: int) -> b
 
 NAME: Final = "drift"
 MAX_NAMED: Final = 3
-_CURE: Final = "Resolve or acknowledge what is open, or have a reviewer override it with a reason."
+_CURE: Final = "Resolve or acknowledge the open findings, or have a reviewer override the check with a reason."
 
 
 def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
@@ -179,7 +179,7 @@ def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
 def _check(subject: str, rows: Sequence[Finding], mended: Collection[int]) -> Check:
     left = [row for row in rows if row.pk not in mended]
     breaks = [_sentence(row) for row in left if row.severity == "break"]
-    sentences = [_listed("Open at the target:", breaks or [_sentence(row) for row in left])] if left else []
+    sentences = [_listed("Open in the target:", breaks or [_sentence(row) for row in left])] if left else []
     if mended:
         sentences.append(
             _listed("Will be resolved by this request:", [_sentence(row) for row in rows if row.pk in mended])

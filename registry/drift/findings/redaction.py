@@ -24,7 +24,7 @@ def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
             text = text.replace(versions, _own_versions(versions, subject))
     others = {name for name in _subjects(evidence) if name != subject}
     if any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in others):
-        return "It names subjects that you may not read."
+        return "This text names subjects that you can’t read."
     return text
 
 

@@ -92,7 +92,7 @@ def _without_promotion(facts: RegistryFacts) -> Iterator[JudgedFinding]:
 
 
 def _door(door: str) -> str:
-    names = {"ui": "the pages", "product": "the product's API", "task": "a task", "command": "the command line"}
+    names = {"ui": "a page", "product": "the product's API", "task": "a task", "command": "a command"}
     return names.get(door, f"the {door.capitalize()} API")
 
 
@@ -160,7 +160,7 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
         burst = _burst([version for version, _ in versions]) if facts.is_target else []
         if at_once:
             shortest = min(after for _, after in at_once)
-            evidence = f"the first message followed after {span_of_time(shortest)}"
+            evidence = f"with the first message {span_of_time(shortest)} later"
         elif burst:
             evidence = f"within {span_of_time(burst[-1].registered_at - burst[0].registered_at)}"
         else:
@@ -198,11 +198,10 @@ def _burst(versions: list[RegisteredVersion]) -> list[RegisteredVersion]:
 def _none(facts: RegistryFacts) -> Iterator[JudgedFinding]:
     for setting in facts.levels:
         if setting.value == "NONE":
-            scope = setting.scope[:1].upper() + setting.scope[1:]
             yield _finding(
                 facts,
                 "LEVEL_NONE",
-                {"scope": scope, "have": "has"},
+                {"scope": setting.scope, "have": "has"},
                 (setting.scope,),
                 {"scope": setting.scope, "level": setting.value},
                 subject=setting.subject,

@@ -321,11 +321,11 @@ def _progress(facts: QueryFacts) -> Iterable[JudgedFinding]:
     since = facts.observed_at - at
     committed = facts.last_committed_batch
     if (committed is None or committed < planned) and since >= STUCK:
-        why = f"batch {planned} was planned {moment(at)} and isn't committed since {span_of_time(since)}"
+        why = f"batch {planned} was planned at {moment(at)} and hasn't been committed for {span_of_time(since)}"
         yield _of_query("CHECKPOINT_NOT_ADVANCING", facts, {"why": why, "batch": planned}, ())
     elif facts.last_message is not None and facts.last_message - at >= BEHIND:
         why = (
-            f"its last batch {planned} is of {moment(at)}, and topic {facts.last_message_topic} has messages of "
+            f"its last batch {planned} ran at {moment(at)}, and topic {facts.last_message_topic} has messages from "
             f"{moment(facts.last_message)}"
         )
         yield _of_query("CHECKPOINT_NOT_ADVANCING", facts, {"why": why, "batch": planned}, ())

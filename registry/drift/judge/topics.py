@@ -62,7 +62,11 @@ def judge_framing(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 def _unframed(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFinding:
     by_hint = _by_hint(messages)
-    names = {"expected": either(where.subjects), "hints": either([HINTS[hint] for hint in by_hint])}
+    names = {
+        "have": "has" if sum(by_hint.values()) == 1 else "have",
+        "expected": either(where.subjects),
+        "hints": either([HINTS[hint] for hint in by_hint]),
+    }
     return where.finding("UNFRAMED_DATA", parts_of(messages), names, evidence={"looks_like": by_hint})
 
 
@@ -363,9 +367,11 @@ def judge_remade(
 
 def _unread(number: int | None) -> str:
     if number is None:
-        return "how many of its messages were unread isn't known"
+        return "the number of unread messages is not known"
     return (
-        f"{counted(number, 'message')} {'was' if number == 1 else 'were'} unread" if number else "all was read by then"
+        f"{counted(number, 'message')} {'was' if number == 1 else 'were'} unread"
+        if number
+        else "everything was read by then"
     )
 
 

@@ -214,7 +214,7 @@ def subjects_without_topic(registered: Registered, memory: Memory) -> Iterator[J
             "live": counted(subject.live, "live version"),
             "registry": registered.registry,
             "topic": topic,
-            "gone": "is gone from the cluster" if is_gone else "is not there",
+            "gone": "no longer exists in the cluster" if is_gone else "doesn't exist in the cluster",
         }
         yield make_finding(
             "SUBJECT_WITHOUT_TOPIC",
@@ -295,7 +295,7 @@ def judge_standing(
         return
     until = mildest.standing_until
     is_over = bool(until) and any(part.last_time > until for part in affected)
-    deadline = f", to be used until {moment(until)} at most" if until else ""
+    deadline = f", to be used until {moment(until)}" if until else ""
     yield where.finding(
         _RULES[mildest.standing],
         affected,

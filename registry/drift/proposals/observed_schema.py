@@ -70,9 +70,7 @@ def propose(
     kind = declared.schema_type if declared else schema_type
     writer = _WRITERS.get(kind)
     if writer is None:
-        raise InvalidInput(
-            f"No text is proposed for {kind.capitalize()}: its fields have numbers, which are for a person to give."
-        )
+        raise InvalidInput(f"No schema is proposed for {kind.capitalize()}: a person must assign its field numbers.")
     new_schema, add_to = writer
     notes = Notes(max((field.messages for field in fields), default=0))
     if declared is None:
@@ -82,7 +80,7 @@ def propose(
         add_to(document, root, notes)
     if not notes.added:
         more = f" {notes.left_out_words()}" if notes.left_out else ""
-        raise InvalidInput(f"The data holds no field that the schema doesn't declare.{more}")
+        raise InvalidInput(f"The schema already declares every field in the data.{more}")
     return Proposal(kind, _written(document), tuple(notes.added), notes.words(MOST_NAMED))
 
 
@@ -90,14 +88,16 @@ def _read(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidInput("The declared schema isn't a JSON text that fields could be added to.") from None
+        raise InvalidInput("The declared schema is not valid JSON, so fields can't be added to it.") from None
 
 
 def _written(document: Any) -> str:
     try:
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     except (ValueError, RecursionError):
-        raise InvalidInput("The declared schema holds a number that JSON can't write, or is nested too deep.") from None
+        raise InvalidInput(
+            "The declared schema has a number that JSON can't represent, or is nested too deeply."
+        ) from None
 
 
 LATELY: Final = timedelta(days=28)
@@ -127,10 +127,10 @@ def propose_from(finding: FindingInfo) -> Proposal:
     Raises InvalidInput where nothing can be proposed, with the reason.
     """
     if not can_propose(finding):
-        raise InvalidInput(f"No schema is proposed from {finding.rule}: it isn't about fields that a schema lacks.")
+        raise InvalidInput(f"No schema is proposed for {finding.rule}: the rule isn't about undeclared fields.")
     fields = seen_fields(finding)
     if not fields:
-        raise InvalidInput("No fields of these messages are known any more; scan the source again.")
+        raise InvalidInput("The fields of these messages are no longer stored. Scan the source again.")
     return propose(fields, _declared(finding), name=subject_of(finding))
 
 
@@ -222,7 +222,7 @@ def observed_shape(number: int, registry: str, subject: SubjectName, *, by: Acto
         info = get_finding(number)
         if info.registry == registry and subject_of(info) == subject.qualified and can_propose(info):
             return propose_from(info)
-    raise FindingNotFound(f"Nothing of the subject was seen under the finding {number}.", finding=number)
+    raise FindingNotFound(f"Finding {number} has no data for this subject.", finding=number)
 
 
 def _topics(name: str) -> list[str]:

@@ -135,7 +135,7 @@ _NAMED: Final = ("record", "error", "enum", "fixed")
 def new_avro_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, Any]:
     """A record of what was seen. Raises InvalidInput where messages aren't objects."""
     if root.kinds != {"object"} or not root.fields:
-        raise InvalidInput("An Avro record is proposed of objects with fields alone.")
+        raise InvalidInput("An Avro record can only be proposed from objects with fields.")
     record: dict[str, Any] = {"type": "record", "name": avro_name(name), "fields": []}
     _Adder(record, notes).to_record(record, root, 0)
     return record
@@ -144,7 +144,7 @@ def new_avro_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, An
 def add_to_avro(document: Any, root: ObservedNode, notes: Notes) -> None:
     """Declare in the document what it doesn't yet. Raises InvalidInput for one that is no record."""
     if not isinstance(document, dict) or document.get("type") not in ("record", "error"):
-        raise InvalidInput("The declared schema isn't a record that fields could be added to.")
+        raise InvalidInput("The declared schema is not a record, so fields can't be added to it.")
     _Adder(document, notes).to_record(document, root, 0)
 
 
@@ -184,8 +184,8 @@ class _Adder:
 
     def _why_not(self, name: str, node: ObservedNode) -> str:
         if not NAME.fullmatch(name):
-            return "Avro allows no such name"
-        return "null alone was seen" if not node.kinds else "nothing was seen inside"
+            return "not a valid Avro name"
+        return "only null seen" if not node.kinds else "no content seen"
 
     def _below(self, type_: Any, node: ObservedNode, space: str, depth: int) -> None:
         """Follow a declared type to the records in it, as far as data was seen."""
@@ -288,7 +288,7 @@ def new_json_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, An
 def add_to_json_schema(document: Any, root: ObservedNode, notes: Notes) -> None:
     """Declare in the document what it doesn't yet. Raises InvalidInput for one that declares no object."""
     if not isinstance(document, dict):
-        raise InvalidInput("The declared schema isn't an object that fields could be added to.")
+        raise InvalidInput("The declared schema is not an object, so fields can't be added to it.")
     _add(document, document, root, notes, 0)
 
 
@@ -298,7 +298,7 @@ def _add(document: Any, schema: Any, node: ObservedNode, notes: Notes, depth: in
     parts = _parts(document, schema)
     if parts is None:
         for child in node.fields.values():
-            notes.leave_out(child.path, "the schema decides by conditions or references here")
+            notes.leave_out(child.path, "the schema uses conditions or references here")
         return
     items = next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)
     if ITEMS in node.below and items is not None:

@@ -173,24 +173,30 @@ def _of_field(finding: PaperFinding, field: FieldTotals) -> EvidenceLine | None:
         if finding.rule not in REMOVED:
             return None
         if field.filled == 0:
-            sentence = f"{word} on paper: {finding.path} is {state} in all {of}: no consumer ever got a value from it."
+            sentence = (
+                f"{word} in theory: {finding.path} is {state} in all {of}. No consumer has received a value from it."
+            )
             return _line("on_paper", finding, sentence)
-        sentence = f"{finding.path} is filled in {_share(field.filled, field.messages)} of {of}: consumers do get it."
+        sentence = (
+            f"{finding.path} is filled in {_share(field.filled, field.messages)} of {of}: consumers do receive it."
+        )
         return _line("confirmed", finding, sentence)
     if finding.rule in MISSES_A_BRANCH and finding.writes != "null":
         if field.filled == 0:
-            return _line("on_paper", finding, f"{word} on paper: {finding.path} is {state} in all {of}.")
+            return _line("on_paper", finding, f"{word} in theory: {finding.path} is {state} in all {of}.")
         share = _share(field.filled, field.messages)
-        return _line("partly", finding, f"{finding.path} is filled in {share} of {of}; scans don't tell by which type.")
+        return _line(
+            "partly", finding, f"{finding.path} is filled in {share} of {of}; scans don't record with which type."
+        )
     if finding.rule in NEEDS_A_VALUE:
         if field.filled == 0:
-            return _line("on_paper", finding, f"{word} on paper: {finding.path} is {state} in all {of}.")
+            return _line("on_paper", finding, f"{word} in theory: {finding.path} is {state} in all {of}.")
         return _line(
             "confirmed", finding, f"{finding.path} is filled in {_share(field.filled, field.messages)} of {of}."
         )
     if finding.rule in NEEDS_A_NULL | MISSES_A_BRANCH:
         if field.nulls == 0:
-            return _line("on_paper", finding, f"{word} on paper: {finding.path} is null in none of {of}.")
+            return _line("on_paper", finding, f"{word} in theory: {finding.path} is never null in {of}.")
         return _line("confirmed", finding, f"{finding.path} is null in {_share(field.nulls, field.messages)} of {of}.")
     return None
 
@@ -198,23 +204,25 @@ def _of_field(finding: PaperFinding, field: FieldTotals) -> EvidenceLine | None:
 def _of_replay(findings: Sequence[PaperFinding], replay: ReplayTotals) -> EvidenceLine:
     is_breaking = any(item.severity == "break" and item.direction == "BACKWARD" for item in findings)
     if replay.tried == 0:
-        return EvidenceLine("unproved", f"No message of {replay.topic} could be tried: the replay says nothing.")
+        return EvidenceLine(
+            "unproved", f"No message of {replay.topic} could be replayed, so the replay proves nothing."
+        )
     of = f"{_many(replay.tried)} of {replay.topic}"
     if replay.failed == 0:
         if is_breaking:
-            return EvidenceLine("on_paper", f"Breaking on paper: the new schema reads all of the last {of}.")
+            return EvidenceLine("on_paper", f"Breaking in theory: the new schema reads all of the last {of}.")
         return EvidenceLine("confirmed", f"The new schema reads all of the last {of}.")
-    first = f" First: {replay.first_failure}" if replay.first_failure else ""
+    first = f" First failure: {replay.first_failure}" if replay.first_failure else ""
     share = _share(replay.failed, replay.tried)
     if is_breaking:
         return EvidenceLine("confirmed", f"{share} of the last {of} would fail.{first}")
-    return EvidenceLine("contradicted", f"Fine on paper: {share} of the last {of} would fail.{first}")
+    return EvidenceLine("contradicted", f"Compatible in theory, but {share} of the last {of} would fail.{first}")
 
 
 def _changes(replay: ReplayTotals) -> list[EvidenceLine]:
     """What is read, but not as it was written."""
     lines = []
-    for counted, outcome in ((replay.losses, "isn't read any more"), (replay.changes, "is read as another value")):
+    for counted, outcome in ((replay.losses, "is no longer read"), (replay.changes, "is read as a different value")):
         for path, count in counted:
             share = _share(count, replay.tried)
             lines.append(

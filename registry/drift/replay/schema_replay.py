@@ -183,7 +183,7 @@ def _as_text(schema: ParsedSchema) -> ReplaySchema:
     """The schema as the workers get it. They have no limits of their own, so a costly one doesn't go there."""
     if schema.model is None:
         raise SchemaTooCostly(
-            "The schema is too costly to be replayed: use fewer alternatives, less nesting.", limit="time"
+            "The schema is too costly to replay. Use fewer alternatives and less nesting.", limit="time"
         )
     return ReplaySchema(schema.schema_type, schema_engine.self_contained(schema))
 

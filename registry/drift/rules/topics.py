@@ -10,204 +10,206 @@ TOPIC_RULES: Final = (
     Rule(
         "UNKNOWN_SCHEMA_ID",
         "break",
-        "{Mark} stands in {messages} of {topic} ({side}), but {registry} doesn't know it: "
-        "no consumer of this registry can read that data.",
-        "Find the producer by offset and time; most often it registers with another registry. Point it here, "
-        "or import that schema under its id.",
+        "{Mark} appears in {messages} of {topic} ({side}) but isn't registered in {registry}: consumers of this "
+        "registry can't decode that data.",
+        "Find the producer by offset and time. Most often it registers with another registry: point it at this "
+        "one, or import the schema under its id.",
     ),
     Rule(
         "ID_OF_OTHER_SUBJECT",
         "break",
-        "{Mark} stands in {messages} of {topic} ({side}). It belongs to {owners}, not to {expected}: "
-        "consumers decode that data as something else.",
-        "Find the producer by offset and time and correct its topic or its subject name strategy. If the schema is "
-        "meant for this topic too, register it under {expected}.",
+        "{Mark} appears in {messages} of {topic} ({side}). It belongs to {owners}, not to {expected}: consumers "
+        "decode that data with the wrong schema.",
+        "Find the producer by offset and time, and correct its topic or its subject name strategy. If the schema "
+        "belongs on this topic too, register it under {expected}.",
     ),
     Rule(
         "ID_OF_OTHER_CONTEXT",
         "break",
-        "{Mark} stands in {messages} of {topic} ({side}). Context {context} of {registry} doesn't know it; it belongs "
-        "to {owners} of another context.",
-        "Let producers and consumers of the topic use one context, or set the source's context to the one whose ids "
-        "the messages carry.",
+        "{Mark} appears in {messages} of {topic} ({side}). It isn't registered in context {context} of {registry}; "
+        "it belongs to {owners} in another context.",
+        "Use one context for the topic's producers and consumers, or set the source's context to the one that the "
+        "messages' ids come from.",
     ),
     Rule(
         "ID_DELETED",
         "risk",
-        "{Mark} stands in {messages} of {topic} ({side}), but its version in {expected} is deleted: "
-        "it is gone from the registry's lists, yet in use.",
-        "Restore the version, or move its producers to a live one and delete it when the data has expired.",
+        "{Mark} appears in {messages} of {topic} ({side}), but its version in {expected} is deleted: the registry "
+        "no longer lists it, and it is still in use.",
+        "Restore the version, or move its producers to a live version and delete this one after its data has expired.",
     ),
     Rule(
         "ID_NOT_RELEASED",
         "risk",
-        "{Mark} stands in {messages} of {topic} ({side}). It is {owners}, which was never released to {registry} by a "
-        "promotion.",
-        "Request the promotion of that version, so that it is reviewed; or move its producers back to a released one.",
+        "{Mark} appears in {messages} of {topic} ({side}). It is {owners}, which no promotion released to {registry}.",
+        "Request the promotion of that version to have it reviewed, or move its producers back to a released version.",
     ),
     Rule(
         "ID_QUARANTINED",
         "risk",
-        "{Mark} stands in {messages} of {topic} ({side}). It is {owners}, which is in quarantine in {registry} since "
-        "{since}: {message}",
-        "Stop what writes it until the version is adopted by a request or deleted; nobody reviewed what these messages "
-        "mean.",
+        "{Mark} appears in {messages} of {topic} ({side}). It is {owners}, which has been quarantined in "
+        "{registry} since {since}: {message}",
+        "Stop its producers until the version is adopted by a request or deleted. Nobody has reviewed it.",
     ),
     Rule(
         "ID_BELOW_LEAST",
         "risk",
-        "{Mark} stands in {messages} of {topic} ({side}) that came after {since}. It is {owners}, and since then producers "
-        "may write version {least} or a later one in {registry}: {message}",
-        "Find the producer by offset and time and give it version {least} or a later one; or set an older least version "
-        "among the settings of the subject.",
+        "{Mark} appears in {messages} of {topic} ({side}) written after {since}. It is {owners}, and since then "
+        "the minimum version in {registry} is {least}: {message}",
+        "Find the producer by offset and time and move it to version {least} or later, or lower the minimum "
+        "version in the subject's settings.",
     ),
     Rule(
         "ID_RETIRED",
         "risk",
-        "{Mark} stands in {messages} of {topic} ({side}) that came after {owners} was retired in {registry} on {since}: "
-        "{message}",
-        "Find the producer by offset and time and move it to a version in good standing.",
+        "{Mark} appears in {messages} of {topic} ({side}) written after {owners} was retired in {registry} on "
+        "{since}: {message}",
+        "Find the producer by offset and time and move it to an active version.",
     ),
     Rule(
         "ID_DEPRECATED",
         "notice",
-        "{Mark} stands in {messages} of {topic} ({side}) that came after {owners} was deprecated in {registry} on "
+        "{Mark} appears in {messages} of {topic} ({side}) written after {owners} was deprecated in {registry} on "
         "{since}{until}: {message}",
-        "Find the producer by offset and time and move it to a version in good standing before the end.",
+        "Find the producer by offset and time and move it to an active version before the deadline.",
     ),
     Rule(
         "OLD_VERSION_WRITTEN",
         "notice",
-        "{topic} ({side}) is still written with version {version} of {subject}, in {messages} since {since}, though "
-        "version {newer} is in use since {newer_since}.",
-        "Find the producer by offset and time and give it version {latest}; until then version {version} can't be "
-        "retired.",
+        "{topic} ({side}) is still written with version {version} of {subject}, in {messages} since {since}, "
+        "although version {newer} has been in use since {newer_since}.",
+        "Find the producer by offset and time and move it to version {latest}. Until then, version {version} can't "
+        "be retired.",
     ),
     Rule(
         "UNFRAMED_DATA",
         "break",
-        "No schema id stands in {messages} of {topic} ({side}), though {expected} is registered for it; "
-        "the bytes look like {hints}.",
-        "Find the producer by offset and time and let it write with the registry's serializer. Consumers need a way "
-        "around these offsets until they expire.",
+        "{messages} of {topic} ({side}) {have} no schema id, although {expected} is registered for it. The bytes "
+        "look like {hints}.",
+        "Find the producer by offset and time and have it use the registry's serializer. Consumers must skip these "
+        "offsets until the messages expire.",
     ),
     Rule(
         "FRAME_CUT",
         "break",
-        "{messages} of {topic} ({side}) {begin} like a frame and {end} before the schema id is complete.",
-        "Look at one of the offsets: the message was cut off, or it is a number that begins with a zero byte and no "
-        "frame at all.",
+        "{messages} of {topic} ({side}) {begin} like a frame but {end} before the schema id is complete.",
+        "Look at one of the offsets: either the message was cut off, or it isn't framed and only starts with a "
+        "zero byte, such as a number.",
     ),
     Rule(
         "FRAMED_TWICE",
         "break",
-        "{messages} of {topic} ({side}) {carry} {mark} in a header and a frame with schema id {schema_id} in the body. "
-        "A consumer that follows the header takes the frame for data.",
-        "Let the producer write one of the two: the header with a bare body, or the frame without the header.",
+        "{messages} of {topic} ({side}) {carry} {mark} in a header and a frame with schema id {schema_id} in the "
+        "body. A consumer that follows the header decodes the frame as data.",
+        "Have the producer write only one of them: the header with an unframed body, or the frame without the header.",
     ),
     Rule(
         "FRAMING_MIXED",
         "risk",
-        "{topic} ({side}) holds messages with {framings}: a consumer that knows one of them can't read the others.",
-        "Agree on one framing for the topic. While producers move, consumers need a deserializer that reads both.",
+        "{topic} ({side}) holds messages with {framings}: a consumer that supports only one of them can't decode "
+        "the others.",
+        "Use one framing for the topic. During the migration, consumers need a deserializer that reads both.",
     ),
     Rule(
         "UNDECODABLE",
         "break",
-        "The body doesn't decode in {messages} of {topic} ({side}) with {mark} ({owners}).",
-        "Read one of the offsets by hand: a body that is cut off or written with another schema points to the "
-        "producer. Consumers need a way around these offsets.",
-        "On a side without a subject it is this severe only once most bodies with that id decode; else a `notice`, of live "
-        "versions alone, since lengths and counters in binary data may pass for ids. Includes strings that aren't UTF-8, "
-        "which some clients replace and others refuse.",
+        "Decoding fails for {messages} of {topic} ({side}) with {mark} ({owners}).",
+        "Inspect one of the offsets: the producer may have cut off the body or written it with another schema. "
+        "Consumers must skip these offsets.",
+        "On a side without a subject, it has this severity only once most bodies with that id decode; until then "
+        "it is a `notice`, for live versions only, because lengths and counters in binary data can look like ids. "
+        "Includes strings that aren't UTF-8, which some clients replace and others reject.",
     ),
     Rule(
         "SCHEMA_VIOLATED",
         "risk",
         "The value violates its schema in {messages} of {topic} ({side}) with {mark} ({owners}).",
-        "Look at the keyword that the evidence names, and correct the producer: its serializer doesn't validate, or "
-        "validates with another version. If the value is meant, allow it by a new version.",
+        "Check the keyword named in the evidence and correct the producer: its serializer doesn't validate, or "
+        "validates against another version. If the value is intended, allow it in a new version.",
     ),
     Rule(
         "MESSAGE_NOT_READ",
         "risk",
-        "Reading the body was given up in {messages} of {topic} ({side}), so nothing is known of it: {reason}.",
-        "Read one of the offsets by hand, with a limit on depth and memory: a consumer without one may crash on it. "
-        "Then find the producer by offset and time.",
+        "Schemadesk stopped decoding {messages} of {topic} ({side}), so the content is unknown: {reason}.",
+        "Inspect one of the offsets with limits on depth and memory: a consumer without such limits may crash on "
+        "it. Then find the producer by offset and time.",
     ),
     Rule(
         "OFFSETS_EXPIRED",
         "risk",
-        "The cluster deleted {offsets} of {topic} before a scan read them: nothing is known of those messages.",
-        "Scan more often, or raise the bounds of the source where its scans end behind; or keep the messages of "
-        "{topic} longer (retention.ms, retention.bytes).",
+        "The cluster deleted {offsets} of {topic} before a scan read them: the content of those messages is unknown.",
+        "Scan more often, raise the source's limits if its scans fall behind, or keep the messages of {topic} "
+        "longer (retention.ms, retention.bytes).",
     ),
     Rule(
         "TOPIC_MADE_ANEW",
         "risk",
-        "{topic} was deleted and made again after it was last read on {since}: {unread}, and of what came between then "
-        "and its deletion nothing is known.",
-        "Find out who deleted the topic and whether that was meant. Consumers and connectors that kept their offsets may "
-        "skip messages of the new one, or read them twice; scans read it from its start.",
-        "The cluster gives another topic id than before, or an end of a partition lies before what was read of it.",
+        "{topic} was deleted and recreated after it was last read on {since}: {unread}, and messages written "
+        "between then and its deletion are unknown.",
+        "Find out who deleted the topic and whether that was intended. Consumers and connectors that kept their "
+        "offsets may skip messages of the new topic or read them twice. Scans read it from its start.",
+        "The cluster reports a different topic id than before, or the end of a partition is before the position "
+        "already read.",
     ),
     Rule(
         "NOT_JSON",
         "risk",
-        "{messages} of {topic} ({side}) {look} like JSON and {are} none, on a topic that holds JSON otherwise.",
-        "Read one of the offsets by hand: a body that is cut off or put together as text points to the producer.",
+        "{messages} of {topic} ({side}) {look} like JSON but {are} not valid JSON, although the topic otherwise "
+        "holds JSON.",
+        "Inspect one of the offsets: the producer may have cut off the body or assembled the JSON as text.",
     ),
     Rule(
         "SUBJECT_MISSING",
         "notice",
-        "Schemas of {owners} stand in {messages} of {topic} ({side}), but {registry} has no subject for this side "
-        "of the topic.",
-        "Register the schema under the topic's own subject, or let its producers use a subject name strategy that "
-        "leads to an existing one.",
-        "At least one message carries the id of a registered schema. Its evidence counts what couldn't be told beside it: "
-        "unknown ids, bodies that don't decode, and frames that are cut off. Without a known id they may be any binary "
-        "data, and nothing is said of them.",
+        "Schemas of {owners} appear in {messages} of {topic} ({side}), but {registry} has no subject for the "
+        "topic's {side}.",
+        "Register the schema under the topic's own subject, or have its producers use a subject name strategy that "
+        "matches an existing subject.",
+        "At least one message carries the id of a registered schema. The evidence also counts the messages that "
+        "couldn't be identified: unknown ids, bodies that don't decode, and frames that are cut off. Without a "
+        "known id they may be any binary data and aren't reported.",
     ),
     Rule(
         "TOPIC_WITHOUT_SUBJECT",
         "notice",
-        "{topic} ({side}) has no subject in {registry}: {looks}, and nothing says what they mean.",
-        "Register a schema for the topic, or leave it out of the source by a pattern.",
+        "{topic} ({side}) has no subject in {registry}: {looks}, and no schema describes them.",
+        "Register a schema for the topic, or exclude the topic from the source with a pattern.",
     ),
     Rule(
         "SUBJECT_WITHOUT_TOPIC",
         "notice",
         "Subject {subject} has {live} in {registry}, but its topic {topic} {gone}.",
-        "If the topic is gone for good, delete the subject; if it has another name or cluster, connect that one.",
+        "If the topic was removed permanently, delete the subject. If it was renamed or moved to another cluster, "
+        "add that topic or cluster as a source.",
     ),
     Rule(
         "TOO_MANY_IDS",
         "risk",
-        "More different ids than a scan tells apart ({groups} further ones in one partition) stand in {messages} of "
-        "{topic}: most likely bytes that only look framed.",
-        "Look at what writes to this topic: numbers or identifiers that begin with a zero byte look like schema ids.",
+        "{messages} of {topic}: more distinct schema ids than a scan counts separately ({groups} more in one "
+        "partition). Most likely, these bytes only look framed.",
+        "Check what writes to this topic: numbers or identifiers that start with a zero byte look like schema ids.",
     ),
     Rule(
         "SCHEMA_NOT_DECODED",
         "notice",
-        "Bodies of {topic} with {mark} weren't checked: {reason}.",
-        "Nothing is known of these messages beyond their id. Simplify the schema, or decode some of them by hand.",
+        "Bodies of {topic} with {mark} were not checked: {reason}.",
+        "Only the id of these messages is known. Simplify the schema, or decode some of the messages manually.",
     ),
     Rule(
         "KEY_SCHEMA_CHANGED",
         "risk",
-        "The keys of {topic}, which is compacted, are written with {marks}. One key then has several forms in bytes: "
-        "compaction keeps each of them, and they may lie in different partitions.",
-        "Write all keys with one schema. To clean up, copy the topic with one key schema, or send a tombstone for "
-        "every old key in its old form.",
+        "The keys of {topic}, a compacted topic, are written with {marks}. The same key then has several byte "
+        "encodings: compaction keeps each of them, and they may be in different partitions.",
+        "Write all keys with one schema. To clean up, copy the topic with one key schema, or write a tombstone for "
+        "every old key in its old encoding.",
     ),
     Rule(
         "MESSAGE_TYPE_CHANGED",
         "risk",
-        "{topic} ({side}) holds several Protobuf message types of {subject}: {types}. A consumer of one of them "
-        "misreads the others.",
-        "Give each message type a topic or a subject of its own; if consumers tell the types apart, use the subject "
-        "name strategy TopicRecordName.",
+        "{topic} ({side}) holds several Protobuf message types of {subject}: {types}. A consumer that expects one "
+        "of them misreads the others.",
+        "Use a separate topic or subject for each message type. If consumers can distinguish the types, use the "
+        "subject name strategy TopicRecordName.",
     ),
 )
 
@@ -216,55 +218,55 @@ FIELD_RULES: Final = (
     Rule(
         "FIELD_UNDECLARED",
         "risk",
-        "Field {path} stands in {share} of {topic} ({side}), but {declared_by} {doesnt} declare it.",
-        "Add the field to the schema by a new version, or take it out of the producer.",
+        "Field {path} appears in {share} of {topic} ({side}), but {declared_by} {doesnt} declare it.",
+        "Add the field to the schema in a new version, or remove it from the producer.",
     ),
     Rule(
         "FIELD_MISSING",
         "risk",
-        "Field {path} is missing in {share} of {topic} ({side}), though {declared_by} {requires} it.",
-        "Let the producer fill the field, or make it optional by a new version, with a default for consumers.",
+        "Field {path} is missing in {share} of {topic} ({side}), although {declared_by} {requires} it.",
+        "Have the producer fill the field, or make it optional in a new version, with a default for consumers.",
     ),
     Rule(
         "FIELD_KIND_WRONG",
         "risk",
         "Field {path} is {observed} in {share} of {topic} ({side}); {declared_by} {declares} {declared}.",
-        "Correct the producer. If the new kind is meant, add a field of that kind under a new name.",
+        "Correct the producer. If the new type is intended, add a field of that type under a new name.",
     ),
     Rule(
         "ENUM_VALUE_UNDECLARED",
         "risk",
         "Field {path} holds a value in {share} of {topic} ({side}) that {declared_by} {doesnt} list.",
-        "Add the value to the enum by a new version, consumers first; or correct the producer.",
+        "Add the value to the enum in a new version and upgrade consumers first, or correct the producer.",
     ),
     Rule(
         "FIELD_KIND_NEW",
         "risk",
-        "Field {path} is {observed} in {share} of {topic} ({side}); in the {days} days before it was {before} alone.",
-        "Ask the producer whether the change was meant. Register a schema for the topic, so that it is refused next "
-        "time.",
+        "Field {path} is {observed} in {share} of {topic} ({side}); in the {days} days before, it was always {before}.",
+        "Ask the producer's team whether the change was intended. Register a schema for the topic so that such a "
+        "change is rejected.",
     ),
     Rule(
         "NULL_SHARE_ROSE",
         "risk",
-        "Field {path} is empty in {now} of {messages} of {topic} ({side}); in the {days} days before it was {least} to "
-        "{most}.",
-        "Ask the producer what changed at that time: a field renamed, a source not read any more, a new kind of "
-        "record.",
+        "Field {path} is empty in {now} of {messages} of {topic} ({side}); in the {days} days before, it was "
+        "{least} to {most}.",
+        "Ask the producer's team what changed at that time: a renamed field, a source that is no longer read, a "
+        "new kind of record.",
     ),
     Rule(
         "ENUM_SHARE_SHIFTED",
         "notice",
-        "The value {value} of field {path} stands in {now} of {messages} of {topic} ({side}); in the {days} days "
-        "before it was {least} to {most}.",
-        "Check whether the change was meant; a default in place of the real value looks like this.",
+        "The value {value} of field {path} appears in {now} of {messages} of {topic} ({side}); in the {days} days "
+        "before, it was {least} to {most}.",
+        "Check whether the change was intended. A default written instead of the real value looks like this.",
     ),
     Rule(
         "FIELD_NEVER_FILLED",
         "risk",
-        "Field {path} is never filled any more in {messages} of {topic} ({side}); in the {days} days before it was "
+        "Field {path} is no longer filled in {messages} of {topic} ({side}); in the {days} days before, it was "
         "filled in {least} to {most}.",
-        "Ask the producer whether the field was dropped or renamed. If it is not needed any more, deprecate it in a "
-        "new version.",
+        "Ask the producer's team whether the field was dropped or renamed. If it is no longer needed, deprecate it "
+        "in a new version.",
     ),
 )

@@ -57,7 +57,7 @@ def perform_scan(scan_id: int) -> str:
         logger.warning("scan %s failed: %s", claim.scan_id, error.message)
         return _failed(claim, error.message)
     except Exception as error:
-        _failed(claim, f"The scan failed unexpectedly: {type(error).__name__}. See the worker's log.")
+        _failed(claim, f"The scan failed unexpectedly: {type(error).__name__}. Check the worker's log.")
         raise
     logger.info("scan %s: %s", claim.scan_id, "done" if stored else "cancelled")
     return "done" if stored else "cancelled"

@@ -127,11 +127,11 @@ def _cursor_of(info: DeploymentInfo) -> str:
 def _cursor(text: str) -> tuple[datetime, int]:
     moment, _, number = text.partition("-")
     if not all(part.isascii() and part.isdecimal() and len(part) <= _DIGITS for part in (moment, number)):
-        raise InvalidInput("The cursor isn't one that a page gave.", field="before")
+        raise InvalidInput("The cursor is invalid: use one returned with a page.", field="before")
     try:
         return _EPOCH + int(moment) * _MICROSECOND, int(number)
     except OverflowError as error:
-        raise InvalidInput("The cursor isn't one that a page gave.", field="before") from error
+        raise InvalidInput("The cursor is invalid: use one returned with a page.", field="before") from error
 
 
 #: what a source is called for whoever may not read it
@@ -166,7 +166,7 @@ def hold_rollout(
     read that source or not. Raises InvalidInput for a severity that doesn't exist, RegistryNotFound.
     """
     if fail_on not in SEVERITY_RANK:
-        raise InvalidInput(f"fail_on is one of {', '.join(SEVERITIES)}, not {fail_on[:40]!r}.")
+        raise InvalidInput(f"fail_on must be one of {', '.join(SEVERITIES)}, not {fail_on[:40]!r}.")
     if registry:
         get_registry(registry)
     sources = [source for source in list_sources(registry=registry) if source_id is None or source.id == source_id]

@@ -52,9 +52,9 @@ class PastedBytes:
 def read_pasted(text: str, encoding: str = "auto") -> PastedBytes:
     """The bytes in a text. Raises InvalidInput, which says where the text stops being what it should be."""
     if encoding not in ENCODINGS:
-        raise InvalidInput(f"The encoding is one of {', '.join(ENCODINGS)}, not {encoding[:40]!r}.")
+        raise InvalidInput(f"The encoding must be one of {', '.join(ENCODINGS)}, not {encoding[:40]!r}.")
     if len(text) > MAX_TEXT:
-        raise InvalidInput(f"The message has {len(text):,} characters; at most {MAX_BYTES:,} bytes of it are read.")
+        raise InvalidInput(f"The message has {len(text):,} characters; the maximum is {MAX_BYTES:,} bytes.")
     if not text.strip():
         raise InvalidInput("Paste a message: hexadecimal, base64, or the text of a JSON message.")
     if encoding == "auto":
@@ -64,14 +64,14 @@ def read_pasted(text: str, encoding: str = "auto") -> PastedBytes:
     else:
         pasted = _hex(text) if encoding == "hex" else _base64(text)
     if len(pasted.data) > MAX_BYTES:
-        raise InvalidInput(f"The message has {len(pasted.data):,} bytes; at most {MAX_BYTES:,} are read.")
+        raise InvalidInput(f"The message has {len(pasted.data):,} bytes; the maximum is {MAX_BYTES:,}.")
     return pasted
 
 
 def read_headers(text: str) -> Mapping[str, str]:
     """Headers from lines `name: value` or `name=value`, the last of a name. Raises InvalidInput with the line."""
     if len(text) > MAX_HEADERS:
-        raise InvalidInput(f"The headers have {len(text):,} characters; at most {MAX_HEADERS:,} are read.")
+        raise InvalidInput(f"The headers have {len(text):,} characters; the maximum is {MAX_HEADERS:,}.")
     headers = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -141,11 +141,11 @@ def _hex(text: str) -> PastedBytes:
     if invalid is not None:
         at = text.find(invalid[0])
         raise InvalidInput(
-            f"{invalid[0]!r} at character {at + 1} is no hexadecimal digit; paste hexadecimal, base64 or JSON.",
+            f"{invalid[0]!r} at character {at + 1} is not a hexadecimal digit. Paste hexadecimal, base64 or JSON.",
             character=at + 1,
         )
     if len(digits) % 2:
-        raise InvalidInput(f"{len(digits)} hexadecimal digits are no whole bytes: one is missing or too many.")
+        raise InvalidInput(f"{len(digits)} hexadecimal digits don't make whole bytes: one is missing or extra.")
     return PastedBytes(bytes.fromhex(digits), "hex")
 
 
@@ -154,7 +154,7 @@ def _base64(text: str) -> PastedBytes:
     try:
         data = base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise InvalidInput(f"The text is no base64: {error}.") from None
+        raise InvalidInput(f"The text is not valid base64: {error}.") from None
     return PastedBytes(data, "base64")
 
 
@@ -249,7 +249,7 @@ def decode_message(
     schema = _schema(registry, frame, context)
     if schema is None:
         where = f" in context {context}" if frame.framing == "id" else ""
-        error = f"{registry.name} has no schema with the {_WORDS[frame.framing]} {frame.mark}{where}."
+        error = f"{registry.name} has no schema with {_WORDS[frame.framing]} {frame.mark}{where}."
         return replace(message, error=error, elsewhere=_elsewhere(frame, by))
     return _for(by, registry, _decoded(_with_schema(message, schema), schema, frame), schema)
 
@@ -315,8 +315,8 @@ def _frame_of_header(header: str, data: bytes, side: Side) -> Frame:
         return Frame("id", str(int.from_bytes(raw[1:5], "big")), data, _indexes(raw[5:], name))
     if len(raw) < 17 or raw[0] != MAGIC_GUID:
         raise InvalidInput(
-            f"The header {name} holds no schema: a byte of 1 and the 16 bytes of a GUID are expected, as hexadecimal"
-            " or base64, or the GUID as text.",
+            f"Header {name} has no schema GUID. Expected are a byte of 1 and the 16 bytes of a GUID, as "
+            "hexadecimal or base64, or the GUID as text.",
             header=name,
         )
     return Frame("guid", str(uuid.UUID(bytes=raw[1:17])), data, _indexes(raw[17:], name))
@@ -328,7 +328,7 @@ def _indexes(raw: bytes, name: str) -> tuple[int, ...] | None:
     try:
         return split_indexes(raw)[0]
     except InvalidDatum as error:
-        raise InvalidInput(f"The header {name} holds no message indexes: {error.message}", header=name) from None
+        raise InvalidInput(f"Header {name} has no valid message indexes: {error.message}", header=name) from None
 
 
 # -- schemas --------------------------------------------------------------------------------------------------------
@@ -397,13 +397,11 @@ def _decoded(message: DecodedMessage, schema: Schema, frame: Frame) -> DecodedMe
 def _without_schema(message: DecodedMessage, body: bytes) -> DecodedMessage:
     """A message that names no schema: its value where it is JSON."""
     try:
-        return replace(
-            message, value=json_value(body), error="The message doesn't say which schema wrote it; it is JSON."
-        )
+        return replace(message, value=json_value(body), error="The message is JSON and doesn't name its schema.")
     except InvalidDatum:
         shown = "nothing" if not body else f"a byte of 0x{body[0]:02x}"
         return replace(
             message,
-            error=f"The message doesn't say which schema wrote it: it begins with {shown}, where a schema's mark has"
-            " 0x00 (a schema id) or 0x01 (a GUID), and no header names a schema.",
+            error=f"The message doesn't name its schema: it starts with {shown} instead of 0x00 (schema id) or "
+            "0x01 (GUID), and no header names a schema.",
         )

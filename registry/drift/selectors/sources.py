@@ -202,7 +202,7 @@ def find_source(name_or_number: str, *, registry: str = "") -> SourceInfo:
     if not numbers and name_or_number.isascii() and name_or_number.isdigit() and len(name_or_number) < 19:
         return get_source(int(name_or_number))
     problem = "Several sources are" if numbers else "No source is"
-    raise SourceNotFound(f"{problem} called {name_or_number[:200]!r}; name its registry, or give its number.")
+    raise SourceNotFound(f"{problem} named {name_or_number[:200]!r}. Give its registry or its number.")
 
 
 def list_scans(source_id: int, *, limit: int = 20) -> list[ScanInfo]:

@@ -70,7 +70,7 @@ def tell_deployment(
     _check_time(at, now)
     # Two deliveries at once wait for each other; those who refer to the registry don't.
     Registry.objects.select_for_update(no_key=True).get(pk=registry_row.pk)
-    record(by=by, why=f"deployment {label} told in {registry_row.name}")
+    record(by=by, why=f"report deployment {label} in {registry_row.name}")
     there = _there(registry_row, label, at, now)
     if there is not None:  # what it was told for is taken away by telling it otherwise
         _require_all_of(there.subjects, registry_row, by)
@@ -117,17 +117,17 @@ def _check_time(at: datetime | None, now: datetime) -> None:
     if at is None:
         return
     if at.tzinfo is None or at > now + AHEAD:
-        raise InvalidInput("The deployment began later than now; tell of it when it begins.", field="at")
+        raise InvalidInput("The deployment starts in the future. Report it when it starts.", field="at")
     if at < now - KEPT:
-        raise InvalidInput(f"Deployments are kept for {KEPT.days} days; this one began before.", field="at")
+        raise InvalidInput(f"Deployments are kept for {KEPT.days} days, and this one started earlier.", field="at")
 
 
 def _text(text: str, what: str, most: int) -> str:
     cleaned = " ".join(text.split())
     if len(cleaned) > most:
-        raise InvalidInput(f"The {what} has {len(cleaned)} characters; {most} are taken.", field=what)
+        raise InvalidInput(f"The {what} has {len(cleaned)} characters; the maximum is {most}.", field=what)
     if not cleaned.isprintable():
-        raise InvalidInput(f"The {what} has a character that can't be shown; take it out.", field=what)
+        raise InvalidInput(f"The {what} has a character that can't be displayed. Remove it.", field=what)
     return cleaned
 
 
@@ -146,5 +146,5 @@ def _url(text: str) -> str:
     except ValueError:
         good = False
     if address and (not good or len(address) > MAX_URL or not address.isprintable() or " " in address):
-        raise InvalidInput(f"The url is an http or https address of up to {MAX_URL} characters.", field="url")
+        raise InvalidInput(f"The url must be an http or https address of up to {MAX_URL} characters.", field="url")
     return address

@@ -51,7 +51,7 @@ def reopen(*, finding_id: int, by: Actor) -> None:
     """Open a finding that was acknowledged or resolved. Raises FindingNotFound, WrongState, NotAllowed."""
     row = _decidable(finding_id, by)
     if row.state == "open":
-        raise WrongState(f"Finding {finding_id} is open already.")
+        raise WrongState(f"Finding {finding_id} is already open.")
     record(by=by, why=f"reopen finding {finding_id}")
     row.reopened += 1
     _open(row)
@@ -65,7 +65,7 @@ def assign(*, finding_id: int, to: str, by: Actor) -> None:
     """
     row = _decidable(finding_id, by)
     if to and not User.objects.filter(username=to, is_active=True).exists():
-        raise InvalidInput(f"Nobody is called {to[:150]!r}; give the name of an account.")
+        raise InvalidInput(f"There is no account named {to[:150]!r}. Give the name of an existing account.")
     record(by=by, why=f"assign finding {finding_id} to {to or 'nobody'}")
     row.assigned_to = to
     row.save(update_fields=["assigned_to"])
@@ -89,18 +89,18 @@ def mute(
     """
     registry_row = get_registry(registry)
     require(by, "finding.mute", registry=registry_row.name)
-    reason = _reason(reason, "Say why these findings need not be seen.")
+    reason = _reason(reason, "Say why these findings can be muted.")
     _require_future(until)
     patterns = {"rule": rule.strip(), "subject": subject.strip(), "location": location.strip()}
     if not any(patterns.values()):
-        raise InvalidInput("Name a rule, a subject or a place: a mute of everything would hide all drift.")
+        raise InvalidInput("Give a rule, a subject or a location: muting everything would hide all drift.")
     for name in ("rule", "subject"):
         if patterns[name]:
             checked_pattern(patterns[name], name, longest=MAX_PATTERN[name], field=name)
     for name, pattern in patterns.items():
         longest = MAX_PATTERN[name]
         if len(pattern) > longest or pattern.count("*") > MAX_STARS or not pattern.isprintable():
-            raise InvalidInput(f"The pattern of {name} has up to {longest} characters, and at most ten '*' among them.")
+            raise InvalidInput(f"The {name} pattern must have at most {longest} characters and ten '*'.")
     record(by=by, why="mute findings")
     row = Mute.objects.create(registry=registry_row, reason=reason, until=until, created_by=by.name, **patterns)
     _apply_mutes(registry_row.pk)
@@ -129,7 +129,7 @@ def end_what_is_over(*, by: Actor) -> int:
     registries = set(ended.values_list("registry_id", flat=True))
     if not numbers and not registries:
         return 0
-    record(by=by, why="the time of a decision is over")
+    record(by=by, why="the end date of a decision has passed")
     Finding.objects.filter(pk__in=numbers).update(
         state="open", reopened=F("reopened") + 1, acknowledged_by="", acknowledged_reason="", acknowledged_until=None
     )
@@ -196,10 +196,10 @@ def _reason(text: str, problem: str) -> str:
     if not reason:
         raise InvalidInput(problem)
     if len(reason) > MAX_REASON:
-        raise InvalidInput(f"A reason has up to {MAX_REASON} characters.")
+        raise InvalidInput(f"A reason must have at most {MAX_REASON} characters.")
     return reason
 
 
 def _require_future(until: datetime | None) -> None:
     if until is not None and (until.tzinfo is None or until <= timezone.now()):
-        raise InvalidInput("The time until when it holds lies in the past; give a later one, with its time zone.")
+        raise InvalidInput("The end time is in the past. Give a later time, with its time zone.")

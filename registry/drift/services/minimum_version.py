@@ -57,8 +57,8 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
     newest = row.versions.filter(deleted_at=None).aggregate(newest=Max("version"))["newest"] or 0
     if not 2 <= version <= newest:
         raise InvalidInput(
-            f"The least version lies between 2 and the newest live one, which is {newest}: version 1 would forbid none,"
-            " and a later one all.",
+            f"The minimum version must be from 2 to {newest}, the newest live version: version 1 would exclude no "
+            "version, and a later one would exclude all.",
             field="version",
         )
     there = LeastVersion.objects.filter(subject=row).first()
@@ -66,7 +66,7 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
         return LeastInfo(there.version, there.reason, there.set_by, there.set_at)
     record(
         by=by,
-        why=f"version {version} is the least to be written of {subject.qualified} in {registry_row.name}: {reason}",
+        why=f"set the minimum version of {subject.qualified} in {registry_row.name} to {version}: {reason}",
     )
     since = there.set_at if there is not None and there.version == version else timezone.now()
     LeastVersion.objects.update_or_create(
@@ -81,10 +81,10 @@ def clear_least_version(*, registry: str, subject: SubjectName, by: Actor) -> No
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     row = get_subject(registry_row, subject, deleted=True)
-    record(by=by, why=f"any version of {subject.qualified} in {registry_row.name} may be written again")
+    record(by=by, why=f"remove the minimum version of {subject.qualified} in {registry_row.name}")
     done, _ = LeastVersion.objects.filter(subject=row).delete()
     if not done:
-        raise NotFound(f"{subject.qualified} has no least version.", subject=subject.qualified)
+        raise NotFound(f"{subject.qualified} has no minimum version.", subject=subject.qualified)
 
 
 def _reason(text: str) -> str:
@@ -92,7 +92,7 @@ def _reason(text: str) -> str:
     if not reason:
         raise InvalidInput("Say why older versions should no longer be written.", field="reason")
     if len(reason) > MAX_REASON:
-        raise InvalidInput(f"The reason has {len(reason)} characters; {MAX_REASON} are taken.", field="reason")
+        raise InvalidInput(f"The reason has {len(reason)} characters; the maximum is {MAX_REASON}.", field="reason")
     if any(not (char.isprintable() or char in "\r\n\t") for char in reason):
-        raise InvalidInput("The reason has a character that can't be shown; take it out.", field="reason")
+        raise InvalidInput("The reason has a character that can't be displayed. Remove it.", field="reason")
     return reason

@@ -159,7 +159,7 @@ def queue_rest(scan: Scan, source: Source, *, reason: str) -> int | None:
 
 
 def _waiting(pause: int, number: int) -> str:
-    return f"waiting {pause} s for a server that is away (attempt {number + 1} of {len(RETRIES) + 1})"
+    return f"waiting {pause} s for an unavailable server (attempt {number + 1} of {len(RETRIES) + 1})"
 
 
 def begin_smaller(source_id: int, *, read: int) -> None:
@@ -201,7 +201,7 @@ def reclaim_lost_scans() -> list[int]:
     for scan in lost:
         if scan.attempts - scan.postponed >= MAX_ATTEMPTS:
             scan.state, scan.finished_at, scan.lease_until = "failed", timezone.now(), None
-            scan.error = f"Its worker died {scan.attempts} times; look into the log of the scans worker."
+            scan.error = f"Its worker died {scan.attempts} times. Check the log of the scans worker."
             ended.append(scan.pk)
         else:
             scan.state, scan.lease_until, scan.phase = "queued", None, "its worker was lost; queued again"

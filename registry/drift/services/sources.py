@@ -100,7 +100,7 @@ def remove_cluster(*, name: str, by: Actor) -> None:
         row.delete()
     except ProtectedError as error:
         names = ", ".join(sorted(map(str, row.sources.values_list("name", flat=True)))[:3])
-        raise WrongState(f"Cluster {name} is read by sources ({names}); remove them first.") from error
+        raise WrongState(f"Sources read cluster {name} ({names}). Remove them first.") from error
 
 
 def cluster_at(*, bootstrap: str, by: Actor) -> str:
@@ -126,10 +126,12 @@ def get_cluster(name: str) -> Cluster:
 def _check(row: Cluster) -> None:
     """The fields fit together, and the cluster answers; its servers are written in one form."""
     if not _NAME.fullmatch(row.name):
-        raise InvalidSource("A cluster's name has 1 to 128 characters, no control character, no space at its ends.")
+        raise InvalidSource(
+            "A cluster name must have 1 to 128 characters, no control characters, and no space at its start or end."
+        )
     row.bootstrap = ",".join(map(str, parse_servers(row.bootstrap)))
     if len(row.bootstrap) > 1024:
-        raise InvalidSource("The bootstrap servers have more than 1024 characters; name fewer.")
+        raise InvalidSource("The bootstrap servers have more than 1024 characters. Give fewer servers.")
     check_fields(row)
     connect(row)
 
@@ -140,7 +142,7 @@ def _save(row: Cluster, *, by: Actor, why: str) -> Cluster:
             record(by=by, why=why)
             row.save()
     except IntegrityError as error:
-        raise WrongState(f"There is a cluster {row.name!r} already.") from error
+        raise WrongState(f"Cluster {row.name!r} already exists.") from error
     return row
 
 
@@ -190,7 +192,7 @@ def add_source(
     registry_row = get_registry(registry)
     require(by, "source.manage", registry=registry_row.name)
     if kind not in SOURCES:
-        raise InvalidSource(f"There is no kind of source {kind!r}; the kinds are {', '.join(sorted(SOURCES))}.")
+        raise InvalidSource(f"{kind!r} is not a kind of source. The kinds are {', '.join(sorted(SOURCES))}.")
     values = _checked(
         settings
         | {"context": context, "include": include, "exclude": exclude, "mode": mode, "every_seconds": every_seconds}
@@ -200,7 +202,7 @@ def add_source(
     if (kind == "debezium") != bool(connector):
         raise InvalidSource(f"A source of kind {kind} {'needs a' if kind == 'debezium' else 'has no'} connector.")
     if store and kind != CHECKPOINTS:
-        raise InvalidSource(f"A source of kind {kind} is in no object store; a checkpoint can be.")
+        raise InvalidSource(f"A source of kind {kind} has no object store. Only checkpoints can be in one.")
     cluster_row = get_cluster(cluster) if cluster else None
     checked = checked_store(store) if store else None
     draft = SourceDraft(
@@ -222,7 +224,7 @@ def add_source(
                 checked.source = row
                 checked.save()
     except IntegrityError as error:
-        raise WrongState(f"{final} is a source of {registry_row.name} already.") from error
+        raise WrongState(f"{final} is already a source of {registry_row.name}.") from error
     return row.pk
 
 
@@ -242,7 +244,7 @@ def _checked_store_of(source_id: int, store: Mapping[str, Any], by: Actor) -> Ch
     """The fields of a source's store, once its checkpoint was read with them: before the row is locked."""
     row = _source_for(by, "source.manage", source_id, Source.objects.all())
     if row.kind != CHECKPOINTS:
-        raise InvalidSource(f"A source of kind {row.kind} is in no object store; a checkpoint can be.")
+        raise InvalidSource(f"A source of kind {row.kind} has no object store. Only checkpoints can be in one.")
     checked = checked_store(store)
     SOURCES[row.kind].check(SourceDraft(row.registry, row.name, store=checked))
     return checked
@@ -269,7 +271,7 @@ def remove_source(*, source_id: int, by: Actor) -> None:
     """Forget a source with its scans and findings. Raises SourceNotFound, WrongState while a scan runs, NotAllowed."""
     row = locked_source(source_id, by, "source.manage")
     if row.scans.filter(state="running").exists():
-        raise WrongState(f"A scan of {row.name} is running; cancel it, or wait until it is done.")
+        raise WrongState(f"A scan of {row.name} is running. Cancel it, or wait until it ends.")
     record(by=by, why=f"remove source {row.name}")
     row.delete()
 
@@ -301,29 +303,29 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
         values[field] = _patterns(field, values[field])
     for field, (least, most) in BOUNDS.items():
         if field in values and not (type(values[field]) is int and least <= values[field] <= most):
-            raise InvalidSource(f"{field} is a whole number from {least:,} to {most:,}.")
+            raise InvalidSource(f"{field} must be a whole number from {least:,} to {most:,}.")
     if "mode" in values and values["mode"] not in MODES:
-        raise InvalidSource(f"There is no mode {str(values['mode'])[:40]!r}; the modes are {', '.join(MODES)}.")
+        raise InvalidSource(f"{str(values['mode'])[:40]!r} is not a mode. The modes are {', '.join(MODES)}.")
     every = values.get("every_seconds")
     if every is not None and not SHORTEST_INTERVAL <= every <= 2_000_000_000:
-        raise InvalidSource(f"A source is scanned every {SHORTEST_INTERVAL} seconds or more, not every {every}.")
+        raise InvalidSource(f"The scan interval must be at least {SHORTEST_INTERVAL} seconds, not {every}.")
     if values.get("context"):
         values["context"] = check_context(values["context"])
     if "keep_samples" in values and not isinstance(values["keep_samples"], bool):
-        raise InvalidSource("keep_samples is true or false.")
+        raise InvalidSource("keep_samples must be true or false.")
     return values
 
 
 def _patterns(field: str, listed: Any) -> list[str]:
     if isinstance(listed, str) or not all(isinstance(item, str) for item in listed):
-        raise InvalidSource(f"{field} is a list of patterns, such as orders or payments-*.")
+        raise InvalidSource(f"{field} must be a list of patterns, such as orders or payments-*.")
     patterns = list(dict.fromkeys(item.strip() for item in listed))
     if len(patterns) > MAX_PATTERNS:
-        raise InvalidSource(f"{field} has {len(patterns)} patterns; up to {MAX_PATTERNS} are taken.")
+        raise InvalidSource(f"{field} has {len(patterns)} patterns; the maximum is {MAX_PATTERNS}.")
     for pattern in patterns:
         if not _PATTERN.fullmatch(pattern) or pattern.count("*") > MAX_STARS:
             raise InvalidSource(
-                f"{pattern[:60]!r} in {field} is not a topic's name or pattern: 1 to 249 letters, digits, '.', '_' and"
-                " '-', with '?', '[a-z]' and at most ten '*' for others."
+                f"{pattern[:60]!r} in {field} is not a topic name or pattern: use 1 to 249 letters, digits, '.', "
+                "'_' and '-', with '?', '[a-z]' and at most ten '*' as wildcards."
             )
     return patterns

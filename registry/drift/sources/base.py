@@ -180,7 +180,7 @@ def spark_remote() -> str:
     """The address of the Spark Connect server. Raises SparkUnavailable where none is set."""
     if not settings.SPARK_REMOTE:
         raise SparkUnavailable(
-            "No Spark Connect server is set: start `up` with Spark, or set SPARK_REMOTE.", is_lasting=True
+            "No Spark Connect server is configured. Start `up` with Spark, or set SPARK_REMOTE.", is_lasting=True
         )
     return str(settings.SPARK_REMOTE)
 

@@ -41,7 +41,7 @@ def read_connector(*, url: str, name: str, user: str = "", secret: str = "") -> 
     there or is of another kind, RemoteUnavailable where Kafka Connect doesn't answer as it should.
     """
     if not name or len(name) > MAX_CONNECTOR_NAME:
-        raise InvalidSource(f"A connector's name has 1 to {MAX_CONNECTOR_NAME} characters.")
+        raise InvalidSource(f"A connector name must have 1 to {MAX_CONNECTOR_NAME} characters.")
     connection = parse_connection(url, user=user, secret=secret)
     with OutgoingClient(connection, limits=LIMITS) as client:
         config = _object(client, name, "config")
@@ -58,17 +58,17 @@ def _object(client: OutgoingClient, name: str, what: str) -> Mapping[str, Any]:
         )
     if response.status in (401, 403):
         raise RemoteUnavailable(
-            f"Kafka Connect at {where} doesn't let us read {name[:80]!r} ({response.status}): give a user and a secret.",
+            f"Kafka Connect at {where} refuses access to {name[:80]!r} ({response.status}). Give a user and a secret.",
             status=response.status,
         )
     if response.status != 200:
         raise RemoteUnavailable(
-            f"Kafka Connect at {where} answers {response.status} for the {what} of {name[:80]!r}.",
+            f"Kafka Connect at {where} answered {response.status} for the {what} of {name[:80]!r}.",
             status=response.status,
         )
     document = response.json(f"The {what} of {name[:80]!r} at {where}")
     if not isinstance(document, dict):
-        raise RemoteUnavailable(f"The {what} of {name[:80]!r} at {where} is no JSON object.", status=response.status)
+        raise RemoteUnavailable(f"The {what} of {name[:80]!r} at {where} is not a JSON object.", status=response.status)
     return document
 
 
@@ -101,7 +101,7 @@ def checked_connector(settings: Mapping[str, Any]) -> Connector:
     values = {**FIELDS, **settings}
     for name, default in FIELDS.items():
         if type(values[name]) is not type(default):
-            raise InvalidSource(f"{name} of a connector is {_a(default)}.")
+            raise InvalidSource(f"{name} of a connector must be {_a(default)}.")
     row = Connector(**values)
     if not row.connect_url or not row.name:
         raise InvalidSource("Give the address of Kafka Connect (connect_url) and the connector's name.")
@@ -154,7 +154,7 @@ class DebeziumConnector:
         if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
             raise InvalidSource(f"Give the source a name: 1 to {MAX_NAME} printable characters.")
         if draft.cluster is None:
-            raise InvalidSource("Name the cluster whose topics the connector writes.")
+            raise InvalidSource("Give the cluster that the connector writes to.")
         connect(draft.cluster)
         checked_connector(draft.connector)
         return draft.name.strip()
@@ -165,12 +165,12 @@ class DebeziumConnector:
         from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
         started = time.monotonic()
-        on_progress(0, 0, "asking Kafka Connect and the database")
+        on_progress(0, 0, "reading from Kafka Connect and the database")
         connector = patiently(lambda: Connector.objects.filter(source=source).first())
         if connector is None:
-            raise InvalidSource(f"The source {source.name} has no connector; remove it and add it again.")
+            raise InvalidSource(f"Source {source.name} has no connector. Remove the source and add it again.")
         world = look(connector)
-        on_progress(0, 0, "asking the cluster for topics and offsets")
+        on_progress(0, 0, "fetching topics and offsets from the cluster")
         source.include = source.include or patterns_of(world)  # of this instance alone: it isn't saved
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))

@@ -62,7 +62,7 @@ from registry.observations import (
 
 SAMPLES = 3  # of each schema on a topic's side
 SECOND_PASS = 2
-NO_TIME = "the scan reached its deadline before it could read the topic again with this schema"
+NO_TIME = "the scan reached its time limit before it could reread the topic with this schema"
 Marks = set[tuple[Framing, str]]
 
 
@@ -109,7 +109,7 @@ def observe(
     left = spec.bounds.deadline_seconds - (time.monotonic() - started)
     if left < 1:
         return [*first, *_not_decoded(unknown, better, topics)]
-    on_progress(0, 0, "reading topics again whose schemas were unknown before")
+    on_progress(0, 0, "rereading topics whose schemas were unknown before")
     again = replace(
         spec,
         topics=ranges_read(first, topics),
@@ -260,9 +260,9 @@ class KafkaTopics:
         Raises InvalidSource, BrokerUnavailable, AddressRefused, InvalidSecret.
         """
         if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
-            raise InvalidSource(f"Give the source a name: 1 to {MAX_NAME} printable characters.")
+            raise InvalidSource(f"Give the source a name of 1 to {MAX_NAME} printable characters.")
         if draft.cluster is None:
-            raise InvalidSource("Name the cluster whose topics are scanned.")
+            raise InvalidSource("Give the cluster whose topics are scanned.")
         connected = connect(draft.cluster)
         missing = [name for name in named_topics(draft.include) if name not in connected.metadata.topics]
         for reason in why_missing(connected.admin, missing).values():
@@ -280,7 +280,7 @@ class KafkaTopics:
         from registry.drift.scan.personal_data import without_personal
         from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
-        on_progress(0, 0, "asking the cluster for topics and offsets")
+        on_progress(0, 0, "fetching topics and offsets from the cluster")
         started = time.monotonic()
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))
@@ -335,9 +335,7 @@ def survey_cluster(source: Source) -> Survey:
     rows = {row.name: row for row in source.topics.all()}
     names = chosen_topics(connected.metadata.topics, source.include, source.exclude)
     if len(names) > MAX_TOPICS:
-        raise InvalidSource(
-            f"The patterns choose {len(names):,} topics; up to {MAX_TOPICS:,} are scanned as one source."
-        )
+        raise InvalidSource(f"The patterns match {len(names):,} topics; a source can have up to {MAX_TOPICS:,}.")
     partitions, problems = partitions_of(connected.metadata, names)
     offsets = offsets_of(connected.admin, partitions, source.cluster.bootstrap, since_ms=_since(source))
     problems |= {name: problem for name, problem in offsets.problems.items() if name not in problems}
@@ -437,7 +435,7 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
     return [
         *(item for item in observations if getattr(item, "topic", None) not in anew),
         *expired,
-        *(TopicLost(name, "it was deleted and made anew while it was read") for name in sorted(anew)),
+        *(TopicLost(name, "it was deleted and recreated while it was being read") for name in sorted(anew)),
         *(item for item in _readable_remade(survey, observations) if item.topic not in anew),
     ]
 
@@ -463,7 +461,7 @@ def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequenc
     return [
         *remaining,
         *(
-            TopicLost(name, "it was deleted while it was read") if name in gone else away[name]
+            TopicLost(name, "it was deleted while it was being read") if name in gone else away[name]
             for name in sorted(dropped)
         ),
     ]
@@ -548,7 +546,7 @@ def _with_loss(topic: ScannedTopic, lost: TopicLost | None, *, has_part: bool) -
     reason = lost.reason.rstrip(".")
     problem = f"Topic {topic.name} couldn't be read: {reason}."
     if lost.may_pass and has_part:
-        problem = f"Topic {topic.name} couldn't be read to its end: {reason}. What was read by then counts."
+        problem = f"Topic {topic.name} couldn't be read to its end: {reason}. The messages read so far count."
     return replace(topic, problem=problem, waits=lost.may_pass)
 
 

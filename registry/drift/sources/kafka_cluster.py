@@ -97,7 +97,7 @@ def partitions_of(
         leaderless = [part.id for part in topic.partitions.values() if part.leader < 0]
         if leaderless:
             problems[name] = TopicProblem(
-                f"Partition {leaderless[0]} of {name} has no leader; its broker is away.", True
+                f"Partition {leaderless[0]} of {name} has no leader: its broker is unavailable.", True
             )
     return partitions, problems
 
@@ -235,7 +235,7 @@ def _trouble(topic: str, error: KafkaError) -> TopicProblem:
 def what_kafka_says(topic: str, error: KafkaError) -> str:
     """An error of a topic in words, with the missing right where that is the cause."""
     if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
-        return f"The cluster's user may not describe topic {topic}; grant it Describe and Read on that topic."
+        return f"The cluster's user can't describe topic {topic}. Grant it Describe and Read on that topic."
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        return f"Topic {topic} is not there any more."
+        return f"Topic {topic} no longer exists."
     return f"Topic {topic}: {error.str()[:300]}"

@@ -61,13 +61,14 @@ def parse_servers(bootstrap: str) -> tuple[Server, ...]:
     """The servers of a bootstrap list, `host:port`, separated by commas. Raises InvalidSource."""
     parts = bootstrap.replace(" ", "").split(",")
     if len(parts) > MAX_SERVERS:
-        raise InvalidSource(f"There are {len(parts)} bootstrap servers; up to {MAX_SERVERS} are taken.")
+        raise InvalidSource(f"There are {len(parts)} bootstrap servers; the maximum is {MAX_SERVERS}.")
     servers = []
     for part in parts:
         match = _SERVER.fullmatch(part)
         if match is None or not 1 <= int(match["port"]) <= 65535:
             raise InvalidSource(
-                f"{bootstrap[:80]!r} is not a list of bootstrap servers; write host:port, or several with commas."
+                f"{bootstrap[:80]!r} is not a list of bootstrap servers. Write host:port, or several separated by "
+                "commas."
             )
         servers.append(Server(match["host"].strip("[]").lower(), int(match["port"])))
     return tuple(servers)
@@ -76,23 +77,27 @@ def parse_servers(bootstrap: str) -> tuple[Server, ...]:
 def check_fields(cluster: Cluster) -> None:
     """Raise InvalidSource for fields that don't fit together, InvalidSecret for a secret that isn't for its servers."""
     if cluster.security_protocol not in SECURITY_PROTOCOLS:
-        raise InvalidSource(f"The security protocol is one of {', '.join(SECURITY_PROTOCOLS)}.")
+        raise InvalidSource(f"The security protocol must be one of {', '.join(SECURITY_PROTOCOLS)}.")
     sasl = cluster.security_protocol.startswith("SASL")
     if sasl and cluster.sasl_mechanism not in SASL_MECHANISMS:
         raise InvalidSource(f"{cluster.security_protocol} needs a mechanism: {', '.join(SASL_MECHANISMS)}.")
     if sasl and not (_USER.fullmatch(cluster.username) and cluster.secret):
-        raise InvalidSource("SASL needs a user, of printable characters without a space, and a secret's name.")
+        raise InvalidSource("SASL needs a user name (printable characters without spaces) and a secret's name.")
     if not sasl and (cluster.sasl_mechanism or cluster.username or cluster.secret):
-        raise InvalidSource(f"{cluster.security_protocol} takes no mechanism, user or secret; SASL_SSL does.")
+        raise InvalidSource(
+            f"{cluster.security_protocol} doesn't use a mechanism, user or secret. Use SASL_SSL for those."
+        )
     if cluster.ca_pem and not cluster.security_protocol.endswith("SSL"):
-        raise InvalidSource(f"{cluster.security_protocol} takes no certificate authority; SSL and SASL_SSL do.")
+        raise InvalidSource(
+            f"{cluster.security_protocol} doesn't use a certificate authority. Use SSL or SASL_SSL for that."
+        )
     if cluster.ca_pem:
         _check_pem(cluster.ca_pem)
     password_of(cluster)
 
 
 def _check_pem(text: str) -> None:
-    problem = "The certificate authority is not one or more certificates as PEM (-----BEGIN CERTIFICATE----- …)."
+    problem = "The certificate authority must be one or more PEM certificates (-----BEGIN CERTIFICATE----- …)."
     if len(text) > MAX_PEM or "PRIVATE KEY" in text:
         raise InvalidSource(problem)
     try:
@@ -112,13 +117,13 @@ def password_of(cluster: Cluster) -> str | None:
         fitting = [scheme for scheme, _, where in bindings if where.rstrip("/") in (str(server), server.host)]
         if not fitting:
             raise InvalidSecret(
-                f"The secret {secret.name!r} is not for {server}: it is bound to other hosts.", secret=secret.name
+                f"Secret {secret.name!r} can't be sent to {server}: it is bound to other hosts.", secret=secret.name
             )
         encrypted = cluster.security_protocol == "SASL_SSL" or server.host in LOOPBACK
         if not encrypted and "plaintext" not in fitting:
             raise InvalidSecret(
-                f"The secret {secret.name!r} is not sent to {server} without TLS; use SASL_SSL, or bind it to"
-                f" plaintext://{server}.",
+                f"Secret {secret.name!r} can't be sent to {server} without TLS. Use SASL_SSL, or bind the secret "
+                f"to plaintext://{server}.",
                 secret=secret.name,
             )
     return secret.value
@@ -137,7 +142,7 @@ def judge_servers(cluster: Cluster) -> dict[Server, list[Address]]:
             reasons.append(error.message)
     if not addresses:
         raise BrokerUnavailable(
-            f"No Kafka broker of {cluster.bootstrap} has an address ({' '.join(reasons)})", bootstrap=cluster.bootstrap
+            f"No Kafka broker in {cluster.bootstrap} has an address ({' '.join(reasons)})", bootstrap=cluster.bootstrap
         )
     return addresses
 
@@ -176,8 +181,8 @@ def connect(cluster: Cluster) -> ClusterConnection:
             policy.judge(broker.host.lower().strip("[]"), broker.port)
         except RemoteUnavailable as error:
             raise BrokerUnavailable(
-                f"The cluster at {cluster.bootstrap} names the broker {broker.host}:{broker.port}, which has no address"
-                " here; correct its advertised listeners.",
+                f"The cluster at {cluster.bootstrap} advertises broker {broker.host}:{broker.port}, which can't be "
+                "resolved here. Correct its advertised listeners.",
                 bootstrap=cluster.bootstrap,
             ) from error
     return ClusterConnection(admin, metadata)
@@ -230,8 +235,8 @@ def client_settings(cluster: Cluster) -> dict[str, Any]:
 def unavailable(bootstrap: str, error: KafkaException) -> BrokerUnavailable:
     """The error of a cluster that doesn't answer, with what the client says."""
     return BrokerUnavailable(
-        f"The Kafka cluster at {bootstrap} doesn't answer within {TIMEOUT_SECONDS} s ({error.args[0].str()})."
-        " Check the address and how it is secured, and that the broker runs.",
+        f"The Kafka cluster at {bootstrap} didn't answer within {TIMEOUT_SECONDS} s ({error.args[0].str()}). Check "
+        "its address and security settings, and that the broker is running.",
         bootstrap=bootstrap,
     )
 
@@ -255,7 +260,7 @@ def _require_listener(cluster: Cluster, servers: dict[Server, list[Address]]) ->
             else:
                 return
     raise BrokerUnavailable(
-        f"No Kafka broker answers at {cluster.bootstrap} ({'; '.join(reasons)}). Check the address, and that the"
-        " broker runs.",
+        f"No Kafka broker answers at {cluster.bootstrap} ({'; '.join(reasons)}). Check the address and that the "
+        "broker is running.",
         bootstrap=cluster.bootstrap,
     )

@@ -85,7 +85,8 @@ def _config(row: Connector) -> Mapping[str, Any]:
     config = response.json(f"The configuration of {row.name[:80]!r}") if response.status == 200 else None
     if not isinstance(config, dict):
         raise RemoteUnavailable(
-            f"Kafka Connect at {connection.netloc} answers {response.status} for the configuration of {row.name[:80]!r}.",
+            f"Kafka Connect at {connection.netloc} answered {response.status} for the configuration of "
+            f"{row.name[:80]!r}.",
             status=response.status,
         )
     return config
@@ -363,9 +364,7 @@ class RegistryRules:
     def check(self, draft: SourceDraft) -> str:
         """The name under which the source is stored: the registry's. Raises InvalidSource for a cluster or patterns."""
         if draft.cluster is not None or draft.include or draft.exclude:
-            raise InvalidSource(
-                "A source of the kind registry has no cluster and no patterns: it reads its own tables."
-            )
+            raise InvalidSource("A source of kind registry has no cluster and no patterns: it reads its own tables.")
         return draft.name.strip() or draft.registry.name
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
@@ -373,7 +372,7 @@ class RegistryRules:
         started = time.monotonic()
         on_progress(0, 2, "reading the registry's tables")
         facts = patiently(lambda: facts_of(source.registry))
-        on_progress(1, 2, "reading the configurations of connectors")
+        on_progress(1, 2, "reading connector configurations")
         connectors, unknown = patiently(lambda: connector_settings(source.registry))
         facts = replace(facts, connectors=connectors, connectors_unknown=unknown)
         findings = in_order(judge_registry(facts))

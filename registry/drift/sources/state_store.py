@@ -37,7 +37,7 @@ from registry.streams.models import CheckpointStore
 from registry.streams.scan_result import ScannedRows, scanned_query
 from registry.streams.services import checkpoint_location, spark_path, why_rows_are_not_readable
 
-NO_ROWS = "The rows weren't read: "
+NO_ROWS = "Rows not read: "
 
 
 def timers_to_read(checkpoint: Checkpoint) -> tuple[StateVariableRead, ...]:
@@ -121,7 +121,7 @@ def _is_of(observation: Observation, operator: Operator, variable: StateVariable
 
 
 MAX_NAME: Final = 1024
-NO_ROWS_HERE: Final = "rows not readable here"  # what why_rows_are_not_readable says begins so
+NO_ROWS_HERE: Final = "rows not readable on this server"  # what why_rows_are_not_readable says begins so
 #: the rules of findings that only rows show
 OF_ROWS: Final = frozenset({"STATE_FIELD_DROPPED", "STATE_UNREADABLE"})
 MAX_ROWS: Final = 10**10  # they are counted where they are: time is what bounds them
@@ -138,7 +138,7 @@ class StateStore:
         """
         if not draft.name or len(draft.name) > MAX_NAME:
             raise InvalidSource(
-                f"Give the path of the query's checkpoint folder, or its address: 1 to {MAX_NAME} characters."
+                f"Give the path or address of the query's checkpoint folder: 1 to {MAX_NAME} characters."
             )
         if draft.include or draft.exclude:
             raise InvalidSource("A checkpoint has no topics to include or exclude.")
@@ -151,7 +151,7 @@ class StateStore:
         from registry.drift.scan_context.streaming_queries import facts_of, inputs_of
         from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
-        on_progress(0, 0, "reading the checkpoint's files")
+        on_progress(0, 0, "reading checkpoint files")
         location = checkpoint_location(
             source.name, patiently(lambda: CheckpointStore.objects.filter(source=source).first())
         )
@@ -237,7 +237,7 @@ def _rows(
     try:
         return run(spec, remote=spark_remote(), on_progress=on_progress, tag=tag, session_id=session_of(tag)), "", False
     except SparkUnavailable as error:
-        return [], f"The rows weren't read: {error.message}", not error.details.get("is_lasting")
+        return [], f"Rows not read: {error.message}", not error.details.get("is_lasting")
 
 
 def _what_was_read(

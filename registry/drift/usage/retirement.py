@@ -58,7 +58,7 @@ def ask_clusters(
     retention, positions, problems = dict(stored), [], []
     clusters = Cluster.objects.in_bulk(list(by_cluster)[:MAX_CLUSTERS])
     if len(by_cluster) > MAX_CLUSTERS:
-        problems.append(f"only {MAX_CLUSTERS} of {len(by_cluster)} clusters were asked")
+        problems.append(f"only {MAX_CLUSTERS} of {len(by_cluster)} clusters were checked")
     for number, cluster in clusters.items():
         asking = _ClusterReader(cluster)
         try:
@@ -118,7 +118,7 @@ class _ClusterReader:
             TopicPartition(topic.name, partition): spec for topic in topics for partition in range(topic.partitions)
         }
         if len(specs) > MAX_PARTITIONS:
-            self.problems.append(f"{len(specs):,} partitions are too many to ask for their offsets")
+            self.problems.append(f"{len(specs):,} partitions are too many to fetch their offsets")
             return {}
         by_topic: dict[str, dict[int, int]] = {}
         missing = set()
@@ -137,9 +137,9 @@ class _ClusterReader:
         listed = self._admin.list_consumer_groups(request_timeout=self._left()).result(self._left())
         names = sorted(group.group_id for group in listed.valid)
         if listed.errors:
-            self.problems.append(f"its groups aren't all told: {_words(listed.errors[0])}")
+            self.problems.append(f"not all of its consumer groups were listed: {_words(listed.errors[0])}")
         if len(names) > MAX_GROUPS:
-            self.problems.append(f"{MAX_GROUPS} of its {len(names)} consumer groups were asked")
+            self.problems.append(f"{MAX_GROUPS} of its {len(names)} consumer groups were checked")
         numbers = {topic.name: topic.pk for topic in topics}
         futures = [
             self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)], request_timeout=self._left())[
@@ -180,9 +180,9 @@ def _words(error: BaseException) -> str:
 
 
 PROVIDER: Final = "topic scans"
-_NOT_ASKED: Final = Groups((), "the clusters weren't asked")
+_NOT_ASKED: Final = Groups((), "the clusters were not checked")
 #: for those who may not read the whole registry, whose clusters these are
-_NOT_ALL_ASKED: Final = "not all clusters could be asked"
+_NOT_ALL_ASKED: Final = "not all clusters could be checked"
 _IN_USE: Final[Mapping[str, InUse]] = {"no": "yes", "not_before": "yes", "unknown": "unknown", "yes": "no"}
 
 

@@ -102,7 +102,7 @@ def can_retire(
     """
     reasons = list(judge_data(use, coverage, retention, groups, now))
     if use.is_latest and not whole_subject:
-        reasons.append(Reason("no", "It is the newest version: producers that look up the latest write with it."))
+        reasons.append(Reason("no", "It is the newest version: producers that use the latest version write with it."))
     if use.referrers or use.referrers_hidden:
         named = _counted(use.referrers, use.referrers_hidden)
         one = len(use.referrers) + use.referrers_hidden == 1
@@ -146,12 +146,12 @@ def judge_data(
         yield from _not_read(topic, retention[topic.topic_id], now)
     if not own:
         yield Reason(
-            "unknown", "No topic of this registry's sources carries the subject, so nothing is known of its data."
+            "unknown", "No topic in this registry's sources carries the subject, so nothing is known about its data."
         )
     elif not any(item.owner != "other" for item in use.topics):
         read = sum(topic.messages for topic in own)
         names = ", ".join(topic.topic for topic in own[:3]) + (" …" if len(own) > 3 else "")
-        yield Reason("yes", f"It was never seen in the {read:,} messages that were read of {names}.")
+        yield Reason("yes", f"Never seen in the {read:,} messages read from {names}.")
 
 
 def judge_topics(
@@ -166,24 +166,26 @@ def judge_topics(
 
 def _of_topic(use: TopicUse, topic: Coverage, retention: Retention, groups: Groups, now: datetime) -> Iterator[Reason]:
     if topic.gone_at is not None:
-        yield Reason("yes", f"{use.topic} is gone since {moment(topic.gone_at)}, and its data with it.", use.topic)
+        yield Reason("yes", f"{use.topic} and its data have been missing since {moment(topic.gone_at)}.", use.topic)
         return
     lows = retention.lows
     left = [part for part in use.partitions if lows is None or lows.get(part.partition, 0) <= part.last_offset]
     if not left:
-        yield Reason("yes", f"All {use.messages:,} messages with it have left {use.topic}.", use.topic)
+        yield Reason("yes", f"All {use.messages:,} messages with it have been removed from {use.topic}.", use.topic)
         return
     last = max(part.last_time for part in left)
     if now - last <= RECENT:
         yield Reason(
-            "no", f"Producers still write with it: the last message of {use.topic} is of {moment(last)}.", use.topic
+            "no", f"Producers still write with it: the last message in {use.topic} is from {moment(last)}.", use.topic
         )
     behind = _slowest(use, [part.partition for part in left], groups)
     if behind:
         yield Reason("no", behind, use.topic)
     elif groups.problem:
         yield Reason(
-            "not_before", f"Which consumer groups have yet to read {use.topic} isn't known: {groups.problem}", use.topic
+            "not_before",
+            f"It is not known which consumer groups have yet to read {use.topic}: {groups.problem}",
+            use.topic,
         )
     yield _expiry(use, retention, last, now)
 
@@ -191,22 +193,29 @@ def _of_topic(use: TopicUse, topic: Coverage, retention: Retention, groups: Grou
 def _expiry(use: TopicUse, retention: Retention, last: datetime, now: datetime) -> Reason:
     what = f"{use.messages:,} messages of {use.topic}"
     if retention.compacted and not retention.deletes:
-        sentence = f"{use.topic} is compacted: {what.partition(' of ')[0]} stay until their keys are written again."
+        sentence = f"{use.topic} is compacted: {what.partition(' of ')[0]} stay until their keys are overwritten."
         return Reason("no", sentence, use.topic)
     if retention.ms is None:
-        return Reason("unknown", f"How long {use.topic} keeps its data isn't known; {what} need it.", use.topic)
+        return Reason("unknown", f"The retention of {use.topic} is unknown, and {what} need the version.", use.topic)
     if retention.ms < 0:
-        return Reason("no", f"{use.topic} keeps its data for ever (retention.ms is -1); {what} need it.", use.topic)
+        return Reason(
+            "no", f"{use.topic} keeps its data forever (retention.ms is -1), and {what} need the version.", use.topic
+        )
     date = _after(last, retention.ms)
     if date > now:
         return Reason(
-            "not_before", f"{what} need it; the last one expires {moment(date)} at the earliest.", use.topic, date
+            "not_before",
+            f"{what} need the version; the last one expires at {moment(date)} at the earliest.",
+            use.topic,
+            date,
         )
     if retention.lows is None:
         return Reason(
-            "unknown", f"{what} could expire from {moment(date)} on; whether they did wasn't asked.", use.topic
+            "unknown", f"{what} could expire from {moment(date)}; whether they have expired was not checked.", use.topic
         )
-    return Reason("no", f"{what} were due {moment(date)}, but the broker still has some of them.", use.topic)
+    return Reason(
+        "no", f"{what} were due to expire at {moment(date)}, but the broker still has some of them.", use.topic
+    )
 
 
 def _after(last: datetime, ms: int) -> datetime:
@@ -234,10 +243,10 @@ def _slowest(use: TopicUse, partitions: Sequence[int], groups: Groups) -> str:
     group = max(lags, key=lambda name: (lags[name], name))
     at = where[group]
     last = ends[at.partition].last_offset
-    more = f"; {len(lags) - 1} more groups too" if len(lags) > 1 else ""
+    more = f"; the same applies to {len(lags) - 1} more group{'s' if len(lags) > 2 else ''}" if len(lags) > 1 else ""
     return (
-        f"Consumer group {group} has yet to read it: it stands at offset {at.committed:,} of partition {at.partition}"
-        f" of {use.topic}, and messages with it go up to {last:,}{more}."
+        f"Consumer group {group} has yet to read it: the group is at offset {at.committed:,} of partition "
+        f"{at.partition} of {use.topic}, and messages with the version go up to {last:,}{more}."
     )
 
 
@@ -260,7 +269,7 @@ def _not_read(topic: Coverage, retention: Retention, now: datetime) -> Iterator[
             gaps.append(f"offsets {low:,} to {since - 1:,} of partition {partition}")
     if gaps:
         shown = ", ".join(gaps[:5]) + (f" and {len(gaps) - 5} more" if len(gaps) > 5 else "")
-        yield Reason("unknown", f"Of {topic.topic} nothing is known of {shown}: they were never scanned.", topic.topic)
+        yield Reason("unknown", f"Parts of {topic.topic} have never been scanned: {shown}.", topic.topic)
     checked = topic.checked_at or topic.read_at
     if checked is not None and now - checked > RECENT:
-        yield Reason("unknown", f"{topic.topic} was last scanned {moment(checked)}: scan it again.", topic.topic)
+        yield Reason("unknown", f"{topic.topic} was last scanned at {moment(checked)}: scan it again.", topic.topic)

@@ -73,20 +73,20 @@ class Coverage:
     def sentence(self) -> str:
         """What is known of the topic, in words."""
         if self.gone_at is not None:
-            return f"{self.topic} is gone from {self.cluster or 'its cluster'} since {moment(self.gone_at)}."
+            return f"{self.topic} has been missing from {self.cluster or 'its cluster'} since {moment(self.gone_at)}."
         if self.problem:
-            return f"{self.topic} couldn't be read by the last scan: {self.problem}"
+            return f"The last scan couldn't read {self.topic}: {self.problem}"
         if self.checked_at is None and self.read_at is None:
-            return f"{self.topic} was never scanned."
+            return f"{self.topic} has never been scanned."
         last = moment(self.checked_at or self.read_at)
         if self.read_at is None:
-            return f"{self.topic} was looked at {last}, and held no messages to read."
-        parts = [f"{part} from {offset:,}" for part, offset in sorted(self.read_from.items()) if offset > 0]
-        since = f" Partly: partition {', '.join(parts[:8])}{' …' if len(parts) > 8 else ''}." if parts else ""
+            return f"{self.topic} was checked at {last} and had no messages to read."
+        parts = [f"{part} from offset {offset:,}" for part, offset in sorted(self.read_from.items()) if offset > 0]
+        since = f" Read in part: partition {', '.join(parts[:8])}{' …' if len(parts) > 8 else ''}." if parts else ""
         missing = self.partitions - len(self.read_from)
         if missing > 0:
-            since += f" Of {missing} of {self.partitions} partitions it isn't known from which offset on."
-        return f"{self.topic} was last scanned {last}: {self.messages:,} messages in all.{since}"
+            since += f" The first offset read is unknown for {missing} of {self.partitions} partitions."
+        return f"{self.topic} was last scanned at {last}: {self.messages:,} messages in total.{since}"
 
 
 @dataclass(frozen=True)

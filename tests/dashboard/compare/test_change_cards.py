@@ -312,7 +312,7 @@ def finding(topic: Topic, **more: Any) -> Finding:
     now = datetime.now(tz=UTC)
     return Finding.objects.create(
         source=topic.source, topic=topic, rule="FIELD_UNDECLARED", severity="risk", fingerprint="f" * 64,
-        sentence="Field tip stands in all messages.", remedy="Declare it.", location="orders", first_seen=now,
+        sentence="Field tip appears in all messages.", remedy="Declare it.", location="orders", first_seen=now,
         last_seen=now, subject_name="orders-value",
         evidence={"field": "tip", "side": "value", "framing": "id", "mark": "1"}, **more,
     )  # fmt: skip

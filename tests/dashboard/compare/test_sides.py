@@ -138,7 +138,7 @@ def test_a_finding_of_something_else_is_not_there(look: Look, steward: Actor, ch
     for number in (row.pk, 999_999):
         response = look("reader").get(f"{COMPARE}?from=2&to=observed-{number}")
         assert response.status_code == 404
-        assert f"Nothing of the subject was seen under the finding {number}." in read(response)
+        assert f"Finding {number} has no data for this subject." in read(response)
 
 
 @pytest.mark.parametrize("query", ["in=staging&with=payments", "from=staging:1&to=2&with=payments"])

@@ -64,7 +64,7 @@ def find(source: Source) -> Callable[..., Finding]:
     def make(**fields: Any) -> Finding:
         now = timezone.now()
         values = {
-            "rule": "FIELD_UNDECLARED", "severity": "risk", "sentence": "Field coupon stands in 10 of 40.",
+            "rule": "FIELD_UNDECLARED", "severity": "risk", "sentence": "Field coupon appears in 10 of 40.",
             "remedy": "Declare it.", "location": "orders", "subject_name": "orders-value", "evidence": {}, "first_seen": now,
             "last_seen": now, "fingerprint": f"{Finding.objects.count():064}",
         }  # fmt: skip

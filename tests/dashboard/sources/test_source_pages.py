@@ -315,7 +315,7 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
         ),
         ({"security_protocol": "SASL_SSL"}, "needs a mechanism"),
         ({"security_protocol": "SSL", "ca_pem": "no certificate"}, "as PEM"),
-        ({"security_protocol": NASTY}, "The security protocol is one of"),
+        ({"security_protocol": NASTY}, "The security protocol must be one of"),
     ],
 )
 @pytest.mark.parametrize("do", ["test", "keep"])
@@ -385,7 +385,7 @@ def test_the_subject_page_leads_to_its_usage(
 
 DECODED = {
     "framed": ("00{id:08x}0e", ["schema id", "orders-value version 1", "7", "Avro"]),
-    "unknown id": ("0000ffffff00", ["has no schema with the schema id"]),
+    "unknown id": ("0000ffffff00", ["has no schema with schema id"]),
     "no mark": ("ff00", ["begins with a byte of 0xff"]),
     "json": ('{{"a": "<script>alert(1)</script>"}}', ["it is JSON", "alert(1)"]),
     "cut short": ("00{id:08x}", ["schema id"]),
@@ -407,7 +407,7 @@ def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content
     [
         ({"message": ""}, "Paste a message"),
         ({"message": "z!"}, "no hexadecimal digit"),
-        ({"message": "00", "encoding": NASTY}, "The encoding is one of"),
+        ({"message": "00", "encoding": NASTY}, "The encoding must be one of"),
         ({"message": "00", "headers": "nothing"}, "Line 1 of the headers"),
         ({"message": "00", "registry": "none"}, "none"),
         ({"message": "00", "context": "a:b"}, "context"),

@@ -149,7 +149,7 @@ def test_nothing_can_be_written_and_every_statement_ends(database: LogicalDataba
 def test_bounds_are_said(database: LogicalDatabase, monkeypatch: Any) -> None:
     monkeypatch.setattr(catalog, "MAX_TABLES", 2)
     cut = catalog_of(database)
-    assert (len(cut.tables), cut.cut) == (2, "the first 2 tables were looked at")
+    assert (len(cut.tables), cut.cut) == (2, "only the first 2 tables were checked")
     monkeypatch.setattr(catalog, "MAX_COLUMNS", 1)
     with pytest.raises(InvalidSource, match="more than 1 columns"):
         catalog_of(database)

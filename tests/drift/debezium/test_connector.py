@@ -158,7 +158,7 @@ def test_read_over_http(allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("response", "says"),
     [
-        (Told(401), "give a user and a secret"),
+        (Told(401), "Give a user and a secret"),
         (Told(500), "answers 500"),
         (Told(200, b"[]"), "no JSON object"),
         (Told(200, b"{" * 100_000), "is no JSON"),

@@ -199,7 +199,7 @@ def after_the_ddl(shop: Shop, alters: list[Any]) -> None:
             assert finding.evidence["behind"] == ["registered", "events"], location
             assert "no row was written since" in finding.sentence
     renamed = shop.open()["COLUMN_RENAMED", "altered.renamed.before"]
-    assert "looks renamed to after (no column was ever dropped from the table)" in renamed.sentence
+    assert "looks renamed to after (no column has ever been dropped from the table)" in renamed.sentence
     assert {row["table"] for row in read["tables"] if row["state"] == "drift"} == {
         f"altered.{table}" for table, case in ALTERED.items() if case["columns"] or "key" in case
     }

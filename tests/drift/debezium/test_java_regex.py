@@ -36,7 +36,7 @@ NOT_UNDERSTOOD = {
     r"(a{100}){100}": "too long",
     "a\\": "backslash at the end",
     "(?x)a": r"the group \(\?x",
-    "(?<a>x)(?<a>y)": "two groups of one name",
+    "(?<a>x)(?<a>y)": "two groups with the same name",
     "(" * 60 + ")" * 60: "nested too deeply",
     "[" * 60 + "a" + "]" * 60: "nested too deeply",
     "a" * (MAX_PATTERN + 1): "more than",

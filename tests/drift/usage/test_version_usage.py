@@ -172,10 +172,10 @@ def test_the_same_id_in_topics_of_other_subjects_is_told_apart(
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"checked_at": None, "read_at": None, "read_from": {}}, "orders was never scanned."),
+        ({"checked_at": None, "read_at": None, "read_from": {}}, "orders has never been scanned."),
         ({"read_from": {"0": 500, "1": 0}}, "Partly: partition 0 from 500."),
         ({"read_from": {"0": 0}}, "Of 1 of 2 partitions it isn't known"),
-        ({"problem": "it may not be read"}, "couldn't be read by the last scan: it may not be read"),
+        ({"problem": "it may not be read"}, "The last scan couldn't read orders: it may not be read"),
         ({"read_at": None}, "held no messages to read"),
         ({}, "1,000 messages in all."),
     ],
@@ -384,7 +384,7 @@ def test_the_commands(dev: Registry, source: Source, ids: list[int]) -> None:
     out = StringIO()
     call_command("usage", "orders-value", registry="dev", stored=True, stdout=out)
     assert "orders value: 100 messages, 10.0% of the topic" in out.getvalue()
-    assert "can be retired? Yes: It was never seen in the 1,000 messages" in out.getvalue()
+    assert "can be retired? Yes: Never seen in the 1,000 messages" in out.getvalue()
     with pytest.raises(SystemExit) as end:
         call_command("usage", "orders-value", registry="dev", stored=True, number=2, stdout=StringIO())
     assert end.value.code == 1

@@ -49,7 +49,7 @@ def finding(source: Source) -> Finding:
     """Something seen at orders in dev."""
     now = timezone.now()
     return Finding.objects.create(
-        source=source, rule="FIELD_UNDECLARED", severity="risk", sentence=f"Field coupon stands in 10 of 40. {HOSTILE}",
+        source=source, rule="FIELD_UNDECLARED", severity="risk", sentence=f"Field coupon appears in 10 of 40. {HOSTILE}",
         remedy="Declare it.", location="orders", subject_name="orders-value", evidence={}, first_seen=now, last_seen=now,
         fingerprint="f" * 64,
     )  # fmt: skip

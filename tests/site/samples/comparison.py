@@ -124,7 +124,7 @@ CARDS = (
         example="16777217 is read as 16777216",
         evidence=(
             EvidenceNote(
-                weight=EvidenceKind.ON_PAPER, sentence="A risk on paper: Order.amount is null in all 5,000 messages."
+                weight=EvidenceKind.ON_PAPER, sentence="A risk in theory: Order.amount is null in all 5,000 messages."
             ),
         ),
         proofs=(CHANGES, UNPROVED),

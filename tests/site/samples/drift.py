@@ -242,7 +242,7 @@ FINDING_LIST = FindingList(
     unreadable=(
         Unreadable(
             name=f"orders.{HOSTILE}", url="/gallery/source", anchor="right-0",
-            reason=f"The cluster's user may not describe topic {HOSTILE}; grant it Describe and Read on that topic.",
+            reason=f"The cluster's user can't describe topic {HOSTILE}. Grant it Describe and Read on that topic.",
             right=f"kafka-acls --add --allow-principal User:scan --operation Describe --operation Read --topic '{HOSTILE}'",
         ),
         Unreadable(name="payments.v2", url="/gallery/source", reason="the Kafka cluster at kafka:9092 didn't answer."),

@@ -129,10 +129,10 @@ SOURCE_DEBEZIUM = replace(
     frame=frame("shop-connector", Section.SOURCES, SOURCES, code=True),
 )  # fmt: skip
 ADVICE = (
-    AdviceLine(sentence="The production registry is READONLY.", followed=AdviceState.NO, known_from="the registry's modes, and its place among the environments", findings=1),
-    AdviceLine(sentence="Clients don't register schemas by themselves (auto.register.schemas=false).", followed=AdviceState.NOT_KNOWN, known_from="versions that came through REST and were written at once"),
+    AdviceLine(sentence="The production registry is READONLY.", followed=AdviceState.NO, known_from="the registry's modes and its position in the environment order", findings=1),
+    AdviceLine(sentence="Clients don't register schemas automatically (auto.register.schemas=false).", followed=AdviceState.NOT_KNOWN, known_from="versions that came through REST and were written at once"),
     AdviceLine(sentence="Compatibility NONE is not in use.", followed=AdviceState.YES, known_from="the registry's settings"),
-    AdviceLine(sentence="Kafka clients hold no right to create versions.", followed=AdviceState.DOES_NOT_APPLY, known_from="the roles of accounts with API tokens"),
+    AdviceLine(sentence="Kafka clients have no right to create versions.", followed=AdviceState.DOES_NOT_APPLY, known_from="the roles of accounts with API tokens"),
 )  # fmt: skip
 SOURCE_REGISTRY = replace(
     drift.SOURCE, kind=SourceKind.REGISTRY, name="prod", environment=PROD, advice=ADVICE, actions=MANAGE, findings=(),
@@ -166,7 +166,8 @@ CLUSTER_ANSWERS = replace(
 )
 CLUSTER_FAILS = replace(
     CLUSTER, secrets=("", "SCHEMADESK_SECRET_NAME"),
-    problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address, and that the broker runs.", cure="Nothing was saved. Correct the form below."),
+    problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address and that the broker is "
+        "running.", cure="Nothing was saved. Correct the form below."),
 )  # fmt: skip
 CLUSTER_FORBIDDEN = replace(
     CLUSTER,
@@ -186,7 +187,7 @@ REMOVE = ConfirmPage(
     back_url="/gallery/source",
 )  # fmt: skip
 REMOVE_REFUSED = replace(
-    REMOVE, sentence=f"{HOSTILE} will no longer be scanned.", problem=Problem(what="A scan of orders is running; cancel it, or wait until it is done."),
+    REMOVE, sentence=f"{HOSTILE} will no longer be scanned.", problem=Problem(what="A scan of orders is running. Cancel it, or wait until it ends."),
     confirm=replace(REMOVE.confirm, allowed=False, reason="You need the admin or steward role to add and edit scan sources."),
 )  # fmt: skip
 
@@ -211,7 +212,7 @@ MUTES = MutePage(
     covered=(Link(label="1 message carries schema id 9001, which no subject of this registry has.", url="/gallery/finding"), Link(label=HOSTILE, url="/gallery/finding")),
 )  # fmt: skip
 MUTES_EMPTY = replace(
-    MUTES, rows=(), preview="", covered=(), problem=Problem(what="Say why these findings need not be seen."),
+    MUTES, rows=(), preview="", covered=(), problem=Problem(what="Say why these findings can be muted."),
     submit=replace(MUTES.submit, allowed=False, reason="You need the admin, approver or steward role to mute findings."),
 )  # fmt: skip
 

@@ -272,7 +272,7 @@ LABELS = LabelForm(
     change=Action(label="Save labels", url="/ui/promotions/13/labels", method="post", icon="check"),
 )  # fmt: skip
 ORIGIN = FindingOrigin(
-    url="/gallery/finding", sentence="Field loyalty_tier stands in 412 of 1,600 messages of customers under schema id 31, and no schema declares it.",
+    url="/gallery/finding", sentence="Field loyalty_tier appears in 412 of 1,600 messages of customers under schema id 31, and no schema declares it.",
     severity=Severity.RISK, state=FindingState.OPEN,
 )  # fmt: skip
 ORIGIN_HOSTILE = replace(ORIGIN, sentence=HOSTILE + LONG, severity=Severity.BREAK, state=FindingState.RESOLVED)
@@ -297,7 +297,7 @@ OWN = "You requested it: somebody else has to approve."
 WHY_OWN = (
     WhyNot(code="own-request", sentence=OWN, cure="Possible reviewers: approver, admin.", fix=Link(label="Reviewers of prod", url="/ui/environments")),
     WhyNot(code="stale", sentence="The checks are out of date: Version 3 of customers-value was added in prod.", cure="Run the checks again.", fix=Link(label="Checks", url="#checks")),
-    WhyNot(code="drift", sentence=f"A check fails: Open at the target: {HOSTILE}", cure="Resolve or acknowledge what is open, or have a reviewer override it with a reason.", fix=Link(label="Open findings", url="/ui/findings")),
+    WhyNot(code="drift", sentence=f"A check fails: Open in the target: {HOSTILE}", cure="Resolve or acknowledge the open findings, or have a reviewer override the check with a reason.", fix=Link(label="Open findings", url="/ui/findings")),
 )  # fmt: skip
 WHY_NOT_APPLIED = (
     WhyNot(code="approval", sentence="It is not approved yet. Needs 1 approval from a reviewer of prod (0 so far).", cure="Possible reviewers: approver, admin.", fix=Link(label="Reviewers of prod", url="/ui/environments")),

@@ -246,11 +246,12 @@ EVIDENCE = DataEvidence(
         EvidenceNote(
             weight=EvidenceKind.ON_PAPER,
             path="Order.fax",
-            sentence="Breaking on paper: Order.fax is null in all 2.1 million messages since 2026-11-01.",
+            sentence="Breaking in theory: Order.fax is null in all 2.1 million messages since 2026-11-01.",
         ),
         EvidenceNote(
             weight=EvidenceKind.CONTRADICTED,
-            sentence="Fine on paper: 3.3 % of the last 300 messages would fail. First: offset 0 of partition 0.",
+            sentence="Compatible in theory, but 3.3 % of the last 300 messages would fail. First failure: offset 0 of partition "
+            "0.",
         ),
         EvidenceNote(weight=EvidenceKind.PARTLY, path=HOSTILE, sentence=HOSTILE),
     ),
@@ -316,7 +317,9 @@ REPORT_OK = replace(
     evidence=DataEvidence(
         notes=(),
         refusal="You need the admin or steward role in dev to start scans.",
-        problem=Problem(what="No Kafka broker answers at 127.0.0.1:1. Check the address, and that the broker runs."),
+        problem=Problem(
+            what="No Kafka broker answers at 127.0.0.1:1. Check the address and that the broker is running."
+        ),
     ),
     result=replace(
         RESULT,

@@ -34,7 +34,7 @@ EVIDENCE = RetirePage(
             EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),
         ),
         environments=(RetirePlace(environment=DEV, sentence="has it as version 3"), RetirePlace(environment=PROD, sentence="has it as version 2")),
-        coverage=("orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all.", HOSTILE),
+        coverage=("orders was last scanned at 2026-11-21 14:28 UTC: 5,120 messages in total.", HOSTILE),
     ),
     next_url=f"{URL}/choose", scopes=(Link(label="the whole subject", url=URL), Link(label="version 2", url=f"{URL}?version=2")),
 )  # fmt: skip

@@ -30,23 +30,25 @@ ROW = TopicUseRow(
     partitions=(PartitionUseRow(partition=0, messages=700, first_offset=402, last_offset=1730, first_time=ago(days=9), last_time=ago(minutes=2)), PartitionUseRow(partition=2, messages=504, first_offset=12, last_offset=1686, first_time=ago(days=9), last_time=ago(minutes=4))),
 )  # fmt: skip
 NO = RetireVerdict(
-    outcome=Retire.NO, sentence="No: Producers still write with it: the last message of orders is of 2026-11-21 14:28 UTC.",
+    outcome=Retire.NO, sentence="No: Producers still write with it: the last message in orders is from 2026-11-21 14:28 UTC.",
     reasons=(
-        RetireReason(outcome=Retire.NO, sentence="Producers still write with it: the last message of orders is of 2026-11-21 14:28 UTC."),
-        RetireReason(outcome=Retire.NO, sentence="It is the newest version: producers that look up the latest write with it."),
-        RetireReason(outcome=Retire.NOT_BEFORE, sentence="1,204 messages of orders need it; the last one expires 2026-11-28 14:28 UTC at the earliest."),
+        RetireReason(outcome=Retire.NO, sentence="Producers still write with it: the last message in orders is from 2026-11-21 14:28 UTC."),
+        RetireReason(outcome=Retire.NO, sentence="It is the newest version: producers that use the latest version write with it."),
+        RetireReason(outcome=Retire.NOT_BEFORE, sentence="1,204 messages of orders need the version; the last one expires at 2026-11-28 14:28 UTC at the "
+            "earliest."),
     ),
 )  # fmt: skip
 NOT_BEFORE = RetireVerdict(
     outcome=Retire.NOT_BEFORE,
     date=ago(days=-5),
-    sentence="Not before 2026-11-26 14:30 UTC: 3,913 messages of orders need it; the last one expires 2026-11-26 14:30 UTC at the earliest.",
+    sentence="Not before 2026-11-26 14:30 UTC: 3,913 messages of orders need the version; the last one expires at "
+    "2026-11-26 14:30 UTC at the earliest.",
 )
 UNKNOWN = RetireVerdict(
     outcome=Retire.UNKNOWN,
-    sentence="Not known: Of orders nothing is known of offsets 0 to 401 of partition 0: they were never scanned.",
+    sentence="Not known: Parts of orders have never been scanned: offsets 0 to 401 of partition 0.",
 )
-YES = RetireVerdict(outcome=Retire.YES, sentence="Yes: All 12 messages with it have left orders.")
+YES = RetireVerdict(outcome=Retire.YES, sentence="Yes: All 12 messages with it have been removed from orders.")
 VERSIONS = (
     VersionUsage(
         version=4, schema_id=14, url="/gallery/subject", verdict=NO, data=(ROW, replace(ROW, topic=HOSTILE, cluster=HOSTILE, foreign=True, partitions=(), share="under 0.1 %", percent=1)),
@@ -87,8 +89,8 @@ USAGE = UsagePage(
     frame=frame("Use of orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True), part="Usage"),
     subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", declared=DECLARED, retire_url="/gallery/retire", orphans_url="/gallery/orphans", versions=(LONG_USE, replace(VERSIONS[0], latest=False), *VERSIONS[1:]), whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
     coverage=(
-        CoverageRow(topic="orders", cluster="local", source="orders", keeps="7 days", is_known=True, sentence="orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all."),
-        CoverageRow(topic=HOSTILE, cluster="payments", source="all", keeps="compacted", is_known=False, sentence=f"{HOSTILE} couldn't be read by the last scan: Not authorized."),
+        CoverageRow(topic="orders", cluster="local", source="orders", keeps="7 days", is_known=True, sentence="orders was last scanned at 2026-11-21 14:28 UTC: 5,120 messages in total."),
+        CoverageRow(topic=HOSTILE, cluster="payments", source="all", keeps="compacted", is_known=False, sentence=f"The last scan couldn't read {HOSTILE}: Not authorized."),
     ),
 )  # fmt: skip
 USAGE_STORED = replace(
@@ -130,12 +132,12 @@ DECODED = replace(
 )  # fmt: skip
 DECODED_UNKNOWN = replace(
     DECODE,
-    result=Decoded(framing="schema id", mark="9001", encoding="base64", size=17, body_size=12, error="dev has no schema with the schema id 9001 in context . ", elsewhere=("prod .", HOSTILE)),
+    result=Decoded(framing="schema id", mark="9001", encoding="base64", size=17, body_size=12, error="dev has no schema with schema id 9001 in context . ", elsewhere=("prod .", HOSTILE)),
 )  # fmt: skip
 DECODED_JSON = replace(
     DECODE,
-    result=Decoded(framing="none", mark="", encoding="text (JSON)", size=9, body_size=9, value='{\n  "a": 1\n}', has_value=True, cut=True, problems=("$.a: 1 is not of type string",), error="The message doesn't say which schema wrote it; it is JSON."),
+    result=Decoded(framing="none", mark="", encoding="text (JSON)", size=9, body_size=9, value='{\n  "a": 1\n}', has_value=True, cut=True, problems=("$.a: 1 is not of type string",), error="The message is JSON and doesn't name its schema."),
 )  # fmt: skip
 DECODE_REFUSED = replace(
-    DECODE, problem=Problem(what="'x' at character 3 is no hexadecimal digit; paste hexadecimal, base64 or JSON.")
+    DECODE, problem=Problem(what="'x' at character 3 is not a hexadecimal digit. Paste hexadecimal, base64 or JSON.")
 )

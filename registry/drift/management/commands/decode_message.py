@@ -21,15 +21,15 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_co
 class Command(BaseCommand):
     """Prints what a message is, as JSON; the exit code is 1 where it can't be decoded."""
 
-    help = "Decode a message given as hexadecimal, base64 or JSON; - reads it from the standard input."
+    help = "Decode a message given as hexadecimal, base64 or JSON. Use - to read it from standard input."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """MESSAGE, and how to take it."""
-        parser.add_argument("message", help="the bytes as text, or - for the standard input")
+        parser.add_argument("message", help="the bytes as text, or - for standard input")
         parser.add_argument("--registry", default="", help="default: the default registry")
-        parser.add_argument("--context", default="", help="whose schema ids the message carries")
-        parser.add_argument("--headers", type=Path, help="a file with a header a line, as name: value")
-        parser.add_argument("--key", action="store_true", help="it is a message's key")
+        parser.add_argument("--context", default="", help="the context that the message's schema ids come from")
+        parser.add_argument("--headers", type=Path, help="a file with one header per line, as name: value")
+        parser.add_argument("--key", action="store_true", help="the bytes are a message key")
         parser.add_argument("--encoding", choices=ENCODINGS, default="auto")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -30,22 +30,24 @@ class Command(BaseCommand):
     """Scans a source and says what it found."""
 
     help = (
-        "Scan a source now. Exit code 1: drift of the severity of --fail-on or worse is open, 2: no such source, or the"
-        " scan failed, 3: it read nothing or wasn't done in time."
+        "Scan a source now. Exit code 1: findings of the --fail-on severity or worse are open; 2: the source "
+        "doesn't exist or the scan failed; 3: it read nothing or didn't finish in time."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which source, and how to wait for it."""
-        parser.add_argument("source", metavar="NAME|ID", help="the source's name, or its number")
+        parser.add_argument("source", metavar="NAME|ID", help="the source's name or number")
         parser.add_argument(
-            "--registry", default="", help="whose source, where several registries have one of that name"
+            "--registry", default="", help="the source's registry, if several registries have a source with that name"
         )
         where = parser.add_mutually_exclusive_group()
         where.add_argument(
-            "--wait", action="store_true", help="give the scan to the workers and wait for it, instead of scanning here"
+            "--wait",
+            action="store_true",
+            help="queue the scan for the workers and wait for it, instead of scanning in this process",
         )
-        where.add_argument("--queue", action="store_true", help="give the scan to the workers, and don't wait")
+        where.add_argument("--queue", action="store_true", help="queue the scan for the workers and don't wait")
         parser.add_argument(
             "--timeout", type=float, default=900, metavar="SECONDS", help="how long to wait (default: 900)"
         )
@@ -53,9 +55,9 @@ class Command(BaseCommand):
             "--fail-on",
             choices=[*SEVERITIES, "never"],
             default="break",
-            help="end with exit code 1 where a finding of this severity or a worse one is open (default: break)",
+            help="exit with code 1 if a finding of this severity or worse is open (default: break)",
         )
-        parser.add_argument("--format", choices=["text", "json"], default="text", help="how the outcome is printed")
+        parser.add_argument("--format", choices=["text", "json"], default="text", help="output format")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Scan, print, and end with the exit code."""
@@ -148,6 +150,6 @@ def _what_was_read(scan: ScanInfo) -> str:
     read = scan.read or {}
     if "messages" not in read:
         return ""
-    bound = f", stopped by the bound of {read['bound_reached']}" if read.get("bound_reached") else ""
+    bound = f", stopped at the limit of {read['bound_reached']}" if read.get("bound_reached") else ""
     topics = f" of {read['topics_read']} topics" if "topics_read" in read else ""
     return f": {read['messages']:,} messages{topics} in {read['seconds']} s{bound}"

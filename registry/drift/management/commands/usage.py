@@ -22,16 +22,16 @@ class Command(BaseCommand):
     """Prints usage and retirement, as text or as JSON."""
 
     help = (
-        "Where the versions of a subject are used, and whether they can be retired."
-        " With --only the exit code is 0 for yes, 1 for no or not before a date, 2 for not known."
+        "Show where the versions of a subject are used and whether they can be retired. With --only, the exit code "
+        "is 0 for yes, 1 for no or not before a date, 2 for not known."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """SUBJECT, and what to leave out."""
         parser.add_argument("subject")
         parser.add_argument("--registry", default="", help="default: the default registry")
-        parser.add_argument("--only", type=int, metavar="VERSION", dest="number", help="this version alone")
-        parser.add_argument("--stored", action="store_true", help="from what the scans kept; ask no cluster")
+        parser.add_argument("--only", type=int, metavar="VERSION", dest="number", help="only this version")
+        parser.add_argument("--stored", action="store_true", help="use only stored scan results; don't query clusters")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,7 +75,7 @@ def lines_of(subject: SubjectRetirement, versions: list[VersionUse]) -> Iterator
     yield ""
     yield from (item.sentence for item in subject.use.coverage)
     for problem in subject.problems:
-        yield f"not asked: {problem}"
+        yield f"not checked: {problem}"
 
 
 def _topic_lines(topic: TopicUse) -> Iterator[str]:
