@@ -34,9 +34,9 @@ def checksum_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterable[S
             where = files.shown(*parts)
             yield Stop(
                 where,
-                f"{where} doesn't fit the checksums beside it, in {_checksums(parts)[-1]}: it was changed or cut since "
-                "Spark wrote it, and a Spark that looks at checksums stops with ChecksumException",
-                "restore both files from a copy; if the change is meant, remove the file of checksums",
+                f"{where} doesn't match its checksums in {_checksums(parts)[-1]}: it was changed or cut off after "
+                "Spark wrote it, and a Spark that verifies checksums fails with ChecksumException",
+                "restore both files from a copy; if the change is intended, remove the checksum file",
                 "",
             )
 

@@ -95,7 +95,7 @@ class _FolderWalk:
     ) -> None:
         self._files = CheckpointFiles(path, roots, store=store, patience=Patience(seconds=bounds.seconds + 1))
         if not self._files.is_folder():
-            raise InvalidCheckpoint(f"there is no folder {path[:300]}", found=[])
+            raise InvalidCheckpoint(f"folder {path[:300]} doesn't exist", found=[])
         self._bounds = bounds
         self._end = time.monotonic() + bounds.seconds
         self.folders = 0
@@ -130,7 +130,7 @@ class _FolderWalk:
             elif len(parts) < self._bounds.depth:
                 waiting.extend((*parts, entry.name) for entry in entries if entry.is_folder)
             elif any(entry.is_folder for entry in entries):
-                self.ended_early = f"folders more than {self._bounds.depth} levels down"
+                self.ended_early = f"folders more than {self._bounds.depth} levels deep"
 
     def _has_ended(self) -> bool:
         if self.folders >= self._bounds.folders:

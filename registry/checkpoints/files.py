@@ -186,7 +186,8 @@ class CheckpointFiles:
         self._bytes_left -= len(content)
         if self._bytes_left < 0:
             raise InvalidCheckpoint(
-                f"the checkpoint's metadata has more than {self._patience.total_bytes} bytes; no query's has",
+                f"the checkpoint's metadata has more than {self._patience.total_bytes} bytes, more than any query "
+                "writes",
                 file=shown,
             )
         entry = self._listed(parts)
@@ -210,7 +211,7 @@ class CheckpointFiles:
     def _check_time(self) -> None:
         if time.monotonic() > self._end:
             raise InvalidCheckpoint(
-                f"the checkpoint can't be read within {self._patience.seconds:g} s: too many files, or a slow disk"
+                f"reading the checkpoint took more than {self._patience.seconds:g} s: too many files, or a slow disk"
             )
 
 
@@ -218,9 +219,7 @@ def _names(parts: tuple[str, ...]) -> tuple[str, ...]:
     """Names of files and folders, which a checkpoint's own files may give: none of them a path of its own."""
     for part in parts:
         if part in ("", ".", "..") or "/" in part or "\0" in part or len(part) > MAX_NAME:
-            raise InvalidCheckpoint(
-                f"the checkpoint names {part[:60]!r} as a file or folder of its own, which it isn't"
-            )
+            raise InvalidCheckpoint(f"the checkpoint refers to {part[:60]!r}, which is not one of its files or folders")
     return parts
 
 

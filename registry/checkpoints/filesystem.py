@@ -52,12 +52,12 @@ def parse_location(text: str, protocols: Iterable[str] = (LOCAL,)) -> Location:
     """
     text = text.strip()
     if not text or "\0" in text or len(text) > MAX_TEXT:
-        raise InvalidCheckpoint(f"a checkpoint's path has 1 to {MAX_TEXT} characters, none of them a null")
+        raise InvalidCheckpoint(f"a checkpoint path must have 1 to {MAX_TEXT} characters and no null character")
     if "::" in text:
-        raise InvalidCheckpoint("chained addresses (with ::) aren't read; name the folder of the checkpoint itself")
+        raise InvalidCheckpoint("chained addresses (with ::) are not supported; give the checkpoint's own folder")
     match = _SCHEME.fullmatch(text)
     if match is None and not text.startswith("/"):
-        raise InvalidCheckpoint("a checkpoint's path begins with / or with the protocol of an object store")
+        raise InvalidCheckpoint("a checkpoint path must start with / or with an object store protocol")
     written, rest = (match["protocol"].lower(), match["rest"]) if match else (LOCAL, text)
     protocol = FILE_SYSTEMS.get(written)
     allowed = sorted({FILE_SYSTEMS[protocol_name] for protocol_name in protocols if protocol_name in FILE_SYSTEMS})
@@ -69,16 +69,16 @@ def parse_location(text: str, protocols: Iterable[str] = (LOCAL,)) -> Location:
 def _refusal(written: str, is_supported: bool, allowed: list[str]) -> str:
     listed = ", ".join(allowed) or "none"
     if is_supported:
-        cure = "who runs this service can allow it with SCHEMADESK_CHECKPOINT_PROTOCOLS"
+        cure = "the operator can allow it with SCHEMADESK_CHECKPOINT_PROTOCOLS"
     else:
-        cure = "copy the checkpoint's metadata, offsets, commits and state folders to one that is"
-    return f"checkpoints aren't read from {written[:20]}: addresses here (allowed: {listed}); {cure}"
+        cure = "copy the checkpoint's metadata, offsets, commits and state folders to a location that is allowed"
+    return f"checkpoints at {written[:20]}: addresses are not allowed (allowed: {listed}); {cure}"
 
 
 def _local(text: str) -> Location:
     if ".." in text.split("/"):
         raise InvalidCheckpoint(
-            "the path goes up with '..', which could lead outside the folders that may be read; write it without"
+            "the path contains '..', which could lead outside the allowed folders; write it without '..'"
         )
     return Location(LOCAL, text.rstrip("/") or "/")
 
@@ -89,12 +89,15 @@ def _object(protocol: str, rest: str) -> Location:
     parts = rest.removeprefix("//").rstrip("/").split("/")
     if not _BUCKET.fullmatch(parts[0]):
         raise InvalidCheckpoint(
-            "the address names no bucket: it is 3 to 63 small letters, digits, '.' and '-', with no user and no port"
+            "the address has no valid bucket: give 3 to 63 lowercase letters, digits, '.' and '-', without user "
+            "and port"
         )
     if any(part in ("", ".", "..") for part in parts):
-        raise InvalidCheckpoint("the address has an empty part, '.' or '..' in it; write it without")
+        raise InvalidCheckpoint("the address contains an empty part, '.' or '..'; write it without them")
     if _NOT_IN_KEYS.search(rest):
-        raise InvalidCheckpoint("the address has a '?', '#', '\\' or control character in it, which no folder has")
+        raise InvalidCheckpoint(
+            "the address contains '?', '#', '\\' or a control character, which folder names can't have"
+        )
     return Location(protocol, "/".join(parts))
 
 
@@ -118,9 +121,12 @@ def why_rows_are_not_readable(path: str, spark_roots: Iterable[str | os.PathLike
     if any(location.is_below(root) for root in roots):
         return None
     if any(root.protocol == location.protocol for root in roots):
-        return "rows not readable here: the Spark server doesn't open this folder; schemas and history are"
+        return (
+            "rows not readable on this server: the Spark server doesn't open this folder; schemas and history are "
+            "readable"
+        )
     kind = "local folders of this machine" if location.protocol == LOCAL else f"{location.protocol}: addresses"
-    return f"rows not readable here: the Spark server doesn't open {kind}; schemas and history are"
+    return f"rows not readable on this server: the Spark server doesn't open {kind}; schemas and history are readable"
 
 
 def as_spark_opens(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> str:
@@ -158,7 +164,7 @@ class Missing(InvalidCheckpoint):
     """A file that isn't there: never was, or the query that owns the checkpoint has removed it meanwhile."""
 
     def __init__(self, shown: str) -> None:
-        super().__init__(f"{shown} can't be read: there is no such file", file=shown)
+        super().__init__(f"{shown} can't be read: the file doesn't exist", file=shown)
 
 
 class Folder(Protocol):
@@ -195,17 +201,17 @@ def listed(listing: Iterable[Entry], shown: str) -> tuple[Entry, ...]:
     """Entries by name, without hidden files and checksums; raises InvalidCheckpoint above MAX_ENTRIES."""
     entries = list(islice(listing, MAX_ENTRIES + 1))
     if len(entries) > MAX_ENTRIES:
-        raise InvalidCheckpoint(f"{shown} holds more than {MAX_ENTRIES} files; no checkpoint does")
+        raise InvalidCheckpoint(f"{shown} has more than {MAX_ENTRIES} files, more than any checkpoint has")
     visible = (entry for entry in entries if not entry.name.startswith(".") and not entry.name.endswith(".crc"))
     return tuple(sorted(visible, key=lambda entry: entry.name))
 
 
 def too_large(shown: str, size: int, limit: int) -> InvalidCheckpoint:
     """The refusal of a file by its size alone."""
-    return InvalidCheckpoint(f"{shown} has {size} bytes; such a file has at most {limit}", file=shown)
+    return InvalidCheckpoint(f"{shown} has {size} bytes; the maximum for such a file is {limit}", file=shown)
 
 
-OUTSIDE = "the path lies outside the folders that may be read; ask who runs this service to allow its folder"
+OUTSIDE = "the path is outside the allowed folders; ask the operator to allow its folder"
 
 
 class LocalFolder:
@@ -264,7 +270,7 @@ class LocalFolder:
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise InvalidCheckpoint(f"{shown} is no regular file", file=shown)
+                raise InvalidCheckpoint(f"{shown} is not a regular file", file=shown)
             if status.st_size > limit:
                 raise too_large(shown, status.st_size, limit)
             return file.read(limit + 1)
@@ -276,7 +282,7 @@ class LocalFolder:
         try:
             resolved = path.resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            raise InvalidCheckpoint("the path can't be followed: too long, or its links go in a circle") from error
+            raise InvalidCheckpoint("the path can't be followed: it is too long, or its links are circular") from error
         if not any(resolved.is_relative_to(root) for root in self._roots):
             # The same words whether it exists or not: what lies outside isn't this product's to tell.
             raise InvalidCheckpoint(OUTSIDE)

@@ -91,15 +91,15 @@ def _order(committed: int, offsets: Sequence[int]) -> Iterable[Stop]:
     if committed > planned:
         yield Stop(
             f"commits/{committed}",
-            f"commits/{committed} is the newest commit, and the newest of offsets is {planned if offsets else 'none'}: "
-            "a batch is committed that was never planned",
+            f"commits/{committed} is the newest commit, but the newest offsets file is "
+            f"{planned if offsets else 'none'}: a batch was committed that was never planned",
             f"restore offsets/{committed} from a copy; if commits/{committed} doesn't belong to this query, remove it",
             ORDER_ERROR,
         )
     if planned > 0 and planned - 1 not in offsets:
         yield Stop(
             f"offsets/{planned - 1}",
-            f"offsets/{planned} is the newest, and offsets/{planned - 1} before it is missing",
+            f"offsets/{planned} is the newest, but offsets/{planned - 1} is missing",
             f"restore offsets/{planned - 1} from a copy; if offsets/{planned} doesn't belong to this query, remove it",
             NOT_STARTED,
         )
@@ -118,15 +118,18 @@ def _sources(logs: _Logs) -> Iterable[Stop]:
         yield Stop(where, f"{where} names no source", RESTORE, NO_SOURCE)
     elif len(newest) != len(before):
         yield Stop(
-            where, f"{where} has offsets of {len(newest)} sources, the batch before of {len(before)}", RESTORE, ""
+            where,
+            f"{where} has offsets for {len(newest)} sources, but the batch before has them for {len(before)}",
+            RESTORE,
+            "",
         )
     elif not all(_is_offset(line) for line in newest):
-        yield Stop(where, f"{where} has an offset that is no JSON", RESTORE, "")
+        yield Stop(where, f"{where} has an offset that is not JSON", RESTORE, "")
 
 
 def _query_id(query_id: str) -> Iterable[Stop]:
     if not JAVA_UUID.fullmatch(query_id):
-        yield Stop("metadata", "metadata has an id that is no UUID", RESTORE, "IllegalArgumentException")
+        yield Stop("metadata", "metadata has an id that is not a UUID", RESTORE, "IllegalArgumentException")
 
 
 def _ids(logs: _Logs) -> Iterable[Stop]:
@@ -137,12 +140,12 @@ def _ids(logs: _Logs) -> Iterable[Stop]:
     version, has_ids = newest
     where = f"commits/{committed}"
     if has_ids and version == 1:
-        yield Stop(where, f"{where} has ids of state, which version v1 of commits doesn't have", RESTORE, STATE_ERROR)
+        yield Stop(where, f"{where} has state ids, which version v1 of commits doesn't support", RESTORE, STATE_ERROR)
     elif had_ids and not has_ids:
-        yield Stop(where, f"{where} lacks the ids of state that the commit before it has", RESTORE, STATE_ERROR)
+        yield Stop(where, f"{where} has no state ids, but the commit before it has them", RESTORE, STATE_ERROR)
     elif has_ids and planned and planned[0] > committed + 1:
         gone = f"commits/{planned[0] - 1}"
-        problem = f"{gone} is missing, which names the state that batch {planned[0]} begins with"
+        problem = f"{gone} is missing, which names the state that batch {planned[0]} starts from"
         yield Stop(gone, problem, RESTORE, STATE_ERROR)
 
 
@@ -159,7 +162,7 @@ def _repeated(logs: _Logs) -> Iterable[Stop]:
     contents = {logs.content("offsets", batch) for batch in newest}
     if len(newest) == 2 and len(contents) == 1:
         where = f"offsets/{newest[1]}"
-        yield Stop(where, f"{where} is a copy of offsets/{newest[0]}, so its state may not be there", REMOVE, "")
+        yield Stop(where, f"{where} is a copy of offsets/{newest[0]}, so its state may be missing", REMOVE, "")
 
 
 def _has_settings(content: bytes) -> bool:
@@ -230,22 +233,22 @@ def _has_other_watermark(content: bytes) -> bool:
 
 # the first that holds counts
 _COMMITS: Final[tuple[tuple[Callable[[bytes], bool], _Fault], ...]] = (
-    (lambda content: not content, _Fault("is empty: it was written in part only", NOT_STARTED)),
+    (lambda content: not content, _Fault("is empty: it was only partly written", NOT_STARTED)),
     (
         lambda content: _version(content) is None,
-        _Fault("doesn't begin with the version of a log, such as v1", "MALFORMED_LOG_FILE"),
+        _Fault("doesn't start with a log version such as v1", "MALFORMED_LOG_FILE"),
     ),
     (
         lambda content: (_version(content) or 0) > NEWEST_COMMIT,
-        _Fault("is of a version that Spark 4.2 doesn't read: v1 to v3 are", "INVALID_LOG_VERSION"),
+        _Fault("has a version that Spark 4.2 doesn't read: it reads v1 to v3", "INVALID_LOG_VERSION"),
     ),
     (
         lambda content: _version(content) == NEWEST_COMMIT,
-        _Fault("is of version v3, whose content isn't known here", ""),
+        _Fault("has version v3, whose content is unknown here", ""),
     ),
     (lambda content: _second(content) is _NO_JSON, _Fault("has no JSON in its second line", "JsonParseException")),
     (lambda content: not isinstance(_second(content), dict), _Fault("has no JSON object in its second line", "")),
-    (_has_other_watermark, _Fault("has a nextBatchWatermarkMs that is no whole number", "")),
+    (_has_other_watermark, _Fault("has a nextBatchWatermarkMs that is not a whole number", "")),
 )
 
 
@@ -256,7 +259,8 @@ def _odd_names(files: CheckpointFiles) -> Iterable[Stop]:
             if _is_odd(entry):
                 yield Stop(
                     f"{log}/{entry.name}",
-                    f"{log}/{entry.name[:60]} is no file that Spark writes, and Spark takes its name for a batch's number",
+                    f"{log}/{entry.name[:60]} is not a file that Spark writes, but Spark reads its name as a batch "
+                    "number",
                     "move it out of the checkpoint",
                     "",
                 )
@@ -276,7 +280,7 @@ def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iter
             map(PLAIN_NUMBER.fullmatch, names)
         ):
             where = files.shown("sources", query_source.name)
-            yield Stop(where, f"{where} has no log, which {query_source.description} keeps there", RESTORE, "")
+            yield Stop(where, f"{where} has no log, but {query_source.description} keeps one there", RESTORE, "")
     for source in [entry.name for entry in files.entries("sources") if entry.is_folder][:MAX_SOURCES]:
         named = [entry for entry in files.entries("sources", source) if not entry.is_folder]
         numbered = [entry for entry in named if PLAIN_NUMBER.fullmatch(entry.name)]
@@ -287,5 +291,5 @@ def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iter
         content = files.read("sources", source, newest.name, limit=START_LIMIT)
         first = content.lstrip(b"\0").partition(b"\n")[0].strip()  # Kafka's begins with a null byte
         if first != b"v1":
-            what = "is empty" if not content else f"begins with {first[:20].decode('utf-8', 'replace')!r}, not with v1"
+            what = "is empty" if not content else f"starts with {first[:20].decode('utf-8', 'replace')!r} instead of v1"
             yield Stop(where, f"{where} {what}, so its source may not start", RESTORE, "")

@@ -77,7 +77,7 @@ def read_query_id(files: CheckpointFiles) -> str:
     parsed = _json(files.read("metadata", limit=64 * 1024), "metadata")
     query_id = parsed.get("id")
     if not isinstance(query_id, str) or not query_id:
-        raise InvalidCheckpoint('metadata has no text "id", so this is no query\'s checkpoint', file="metadata")
+        raise InvalidCheckpoint('metadata has no text "id", so this is not a query\'s checkpoint', file="metadata")
     return query_id
 
 
@@ -135,12 +135,12 @@ def _known_format(line: str, where: str) -> int:
         return int(line[1])
     if not line:
         raise InvalidCheckpoint(
-            f"{where} is empty: it was written in part only, or is being written now; read the checkpoint again, and "
-            "if it stays so, the query won't start on it either",
+            f"{where} is empty: it was only partly written, or is being written now; read the checkpoint again; if "
+            "the file stays empty, the query won't start from it either",
             file=where,
         )
-    later = "; a later Spark may have written it, whose formats aren't known here" if _is_version(line) else ""
-    raise InvalidCheckpoint(f"{where} begins with {line[:20]!r}, not with v1 or v2{later}", file=where)
+    later = "; a later Spark with unknown formats may have written it" if _is_version(line) else ""
+    raise InvalidCheckpoint(f"{where} starts with {line[:20]!r} instead of v1 or v2{later}", file=where)
 
 
 def _is_version(line: str) -> bool:
@@ -178,7 +178,7 @@ def read_operator_info(files: CheckpointFiles, operator: str, last_batch: int | 
     if unknown:
         where = files.shown(*base, unknown[-1])
         raise InvalidCheckpoint(
-            f"{where} is operator metadata of a format that isn't known here (v1 and v2 are): a later Spark wrote it",
+            f"{where} is operator metadata in an unknown format (v1 and v2 are known): a later Spark wrote it",
             file=where,
         )
     numbers = _metadata_numbers(files, operator) if "v2" in present else []
@@ -227,7 +227,7 @@ def _read_info(files: CheckpointFiles, parts: tuple[str, ...]) -> OperatorInfo:
     try:
         return replace(_operator_info(parsed, where), format=version)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InvalidCheckpoint(f"{where} lacks what operator metadata has: {error}", file=where) from error
+        raise InvalidCheckpoint(f"{where} is incomplete operator metadata: {error}", file=where) from error
 
 
 def _checkpoint_of(paths: Iterable[Any]) -> str:
@@ -277,14 +277,14 @@ def _lines(content: bytes, where: str) -> list[str]:
     try:
         return content.decode("utf-8").split("\n")
     except UnicodeError as error:
-        raise InvalidCheckpoint(f"{where} is no text in UTF-8", file=where) from error
+        raise InvalidCheckpoint(f"{where} is not UTF-8 text", file=where) from error
 
 
 def _json(content: bytes, where: str) -> dict[str, Any]:
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InvalidCheckpoint(f"{where} holds no JSON where it should: {error}", file=where) from error
+        raise InvalidCheckpoint(f"{where} has invalid JSON: {error}", file=where) from error
     if not isinstance(parsed, dict):
-        raise InvalidCheckpoint(f"{where} holds no JSON object", file=where)
+        raise InvalidCheckpoint(f"{where} has no JSON object", file=where)
     return parsed

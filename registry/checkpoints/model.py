@@ -209,10 +209,10 @@ INTERNAL: Final = (
     ("$procTimers_timestampToKey", "processing-time timers by time"),
     ("$eventTimers_keyToTimestamp", "event-time timers by key"),
     ("$eventTimers_timestampToKey", "event-time timers by time"),
-    ("$ttl_", "when entries of {0} expire"),
+    ("$ttl_", "the expiry of entries of {0}"),
     ("$min_", "the earliest expiry in list {0}"),
     ("$count_", "the number of entries of list {0}"),
-    ("$", "kept by Spark itself"),
+    ("$", "internal to Spark"),
     ("left-keyToNumValues", "the number of buffered rows by key, left side of the join"),
     ("right-keyToNumValues", "the number of buffered rows by key, right side of the join"),
 )

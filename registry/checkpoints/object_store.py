@@ -62,9 +62,9 @@ class S3Endpoint:
 
     def __post_init__(self) -> None:
         if not _REGION.fullmatch(self.region):
-            raise InvalidInput("A region has small letters, digits and -, such as eu-central-1.")
+            raise InvalidInput("A region may contain only lowercase letters, digits and -, such as eu-central-1.")
         if self.access_key_id and not _KEY_ID.fullmatch(self.access_key_id):
-            raise InvalidInput("An access key's id has up to 128 letters, digits and . _ + / = -.")
+            raise InvalidInput("An access key id may have up to 128 letters, digits and . _ + / = -.")
 
 
 def s3_options(
@@ -107,7 +107,7 @@ def only_to(addresses: Iterable[ipaddress.IPv4Address | ipaddress.IPv6Address]) 
     def make(info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _, target = info
         if ipaddress.ip_address(str(target[0])) not in judged:
-            raise OSError(f"{target[0]} is not among the addresses that were judged")
+            raise OSError(f"{target[0]} is not an address that was checked")
         return socket.socket(family=family, type=kind, proto=protocol)
 
     return make
@@ -162,15 +162,17 @@ def _translated(error: Exception, shown: str) -> Exception:
     """A file system's error in our words; nothing of what it says itself, which may have headers or keys in it."""
     cause: BaseException | None = error
     while cause is not None:
-        if "not among the addresses that were judged" in str(cause):
-            return AddressRefused("The object store leads to an address that wasn't judged; it wasn't connected to.")
+        if "not an address that was checked" in str(cause):
+            return AddressRefused(
+                "The object store redirects to an address that was not checked, so Schemadesk didn't connect to it."
+            )
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, PermissionError):
         return InvalidCheckpoint(f"{shown} can't be read: the object store refuses these credentials")
     if isinstance(error, TimeoutError):
-        return RemoteUnavailable(f"The object store did not answer within {CALL_SECONDS:g} s.")
+        return RemoteUnavailable(f"The object store didn't answer within {CALL_SECONDS:g} s.")
     return RemoteUnavailable(
-        f"The object store did not answer as one does ({type(error).__name__}); check its address."
+        f"The server didn't answer like an object store ({type(error).__name__}). Check its address."
     )
 
 

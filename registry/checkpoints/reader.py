@@ -256,7 +256,7 @@ def _operator(
     families = _families(history) if history else _store_families(built_in)
     if not info.name:
         info = replace(info, name=_name_by_form(families, runs[-1].settings if runs else {}))
-        problems.append(f"operator {folder} has no metadata: its kind is told by its state's form")
+        problems.append(f"operator {folder} has no metadata: its kind is derived from the form of its state")
     if not families:
         problems.append(f"operator {folder} has no schema file")
     made = _made(info, families, history, encoding, runs)
@@ -302,7 +302,10 @@ def _made(
 
 def _why_fixed(info: OperatorInfo, encoding: str) -> str | None:
     if info.name not in EVOLVING:
-        return "no evolution possible here: only transformWithState lets its state's schemas evolve; this operator needs a new checkpoint"
+        return (
+            "no evolution possible here: only transformWithState state schemas can evolve; this operator needs a "
+            "new checkpoint"
+        )
     if encoding != "avro":
         return f"no evolution possible here: the state is encoded as {encoding}; only Avro-encoded state can evolve"
     return None

@@ -60,7 +60,8 @@ def parse_schema_file(content: bytes, where: str) -> SchemaFile:
     else:
         later = "; a later Spark may have written it" if version[:1] == "v" and version[1:3].isdigit() else ""
         raise InvalidCheckpoint(
-            f"{where} is a schema file of format {version[:20]!r}; formats v1, v2 and v3 are known{later}", file=where
+            f"{where} is a schema file of format {version[:20]!r}; the supported formats are v1, v2 and v3{later}",
+            file=where,
         )
     reader.expect_end()
     return SchemaFile(int(version[1]), families)
@@ -76,13 +77,13 @@ def _families(reader: _SchemaFileReader, where: str) -> tuple[Family, ...]:
     for _ in range(count):
         name = reader.text("a column family's name")
         if name in families:
-            raise InvalidCheckpoint(f"{where} holds the column family {name[:80]!r} twice", file=where)
+            raise InvalidCheckpoint(f"{where} has column family {name[:80]!r} twice", file=where)
         key_id, key = reader.short("a key schema's id"), reader.chunked("a key schema")
         value_id, value = reader.short("a value schema's id"), reader.chunked("a value schema")
         encoder, user_key = reader.chunked("a key encoder"), reader.chunked("a user key's schema")
         encoder_type = _encoder_type(encoder)
         if encoder_type is None:
-            raise InvalidCheckpoint(f"{where} holds a key encoder that is no JSON: {encoder[:80]!r}", file=where)
+            raise InvalidCheckpoint(f"{where} has a key encoder that is not JSON: {encoder[:80]!r}", file=where)
         has_user_key = user_key.strip("{ }") != ""  # Spark writes braces around blanks where there is none
         families[name] = Family(
             name=name,
@@ -156,7 +157,7 @@ def _modified_utf8(content: bytes, where: str, at: int) -> str:
         text = content.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeError as error:
-        raise InvalidCheckpoint(f"{where} is damaged before byte {at}: no text in UTF-8", file=where) from error
+        raise InvalidCheckpoint(f"{where} is damaged before byte {at}: not UTF-8 text", file=where) from error
 
 
 def _is_struct(text: str) -> bool:
@@ -197,7 +198,7 @@ def _depth_within(value: Any, levels: int) -> bool:
 
 def _struct(text: str, where: str) -> str:
     if not _is_struct(text):
-        raise InvalidCheckpoint(f"{where} holds a schema that is no Spark StructType: {text[:80]!r}", file=where)
+        raise InvalidCheckpoint(f"{where} has a schema that is not a Spark StructType: {text[:80]!r}", file=where)
     return text
 
 
@@ -244,7 +245,7 @@ def looks_like_a_checkpoint(entries: Iterable[Entry]) -> bool:
 def require_checkpoint(files: CheckpointFiles, path: str) -> None:
     """Raise InvalidCheckpoint, saying what was looked for and what was found, unless this is a query's checkpoint."""
     if not files.is_folder():
-        raise InvalidCheckpoint(f"there is no folder {path[:300]}", looked_for=list(LOOKED_FOR), found=[])
+        raise InvalidCheckpoint(f"folder {path[:300]} doesn't exist", looked_for=list(LOOKED_FOR), found=[])
     entries = files.entries()
     if looks_like_a_checkpoint(entries):
         return
@@ -252,8 +253,8 @@ def require_checkpoint(files: CheckpointFiles, path: str) -> None:
     listed = ", ".join(name[:60] for name in names[:8]) or "nothing"
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     raise InvalidCheckpoint(
-        f"{path[:300]} is no checkpoint: looked for the file metadata and the folder offsets, "
-        f"found {listed}{more}; {_cure(set(names))}",
+        f"{path[:300]} is not a checkpoint: expected the file metadata and the folder offsets, found "
+        f"{listed}{more}; {_cure(set(names))}",
         looked_for=list(LOOKED_FOR),
         found=names[:50],
     )
@@ -261,15 +262,15 @@ def require_checkpoint(files: CheckpointFiles, path: str) -> None:
 
 def _cure(names: set[str]) -> str:
     if "metadata" in names:
-        return "its query has planned no batch yet, or the folder was copied in part"
+        return "its query has not planned a batch yet, or the folder was copied only in part"
     if names & {"offsets", "commits"}:
         return (
-            "its query is starting just now, or it was copied in part: the file metadata, which has the query's id, is "
+            "its query is just starting, or it was copied only in part: the file metadata with the query's id is "
             "missing"
         )
     if {"_metadata"} & names or "_stateSchema" in names:
-        return "this is one operator's state; name the folder that has state, offsets and metadata in it"
-    return "name the folder that the query has as its checkpointLocation"
+        return "this is one operator's state; give the folder that contains state, offsets and metadata"
+    return "give the folder that the query uses as its checkpointLocation"
 
 
 def operator_folders(files: CheckpointFiles) -> list[str]:

@@ -57,7 +57,7 @@ def query_sources(files: CheckpointFiles, offsets: Mapping[str, str]) -> tuple[Q
 
 def _source(name: str, text: str | None) -> QuerySource:
     if text is None:
-        return QuerySource(name, "unknown", "a source that had nothing to read yet", ())
+        return QuerySource(name, "unknown", "a source with nothing to read yet", ())
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -66,7 +66,7 @@ def _source(name: str, text: str | None) -> QuerySource:
         if fits(value):
             topics = tuple(sorted(value))[:MAX_TOPICS] if kind == "kafka" else ()
             return QuerySource(name, kind, description, topics)
-    return QuerySource(name, "unknown", "a source whose offsets don't tell what it reads", ())
+    return QuerySource(name, "unknown", "a source whose offsets don't name what it reads", ())
 
 
 def _beginning(files: CheckpointFiles, name: str) -> str | None:

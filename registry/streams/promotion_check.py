@@ -63,10 +63,10 @@ def _check(name: SubjectName, shape: StructType | None, rows: Sequence[CarriedVe
     subject = name.qualified
     sentences = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
     if not sentences:
-        text = f"Queries whose state has its fields: {len(rows)}; all can follow at a restart."
+        text = f"Queries with its fields in their state: {len(rows)}. All can be restarted with the new version."
         return Check(CODE, label, PASS, text, subject=subject)
     more = f" And {len(sentences) - MAX_NAMED} more." if len(sentences) > MAX_NAMED else ""
-    cure = "Restart those queries with a plan that follows, or from a new checkpoint."
+    cure = "Restart those queries with a compatible plan, or from a new checkpoint."
     return Check(CODE, label, WARN, " ".join(sentences[:MAX_NAMED]) + more, cure, subject=subject)
 
 
@@ -78,7 +78,7 @@ def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
         (item for item in variable.query.operators if item["number"] == variable.operator), {}
     )
     if operator.get("name") not in EVOLVING:
-        return f"{where} is not checked: only state of transformWithState is."
+        return f"{where} is not checked: only transformWithState state is checked."
     changes = changes_to_follow(row, shape) if shape is not None else None
     if changes is None:
         return f"{where} is not checked: Spark's types of the promoted version are not known."
@@ -87,8 +87,8 @@ def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
         return ""
     worst = max(effects, key=lambda item: EFFECTS.index(item.effect))
     if worst.effect == "refused":
-        return f"{where} can't follow: {worst.message}; Spark refuses the restart ({worst.error})."
-    return f"{where} follows and {worst.effect}: {worst.message}."
+        return f"{where} can't change to the new version: {worst.message}. Spark refuses the restart ({worst.error})."
+    return f"{where} can change to the new version but {worst.effect}: {worst.message}."
 
 
 def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChange, ...] | None:

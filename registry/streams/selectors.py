@@ -37,7 +37,7 @@ def get_state_check(check_id: int) -> StateCheckInfo:
     """One check. Raises StateCheckNotFound."""
     row = StateCheck.objects.filter(pk=check_id).first() if check_id < 2**63 else None
     if row is None:
-        raise StateCheckNotFound(f"There is no state check {check_id}.", check=check_id)
+        raise StateCheckNotFound(f"State check {check_id} doesn't exist.", check=check_id)
     return _info(row)
 
 
@@ -273,7 +273,7 @@ def _query_row(query_id: int, extent: Extent | None = None) -> StreamQuery:
     if 0 < query_id <= LARGEST:
         row = StreamQuery.objects.select_related("registry").filter(pk=query_id).first()
     if row is None or (extent is not None and not extent.has_all_of(row.registry.name)):
-        raise NotFound(f"There is no query {query_id}.", query=query_id)
+        raise NotFound(f"Query {query_id} doesn't exist.", query=query_id)
     return row
 
 

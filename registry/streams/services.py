@@ -81,13 +81,13 @@ def checked_store(settings: Mapping[str, Any]) -> CheckpointStore:
     """
     unknown = sorted(set(settings) - set(FIELDS))
     if unknown:
-        raise InvalidInput(f"An object store has no setting {unknown[0][:40]!r}; it has {', '.join(FIELDS)}.")
+        raise InvalidInput(f"An object store has no setting {unknown[0][:40]!r}. The settings are {', '.join(FIELDS)}.")
     if not all(isinstance(value, str) for value in settings.values()):
-        raise InvalidInput(f"The settings of an object store are texts: {', '.join(FIELDS)}.")
+        raise InvalidInput(f"The settings of an object store must be text: {', '.join(FIELDS)}.")
     values = {name: str(settings.get(name, "")).strip() or usual for name, usual in FIELDS.items()}
     connection = _connection(values["endpoint"], values["secret"])
     if bool(values["access_key_id"]) != bool(values["secret"]):
-        raise InvalidInput("Give both the access key's id and the secret's name, or none of them for an open bucket.")
+        raise InvalidInput("Give both the access key id and the secret's name, or neither for a public bucket.")
     S3Endpoint(connection.url, values["region"], values["access_key_id"])
     _secret(connection)
     return CheckpointStore(**values | {"endpoint": connection.url})
@@ -98,7 +98,7 @@ def store_of_address(address: str) -> CheckpointStore | None:
     rows = list(CheckpointStore.objects.filter(source__kind="state_store", source__name=address).order_by("pk")[:100])
     addresses = {(row.endpoint, row.region, row.access_key_id, row.secret) for row in rows}
     if len(addresses) > 1:
-        raise InvalidInput(f"Several sources have {address[:300]}, in different object stores; give its endpoint.")
+        raise InvalidInput(f"Several sources have {address[:300]} in different object stores. Give its endpoint.")
     return rows[0] if rows else None
 
 
@@ -118,14 +118,16 @@ def checkpoint_location(
     location = location_of(path)
     if location.protocol == LOCAL:
         if store is not None:
-            raise InvalidInput("A folder is in no object store: leave its endpoint empty, or write s3://BUCKET/FOLDER.")
+            raise InvalidInput(
+                "A local folder has no object store. Leave the endpoint empty, or write s3://BUCKET/FOLDER."
+            )
         return CheckpointLocation(path.strip(), (*map(str, settings.CHECKPOINT_ROOTS), *also))
     roots = (*settings.CHECKPOINT_ADDRESSES, *also)
     if not any(location.is_below(location_of_root(root)) for root in roots):
         raise InvalidCheckpoint(OUTSIDE)
     if store is None:
         raise InvalidInput(
-            f"{location.text[:300]} is in an object store: give its endpoint, such as https://s3.example.com."
+            f"{location.text[:300]} is in an object store. Give its endpoint, such as https://s3.example.com."
         )
     return CheckpointLocation(location.text, roots, open_store(store))
 
@@ -166,7 +168,7 @@ def _spark_roots() -> tuple[str, ...]:
 def _connection(endpoint: str, secret: str) -> Connection:
     connection = parse_connection(endpoint, secret=secret)
     if connection.path:
-        raise InvalidInput("An endpoint is http(s)://HOST[:PORT] alone; bucket and folder stand in the address.")
+        raise InvalidInput("An endpoint must be only http(s)://HOST[:PORT]. Put the bucket and folder in the address.")
     return connection
 
 
@@ -206,7 +208,7 @@ def check_planned_state(
     )
     values = report.to_dict() | {"texts": _texts(report)}
     if len(json.dumps(values)) > MAX_REPORT:
-        raise InvalidInput("The report of this plan is too large to be kept; check fewer variables at a time.")
+        raise InvalidInput("The report of this plan is too large to save. Check fewer variables at a time.")
     with transaction.atomic():
         record(by=by, why=f"check planned state of {report.path[:200]}")
         row = StateCheck.objects.create(

@@ -103,8 +103,8 @@ def _evidence(row: CarriedVersion, *, is_current: bool) -> Evidence:
     return Evidence(
         "state",
         "unknown",
-        f"The {where} was written with its fields ({fields}) until it evolved; rows that weren't written since are "
-        "still stored so, and Spark doesn't tell which.",
+        f"The {where} was written with its fields ({fields}) until it evolved. Rows not rewritten since are still "
+        "stored that way, and Spark doesn't report which.",
         as_of=seen_at,
         names=f"The {where}",
     )

@@ -59,7 +59,7 @@ def test_a_damaged_checkpoint_stands_beside_the_good_ones_with_its_reason(lake: 
     ("bounds", "found", "words"),
     [
         (Bounds(checkpoints=2), 2, "more than 2 checkpoints"),
-        (Bounds(depth=2), 2, "folders more than 2 levels down"),
+        (Bounds(depth=2), 2, "folders more than 2 levels deep"),
         (Bounds(folders=1), 0, "more than 1 folders"),
         (Bounds(seconds=0), 0, "more than 0 s"),
     ],
@@ -88,7 +88,7 @@ def _outside(lake: Path) -> str:
 
 
 def test_a_folder_that_is_not_there_is_an_error(lake: Path) -> None:
-    with pytest.raises(InvalidCheckpoint, match="there is no folder"):
+    with pytest.raises(InvalidCheckpoint, match="doesn't exist"):
         find_checkpoints(str(lake / "missing"), [lake])
 
 

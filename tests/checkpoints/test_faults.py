@@ -41,7 +41,7 @@ def refused(path: Path) -> str:
 def test_two_gigabytes_are_refused_by_their_size_whatever_file_has_them(copied: Path, file: str) -> None:
     (copied / file).touch()
     os.truncate(copied / file, 2 * 1024**3)
-    assert f"{file} has 2147483648 bytes; such a file has at most" in refused(copied)
+    assert f"{file} has 2147483648 bytes; the maximum for such a file is" in refused(copied)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_links_in_a_circle_end(allowed: Path) -> None:
         ("/" + "x" * 4_000, "can't be followed"),
         ("query", "begins with /"),
         ("../secret/query", "begins with /"),
-        ("s3://bucket/query", "aren't read from s3: addresses here (allowed: file)"),
+        ("s3://bucket/query", "checkpoints at s3: addresses are not allowed (allowed: file)"),
         ("simplecache::file:///tmp", "chained"),
         ("zip://a::file:///tmp/b", "chained"),
         ("http://127.0.0.1/", "aren't read from http: addresses"),
@@ -104,8 +104,8 @@ def test_a_folder_without_a_checkpoint_is_told_what_was_looked_for_and_found(all
     message = refused(allowed / "other", allowed)
     assert "looked for the file metadata and the folder offsets, found data, notes.txt;" in message
     assert "checkpointLocation" in message
-    assert "there is no folder" in refused(allowed / "missing", allowed)
-    assert "there is no folder" in refused(allowed / "query/metadata", allowed)
+    assert "doesn't exist" in refused(allowed / "missing", allowed)
+    assert "doesn't exist" in refused(allowed / "query/metadata", allowed)
 
 
 def test_a_file_of_two_gigabytes_is_refused_by_its_size_alone(allowed: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_file_of_two_gigabytes_is_refused_by_its_size_alone(allowed: Path) -> 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(allowed: Path) -> None:
     (allowed / "query/offsets/4").unlink()
     os.mkfifo(allowed / "query/offsets/4")
-    assert "offsets/4 is no regular file" in refused(allowed / "query", allowed)
+    assert "offsets/4 is not a regular file" in refused(allowed / "query", allowed)
 
 
 CASES: dict[str, list[list[Any]]] = yaml.safe_load((Path(__file__).parent / "locations.yaml").read_text())

@@ -119,13 +119,13 @@ def test_a_folder_without_a_checkpoint_says_what_was_found(server: str) -> None:
     store = opened(server)
     with pytest.raises(InvalidCheckpoint, match=r"found aggregation_hdfs, customer_totals, join_rocksdb"):
         read_checkpoint(f"{ROOT}/team", [ROOT], store=store)
-    with pytest.raises(InvalidCheckpoint, match="there is no folder"):
+    with pytest.raises(InvalidCheckpoint, match="doesn't exist"):
         read_checkpoint(f"{ROOT}/missing", [ROOT], store=store)
 
 
 def test_an_object_above_the_limit_is_refused_by_its_size_alone(server: str) -> None:
     files = CheckpointFiles(f"{ROOT}/team/customer_totals", [ROOT], store=opened(server))
-    with pytest.raises(InvalidCheckpoint, match=r"metadata has \d+ bytes; such a file has at most 10"):
+    with pytest.raises(InvalidCheckpoint, match=r"metadata has \d+ bytes; the maximum for such a file is 10"):
         files.read("metadata", limit=10)
 
 

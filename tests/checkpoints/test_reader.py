@@ -186,8 +186,8 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
         ("offsets/4", "v9\n{}", "begins with 'v9'"),
         ("offsets/4", "v1", "no JSON"),
         ("offsets/4", "v1\n[]", "no JSON object"),
-        ("state/0/_metadata/v2/1", "v2\n{}", "lacks what operator metadata has"),
-        ("state/0/_metadata/v2/1", 'v2\n{"operatorInfo":3,"stateStoreInfo":[1]}', "lacks what operator metadata has"),
+        ("state/0/_metadata/v2/1", "v2\n{}", "is incomplete operator metadata"),
+        ("state/0/_metadata/v2/1", 'v2\n{"operatorInfo":3,"stateStoreInfo":[1]}', "is incomplete operator metadata"),
         ("state/0/_metadata/v2/1", "v2\n" + "[" * 100_000, "no JSON"),
     ],
 )
@@ -228,7 +228,7 @@ def test_a_form_built_by_hand_is_read(tmp_path: Path, case: dict[str, Any]) -> N
     assert [variable.name for variable in operator.variables] == case["variables"]
     assert (operator.why_fixed or "").startswith("no evolution possible here: ")
     assert checkpoint.topics == ("clicks",)
-    told = "operator 0 has no metadata: its kind is told by its state's form"
+    told = "operator 0 has no metadata: its kind is derived from the form of its state"
     assert checkpoint.problems == (() if "operator" in case else (told,))
     assert not any(each.limit == "value_schemas" for each in checkpoint.budgets)
 
@@ -236,8 +236,8 @@ def test_a_form_built_by_hand_is_read(tmp_path: Path, case: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
-        ("offsets/4", "v3\n{}\n", "begins with 'v3', not with v1 or v2; a later Spark may have written it"),
-        ("offsets/4", "", "is empty: it was written in part only, or is being written now"),
+        ("offsets/4", "v3\n{}\n", "starts with 'v3' instead of v1 or v2; a later Spark may have written it"),
+        ("offsets/4", "", "is empty: it was only partly written, or is being written now"),
         ("state/0/_metadata/v2/1", "v7\n{}", "a later Spark may have written it"),
         ("state/0/_metadata/v2/1", "", "is empty"),
         ("state/0/_metadata/v3/0", "v3\n{}", "of a format that isn't known here (v1 and v2 are): a later Spark"),
@@ -257,7 +257,7 @@ def test_a_later_form_is_refused_with_the_file_and_the_reason(
 @pytest.mark.parametrize(
     ("removed", "words"),
     [
-        (["offsets"], "its query has planned no batch yet, or the folder was copied in part"),
+        (["offsets"], "its query has not planned a batch yet, or the folder was copied only in part"),
         (["metadata"], "starting just now, or it was copied in part: the file metadata"),
         (["metadata", "offsets", "commits"], "found sources, state; name the folder that the query has"),
     ],

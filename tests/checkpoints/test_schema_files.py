@@ -64,7 +64,7 @@ def test_a_real_file_parses_and_none_of_its_beginnings_does(path: Path) -> None:
     ("content", "words"),
     [
         (b"", "the format's version"),
-        (utf("v4") + b"rest", "formats v1, v2 and v3 are known"),
+        (utf("v4") + b"rest", "the supported formats are v1, v2 and v3"),
         (b"PK\x03\x04 a zip file of another kind altogether", "damaged at byte 2"),
         (v3(family("a", VALUE)) + b"more", "4 more bytes"),
         (utf("v3") + struct.pack(">i", -1), "-1, which is not between 0 and"),
@@ -72,7 +72,7 @@ def test_a_real_file_parses_and_none_of_its_beginnings_does(path: Path) -> None:
         (utf("v2") + struct.pack(">i", 2**31 - 1) + utf("x"), "2147483647, which is not between 0 and"),
         (utf("v2") + struct.pack(">i", -5), "-5, which is not between 0 and"),
         (utf("v3") + struct.pack(">i", 1) + utf("a") + struct.pack(">h", -1), "a key schema's id, found -1"),
-        (v3(family("a", VALUE), family("a", VALUE)), "holds the column family 'a' twice"),
+        (v3(family("a", VALUE), family("a", VALUE)), "has column family 'a' twice"),
         (utf("v1") + utf(KEY) + utf("no json"), "no Spark StructType"),
         (utf("v1") + utf(KEY) + utf('{"type":"array"}'), "no Spark StructType"),
         (utf("v1") + utf(KEY) + utf('{"type":"struct","fields":[{"type":"long"}]}'), "no Spark StructType"),

@@ -88,7 +88,7 @@ def test_a_checkpoint_of_an_older_spark_says_what_its_query_keeps(name: str) -> 
     assert [operator.number for operator in checkpoint.operators] == list(range(len(expected["operators"])))
     for operator, each in zip(checkpoint.operators, expected["operators"], strict=True):
         assert_operator(operator, each, version)
-    told = "operator {} has no metadata: its kind is told by its state's form"
+    told = "operator {} has no metadata: its kind is derived from the form of its state"
     untold = [told.format(operator.number) for operator in checkpoint.operators] if version == "3.5" else []
     assert list(checkpoint.problems) == untold
 

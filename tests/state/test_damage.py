@@ -76,8 +76,8 @@ def test_a_damaged_checkpoint_is_never_said_to_start_where_spark_stops(folder: P
     ("changes", "words"),
     [
         ([{"empty": "commits/4"}], "commits/4 is empty"),
-        ([{"copy": ["commits/4", "commits/7"]}], "commits/7 is the newest commit, and the newest of offsets is 4"),
-        ([{"copy": ["offsets/4", "offsets/7"]}], "offsets/7 is the newest, and offsets/6 before it is missing"),
+        ([{"copy": ["commits/4", "commits/7"]}], "commits/7 is the newest commit, but the newest offsets file is 4"),
+        ([{"copy": ["offsets/4", "offsets/7"]}], "offsets/7 is the newest, but offsets/6 is missing"),
     ],
 )
 def test_a_reading_names_the_file_and_the_cure(folder: Path, changes: list[Any], words: str) -> None:

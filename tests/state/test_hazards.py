@@ -55,10 +55,10 @@ def test_a_plan_of_what_is_stored_says_everything_that_spark_compares() -> None:
     }
     check = checked(TOTALS)
     assert check.verdict == "fine"
-    assert not any("Taken as unchanged" in note for note in check.notes)
+    assert not any("Assumed unchanged" in note for note in check.notes)
     silent = checked(TOTALS, api=None, time_mode=None, output_mode=None, operators=None)
-    (note,) = (note for note in silent.notes if note.startswith("Taken as unchanged"))
-    assert note.removeprefix("Taken as unchanged, because the plan doesn't say: ").startswith(
+    (note,) = (note for note in silent.notes if note.startswith("Assumed unchanged"))
+    assert note.removeprefix("Assumed unchanged because the plan doesn't set it: ").startswith(
         "API (transformWithState (Python)); time mode (None); output mode (Update); stateful operators"
     )
 
@@ -107,7 +107,7 @@ def test_a_setting_of_the_plan_counts_or_a_note_says_why_not() -> None:
     check = checked(TOTALS, settings=settings)
     assert check.notes[:2] == (
         "spark.sql.shuffle.partitions stays 2: Spark takes it from the checkpoint, not from the next start.",
-        "spark.sql.streaming.stateStore.minDeltasForSnapshot is set by the plan, and this check doesn't look at it.",
+        "The plan sets spark.sql.streaming.stateStore.minDeltasForSnapshot, which this check ignores.",
     )
 
 
@@ -157,7 +157,7 @@ def test_a_variable_under_another_name_is_a_loss_that_is_said_with_both_names() 
     listed = [each | {"name": "Totals"} if each["name"] == "totals" else each for each in variables]
     check = checked(TOTALS, variables=listed)
     assert (check.verdict, rules_of(check)) == ("loses data", ["VARIABLE_REPLACED"])
-    assert "totals is left out while Totals begins empty" in check_text(check)
+    assert "totals is no longer declared, and Totals starts empty" in check_text(check)
     deleted = checked(TOTALS, variables=listed, removed=["totals"])
     assert (deleted.verdict, rules_of(deleted)) == ("loses data", ["VARIABLE_REPLACED"])
     other = [each for each in variables if each["name"] != "totals"]

@@ -176,7 +176,7 @@ REFUSED: list[tuple[str, dict[str, str], type[SchemadeskError], str]] = [
     ("s3://lake/checkpoints/a::b", {}, InvalidCheckpoint, "chained"),
     ("memory://lake/checkpoints/q", {}, InvalidCheckpoint, "aren't read from memory:"),
     ("http://127.0.0.1/checkpoints/q", {}, InvalidCheckpoint, "aren't read from http:"),
-    ("s3://lake/checkpoints/nothing", {}, InvalidCheckpoint, "there is no folder"),
+    ("s3://lake/checkpoints/nothing", {}, InvalidCheckpoint, "doesn't exist"),
     ("s3://lake/checkpoints/team", {}, InvalidCheckpoint, "is no checkpoint"),
     (str(FIXTURES / "customer_totals"), {}, InvalidInput, "A folder is in no object store"),
     (ADDRESS, {"endpoint": ""}, InvalidInput, "The address must be http"),
@@ -231,7 +231,7 @@ def test_without_the_protocol_without_an_endpoint_and_for_other_kinds(
 @pytest.mark.django_db
 def test_a_bucket_that_is_absent_is_said(allowed: dict[str, str], steward: Actor, settings: Any) -> None:
     settings.CHECKPOINT_ADDRESSES = ("s3://no-such-bucket",)
-    with pytest.raises(InvalidCheckpoint, match="there is no folder s3://no-such-bucket/q"):
+    with pytest.raises(InvalidCheckpoint, match="folder s3://no-such-bucket/q doesn't exist"):
         added(steward, allowed, "s3://no-such-bucket/q")
 
 
@@ -341,7 +341,7 @@ def test_checkpoints_are_found_and_each_has_its_form(
     assert CheckpointStore.objects.get().secret == "lake"
     assert "A source already" in seen(client.post("/ui/sources/discover", search))
     empty = client.post("/ui/sources/discover", search | {"path": "s3://lake/checkpoints/nothing"})
-    assert (empty.status_code, "there is no folder" in seen(empty)) == (422, True)
+    assert (empty.status_code, "doesn't exist" in seen(empty)) == (422, True)
     assert browser("reader").post("/ui/sources/discover", search).status_code == 403
     nasty = '"><script>alert(1)</script>'
     response = client.post("/ui/sources/discover", search | {"path": nasty, "region": nasty})

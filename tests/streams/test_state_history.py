@@ -255,8 +255,8 @@ def test_a_promotion_says_whether_the_targets_state_can_follow(
 @pytest.mark.parametrize(
     ("operator", "schema_type", "phrase"),
     [
-        ("stateStoreSave", "AVRO", "is not checked: only state of transformWithState is"),
-        ("", "AVRO", "is not checked: only state of transformWithState is"),
+        ("stateStoreSave", "AVRO", "is not checked: only transformWithState state is checked"),
+        ("", "AVRO", "is not checked: only transformWithState state is checked"),
         ("transformWithStateExec", "JSON", "is not checked: Spark's types of the promoted version are not known"),
     ],
 )

@@ -380,25 +380,27 @@ def _notes(
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
     stays = list(unsaid(plan, state, checkpoint))
     if stays:
-        yield f"Taken as unchanged, because the plan doesn't say: {'; '.join(stays)}. Spark refuses to start otherwise."
+        yield (
+            f"Assumed unchanged because the plan doesn't set it: {'; '.join(stays)}. Otherwise Spark refuses to start."
+        )
     if any(item.key is not None for item in plan.variables):
         yield (
-            "The key's nullability is taken from what is stored. Spark refuses to start where a column of the grouping "
-            "key becomes nullable that was not."
+            "The key's nullability is assumed to be as stored. Spark refuses to start if a non-null column of the "
+            "grouping key becomes nullable."
         )
     for name, value in plan.settings.items():
         if name in _DEFAULTS or name == CHECKPOINT_FORMAT:
             continue
         if name not in recorded:
-            yield f"{name[:200]} is set by the plan, and this check doesn't look at it."
+            yield f"The plan sets {name[:200]}, which this check ignores."
         elif value != recorded[name]:
             yield f"{name} stays {recorded[name]}: Spark takes it from the checkpoint, not from the next start."
     for name in plan.removed:
         if name not in state.variables:
-            yield f"deleteIfExists({name[:80]!r}) finds nothing: the checkpoint never had such a variable."
+            yield f"deleteIfExists({name[:80]!r}) has no effect: the checkpoint never had this variable."
     if filled is None and any(c.rule == "FIELD_REMOVED" for item in variables for c in item.changes):
         reason = f" ({unread})" if unread else ""
-        yield f"Rows weren't read{reason}: whether removed fields hold values isn't known to this check."
+        yield f"Rows not read{reason}: it is not known whether removed fields hold values."
     if state.operator.why_fixed is not None:
         yield f"Values can't evolve: {state.operator.why_fixed}. State variables can still be added and removed."
     written_paths = {item.checkpoint for item in state.info.stores if item.checkpoint} if state.info else set()
@@ -406,11 +408,11 @@ def _notes(
         written_path for written_path in written_paths if _plain(written_path) != _plain(checkpoint.path)
     ):
         yield (
-            f"The checkpoint was written at {written_path[:300]}, and Spark reads its schema files there: a restart on a folder "
-            "that it was moved or copied to stops with FileNotFoundException."
+            f"The checkpoint was written at {written_path[:300]}, and Spark reads its schema files there: a "
+            "restart from a folder that it was moved or copied to fails with FileNotFoundException."
         )
     if not state.history:
-        yield "The operator has no schema file yet: every variable is taken for a new one."
+        yield "The operator has no schema file yet: every variable is treated as new."
 
 
 def _plain(path: str) -> str:

@@ -90,10 +90,10 @@ def _token(text: str, at: int) -> tuple[Token, int]:
         is_number = _NUMBER.fullmatch(word[0]) is not None
         return Token("number" if is_number else "word", word[0], at), word.end()
     if text[at] in "`'\"":
-        raise problem(text, at, f"the {text[at]} that begins here is never closed")
+        raise problem(text, at, f"the {text[at]} that starts here is never closed")
     if text.startswith("/*", at):
-        raise problem(text, at, "the comment that begins here is never closed")
-    raise problem(text, at, f"{text[at]!r} can't stand in a schema outside of backticks")
+        raise problem(text, at, "the comment that starts here is never closed")
+    raise problem(text, at, f"{text[at]!r} is not allowed in a schema outside backticks")
 
 
 def _unescaped(literal: re.Match[str]) -> str:
@@ -153,7 +153,7 @@ def parse_ddl(text: str) -> dict[str, Any]:
     reader = _DdlParser(text)
     first = reader.next
     if first.kind == "end" and text.strip():
-        raise problem(text, 0, "expected a field's name, found comments alone")
+        raise problem(text, 0, "expected a field's name, found only comments")
     second = reader.tokens[min(1, len(reader.tokens) - 1)]
     if first.is_word("STRUCT") and second.is_sign("<"):
         made, _ = reader.type("", 0)
@@ -228,7 +228,7 @@ class _DdlParser:
         if self.next.is_word("COMMENT"):
             metadata["comment"] = self._comment()
         if self.next.is_word("DEFAULT", "GENERATED"):
-            raise self.wrong('"," or the end: Spark takes no defaults and no generated columns here')
+            raise self.wrong('"," or the end: Spark allows no defaults and no generated columns here')
         if collations:
             metadata["__COLLATIONS"] = collations
         return {"name": named.value, "type": kind, "nullable": nullable, "metadata": metadata}
@@ -246,7 +246,7 @@ class _DdlParser:
         """A type as JSON, and the collations in it: path of the string → collation."""
         named = self.take()
         if depth > MAX_DEPTH:
-            raise problem(self.text, named.at, f"the schema is nested deeper than {MAX_DEPTH} levels")
+            raise problem(self.text, named.at, f"the schema is nested more than {MAX_DEPTH} levels deep")
         if named.kind != "word":
             raise self.wrong("a type", named)
         word = named.value.upper()
@@ -271,7 +271,7 @@ class _DdlParser:
                 return f"{'varchar' if word == 'VARCHAR' else 'char'}({length})", {}
         if word in _DECIMALS:
             return self._decimal(named), {}
-        raise self.wrong("a type that Spark's state can have", named)
+        raise self.wrong("a type that Spark state supports", named)
 
     def _zoned(self, word: str) -> str:
         """A plain type; a timestamp may say its zone in words."""
@@ -289,7 +289,7 @@ class _DdlParser:
 
     def _refuse_parameters(self, word: str) -> None:
         if self.next.is_sign("("):
-            raise self.wrong(f"no parameters: {word} takes none")
+            raise self.wrong(f"no parameters, because {word} has none")
 
     def _string(self, path: str) -> tuple[Any, dict[str, str]]:
         self._refuse_parameters("STRING")

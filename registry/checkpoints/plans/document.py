@@ -75,16 +75,16 @@ def read_plan(document: Any) -> StatePlan:
         for number, entry in enumerate(_listed(values, "variables", required=True))
     )
     if not variables and not values.get("removed"):
-        raise _Misplaced("the plan names no state variable", "/variables")
+        raise _Misplaced("the plan has no state variables", "/variables")
     names: set[str] = set()
     for number, entry in enumerate(variables):
         if entry.name in names:
-            raise _Misplaced(f"{entry.name!r} is there twice", f"/variables/{number}/name")
+            raise _Misplaced(f"{entry.name!r} is listed twice", f"/variables/{number}/name")
         names.add(entry.name)
     removed = tuple(_name(entry, f"/removed/{number}") for number, entry in enumerate(_listed(values, "removed")))
     both = next((number for number, name in enumerate(removed) if name in names), None)
     if both is not None:
-        raise _Misplaced(f"{removed[both]!r} is among the variables too", f"/removed/{both}")
+        raise _Misplaced(f"{removed[both]!r} is also listed in the variables", f"/removed/{both}")
     return StatePlan(
         variables=variables,
         removed=tuple(dict.fromkeys(removed)),
@@ -111,7 +111,7 @@ def read_schema(schema: Any, pointer: str) -> Mapping[str, Any]:
     except InvalidSchema as error:
         raise _Misplaced(error.placed, pointer) from None
     except RecursionError:
-        raise _Misplaced("the schema is nested too deep", pointer) from None
+        raise _Misplaced("the schema is nested too deeply", pointer) from None
     made: Mapping[str, Any] = values
     return made
 
@@ -140,7 +140,7 @@ def _keyed(value: Any, pointer: str, keys: Sequence[str]) -> Mapping[str, Any]:
         raise _Misplaced(f"a JSON object is expected, found {_shown(value)}", pointer)
     unknown = next((key for key in value if key not in keys), None)
     if unknown is not None:
-        raise _Misplaced(f"there is no key {str(unknown)[:60]!r} here; the keys are {', '.join(keys)}", pointer)
+        raise _Misplaced(f"{str(unknown)[:60]!r} is not a key here; the keys are {', '.join(keys)}", pointer)
     return value
 
 
@@ -182,9 +182,9 @@ def _variable(entry: Any, pointer: str) -> PlannedState:
 
 def _name(name: Any, pointer: str) -> str:
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME:
-        raise _Misplaced(f"a variable's name has 1 to {MAX_NAME:,} characters, found {_shown(name)}", pointer)
+        raise _Misplaced(f"a variable name must have 1 to {MAX_NAME:,} characters, found {_shown(name)}", pointer)
     if name.startswith("$"):
-        raise _Misplaced(f"{name[:60]!r} can't be declared: names with $ are Spark's own", pointer)
+        raise _Misplaced(f"{name[:60]!r} can't be declared: names with $ are reserved for Spark", pointer)
     return name
 
 
@@ -193,19 +193,19 @@ def _ttl(ttl: Any, pointer: str) -> bool | None:
         return ttl
     if isinstance(ttl, int) and ttl >= 0:
         return ttl > 0
-    raise _Misplaced(f"ttl is true, false or milliseconds, found {_shown(ttl)}", pointer)
+    raise _Misplaced(f"ttl must be true, false or milliseconds, found {_shown(ttl)}", pointer)
 
 
 def _settings(entries: Any) -> dict[str, str]:
     if entries is None:
         return {}
     if not isinstance(entries, Mapping) or len(entries) > MAX_SETTINGS:
-        raise _Misplaced(f"settings are an object of at most {MAX_SETTINGS} names and values", "/settings")
+        raise _Misplaced(f"settings must be an object of at most {MAX_SETTINGS} names and values", "/settings")
     made = {}
     for name, value in entries.items():
         if not isinstance(value, str | int | bool):
             raise _Misplaced(
-                f"{str(name)[:80]!r} is set to {_shown(value)}; a text, number or truth is expected", "/settings"
+                f"{str(name)[:80]!r} is set to {_shown(value)}; a text, number or boolean is expected", "/settings"
             )
         made[str(name)] = str(value).lower() if isinstance(value, bool) else str(value)
     return made
@@ -214,7 +214,7 @@ def _settings(entries: Any) -> dict[str, str]:
 def _operator(number: Any) -> int | None:
     if number is None or (isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**31):
         return number
-    raise _Misplaced(f"operator is the number of a stateful operator, found {_shown(number)}", "/operator")
+    raise _Misplaced(f"operator must be the number of a stateful operator, found {_shown(number)}", "/operator")
 
 
 def _operators(values: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -232,7 +232,7 @@ def _choice(values: Mapping[str, Any], key: str, choices: Sequence[_T]) -> _T | 
 def _one_of(value: Any, choices: Sequence[_T], pointer: str) -> _T:
     choice = next((candidate for candidate in choices if candidate == value), None)
     if choice is None:
-        raise _Misplaced(f"it is one of {', '.join(choices)}, not {_shown(value)}", pointer)
+        raise _Misplaced(f"it must be one of {', '.join(choices)}, not {_shown(value)}", pointer)
     return choice
 
 
@@ -266,7 +266,8 @@ def plan_as_is(
     ]
     if not listed:
         raise InvalidCheckpoint(
-            f"operator {state.operator.number} ({state.operator.description}) has no state variables that a plan names"
+            f"operator {state.operator.number} ({state.operator.description}) has no state variables that a plan "
+            "can declare"
         )
     return json.dumps(_whole(checkpoint, state) | {"variables": listed}, indent=2, ensure_ascii=False)
 

@@ -68,22 +68,22 @@ Verdict = Literal["fine", "loses data", "fails later", "refused", "not checked"]
 CheckStatus = VariableStatus | Literal["not checked"]
 #: what each verdict says in a sentence
 VERDICTS: Final[dict[Verdict, str]] = {
-    "fine": "The query starts, and no value is lost that this check knows of.",
-    "loses data": "The query starts without an error, and values are lost or read as something else.",
-    "fails later": "The query starts, and fails or reads garbage once it touches old rows.",
+    "fine": "The query starts. This check knows of no value that would be lost.",
+    "loses data": "The query starts without an error, but values are lost or misread.",
+    "fails later": "The query starts, but fails or reads garbage once it accesses old rows.",
     "refused": "Spark refuses to start the query.",
-    "not checked": "Not everything that the restart touches was checked: whether it is safe is not known.",
+    "not checked": "Not everything that the restart affects was checked: it is not known whether the restart is safe.",
 }
 #: what each status of a variable says
 STATUSES: Final[dict[CheckStatus, str]] = {
     "unchanged": "Nothing changes.",
-    "added": "The variable is new and begins empty.",
+    "added": "The variable is new and starts empty.",
     "removed": "The variable is no longer declared.",
-    "evolves": "Spark takes the new schema; rows written before are read with it.",
-    "accepted but loses data": "Spark takes it without an error, and values are lost or read as something else.",
-    "accepted but fails later": "Spark takes it at the start, and fails or reads garbage once old rows are touched.",
+    "evolves": "Spark accepts the new schema and reads existing rows with it.",
+    "accepted but loses data": "Spark accepts it without an error, but values are lost or misread.",
+    "accepted but fails later": "Spark accepts it at the start, but fails or reads garbage once old rows are accessed.",
     "refused": "Spark refuses to start.",
-    "not checked": "Not checked: only state of transformWithState is.",
+    "not checked": "Not checked: only transformWithState state is checked.",
 }
 
 

@@ -16,7 +16,7 @@ def check_text(check: StateCheck) -> str:
     """The report for a terminal."""
     lines = [f"{check.verdict}: {check.sentence}"]
     if check.error:
-        lines.append(f"Spark stops with {check.error}: {check.error_message}")
+        lines.append(f"Spark fails with {check.error}: {check.error_message}")
     if check.operator.why_fixed:
         lines.append(f"operator {check.operator.number} ({check.operator.description}): {check.operator.why_fixed}")
     for item in check.changes:
@@ -42,7 +42,7 @@ def check_markdown(check: StateCheck, *, title: str = "State check") -> str:
     """The report as GitHub-flavoured Markdown."""
     parts = [f"# {plain(title)}", f"**{plain(check.verdict)}**: {plain(check.sentence)}"]
     if check.error:
-        parts.append(f"Spark stops with {code(check.error)}: {plain(check.error_message)}")
+        parts.append(f"Spark fails with {code(check.error)}: {plain(check.error_message)}")
     parts.append(
         f"Checkpoint {code(check.path)}, operator {check.operator.number} ({plain(check.operator.description)})"
     )
@@ -79,7 +79,7 @@ def _budget_cell(budget: Budget | None) -> str:
 
 
 def _kind(variable: VariableCheck) -> str:
-    return f"{variable.kind}{', with time to live' if variable.has_ttl else ''}"
+    return f"{variable.kind}{', with a time to live' if variable.has_ttl else ''}"
 
 
 # Of several words for a type, those that people write.

@@ -30,7 +30,7 @@ _ROWS: Final = (
     StateRule(
         "KIND_CHANGED",
         "a {before} state becomes a {after} state",
-        "Spark keeps the kind of every variable with the operator and compares it at the start.",
+        "Spark stores the kind of every variable with the operator and compares it at the start.",
         "keep the kind, or declare the new kind under another name",
         "DBX-3",
         "refused",
@@ -39,10 +39,10 @@ _ROWS: Final = (
     ),
     StateRule(
         "CAME_BACK_AS_OTHER_KIND",
-        "a {before} state that was left out comes back as a {after} state",
-        "Spark no longer compares the kinds, and its old rows are still there: they are read in the wrong layout. A real "
-        "restart killed the executor's JVM.",
-        "take another name; the old rows only go with deleteIfExists",
+        "a removed {before} state is declared again as a {after} state",
+        "Spark no longer compares the kinds, but the old rows still exist and are read in the wrong layout. In a "
+        "real restart, this killed the executor's JVM.",
+        "use another name; only deleteIfExists removes the old rows",
         "DBX-3",
         "fails later",
         "",
@@ -50,10 +50,10 @@ _ROWS: Final = (
     ),
     StateRule(
         "TTL_TURNED_ON",
-        "entries of this value state expire from now on",
-        "Spark takes it, as it wraps the value into a struct with its time of expiry, and matches fields by name. A row "
-        "written before has no such struct: the query stops as soon as it is read.",
-        "declare a new variable with time to live, and fill it from this one",
+        "entries of this value state now expire",
+        "Spark accepts this because it wraps the value in a struct with its expiry time and matches fields by "
+        "name. Existing rows have no such struct: the query fails as soon as it reads one.",
+        "declare a new variable with a time to live, and fill it from this one",
         "DBX-3",
         "fails later",
         "",
@@ -61,10 +61,10 @@ _ROWS: Final = (
     ),
     StateRule(
         "TTL_TURNED_ON_HIDES",
-        "entries of this {before} state expire from now on",
-        "Spark takes it, as it wraps values into a struct with their time of expiry, and matches fields by name. Entries "
-        "written before have none and count as expired: the {before} reads as empty, without an error.",
-        "declare a new variable with time to live, and fill it from this one",
+        "entries of this {before} state now expire",
+        "Spark accepts this because it wraps values in a struct with their expiry time and matches fields by name. "
+        "Existing entries have no expiry time and count as expired: the {before} reads as empty, without an error.",
+        "declare a new variable with a time to live, and fill it from this one",
         "DBX-3",
         "loses data",
         "",
@@ -73,9 +73,9 @@ _ROWS: Final = (
     StateRule(
         "TTL_TURNED_OFF",
         "entries of this {before} state no longer expire",
-        "Spark takes it, as it takes the value out of a struct with its time of expiry, and matches fields by name: every "
-        "field of an entry written before reads as null, without an error.",
-        "keep the time to live, as long as one likes, or declare a new variable and fill it from this one",
+        "Spark accepts this because it no longer wraps the value in a struct with its expiry time and matches "
+        "fields by name: every field of an existing entry reads as null, without an error.",
+        "keep a time to live of any length, or declare a new variable and fill it from this one",
         "DBX-3",
         "loses data",
         "",
@@ -84,8 +84,8 @@ _ROWS: Final = (
     StateRule(
         "TIME_MODE_CHANGED",
         "the time mode changes from {before} to {after}",
-        "Spark keeps the time mode of a checkpoint.",
-        "keep {before}, or take a new checkpoint",
+        "A checkpoint keeps its time mode.",
+        "keep {before}, or use a new checkpoint",
         "DBX-3",
         "refused",
         "",
@@ -94,8 +94,8 @@ _ROWS: Final = (
     StateRule(
         "OUTPUT_MODE_CHANGED",
         "the output mode changes from {before} to {after}",
-        "Spark keeps the output mode with the operator and compares it at the start.",
-        "keep {before}, or take a new checkpoint",
+        "Spark stores the output mode with the operator and compares it at the start.",
+        "keep {before}, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",
@@ -104,8 +104,8 @@ _ROWS: Final = (
     StateRule(
         "API_CHANGED",
         "{before} becomes {after}",
-        "To Spark these are different operators, and it compares the operator's name with the checkpoint's at the start.",
-        "keep {before}, or take a new checkpoint",
+        "Spark treats these as different operators and compares the operator's name with the checkpoint at the start.",
+        "keep {before}, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",
@@ -114,8 +114,8 @@ _ROWS: Final = (
     StateRule(
         "OPERATORS_CHANGED",
         "the stateful operators change from {before} to {after}",
-        "Spark numbers the stateful operators of a query and compares each one's name with the checkpoint's at the start.",
-        "keep the stateful operators and their order, or take a new checkpoint",
+        "Spark numbers a query's stateful operators and compares each name with the checkpoint at the start.",
+        "keep the stateful operators and their order, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",
@@ -123,9 +123,9 @@ _ROWS: Final = (
     ),
     StateRule(
         "CHECKPOINT_FORMAT_RAISED",
-        "spark.sql.streaming.stateStore.checkpointFormatVersion goes from {before} to {after}",
-        "A checkpoint keeps its format. The query starts, and stops when it commits the first batch.",
-        "keep {before}, or take a new checkpoint",
+        "spark.sql.streaming.stateStore.checkpointFormatVersion changes from {before} to {after}",
+        "A checkpoint keeps its format. The query starts, but fails when it commits the first batch.",
+        "keep {before}, or use a new checkpoint",
         "DBX-4",
         "fails later",
         "",
@@ -133,9 +133,9 @@ _ROWS: Final = (
     ),
     StateRule(
         "CHECKPOINT_FORMAT_LOWERED",
-        "spark.sql.streaming.stateStore.checkpointFormatVersion goes from {before} to {after}",
-        "A checkpoint keeps its format. The query starts, and stops when it loads the state for the first batch.",
-        "keep {before}, or take a new checkpoint",
+        "spark.sql.streaming.stateStore.checkpointFormatVersion changes from {before} to {after}",
+        "A checkpoint keeps its format. The query starts, but fails when it loads the state for the first batch.",
+        "keep {before}, or use a new checkpoint",
         "DBX-4",
         "fails later",
         "",
@@ -144,8 +144,9 @@ _ROWS: Final = (
     StateRule(
         "SCHEMA_FILE_MISSING",
         "the schema file {detail} is missing",
-        "The operator's metadata names it, and Spark reads all of them at the start. What it held can't be compared here.",
-        "restore the file from a copy, or take a new checkpoint",
+        "The operator's metadata names it, and Spark reads all schema files at the start. Its content can't be "
+        "compared here.",
+        "restore the file from a copy, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",
@@ -154,8 +155,8 @@ _ROWS: Final = (
     StateRule(
         "CHECKPOINT_DAMAGED",
         "{detail}",
-        "Spark reads the newest files of the logs, the operator's metadata and its schema files before the first batch.",
-        "restore the file from a copy, or take a new checkpoint",
+        "Before the first batch, Spark reads the newest log files, the operator's metadata and its schema files.",
+        "restore the file from a copy, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",
@@ -163,9 +164,9 @@ _ROWS: Final = (
     ),
     StateRule(
         "TTL_NEEDS_PROCESSING_TIME",
-        "its entries expire, and the time mode is {after}",
-        "Spark accepts a time to live in the time mode ProcessingTime alone. A checkpoint keeps its time mode.",
-        "leave out the time to live, or take a new checkpoint with the time mode ProcessingTime",
+        "its entries expire, but the time mode is {after}",
+        "Spark accepts a time to live only in time mode ProcessingTime. A checkpoint keeps its time mode.",
+        "remove the time to live, or use a new checkpoint with time mode ProcessingTime",
         "DBX-4",
         "refused",
         "",
@@ -173,8 +174,8 @@ _ROWS: Final = (
     ),
     StateRule(
         "VARIABLE_NAME_REFUSED",
-        "Spark accepts no variable of that name: {detail}",
-        "A state variable is a column family of the state store, and Spark checks the name when it creates one.",
+        "Spark doesn't accept this variable name: {detail}",
+        "A state variable is a column family in the state store, and Spark checks the name when it creates one.",
         "choose another name",
         "DBX-4",
         "refused",
@@ -183,10 +184,10 @@ _ROWS: Final = (
     ),
     StateRule(
         "VARIABLE_REPLACED",
-        "{before} is {detail} while {after} begins empty",
-        "Spark finds state variables by name, upper and lower case included. If {after} is {before} under another name, its "
-        "old state is out of reach, without an error.",
-        "keep {before} and copy it to {after} first; if they are unrelated, make two restarts of it",
+        "{before} is {detail}, and {after} starts empty",
+        "Spark identifies state variables by their case-sensitive name. If {after} is {before} renamed, its old "
+        "state becomes unreachable, without an error.",
+        "keep {before} and copy it to {after} first; if they are unrelated, use two restarts",
         "DBX-3",
         "loses data",
         "unsupported",
@@ -194,9 +195,9 @@ _ROWS: Final = (
     ),
     StateRule(
         "ROWS_STAY",
-        "the state variable is left out of the code",
-        "Its rows stay in the state, unread: they take space, and are back when the name is declared again.",
-        "call deleteIfExists if they are meant to go; else add the variable to the plan",
+        "the code no longer declares the state variable",
+        "Its rows stay in the state, unread: they take up space, and reappear if the name is declared again.",
+        "call deleteIfExists if the rows should be deleted; otherwise add the variable to the plan",
         "DBX-2",
         "note",
         "",
@@ -205,9 +206,9 @@ _ROWS: Final = (
     StateRule(
         "ROWS_DELETED",
         "the state variable is deleted with deleteIfExists",
-        "All its rows are removed at the restart. Its old schemas keep binding: should the name come back, it begins "
-        "empty and is still held against them.",
-        "copy what is still needed before the restart",
+        "All its rows are removed at the restart. Its old schemas still apply: if the name is declared again, the "
+        "variable starts empty but is still compared with them.",
+        "copy the rows that are still needed before the restart",
         "DBX-2",
         "note",
         "supported",
@@ -216,7 +217,7 @@ _ROWS: Final = (
     StateRule(
         "FILLED_FIELD_REMOVED",
         "{path} is removed, and {detail}",
-        "These values are not read any more, and are gone from a row once it is written again.",
+        "These values are no longer read, and a row loses them once it is rewritten.",
         "keep the field, or copy its values before the restart",
         "DBX-2",
         "loses data",
@@ -339,7 +340,7 @@ def declared_changes(planned: PlannedState, plan: StatePlan, state: StoredState)
     if planned.name == UNUSED_DEFAULT:
         yield change(RESTART_RULES["VARIABLE_NAME_REFUSED"], "", detail="it is reserved for Spark")
     elif planned.name != planned.name.strip():
-        yield change(RESTART_RULES["VARIABLE_NAME_REFUSED"], "", detail="it begins or ends with a space")
+        yield change(RESTART_RULES["VARIABLE_NAME_REFUSED"], "", detail="it starts or ends with a space")
     time_mode = plan.time_mode or time_mode_of(state)
     if ttl_of(planned, state) and time_mode is not None and time_mode != _PROCESSING_TIME:
         yield change(RESTART_RULES["TTL_NEEDS_PROCESSING_TIME"], "", None, plan.time_mode or time_mode)
@@ -355,7 +356,7 @@ def removed_changes(name: str, plan: StatePlan, state: StoredState) -> Iterable[
     if begun:
         more = f" and {len(begun) - MAX_NAMED} more" if len(begun) > MAX_NAMED else ""
         names = ", ".join(variable.name for variable in begun[:MAX_NAMED]) + more
-        detail = "deleted" if is_deleted else "left out"
+        detail = "deleted" if is_deleted else "no longer declared"
         yield change(RESTART_RULES["VARIABLE_REPLACED"], "", name, names, detail=detail)
 
 

@@ -97,8 +97,8 @@ def read_state(files: CheckpointFiles, checkpoint: Checkpoint, number: int | Non
     """
     if checkpoint.is_starting:
         raise InvalidCheckpoint(
-            "this query is starting: no batch is committed yet, so its state is not known; check again after the first "
-            "commit"
+            "this query is starting: no batch has been committed, so its state is not known; check again after the "
+            "first commit"
         )
     operator = _operator(checkpoint, number)
     folder = str(operator.number)
@@ -110,7 +110,7 @@ def read_state(files: CheckpointFiles, checkpoint: Checkpoint, number: int | Non
 
 def _operator(checkpoint: Checkpoint, number: int | None) -> Operator:
     if not checkpoint.operators:
-        raise InvalidCheckpoint("this query keeps no state: there is nothing that a restart could change")
+        raise InvalidCheckpoint("this query keeps no state, so a restart can't change it")
     listed = ", ".join(f"{operator.number} ({operator.description})" for operator in checkpoint.operators[:20])
     if number is not None:
         match = next((operator for operator in checkpoint.operators if operator.number == number), None)
@@ -119,7 +119,9 @@ def _operator(checkpoint: Checkpoint, number: int | None) -> Operator:
         return match
     evolving = [operator for operator in checkpoint.operators if operator.name in EVOLVING]
     if len(evolving) > 1:
-        raise InvalidInput(f'Several operators have state variables: say "operator" in the plan. They are {listed}.')
+        raise InvalidInput(
+            f'Several operators have state variables. Set "operator" in the plan to one of them: {listed}.'
+        )
     return evolving[0] if evolving else checkpoint.operators[0]
 
 
@@ -163,15 +165,15 @@ def internal_doubts(state: StoredState) -> Iterable[str]:
     """Families of Spark's own, in words, whose names or schemas aren't those that Spark writes beside the variables."""
     expected = internal_families(state)
     for name in sorted(expected.keys() - state.newest.keys()):
-        yield f"{name} (Spark keeps it beside a variable, and the newest schema file lacks it)"
+        yield f"{name} (an internal family of a variable, missing in the newest schema file)"
     for name in sorted(state.newest.keys() - expected.keys()):
         if name.startswith("$"):
-            yield f"{name} (the newest schema file has it, and no variable that it belongs to)"
+            yield f"{name} (an internal family in the newest schema file without its variable)"
     for file in state.history:
         for family in file.content.families:
             schemas = expected.get(family.name)
             if schemas and schemas != (_parsed(family.key_schema), _parsed(family.value_schema)):
-                yield f"{family.name} ({file.name} has it with other schemas than Spark gives it)"
+                yield f"{family.name} (its schemas in {file.name} are not the ones that Spark writes)"
 
 
 def key_doubts(state: StoredState) -> Iterable[str]:
@@ -183,7 +185,7 @@ def key_doubts(state: StoredState) -> Iterable[str]:
                 continue
             old, new = keys[family.name], family.key_schema
             if old != new and mismatches(parse_struct(_parsed(old)), parse_struct(_parsed(new))):
-                yield f"{family.name} (its key in {before.name} is of another type than in {after.name})"
+                yield f"{family.name} (its key type differs between {before.name} and {after.name})"
 
 
 def metadata_doubts(state: StoredState) -> Iterable[str]:
@@ -192,7 +194,7 @@ def metadata_doubts(state: StoredState) -> Iterable[str]:
     for file in state.history if named else ():
         if file.name not in named and state.is_committed(file):
             yield (
-                f"the schema file {file.name} (the newest operator metadata doesn't name it: newer metadata is missing in "
+                f"schema file {file.name} (not named by the newest operator metadata: newer metadata is missing in "
                 f"state/{state.operator.number}/_metadata/v2; restore it from a copy)"
             )
 

@@ -34,25 +34,29 @@ class Command(BaseCommand):
     """Checks a plan of state variables against a checkpoint. Nothing is started, stored or changed."""
 
     help = (
-        "Say what a restart with planned state schemas does to a Spark checkpoint."
-        " Exit code 0: fine, 1: refused, loses data or fails later, 2: not checked, as a whole or in part."
+        "Check what a restart with planned state schemas would do to a Spark checkpoint. Exit code 0: fine; 1: "
+        "refused, loses data or fails later; 2: not checked, fully or in part."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The checkpoint, the plan, and how the report is printed."""
-        parser.add_argument("checkpoint", help="the folder or address that the query has as its checkpointLocation")
+        parser.add_argument("checkpoint", help="the folder or address that the query uses as its checkpointLocation")
         parser.add_argument("plan", help='a plan (.json), the application\'s Python file (.py), or "-": JSON on stdin')
-        parser.add_argument("--processor", default="", help="the StatefulProcessor of a Python file with several")
-        parser.add_argument("--operator", type=int, help="the stateful operator, where the query has several")
+        parser.add_argument("--processor", default="", help="the StatefulProcessor, if the Python file has several")
+        parser.add_argument("--operator", type=int, help="the stateful operator, if the query has several")
         parser.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting of the next start"
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting for the next start"
         )
-        parser.add_argument("--endpoint", default="", help="of an s3:// address: its service, https://HOST[:PORT]")
-        parser.add_argument("--region", default="", help="of the service; us-east-1 without it")
-        parser.add_argument("--access-key-id", default="", help="without it the bucket is one that anybody may read")
-        parser.add_argument("--secret", default="", help="the name of the secret that has the key, never the key")
-        parser.add_argument("--format", choices=list(FORMS), default="text", help="how the report is printed")
+        parser.add_argument("--endpoint", default="", help="the endpoint of an s3:// address, https://HOST[:PORT]")
+        parser.add_argument("--region", default="", help="the endpoint's region (default: us-east-1)")
+        parser.add_argument(
+            "--access-key-id", default="", help="the access key id; without it, the bucket must be public"
+        )
+        parser.add_argument(
+            "--secret", default="", help="the name of the secret that holds the key, never the key itself"
+        )
+        parser.add_argument("--format", choices=list(FORMS), default="text", help="output format")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the report and end with its exit code."""
@@ -79,7 +83,7 @@ def _place(options: dict[str, Any]) -> CheckpointLocation:
     location = location_of(path)
     root = location.text if location.protocol != LOCAL else str(Path(location.path).resolve())
     if store and "endpoint" not in store:
-        raise InvalidInput(f"--{min(store).replace('_', '-')} is of an object store; give its --endpoint too.")
+        raise InvalidInput(f"--{min(store).replace('_', '-')} applies to an object store. Give its --endpoint too.")
     return checkpoint_location(path, checked_store(store) if store else None, also=(root,))
 
 
@@ -106,5 +110,5 @@ def _read(file_name: str) -> str:
 def _setting(assignment: str) -> tuple[str, str]:
     name, sign, value = assignment.partition("=")
     if not (name.strip() and sign):
-        raise InvalidInput(f"--set takes NAME=VALUE, not {assignment[:80]!r}.")
+        raise InvalidInput(f"--set must be NAME=VALUE, not {assignment[:80]!r}.")
     return name.strip(), value.strip()
