@@ -23,36 +23,36 @@ LABELS: Final = {
     "topic_id": later("Topic id now"),
     "last_read_at": later("Last read before"),
     "noticed_at": later("Noticed"),
-    "unread_before": later("Left unread by the last scan"),
+    "unread_before": later("Unread by the last scan"),
     "side": later("Side"),
     "framing": later("Named by"),
-    "mark": later("Schema’s mark"),
+    "mark": later("Schema mark"),
     "guid": later("GUID"),
     "schema_id": later("Schema id"),
     "schema_ids": later("Schema ids"),
     "expected": later("Expected subject"),
-    "owners": later("The id belongs to"),
-    "same_number_elsewhere": later("The same id elsewhere"),
-    "contexts": later("Known in contexts"),
+    "owners": later("Id belongs to"),
+    "same_number_elsewhere": later("Same id elsewhere"),
+    "contexts": later("Exists in contexts"),
     "subject": later("Subject"),
-    "subjects": later("Subjects that the query reads"),
+    "subjects": later("Subjects read by the query"),
     "version": later("Version"),
     "newer": later("Newer version"),
     "newer_in_use_since": later("Newer version in use since"),
     "latest_in_use": later("Newest version in use"),
     "least": later("Minimum version"),
-    "days_of_grace": later("Days of grace"),
-    "standing": later("Status of the version"),
+    "days_of_grace": later("Grace days"),
+    "standing": later("Version status"),
     "since": later("Since"),
     "until": later("Until"),
     "live_versions": later("Live versions"),
-    "was_there": later("The topic existed before"),
+    "was_there": later("Topic existed before"),
     "messages": later("Messages"),
-    "of_messages": later("Of messages with this id"),
-    "of_messages_read": later("Of messages read"),
-    "parsed": later("Of the others parsed as JSON"),
-    "undecodable_messages": later("Of them not decodable"),
-    "groups": later("Different ids"),
+    "of_messages": later("Messages with this id"),
+    "of_messages_read": later("Messages read"),
+    "parsed": later("Other messages valid as JSON"),
+    "undecodable_messages": later("Not decodable"),
+    "groups": later("Distinct ids"),
     "marks": later("Schemas"),
     "compacted": later("Compacted"),
     "types_before": later("Earlier message types"),
@@ -69,29 +69,29 @@ LABELS: Final = {
     "added": later("New field"),
     "type": later("Type"),
     "rows_before": later("Rows before"),
-    "filled_before": later("Of them filled"),
-    "batch_before": later("As of batch"),
+    "filled_before": later("Filled rows before"),
+    "batch_before": later("Rows before as of batch"),
     "rows_now": later("Rows now"),
-    "null_now": later("Of them null in the new field"),
-    "batch_now": later("Now as of batch"),
-    "rows_unread_since": later("Rows not readable here since"),
+    "null_now": later("Rows now null in the new field"),
+    "batch_now": later("Rows now as of batch"),
+    "rows_unread_since": later("Rows not readable since"),
     "used": later("Used"),
     "allowed": later("Of"),
     "reason": later("Reason"),
     "reasons": later("Reasons"),
     "decoded": later("Messages decoded"),
-    "present": later("Of them with the field"),
-    "nulls": later("Of them null"),
-    "missing": later("Of them without the field"),
+    "present": later("Messages with the field"),
+    "nulls": later("Messages with null"),
+    "missing": later("Messages without the field"),
     "names": later("Names"),
     "declared": later("Declared types"),
-    "different_values": later("Different values"),
-    "lengths": later("Lengths of the values"),
+    "different_values": later("Distinct values"),
+    "lengths": later("Value lengths"),
     "value": later("Value"),
     "share": later("Share now"),
     "share_before": later("Share before"),
     "days": later("Days compared"),
-    "z": later("Standard deviations from before"),
+    "z": later("Standard deviations from earlier data"),
     "registered_at": later("Registered at"),
     "registered_by": later("Registered by"),
     "door": later("Registered through"),
@@ -107,22 +107,22 @@ LABELS: Final = {
     "level": later("Compatibility level"),
     "mode": later("Mode"),
     "accounts": later("Accounts"),
-    "number": later("Accounts in all"),
+    "number": later("Total accounts"),
     "first_message_after_ms": later("First message after (ms)"),
     "connector": later("Connector"),
     "task": later("Task"),
     "state": later("State"),
     "trace": later("Error"),
-    "not_understood": later("Settings not understood"),
+    "not_understood": later("Unknown settings"),
     "slot": later("Slot"),
     "active": later("Active"),
     "wal_status": later("WAL status"),
     "lag_bytes": later("Lag in bytes"),
-    "safe_bytes": later("Bytes left before it is lost"),
+    "safe_bytes": later("Bytes left before the slot is lost"),
     "plugin": later("Plugin"),
     "publication": later("Publication"),
     "publications": later("Publications"),
-    "operations": later("Operations not published"),
+    "operations": later("Unpublished operations"),
     "database": later("Database"),
     "table": later("Table"),
     "tables": later("Tables"),
@@ -131,16 +131,16 @@ LABELS: Final = {
     "behind": later("Behind the table"),
     "dimensions": later("Dimensions"),
     "identity": later("Replica identity"),
-    "meaning": later("What it means"),
+    "meaning": later("Meaning"),
     "key": later("Key"),
     "index": later("Index"),
-    "index_columns": later("Columns of the index"),
-    "refused": later("Refused operations"),
+    "index_columns": later("Index columns"),
+    "refused": later("Rejected operations"),
     "why": later("Why"),
     "what": later("Not readable"),
     "schema": later("Schema"),
     "deletes": later("Deletes"),
-    "topic_partitions": later("Partitions of the topic"),
+    "topic_partitions": later("Topic partitions"),
 }
 #: names and texts of data, letter by letter
 CODE: Final = frozenset(
@@ -165,17 +165,17 @@ ELSEWHERE: Final = frozenset(
 )
 #: lists of objects → title
 TITLES: Final = {
-    "partitions": later("Where and when it was seen"),
-    "events": later("Where and when it was seen"),
+    "partitions": later("Where and when seen"),
+    "events": later("Where and when seen"),
     "samples": later("Samples, masked"),
-    "offsets": later("The first of them"),
-    "expired": later("Offsets that were deleted unread"),
+    "offsets": later("First messages"),
+    "expired": later("Offsets deleted unread"),
     "changes": later("What changed"),
     "fields": later("What differs"),
-    "marks": later("Schemas of the keys"),
+    "marks": later("Key schemas"),
     "registered": later("Registrations"),
     "versions": later("Versions"),
-    "says": later("Who says what"),
+    "says": later("Comparison"),
 }
 #: what a list holds → its columns
 COLUMNS: Final = {
@@ -243,10 +243,10 @@ def evidence_facts(rule: str, evidence: Mapping[str, Any]) -> tuple[Fact, ...]:
         if key in kinds and row_of(kinds[key]) is None and evidence.get(key) not in (None, "", [])
     ]
     if evidence.get(UNREADABLE):
-        value = gettext("%(names)s: kept in the form of an earlier release") % {
+        value = gettext("%(names)s: stored in the format of an earlier release") % {
             "names": cell_list(evidence[UNREADABLE])
         }
-        facts.append(Fact(label=gettext("Left out"), value=value))
+        facts.append(Fact(label=gettext("Omitted"), value=value))
     return tuple(facts)
 
 
@@ -294,9 +294,7 @@ def _listed(key: str, title: str, kind: Any, values: Sequence[Mapping[str, Any]]
         for row in values
     ]
     note = (
-        gettext(
-            "Of each value its form alone: the length and the classes of a text’s characters, a number’s magnitude."
-        )
+        gettext("Only the form of each value: a text’s length and character classes, a number’s magnitude.")
         if key == "samples"
         else ""
     )

@@ -71,7 +71,7 @@ def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
                 (gettext("Messages"), "messages"),
                 (gettext("In a transaction"), "in_transaction"),
             ),
-            note=gettext("pg_logical_emit_message: they are no rows of a table."),
+            note=gettext("Written by pg_logical_emit_message, not rows of a table."),
         ),
         rows_table(
             gettext("Expired before a scan could read them"),
@@ -154,12 +154,12 @@ def cell(value: Any) -> str:
 
 #: evidence that counts by name → title and what the names are
 COUNTED: Final = {
-    "ids_by_hour": (later("Messages by the time they carry"), later("Hour (UTC)")),
+    "ids_by_hour": (later("Messages by timestamp"), later("Hour (UTC)")),
     "ids_over_time": (later("Messages over time"), later("Seen by the scan of (UTC)")),
     "looks_like": (later("What the bytes look like"), later("Looks like")),
-    "not_told": (later("Messages of this side that couldn’t be told"), later("What is in the way")),
-    "framings": (later("How messages name their schema"), later("Framing")),
-    "framings_before": (later("How earlier messages name it"), later("Framing")),
+    "not_told": (later("Unidentified messages on this side"), later("Reason")),
+    "framings": (later("Framing of messages"), later("Framing")),
+    "framings_before": (later("Framing of earlier messages"), later("Framing")),
     "types": (later("Message types"), later("Type")),
     "kinds": (later("Types seen"), later("Type")),
     "values": (later("Values seen"), later("Value")),
@@ -206,23 +206,21 @@ def _bars(key: str, counts: Mapping[Any, Any], marks: Mapping[str, Sequence[str]
         for name, number in ordered[:SHOWN_BARS]
     )
     left = len(ordered) - SHOWN_BARS
-    return bars, gettext("%(number)s more are not shown") % {"number": left} if left > 0 else ""
+    return bars, gettext("%(number)s more not shown") % {"number": left} if left > 0 else ""
 
 
 def _by_hour_note(evidence: Mapping[str, Any]) -> str:
     """What the counts by hour rest on: scans tell the first and the last time of what they read, not each."""
     spread, earlier = evidence.get("ids_by_hour_spread", 0), evidence.get("ids_by_hour_earlier", 0)
-    sentences = [gettext("Of what scans read.")]
+    sentences = [gettext("Based on scanned messages.")]
     if spread:
         sentences.append(
             counted(
                 spread,
-                "%(n)s message lies in a span of several hours and is spread evenly over them.",
-                "%(n)s messages lie in spans of several hours and are spread evenly over them.",
+                "%(n)s message is from a span of several hours and is distributed evenly over it.",
+                "%(n)s messages are from spans of several hours and are distributed evenly over them.",
             )
         )
     if earlier:
-        sentences.append(
-            counted(earlier, "%(n)s earlier message is not drawn.", "%(n)s earlier messages are not drawn.")
-        )
+        sentences.append(counted(earlier, "%(n)s earlier message not shown.", "%(n)s earlier messages not shown."))
     return " ".join(sentences)

@@ -31,11 +31,11 @@ from registry.promotions.selectors import list_environments, resolving
 STATES: Final = {
     "": later("Open"),
     "acknowledged": later("Acknowledged"),
-    "resolving": later("Resolving, by an open request"),
+    "resolving": later("Resolving by an open request"),
     "resolved": later("Resolved"),
     "all": later("All states"),
 }
-MUTED: Final = {"": later("Without muted"), "only": later("Muted alone"), "all": later("With muted")}
+MUTED: Final = {"": later("Excluding muted"), "only": later("Only muted"), "all": later("Including muted")}
 #: name in the address → the name that a chip shows
 NAMES: Final = {
     "q": later("text"),
@@ -221,14 +221,14 @@ def producer_words(info: FindingInfo) -> str:
     hint = info.producer_hint
     if hint is None:
         return ""
-    return gettext("all in partition %(partition)s, of %(of)s") % {"partition": hint.partition, "of": hint.of}
+    return gettext("all in partition %(partition)s of %(of)s") % {"partition": hint.partition, "of": hint.of}
 
 
 def rebaselined(info: FindingInfo) -> str:
     """That a finding came up because a newer detector looked; "" for all others."""
     if info.rebaselined_from is None:
         return ""
-    return gettext("Re-baselined: found by detector %(detector)s, earlier scans used %(earlier)s.") % {
+    return gettext("Re-baselined: found by detector %(detector)s; earlier scans used %(earlier)s.") % {
         "detector": info.detector,
         "earlier": info.rebaselined_from,
     }

@@ -72,7 +72,7 @@ def _preview(form: Mapping[str, str], registry: str, actor: Actor) -> tuple[str,
     if not any(texts):
         return "", []
     if any(len(text) > MAX_PATTERN or text.count("*") > MAX_STARS for text in texts):
-        return gettext("A pattern has up to %(max_pattern)s characters and at most %(max_stars)s '*'.") % {
+        return gettext("A pattern must have at most %(max_pattern)s characters and %(max_stars)s '*'.") % {
             "max_pattern": MAX_PATTERN,
             "max_stars": MAX_STARS,
         }, []
@@ -88,19 +88,19 @@ def _covers(covered: int, lasting: int, hidden: int, *, all_looked_at: bool) -> 
     sentence = (
         counted(
             covered,
-            "Covers %(n)s finding of %(total)s, and those to come.",
-            "Covers %(n)s findings of %(total)s, and those to come.",
+            "Matches %(n)s of %(total)s findings, and future ones.",
+            "Matches %(n)s of %(total)s findings, and future ones.",
             total=total,
         )
         if all_looked_at
         else counted(
             covered,
-            "Covers %(n)s finding of the %(total)s that were looked at, and those to come.",
-            "Covers %(n)s findings of the %(total)s that were looked at, and those to come.",
+            "Matches %(n)s of the %(total)s findings checked, and future ones.",
+            "Matches %(n)s of the %(total)s findings checked, and future ones.",
             total=total,
         )
     )
-    muted = counted(hidden, "%(n)s of them is muted already.", "%(n)s of them are muted already.")
+    muted = counted(hidden, "%(n)s of them is already muted.", "%(n)s of them are already muted.")
     return f"{sentence} {muted}" if hidden else sentence
 
 
@@ -117,7 +117,7 @@ def _fields(form: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fie
         text("location", "orders:*"),
         Field(
             name="reason",
-            label=gettext("Why nobody needs to see them"),
+            label=gettext("Reason to mute them"),
             value=form.get("reason", ""),
             kind="textarea",
             rows=2,
@@ -128,7 +128,7 @@ def _fields(form: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fie
             label=gettext("Until"),
             kind="date",
             value=form.get("until", ""),
-            help=gettext("Empty: until somebody ends it."),
+            help=gettext("Empty: until the mute is removed."),
         ),
     )
 
@@ -145,7 +145,7 @@ def _row(actor: Actor, info: MuteInfo, order: list[str]) -> MuteRow:
         since=info.created_at,
         until=info.until,
         end=Action(
-            label=gettext("End it"),
+            label=gettext("Remove mute"),
             url=reverse("ui:mute_end", args=[info.id]),
             method="post",
             allowed=not reason,

@@ -73,12 +73,12 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         acknowledge=_post(gettext("Acknowledge"), "finding_acknowledge", info, decide, tone="primary")
         if is_open
         else None,
-        reason=Field(name="reason", label=gettext("Why it can stay for now"), required=True, kind="textarea", rows=2),
+        reason=Field(name="reason", label=gettext("Reason to acknowledge it"), required=True, kind="textarea", rows=2),
         until=Field(
             name="until",
             label=gettext("Until"),
             kind="date",
-            help=gettext("Open again after that day (UTC). Empty: for as long as it is seen."),
+            help=gettext("The finding reopens after that day (UTC). Empty: acknowledged as long as it is seen."),
         ),
         acknowledged_by=info.acknowledged_by,
         acknowledged_reason=info.acknowledged_reason,
@@ -88,18 +88,18 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         suspected=suspected(info),
         commands=_commands(info, source) if sees_source else (),
         bars=bar_tables(info.evidence, deployed_by_hour(info)),
-        reopen=None if is_open else _post(gettext("Open it again"), "finding_reopen", info, decide),
+        reopen=None if is_open else _post(gettext("Reopen finding"), "finding_reopen", info, decide),
         assign=_post(gettext("Assign"), "finding_assign", info, decide),
         assignee=Field(
             name="to",
             label=gettext("Assigned to"),
             value=info.assigned_to or (actor.name if actor.user_id else ""),
-            help=gettext("The name of an account; empty: nobody.")
+            help=gettext("Account name. Empty: nobody.")
             if info.assigned_to
-            else gettext("The name of an account; empty: nobody. Nobody has it yet."),
+            else gettext("Account name. Empty: nobody. Not assigned yet."),
         ),
         mute=_mute(actor, info),
-        scan=scan_action(request, source, gettext("Scan the source again")),
+        scan=scan_action(request, source, gettext("Scan source again")),
         history=_history(actor, info),
         propose=_propose(actor, info, "" if comparison else observed_note) if can_propose(info) else None,
         drafts=tuple(draft_row(draft, order) for draft in answers.drafts),
@@ -147,9 +147,7 @@ def _propose(actor: Actor, info: FindingInfo, problem: str) -> Action:
         problem if problem else "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
     )
     url = f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{info.id}'})}"
-    return Action(
-        label=gettext("Propose a schema from this"), url=url, allowed=not reason, reason=reason, icon="pencil"
-    )
+    return Action(label=gettext("Propose schema"), url=url, allowed=not reason, reason=reason, icon="pencil")
 
 
 def _released(answers: FindingRequests) -> tuple[Link, ...]:
@@ -169,7 +167,7 @@ def _mute(actor: Actor, info: FindingInfo) -> Action:
     reason = refusal(actor, "finding.mute", registry=info.registry)
     patterns = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
     url = f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in patterns.items() if value})}"
-    return Action(label=gettext("Mute findings like it"), url=url, allowed=not reason, reason=reason)
+    return Action(label=gettext("Mute similar findings"), url=url, allowed=not reason, reason=reason)
 
 
 def _pattern(info: FindingInfo) -> str:
@@ -192,9 +190,7 @@ def _related(
                 url=subject_url(info.registry, info.subject),
             )
         )
-        links.append(
-            Link(label=gettext("Which versions are in use"), url=subject_url(info.registry, info.subject, "usage"))
-        )
+        links.append(Link(label=gettext("View version usage"), url=subject_url(info.registry, info.subject, "usage")))
         pair = _versions(info.evidence)
         if pair:
             url = subject_url(info.registry, info.subject, "compare", from_=pair[0], to=pair[1])
@@ -206,11 +202,11 @@ def _related(
             )
         if is_comparable:
             compare_url = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")
-            links.append(Link(label=gettext("Compare what the data hold with any version"), url=compare_url))
+            links.append(Link(label=gettext("Compare observed data with another version"), url=compare_url))
     if source.cluster and sees_source:
         links.append(
             Link(
-                label=gettext("Decode a message of it"),
+                label=gettext("Decode a message"),
                 url=f"{reverse('ui:decode')}?{urlencode({'registry': info.registry})}",
             )
         )
@@ -268,7 +264,7 @@ def _history(actor: Actor, info: FindingInfo) -> tuple[HistoryRow, ...]:
 
 def _what(entry: AuditEntry) -> tuple[str, ...]:
     if entry.operation == "INSERT":
-        return (gettext("found first"),)
+        return (gettext("found"),)
     changed = ((name, entry.after.get(name)) for name in TOLD if name in entry.after and entry.operation == "UPDATE")
     return tuple(
         TOLD[name] % {"value": _value(value)}

@@ -75,7 +75,7 @@ def _client(info: FindingInfo, client: ClientInfo) -> AffectedRow:
     if client.number is not None:
         sentence = gettext("%(does)s version %(version)s") % {"does": sentence, "version": client.number}
     if client.number is not None and client.number == info.evidence.get("version"):
-        sentence = gettext("%(said)s, the one that was seen") % {"said": sentence}
+        sentence = gettext("%(said)s, the version that was seen") % {"said": sentence}
     return AffectedRow(
         name=client.name,
         sentence=sentence,
@@ -225,7 +225,7 @@ _SENTENCES: Final = {
     "mode": later("the mode was set to %(name)s"),
     "client": later("client %(name)s was declared"),
     "client_changed": later("client %(name)s moved to another version"),
-    "source": later("how this source is scanned was changed"),
+    "source": later("the scan settings of this source were changed"),
     "deployed": later("%(name)s was deployed"),
 }
 
@@ -239,7 +239,7 @@ def suspected(info: FindingInfo) -> SuspectedList | None:
 
 
 def _row(item: Suspicion, info: FindingInfo) -> Suspected:
-    values = {"version": item.version, "request": item.request, "name": item.name or later("what is inherited")}
+    values = {"version": item.version, "request": item.request, "name": item.name or later("the inherited value")}
     sentence = _SENTENCES[item.kind] % values
     if item.kind == "deployed":
         return Suspected(before=_span(item.seconds_before), sentence=sentence, url=item.url, elsewhere=True)

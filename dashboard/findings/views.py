@@ -50,7 +50,7 @@ def finding_reopen(request: HttpRequest, finding_id: int) -> HttpResponse:
     """Open it again."""
     actor = page_actor(request)
     return _decided(
-        request, finding_id, lambda: services.reopen(finding_id=finding_id, by=actor), gettext("Open again.")
+        request, finding_id, lambda: services.reopen(finding_id=finding_id, by=actor), gettext("Finding reopened.")
     )
 
 
@@ -93,10 +93,10 @@ def findings_decide(request: HttpRequest) -> HttpResponse:
     numbers = [number for text in request.POST.getlist("finding") if (number := whole_number(text)) is not None]
     try:
         if not numbers:
-            raise InvalidInput(gettext("Choose findings first."))
+            raise InvalidInput(gettext("Select findings first."))
         if len(numbers) > MOST_AT_ONCE:
             raise InvalidInput(
-                gettext("%(count)s findings are too many at once; choose up to %(most_at_once)s.")
+                gettext("You can select up to %(most_at_once)s findings at once, not %(count)s.")
                 % {"count": len(numbers), "most_at_once": MOST_AT_ONCE}
             )
         _decide_all(request, numbers, decide)
@@ -162,7 +162,7 @@ def mute_list(request: HttpRequest) -> HttpResponse:
             problem = error
         else:
             messages.success(
-                request, gettext("Muted. The findings are kept and counted, and stand in no list of open ones.")
+                request, gettext("Findings muted. They are kept and counted, but hidden from lists of open findings.")
             )
             return redirect("ui:mutes")
     page = mutes.mute_page(request, problem)
@@ -173,5 +173,5 @@ def mute_list(request: HttpRequest) -> HttpResponse:
 def mute_end(request: HttpRequest, mute_id: int) -> HttpResponse:
     """End a mute."""
     services.unmute(mute_id=mute_id, by=page_actor(request))
-    messages.success(request, gettext("The mute is ended: its findings are seen again."))
+    messages.success(request, gettext("Mute removed. Its findings are shown again."))
     return redirect("ui:mutes")

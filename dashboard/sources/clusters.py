@@ -24,10 +24,10 @@ from registry.errors import ClusterNotFound, SchemadeskError
 
 FIELDS: Final = ("name", "bootstrap", "security_protocol", "sasl_mechanism", "username", "secret", "ca_pem")
 PROTOCOLS: Final = {
-    "PLAINTEXT": later("PLAINTEXT: neither encrypted nor signed in"),
-    "SSL": later("SSL: encrypted"),
-    "SASL_PLAINTEXT": later("SASL_PLAINTEXT: signed in, not encrypted"),
-    "SASL_SSL": later("SASL_SSL: encrypted and signed in"),
+    "PLAINTEXT": later("PLAINTEXT: no encryption, no authentication"),
+    "SSL": later("SSL: encryption"),
+    "SASL_PLAINTEXT": later("SASL_PLAINTEXT: authentication, no encryption"),
+    "SASL_SSL": later("SASL_SSL: encryption and authentication"),
 }
 
 
@@ -35,7 +35,7 @@ def cluster_at(number: int) -> ClusterInfo:
     """The cluster of that number. Raises ClusterNotFound."""
     cluster = next((info for info in selectors.list_clusters() if info.id == number), None)
     if cluster is None:
-        raise ClusterNotFound(gettext("There is no cluster %(number)s.") % {"number": number}, cluster=str(number))
+        raise ClusterNotFound(gettext("Cluster %(number)s doesn’t exist.") % {"number": number}, cluster=str(number))
     return cluster
 
 
@@ -51,7 +51,7 @@ def try_connection(request: HttpRequest, fields: Mapping[str, str]) -> str:
     Raises InvalidSource, InvalidSecret, AddressRefused, BrokerUnavailable, NotAllowed.
     """
     brokers, topics = services.try_cluster(by=page_actor(request), **fields)
-    return gettext("%(brokers)s and %(topics)s are there. Nothing was saved.") % {
+    return gettext("Found %(brokers)s and %(topics)s. Nothing was saved.") % {
         "brokers": counted(brokers, "%(n)s broker", "%(n)s brokers"),
         "topics": counted(topics, "%(n)s topic", "%(n)s topics"),
     }
@@ -65,7 +65,7 @@ def cluster_form(
     values: Mapping[str, str] = request.POST if request.method == "POST" else _stored(info)
     reason = refusal(page_actor(request), "cluster.manage")
     url = reverse("ui:cluster_edit", args=[info.id]) if info else reverse("ui:cluster_add")
-    title = gettext("Change %(info)s") % {"info": info.name} if info else gettext("Connect a cluster")
+    title = gettext("Edit %(info)s") % {"info": info.name} if info else gettext("Connect a cluster")
     return ClusterForm(
         frame=make_frame(request, title=title, section=Section.SOURCES, crumbs=_crumbs()),
         groups=_groups(values),
@@ -76,10 +76,8 @@ def cluster_form(
             f"{PREFIX}NAME",
         ),
         answered=answered,
-        warning=gettext("Its sources are read with the new fields from the next scan on.")
-        if info and info.sources
-        else "",
-        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved."))
+        warning=gettext("Its sources use the new settings from the next scan.") if info and info.sources else "",
+        problem=Problem(what=problem.message, cure=gettext("Correct the form below. Nothing was saved."))
         if problem
         else None,
     )
@@ -109,7 +107,7 @@ def _groups(values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
             label=gettext("Name"),
             value=values.get("name", ""),
             required=True,
-            help=gettext("How people call it here."),
+            help=gettext("The name shown here."),
         ),
         text("bootstrap", gettext("Bootstrap servers"), required=True, placeholder="broker-1:9093,broker-2:9093"),
         _select(
@@ -120,7 +118,7 @@ def _groups(values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
     sign_in = (
         _select("sasl_mechanism", gettext("SASL mechanism"), mechanisms, values.get("sasl_mechanism", "")),
         text("username", gettext("User")),
-        text("secret", gettext("Secret’s name"), help=gettext("The name alone, never the password.")),
+        text("secret", gettext("Secret name"), help=gettext("Only the name, never the password.")),
     )
     authority = text(
         "ca_pem",
@@ -128,7 +126,7 @@ def _groups(values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
         kind="textarea",
         rows=5,
         placeholder="-----BEGIN CERTIFICATE-----",
-        help=gettext("As PEM; empty: those of the system."),
+        help=gettext("PEM. Empty: the system’s certificate authorities."),
     )
     return (
         FieldGroup(title=gettext("Where"), fields=where),
@@ -152,14 +150,14 @@ def remove_page(request: HttpRequest, number: int, problem: SchemadeskError | No
         frame=make_frame(
             request, title=gettext("Remove %(name)s") % {"name": info.name}, section=Section.SOURCES, crumbs=_crumbs()
         ),
-        sentence=gettext("Schemadesk forgets how %(info)s is reached.") % {"info": info.name},
-        losses=(gettext("its address, user and the name of its secret"),),
+        sentence=gettext("Schemadesk forgets how to connect to %(info)s.") % {"info": info.name},
+        losses=(gettext("its address, user and secret name"),),
         stays=(
-            gettext("the secret itself, which the operator keeps"),
+            gettext("the secret itself, which the operator stores"),
             gettext("the cluster: nothing is written to it"),
         ),
         confirm=Action(
-            label=gettext("Remove the cluster"),
+            label=gettext("Remove cluster"),
             url=reverse("ui:cluster_remove", args=[info.id]),
             method="post",
             allowed=not reason,

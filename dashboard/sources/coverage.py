@@ -88,7 +88,7 @@ def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple
     rows += [
         Unreadable(
             name=source.name,
-            reason=gettext("Its last scan read nothing: that is not scanned, not clean."),
+            reason=gettext("The last scan read nothing, so the source counts as not scanned, not clean."),
             url=reverse("ui:source", args=[source.id]),
         )
         for source in sources
@@ -128,12 +128,12 @@ def _looked_at(scanned: Sequence[ScanInfo]) -> str:
         parts.append(_messages(messages, partitions))
     if variables:
         parts.append(_variables(rows, variables))
-    return joined(parts) or counted(len(scanned), "what %(n)s source holds", "what %(n)s sources hold")
+    return joined(parts) or counted(len(scanned), "the data of %(n)s source", "the data of %(n)s sources")
 
 
 def _messages(messages: int, partitions: int) -> str:
     text = counted(messages, "%(n)s message", "%(n)s messages")
-    return counted(partitions, "%(messages)s over %(n)s partition", "%(messages)s over %(n)s partitions", messages=text)
+    return counted(partitions, "%(messages)s in %(n)s partition", "%(messages)s in %(n)s partitions", messages=text)
 
 
 def _variables(rows: int, variables: int) -> str:

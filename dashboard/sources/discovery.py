@@ -109,9 +109,9 @@ def _row(match: Found, form: Mapping[str, str], sources: Mapping[str, int]) -> F
 def _summary(checkpoint: Checkpoint) -> str:
     variables = sum(len(operator.variables) for operator in checkpoint.operators)
     if checkpoint.is_starting:
-        return gettext("starting: no batch committed yet, its state is not known")
+        return gettext("starting: no batch committed yet, so its state is unknown")
     operators = listed(sorted({operator.description for operator in checkpoint.operators})) or gettext(
-        "no stateful operator"
+        "no stateful operators"
     )
     batch = checkpoint.last_committed_batch
     done = gettext("batch %(n)s") % {"n": f"{batch:,}"}
@@ -125,7 +125,7 @@ def _discovery_sentence(discovery: Discovery) -> str:
     }
     if not discovery.ended_early:
         return f"{sentence}."
-    return gettext("%(said)s; the search ended at its bound: %(bound)s.") % {
+    return gettext("%(said)s; the search stopped at its limit: %(bound)s.") % {
         "said": sentence,
         "bound": discovery.ended_early,
     }

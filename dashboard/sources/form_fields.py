@@ -20,23 +20,23 @@ from registry.drift import selectors
 from registry.subjects.selectors import registry_names
 
 INTERVALS: Final = ("", "60", "300", "900", "3600", "21600", "86400")
-NEVER: Final = later("only when somebody asks")
+NEVER: Final = later("only on demand")
 #: numbers of a source with what they say; those of topics alone are in _OF_TOPICS
 NUMBERS: Final[Mapping[str, tuple[str, str]]] = {
     "tail_messages": (
-        later("Newest messages of each partition"),
+        later("Newest messages per partition"),
         later("For the mode that reads the newest messages."),
     ),
-    "window_seconds": (later("Window, in seconds"), later("For the mode that reads a window of time.")),
-    "max_messages": (later("Messages a scan, at most"), ""),
-    "max_bytes": (later("Bytes a scan, at most"), ""),
+    "window_seconds": (later("Time window in seconds"), later("For the mode that reads a time window.")),
+    "max_messages": (later("Maximum messages per scan"), ""),
+    "max_bytes": (later("Maximum bytes per scan"), ""),
     "max_seconds": (
-        later("Seconds a scan, at most"),
-        later("When a bound is reached the page says so, and the next scan goes on."),
+        later("Maximum seconds per scan"),
+        later("When a scan reaches a limit, the page says so and the next scan continues from there."),
     ),
     "clean_scans": (
-        later("Clean scans that resolve a finding"),
-        later("So many scans in a row that could have seen it and did not."),
+        later("Clean scans to resolve a finding"),
+        later("Consecutive scans that could have seen the finding but did not."),
     ),
 }
 DEFAULTS: Final = {
@@ -58,27 +58,27 @@ def groups_of(kind: SourceKind, values: Mapping[str, str], by: Actor) -> tuple[F
         value=values.get("context", ""),
         code=True,
         placeholder=".",
-        help=gettext("Whose schema ids the messages carry; empty: the default one."),
+        help=gettext("The context of the messages’ schema ids. Empty: the default context."),
     )
     if kind is SourceKind.KAFKA_TOPIC:
         what = (
             _cluster(values, by),
             _servers(values),
             *patterns_fields(values),
-            _name(values, gettext("Name"), gettext("How people call it, for example orders.")),
+            _name(values, gettext("Name"), gettext("The name shown here, for example orders.")),
         )
         how = (registry_field, context, mode_field(values), schedule)
         return (
-            FieldGroup(title=gettext("What is read"), fields=what),
+            FieldGroup(title=gettext("What to read"), fields=what),
             FieldGroup(title=gettext("How"), fields=how),
             bounds_fields(values),
         )
     if kind is SourceKind.DEBEZIUM:
         return (
             FieldGroup(
-                title=gettext("What is read"),
+                title=gettext("What to read"),
                 fields=(
-                    _name(values, gettext("Name"), gettext("How people call it here.")),
+                    _name(values, gettext("Name"), gettext("The name shown here.")),
                     _cluster(values, by),
                     registry_field,
                     schedule,
@@ -89,19 +89,19 @@ def groups_of(kind: SourceKind, values: Mapping[str, str], by: Actor) -> tuple[F
             bounds_fields(values),
         )
     if kind is SourceKind.STATE_STORE:
-        note = gettext("%(checkpoint_places)s. Its rows are read where the Spark server can open it too.") % {
+        note = gettext("%(checkpoint_places)s. Rows are read if the Spark server can open the checkpoint too.") % {
             "checkpoint_places": checkpoint_places()
         }
         folder = _name(values, gettext("Checkpoint folder or address"), note)
         return (
-            FieldGroup(title=gettext("What is read"), fields=(folder, registry_field, schedule)),
+            FieldGroup(title=gettext("What to read"), fields=(folder, registry_field, schedule)),
             *store_groups(values),
         )
     return (
         FieldGroup(
-            title=gettext("What is read"),
+            title=gettext("What to read"),
             fields=(registry_field, schedule),
-            note=gettext("The registry’s own settings, roles and versions are held against the advice for production."),
+            note=gettext("The registry’s settings, roles and versions are compared with the production advice."),
         ),
     )
 
@@ -114,7 +114,7 @@ def discover_groups(values: Mapping[str, str], by: Actor) -> tuple[FieldGroup, .
         value=values.get("path", ""),
         required=True,
         code=True,
-        help=gettext("Where the checkpoints of your queries lie: %(checkpoint_places)s.")
+        help=gettext("The folder that contains your queries’ checkpoints: %(checkpoint_places)s.")
         % {"checkpoint_places": checkpoint_places()},
     )
     fields = (path, _registry(values, by), schedule_field(values))
@@ -125,7 +125,7 @@ def checkpoint_places() -> str:
     """Where checkpoints may lie, in words."""
     roots = [str(root) for root in settings.CHECKPOINT_ROOTS]
     roots += settings.CHECKPOINT_ADDRESSES if stores_allowed() else ()
-    return gettext("Below %(places)s") % {"places": ", ".join(roots) or gettext("no folder: none is allowed")}
+    return gettext("Below %(places)s") % {"places": ", ".join(roots) or gettext("none: no folder is allowed")}
 
 
 def stores_allowed() -> bool:
@@ -141,16 +141,16 @@ def store_groups(values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
         FieldGroup(
             title=gettext("Object store"),
             note=gettext(
-                "For an address such as s3://bucket/checkpoints/query. The secret is named here and kept by who runs"
-                " this service; without an access key the bucket is one that anybody may read."
+                "For an address such as s3://bucket/checkpoints/query. Give the name of the secret; the operator "
+                "stores the secret itself. Without an access key, the bucket must be public."
             ),
             fields=(
                 text_field(
                     values, "endpoint", gettext("Endpoint"), placeholder="https://s3.eu-central-1.amazonaws.com"
                 ),
                 text_field(values, "region", gettext("Region"), placeholder="us-east-1"),
-                text_field(values, "access_key_id", gettext("Access key’s id")),
-                text_field(values, "store_secret", gettext("Secret’s name")),
+                text_field(values, "access_key_id", gettext("Access key id")),
+                text_field(values, "store_secret", gettext("Secret name")),
             ),
             folded=not values.get("endpoint"),
         ),
@@ -164,7 +164,7 @@ def _name(values: Mapping[str, str], label: str, note: str) -> Field:
 def _registry(values: Mapping[str, str], by: Actor) -> Field:
     chosen = values.get("registry")
     choices = tuple(Choice(value=name, label=name, selected=name == chosen) for name in registry_names(by))
-    return Field(name="registry", label=gettext("Held against"), kind="select", choices=choices, required=True)
+    return Field(name="registry", label=gettext("Compared with"), kind="select", choices=choices, required=True)
 
 
 def _cluster(values: Mapping[str, str], by: Actor) -> Field:
@@ -176,11 +176,9 @@ def _cluster(values: Mapping[str, str], by: Actor) -> Field:
         kind="select",
         choices=(
             *(Choice(value=name, label=name, selected=name == chosen) for name in names),
-            Choice(
-                value="", label=gettext("one that isn’t connected yet, without TLS and sign-in"), selected=not chosen
-            ),
+            Choice(value="", label=gettext("a new cluster without TLS and authentication"), selected=not chosen),
         ),
-        help=gettext("With TLS or a user, connect the cluster first."),
+        help=gettext("If the cluster uses TLS or a user, connect it first."),
     )
 
 
@@ -191,7 +189,7 @@ def _servers(values: Mapping[str, str]) -> Field:
         value=values.get("bootstrap", ""),
         code=True,
         placeholder="broker-1:9092,broker-2:9092",
-        help=gettext("Only for a cluster that isn’t connected yet."),
+        help=gettext("Only for a new cluster."),
     )
 
 
@@ -206,7 +204,9 @@ def patterns_fields(values: Mapping[str, str]) -> tuple[Field, Field]:
             value=values.get("include", ""),
             code=True,
             placeholder="orders\npayments-*",
-            help=gettext("A name or pattern a line; empty: all but internal ones. Subjects are found from the data."),
+            help=gettext(
+                "One name or pattern per line. Empty: all except internal topics. Subjects are detected from the data."
+            ),
         ),
         Field(
             name="exclude",
@@ -268,8 +268,8 @@ def bounds_fields(values: Mapping[str, str]) -> FieldGroup:
         label=gettext("Samples"),
         kind="select",
         choices=(
-            Choice(value="yes", label=gettext("keep some, masked"), selected=keep_samples != "no"),
-            Choice(value="no", label=gettext("keep none"), selected=keep_samples == "no"),
+            Choice(value="yes", label=gettext("store some, masked"), selected=keep_samples != "no"),
+            Choice(value="no", label=gettext("store none"), selected=keep_samples == "no"),
         ),
     )
     return FieldGroup(title=gettext("Bounds"), fields=(*numbers, samples), folded=True)
@@ -284,7 +284,7 @@ def _connect(values: Mapping[str, str]) -> FieldGroup:
             ),
             text_field(values, "connector", gettext("Connector"), required=True),
             text_field(values, "connect_user", gettext("User")),
-            text_field(values, "connect_secret", gettext("Secret’s name")),
+            text_field(values, "connect_secret", gettext("Secret name")),
         ),
     )
 
@@ -293,7 +293,7 @@ def _database(values: Mapping[str, str]) -> FieldGroup:
     tls = values.get("database_tls", "yes")
     return FieldGroup(
         title=gettext("Database"),
-        note=gettext("Optional: with it tables, registered schemas and events are held against each other."),
+        note=gettext("Optional. With the database, Schemadesk compares tables, registered schemas and events."),
         fields=(
             text_field(values, "database_host", gettext("Host")),
             Field(
@@ -301,7 +301,7 @@ def _database(values: Mapping[str, str]) -> FieldGroup:
             ),
             text_field(values, "database_name", gettext("Database")),
             text_field(values, "database_user", gettext("User")),
-            text_field(values, "database_secret", gettext("Secret’s name")),
+            text_field(values, "database_secret", gettext("Secret name")),
             Field(
                 name="database_tls",
                 label="TLS",

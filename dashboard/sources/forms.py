@@ -123,14 +123,12 @@ def end_of_day(text: str) -> datetime | None:
         day = date.fromisoformat(text.strip())
     except ValueError:
         raise InvalidInput(
-            gettext("%(text)s is not a date; write it as 2026-12-31.") % {"text": repr(text.strip()[:20])}
+            gettext("%(text)s is not a date. Write it as 2026-12-31.") % {"text": repr(text.strip()[:20])}
         ) from None
     return datetime.combine(day, time.max, tzinfo=UTC)
 
 
-_LEDE: Final = later(
-    "Patterns hold from the next scan on: topics that they leave out keep their findings and positions."
-)
+_LEDE: Final = later("Patterns apply from the next scan. Excluded topics keep their findings and read positions.")
 
 
 def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
@@ -182,7 +180,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
     groups = [FieldGroup(title=gettext("Schedule"), fields=(schedule_field(form),))]
     if source.cluster:
         groups = [
-            FieldGroup(title=gettext("What is read"), fields=patterns_fields(form)),
+            FieldGroup(title=gettext("What to read"), fields=patterns_fields(form)),
             FieldGroup(
                 title=gettext("How"),
                 fields=(text_field(form, "context", gettext("Context")), mode_field(form), schedule_field(form)),
@@ -194,7 +192,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
     return SourceForm(
         frame=make_frame(
             request,
-            title=gettext("Change %(source)s") % {"source": source.name},
+            title=gettext("Edit %(source)s") % {"source": source.name},
             section=Section.SOURCES,
             crumbs=_crumbs(source),
         ),
@@ -242,7 +240,7 @@ def remove_page(request: HttpRequest, source_id: int, problem: SchemadeskError |
     source = selectors.get_source(source_id, by=actor)
     reason = refusal(actor, "source.manage", registry=source.registry)
     losses = [
-        gettext("its findings, %(open_findings)s of them open, with every decision on them")
+        gettext("its findings (%(open_findings)s open) and all decisions about them")
         % {"open_findings": f"{source.open_findings:,}"},
         gettext("its scans"),
     ]
@@ -250,8 +248,8 @@ def remove_page(request: HttpRequest, source_id: int, problem: SchemadeskError |
         losses.append(
             counted(
                 source.topics,
-                "the read positions of %(n)s topic, and what they tell of versions in use",
-                "the read positions of %(n)s topics, and what they tell of versions in use",
+                "the read positions of %(n)s topic and its data on version usage",
+                "the read positions of %(n)s topics and their data on version usage",
             )
         )
     return ConfirmPage(
@@ -261,14 +259,14 @@ def remove_page(request: HttpRequest, source_id: int, problem: SchemadeskError |
             section=Section.SOURCES,
             crumbs=_crumbs(source),
         ),
-        sentence=gettext("%(source)s will no longer be scanned. This can’t be taken back.") % {"source": source.name},
+        sentence=gettext("%(source)s will no longer be scanned. You can’t undo this.") % {"source": source.name},
         losses=tuple(losses),
         stays=(
             gettext("the data: nothing is written to topics, checkpoints or databases"),
-            gettext("the audit of what was decided"),
+            gettext("the audit log of decisions"),
         ),
         confirm=Action(
-            label=gettext("Remove the source"),
+            label=gettext("Remove source"),
             url=reverse("ui:source_remove", args=[source.id]),
             method="post",
             allowed=not reason,

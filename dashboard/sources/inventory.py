@@ -143,10 +143,10 @@ def keeps(topic: TopicInfo) -> str:
     if topic.compacted:
         return gettext("compacted")
     if topic.retention_ms is None:
-        return gettext("not known")
-    by_time = gettext("for ever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
+        return gettext("unknown")
+    by_time = gettext("forever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
     if topic.retention_bytes is not None and topic.retention_bytes >= 0:
-        return gettext("%(by_time)s, %(sized)s a partition") % {
+        return gettext("%(by_time)s, %(sized)s per partition") % {
             "by_time": by_time,
             "sized": sized(topic.retention_bytes),
         }
@@ -223,7 +223,7 @@ def _facts(connector: Mapping[str, Any], database: Mapping[str, Any] | None) -> 
     transforms = listing(
         transform["type"]
         if transform.get("understood")
-        else gettext("%(type)s (not understood)") % {"type": transform["type"]}
+        else gettext("%(type)s (unknown)") % {"type": transform["type"]}
         for transform in connector.get("transforms", ())
     )
     skipped = listing(OPERATIONS.get(op, op) for op in connector.get("skipped_operations", ()))
@@ -247,9 +247,9 @@ def _facts(connector: Mapping[str, Any], database: Mapping[str, Any] | None) -> 
 
 def _database(database: Mapping[str, Any] | None) -> str:
     if database is None:
-        return gettext("its catalog isn’t read")
+        return gettext("catalog not read")
     text = f"{database.get('name')}, PostgreSQL {database.get('version')}, wal_level {database.get('wal_level')}"
-    return gettext("%(said)s; not all of it was read") % {"said": text} if database.get("cut") else text
+    return gettext("%(said)s; only partly read") % {"said": text} if database.get("cut") else text
 
 
 def _slot(slot: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -259,21 +259,23 @@ def _slot(slot: Mapping[str, Any]) -> tuple[Fact, ...]:
         Fact(label=gettext("In use"), value=gettext("yes") if slot.get("active") else gettext("no")),
         Fact(
             label=gettext("Lag"),
-            value=gettext("not known")
+            value=gettext("unknown")
             if lag is None
             else gettext("%(sized)s of write-ahead log") % {"sized": sized(lag)},
         ),
-        Fact(label=gettext("Log"), value=str(slot.get("wal_status") or gettext("not known"))),
-        Fact(label=gettext("Room left"), value=gettext("no limit is set") if safe is None else sized(safe)),
+        Fact(label=gettext("Log"), value=str(slot.get("wal_status") or gettext("unknown"))),
+        Fact(label=gettext("Remaining log"), value=gettext("no limit") if safe is None else sized(safe)),
     )
 
 
 def _slot_care(slot: Mapping[str, Any]) -> str:
     """What is wrong with the slot; empty where nothing is."""
     if slot.get("wal_status") == "lost":
-        return gettext("The log that the slot needs is gone: the connector has to take a new snapshot.")
+        return gettext("The log that the slot needs was removed. The connector must take a new snapshot.")
     if not slot.get("active"):
-        return gettext("Nobody reads the slot: the database keeps its log, and its disk fills, until somebody does.")
+        return gettext(
+            "The slot has no reader: the database retains its log and its disk fills up until the slot is read."
+        )
     return ""
 
 

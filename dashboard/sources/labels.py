@@ -39,7 +39,9 @@ def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
 
 def read_by(sources: int) -> str:
     """Why a cluster that sources read can't be removed."""
-    return counted(sources, "%(n)s source read it; remove them first.", "%(n)s sources read it; remove them first.")
+    return counted(
+        sources, "%(n)s source reads it. Remove the source first.", "%(n)s sources read it. Remove the sources first."
+    )
 
 
 def listed(names: list[str]) -> str:
@@ -106,7 +108,7 @@ def what_was_read(scan: ScanInfo) -> str:
     sentence = gettext("%(amount)s in %(seconds)s s") % {"amount": _amount(read), "seconds": read.get("seconds", 0)}
     if not (reached := read.get("bound_reached")):
         return sentence
-    return gettext("%(said)s; stopped by its bound of %(bound)s") % {
+    return gettext("%(said)s; stopped at its limit of %(bound)s") % {
         "said": sentence,
         "bound": BOUNDS.get(reached, reached),
     }
@@ -128,14 +130,14 @@ def _amount(read: dict[str, Any]) -> str:
         broken = sum(1 for line in read["advice"] if line.get("followed") == "no")
         return counted(
             len(read["advice"]),
-            "%(n)s piece of advice held against the registry, %(broken)s not followed",
-            "%(n)s pieces of advice held against the registry, %(broken)s not followed",
+            "%(n)s piece of advice checked, %(broken)s not followed",
+            "%(n)s pieces of advice checked, %(broken)s not followed",
             broken=broken,
         )
     if "topics_asked" in read:
         topics = counted(read["topics_asked"], "%(n)s topic", "%(n)s topics")
         if not read["messages"]:
-            return gettext("no new message in %(topics)s") % {"topics": topics}
+            return gettext("no new messages in %(topics)s") % {"topics": topics}
         return counted(
             read["messages"],
             "%(n)s new message in %(read)s of %(topics)s",
@@ -146,8 +148,8 @@ def _amount(read: dict[str, Any]) -> str:
     if "messages" in read:
         return counted(
             len(read.get("partitions", ())),
-            "%(messages)s messages of %(n)s partition",
-            "%(messages)s messages of %(n)s partitions",
+            "%(messages)s messages in %(n)s partition",
+            "%(messages)s messages in %(n)s partitions",
             messages=f"{read['messages']:,}",
         )
     return counted(
@@ -162,20 +164,21 @@ def _behind(behind: dict[str, Any]) -> str:
     """How far the scans are behind, and when they will have caught up, as far as that can be told."""
     sentence = counted(
         behind["offsets"],
-        "The source is behind by %(n)s message.",
-        "The source is behind by %(n)s messages.",
+        "The source is %(n)s message behind.",
+        "The source is %(n)s messages behind.",
     )
     if behind.get("falls_back"):
         return gettext(
-            "%(said)s It won’t catch up at this pace: more arrive than a scan reads. Scan more often, or raise its bounds."
+            "%(said)s It won’t catch up at this rate because more messages arrive than a scan reads. Scan more "
+            "often, or raise the limits."
         ) % {"said": sentence}
     if behind.get("caught_up_at"):
-        return gettext("%(said)s At this pace it has caught up at about %(time)s, after %(scans)s more scans.") % {
+        return gettext("%(said)s At this rate, it catches up at about %(time)s, after %(scans)s more scans.") % {
             "said": sentence,
             "time": f"{datetime.fromisoformat(behind['caught_up_at']).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
             "scans": f"{behind['scans']:,}",
         }
-    return gettext("%(said)s When it will have caught up can’t be told yet.") % {"said": sentence}
+    return gettext("%(said)s It is not yet known when it will catch up.") % {"said": sentence}
 
 
 def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
@@ -183,7 +186,7 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
     notes = []
     if reached := read.get("bound_reached"):
         notes.append(
-            gettext("The scan reached its bound of %(reached)s: the next one goes on from there.")
+            gettext("The scan reached its limit of %(reached)s. The next scan continues from there.")
             % {"reached": BOUNDS.get(reached, reached)}
         )
     if behind := read.get("behind"):
@@ -200,13 +203,15 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
             )
         )
     if gone := [str(name) for name in read.get("gone", ())]:
-        notes.append(gettext("The cluster no longer has %(listed)s; their findings stay.") % {"listed": listed(gone)})
+        notes.append(
+            gettext("The cluster no longer has %(listed)s. Their findings are kept.") % {"listed": listed(gone)}
+        )
     if restarted := [str(name) for name in read.get("restarted", ())]:
         notes.append(
             counted(
                 len(restarted),
-                "%(n)s topic was deleted and made again, so it was read from its start: %(names)s.",
-                "%(n)s topics were deleted and made again, so they were read from their start: %(names)s.",
+                "%(n)s topic was deleted and recreated, so it was read from its start: %(names)s.",
+                "%(n)s topics were deleted and recreated, so they were read from their start: %(names)s.",
                 names=listed(restarted),
             )
         )
@@ -215,23 +220,26 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
         notes.append(
             counted(
                 lost,
-                "%(n)s message had expired before a scan could read them: nothing is known of them.",
-                "%(n)s messages had expired before a scan could read them: nothing is known of them.",
+                "%(n)s message expired before a scan could read it: its content is unknown.",
+                "%(n)s messages expired before a scan could read them: their content is unknown.",
             )
         )
     if unused := read.get("schemas_not_used"):
         notes.append(
             counted(
                 len(unused),
-                "%(n)s schema couldn’t be used for decoding: see below.",
-                "%(n)s schemas couldn’t be used for decoding: see below.",
+                "%(n)s schema couldn’t be used for decoding. See below.",
+                "%(n)s schemas couldn’t be used for decoding. See below.",
             )
         )
     if unread := [str(name) for name in read.get("looked_at", {}).get("connectors_not_read", ())]:
         notes.append(gettext("The configuration of %(listed)s couldn’t be read.") % {"listed": listed(unread)})
     notes += [
         counted(
-            number, "%(n)s more row of %(name)s were not kept.", "%(n)s more rows of %(name)s were not kept.", name=name
+            number,
+            "%(n)s more row of %(name)s was not stored.",
+            "%(n)s more rows of %(name)s were not stored.",
+            name=name,
         )
         for name, number in read.get("left_out", {}).items()
     ]

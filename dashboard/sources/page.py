@@ -80,10 +80,10 @@ def source_list(request: HttpRequest) -> SourceList:
 def _narrow(extent: Extent) -> str:
     """What whoever may not read every registry sees here, and whom to ask for more."""
     if extent.has_registries:
-        return gettext("Only sources of registries that you may read are shown.")
+        return gettext("Only sources in registries that you can read are shown.")
     return gettext(
-        "A source belongs to a registry as a whole, and your role is for some subjects alone. An admin can give you the"
-        " role of a reader in a registry."
+        "Sources belong to a whole registry, but your role covers only some subjects. An admin can give you the "
+        "reader role in a registry."
     )
 
 
@@ -102,7 +102,7 @@ def cluster_head(cluster: ClusterInfo, *, manage: str, connect: str) -> ClusterH
         signed_in = {"mechanism": cluster.sasl_mechanism, "user": cluster.username}
         security = f"{security}, {gettext('%(mechanism)s as %(user)s') % signed_in}"
     if cluster.ca_pem:
-        security = f"{security}, {gettext('its own authority')}"
+        security = f"{security}, {gettext('custom CA')}"
     in_use = read_by(cluster.sources) if cluster.sources else ""
     return ClusterHead(
         name=cluster.name,
@@ -148,7 +148,7 @@ def scan_action(request: HttpRequest, source: SourceInfo, label: str = later("Sc
     """The button that scans a source; off while a scan runs."""
     reason = refusal(page_actor(request), "source.scan", registry=source.registry)
     if not reason and source.last_scan and source.last_scan.unfinished:
-        reason = gettext("Scan %(id)s of it is %(state)s.") % {
+        reason = gettext("Scan %(id)s is %(state)s.") % {
             "id": source.last_scan.id,
             "state": source.last_scan.state,
         }
@@ -212,13 +212,14 @@ def _asked_scan(request: HttpRequest, source: SourceInfo, scans: list[ScanInfo])
     scan = next((item for item in scans if item.id == number), None) or selectors.get_scan(number)
     if scan.source_id != source.id:
         raise SourceNotFound(
-            gettext("Scan %(number)s isn't one of %(source)s.") % {"number": number, "source": source.name}, scan=number
+            gettext("Scan %(number)s doesn’t belong to %(source)s.") % {"number": number, "source": source.name},
+            scan=number,
         )
     return scan
 
 
 def _facts(source: SourceInfo) -> tuple[Fact, ...]:
-    facts = [Fact(label=gettext("Held against"), value=source.registry)]
+    facts = [Fact(label=gettext("Compared with"), value=source.registry)]
     if source.context:
         facts.append(Fact(label=gettext("Context"), value=source.context, code=True))
     if source.cluster:
@@ -228,8 +229,8 @@ def _facts(source: SourceInfo) -> tuple[Fact, ...]:
             Fact(label=gettext("Topics"), value=patterns_of(source), code=bool(source.include)),
             Fact(label=gettext("Reads"), value=mode_of(source)),
             Fact(
-                label=gettext("At most"),
-                value=gettext("%(max_messages)s messages, %(sized)s, %(max_seconds)s s a scan")
+                label=gettext("Scan limits"),
+                value=gettext("%(max_messages)s messages, %(sized)s, %(max_seconds)s s per scan")
                 % {
                     "max_messages": f"{source.max_messages:,}",
                     "sized": sized(source.max_bytes),
@@ -237,7 +238,8 @@ def _facts(source: SourceInfo) -> tuple[Fact, ...]:
                 },
             ),
             Fact(
-                label=gettext("Samples"), value=gettext("kept, masked") if source.keep_samples else gettext("not kept")
+                label=gettext("Samples"),
+                value=gettext("stored, masked") if source.keep_samples else gettext("not stored"),
             ),
         ]
     if source.store:
@@ -245,7 +247,7 @@ def _facts(source: SourceInfo) -> tuple[Fact, ...]:
             gettext("as %(access_key_id)s, secret %(secret)s")
             % {"access_key_id": source.store.access_key_id, "secret": source.store.secret}
             if source.store.secret
-            else gettext("as anybody")
+            else gettext("anonymous")
         )
         facts += [
             Fact(label=gettext("Object store"), value=f"{source.store.endpoint}, {source.store.region}", code=True),
@@ -264,10 +266,8 @@ def _actions(request: HttpRequest, source: SourceInfo) -> tuple[Action, ...]:
     reason = refusal(page_actor(request), "source.manage", registry=source.registry)
     query = query_of_source(source.id) if source.kind == "state_store" else None
     return (
-        *((_action(gettext("The query and its state"), reverse("ui:query", args=[query]), ""),) if query else ()),
-        _action(
-            gettext("Change how it is scanned"), reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"
-        ),
+        *((_action(gettext("View query and state"), reverse("ui:query", args=[query]), ""),) if query else ()),
+        _action(gettext("Edit scan settings"), reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"),
         _action(gettext("Remove"), reverse("ui:source_remove", args=[source.id]), reason, icon="x", tone="danger"),
     )
 
@@ -291,7 +291,7 @@ def progress_of(request: HttpRequest, scan: ScanInfo, source: SourceInfo) -> Sca
         summary=what_was_read(scan),
         read=read_tables(scan.read) if scan.read else (),
         notes=notes_on(scan.read) if scan.read else (),
-        problem=Problem(what=scan.error, cure=gettext("Findings of earlier scans stay as they are."))
+        problem=Problem(what=scan.error, cure=gettext("Findings of earlier scans don’t change."))
         if scan.error
         else None,
         cancel=Action(

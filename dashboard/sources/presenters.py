@@ -14,9 +14,9 @@ from dashboard.components.widgets import Action, Environment, Fact, Field, Frame
 class TableState(Shown):
     """How table, registered schema and events of a captured table stand to each other; UNKNOWN is never green."""
 
-    IN_STEP = ("in_step", "ok", "circle-check", later("In step"))
+    IN_STEP = ("in_step", "ok", "circle-check", later("In sync"))
     DRIFT = ("drift", "breaks", "octagon-x", later("Differ"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
     SHARED = ("shared", "unknown", "circle-slash", later("Not compared"))
 
 
@@ -25,8 +25,8 @@ class AdviceState(Shown):
 
     YES = ("yes", "ok", "circle-check", later("Followed"))
     NO = ("no", "breaks", "octagon-x", later("Not followed"))
-    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", later("Not known"))
-    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", later("Doesn’t apply"))
+    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", later("Unknown"))
+    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", later("Not applicable"))
 
 
 class TaskState(Shown):
@@ -38,7 +38,7 @@ class TaskState(Shown):
     STOPPED = ("STOPPED", "care", "ban", later("Stopped"))
     UNASSIGNED = ("UNASSIGNED", "care", "hourglass", later("Not assigned"))
     RESTARTING = ("RESTARTING", "info", "loader", later("Restarting"))
-    OTHER = ("", "unknown", "circle-dashed", later("Not known"))
+    OTHER = ("", "unknown", "circle-dashed", later("Unknown"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ def source_discover(request: HttpRequest) -> HttpResponse:
     """The checkpoints below a folder or an address, each with a form that adds it as a source."""
     actor = page_actor(request)
     if actor.user_id is None:
-        raise NotSignedIn(gettext("Sign in to look for checkpoints."))
+        raise NotSignedIn(gettext("Sign in to find checkpoints."))
     discovery, problem = None, None
     if request.method == "POST":
         path, registry = given_text(request.POST, "path"), given_text(request.POST, "registry")
@@ -122,7 +122,7 @@ def source_remove(request: HttpRequest, source_id: int) -> HttpResponse:
         except Conflict as error:
             problem = error
         else:
-            messages.success(request, gettext("The source is removed."))
+            messages.success(request, gettext("Source removed."))
             return redirect("ui:sources")
     page = sources_forms.remove_page(request, source_id, problem)
     return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
@@ -153,7 +153,7 @@ def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
     else:
         if tag:
             interrupt_scan.delay_on_commit(tag)
-        messages.success(request, gettext("The scan is cancelled. Findings of earlier scans stay as they are."))
+        messages.success(request, gettext("Scan cancelled. Findings of earlier scans don’t change."))
     return redirect("ui:source", source_id)
 
 
@@ -204,7 +204,7 @@ def _keep(request: HttpRequest, number: int | None, fields: dict[str, str]) -> H
     actor = page_actor(request)
     if number is None:
         services.connect_cluster(by=actor, **fields)
-        messages.success(request, gettext("%(name)s is connected.") % {"name": fields["name"]})
+        messages.success(request, gettext("%(name)s connected.") % {"name": fields["name"]})
     else:
         cluster = clusters.cluster_at(number)
         changes = {**fields, "rename": fields["name"]}
@@ -224,7 +224,7 @@ def cluster_remove(request: HttpRequest, cluster_id: int) -> HttpResponse:
         except Conflict as error:
             problem = error
         else:
-            messages.success(request, gettext("The cluster is removed."))
+            messages.success(request, gettext("Cluster removed."))
             return redirect("ui:sources")
     page = clusters.remove_page(request, cluster_id, problem)
     return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)

@@ -213,7 +213,7 @@ ENCODINGS: Final = {"avro": "Avro", "unsaferow": "UnsafeRow"}
 #: from the highest share down: the first that is reached counts, as the findings have it
 _BUDGETS: Final = (
     (0.90, Look("breaks", "octagon-x", later("Nearly used up"))),
-    (0.75, Look("care", "triangle-alert", later("Getting full"))),
+    (0.75, Look("care", "triangle-alert", later("Nearing the limit"))),
 )
 
 
@@ -384,7 +384,7 @@ def _operator(query: QueryInfo, operator: Mapping[str, Any], variables: Sequence
     return OperatorPanel(
         title=gettext("Operator %(number)s: %(description)s")
         % {"number": operator["number"], "description": operator["description"]},
-        sentence=gettext("No evolution is possible here: %(operator)s.") % {"operator": operator["why_fixed"]}
+        sentence=gettext("This state can’t evolve: %(operator)s.") % {"operator": operator["why_fixed"]}
         if operator["why_fixed"]
         else "",
         facts=tuple(facts),
@@ -411,4 +411,4 @@ def _variable_row(query: QueryInfo, variable: VariableInfo) -> VariableRow:
 def kind_words(variable: VariableInfo) -> str:
     """What kind of state it is, and whether entries expire."""
     kind = variable.kind.replace("_", " ")
-    return gettext("%(kind)s, with time to live") % {"kind": kind} if variable.ttl else kind
+    return gettext("%(kind)s with a time to live") % {"kind": kind} if variable.ttl else kind

@@ -48,7 +48,7 @@ EFFECT_LOOKS: Final = {
     "fails later": Look("breaks", "octagon-x", later("Fails later")),
     "refused": Look("breaks", "octagon-x", later("Refused")),
 }
-UNKNOWN: Final = Look("unknown", "circle-dashed", later("Not known"))
+UNKNOWN: Final = Look("unknown", "circle-dashed", later("Unknown"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ def _checkpoint_fields(form: Mapping[str, Any], checkpoint: str) -> tuple[Field 
         value=typed,
         code=True,
         required=not paths,
-        help=gettext("What the query has as its checkpointLocation. %(checkpoint_places)s.")
+        help=gettext("The query’s checkpointLocation. %(checkpoint_places)s.")
         % {"checkpoint_places": checkpoint_places()},
     )
     if not paths:
@@ -272,12 +272,12 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
             Link(label=label, url=f"{reverse('ui:state_check_export', args=[info.id])}?format={kind}")
             for label, kind in (("Markdown", "markdown"), ("JSON", "json"), (gettext("Text"), "text"))
         ),
-        again=Action(label=gettext("Change it and check again"), url=f"{new}?again={info.id}", icon="pencil"),
+        again=Action(label=gettext("Edit plan and check again"), url=f"{new}?again={info.id}", icon="pencil"),
     )
 
 
 def _variable(number: int, entry: Mapping[str, Any], *, is_kept: bool) -> ReportVariable:
-    kind = gettext("%(kind)s, with time to live") % {"kind": entry["kind"]} if entry["ttl"] else entry["kind"]
+    kind = gettext("%(kind)s with a time to live") % {"kind": entry["kind"]} if entry["ttl"] else entry["kind"]
     budget = entry["budget"]
     if entry["user_key"]:
         kind = gettext("keyed by %(key)s; %(kind)s") % {"key": entry["user_key"], "kind": kind}

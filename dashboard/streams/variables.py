@@ -52,7 +52,7 @@ DRAWN_VERSIONS: Final = 200
 NAMED_CHANGES: Final = 3
 #: said wherever a variable has evolved
 NOT_KNOWABLE: Final = later(
-    "not knowable: Spark’s reader gives every row in the newest form, whichever version it is stored in"
+    "unknown: Spark’s reader returns every row in the newest form, regardless of its stored version"
 )
 
 
@@ -115,7 +115,8 @@ def version_of(variable: VariableInfo, number: int | None) -> SchemaInfo:
     schema = next((candidate for candidate in variable.schemas if candidate.version == number), None)
     if schema is None:
         raise NotFound(
-            gettext("State variable %(label)s has no such version.") % {"label": variable.label[:200]}, version=number
+            gettext("State variable %(label)s doesn’t have this version.") % {"label": variable.label[:200]},
+            version=number,
         )
     return schema
 
@@ -181,7 +182,7 @@ def _summary(before: SchemaInfo | None, new: SchemaInfo, changes: Sequence[State
         messages.append(gettext("and %(n)s more") % {"n": len(changes) - NAMED_CHANGES})
     if not messages:
         is_key = (before.key_schema, before.map_key_schema) != (new.key_schema, new.map_key_schema)
-        messages = [gettext("its key changed") if is_key else gettext("no field changed")]
+        messages = [gettext("key changed") if is_key else gettext("no fields changed")]
     return "; ".join(messages)
 
 
@@ -191,7 +192,7 @@ def _schemas(version: SchemaInfo) -> list[tuple[str, str]]:
         shown.append((gettext("Map key"), ddl(version.map_key_schema)))
     if version.avro_schema:
         text = json.dumps(json.loads(version.avro_schema), indent=2, ensure_ascii=False)
-        shown.append((gettext("The Avro schema that Spark derives"), text))
+        shown.append((gettext("Avro schema derived by Spark"), text))
     return shown
 
 
@@ -233,7 +234,7 @@ def _rows_facts(variable: VariableInfo) -> list[Fact]:
         facts.append(
             Fact(
                 label=gettext("Size"),
-                value=gettext("%(sized)s as read, before compression") % {"sized": sized(variable.bytes)},
+                value=gettext("%(sized)s uncompressed") % {"sized": sized(variable.bytes)},
             )
         )
     if variable.rows_batch is not None and variable.rows_batch >= 0:
@@ -243,9 +244,9 @@ def _rows_facts(variable: VariableInfo) -> list[Fact]:
         facts.append(
             Fact(label=gettext("Expires"), value=gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]})
         )
-        facts.append(Fact(label=gettext("Without expiry"), value=f"{variable.expiry.get('without') or 0:,}"))
+        facts.append(Fact(label=gettext("No expiry"), value=f"{variable.expiry.get('without') or 0:,}"))
     if len(variable.schemas) > 1:
-        facts.append(Fact(label=gettext("Rows stored in an earlier version"), value=NOT_KNOWABLE))
+        facts.append(Fact(label=gettext("Rows in earlier versions"), value=NOT_KNOWABLE))
     return facts
 
 
@@ -339,17 +340,17 @@ def fields_as_ddl(schema: str) -> list[str]:
 
 def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes: int) -> str:
     if not changes:
-        return gettext("Rows written with the older version read as they were written.")
+        return gettext("Rows written with the older version are read unchanged.")
     by = (
-        gettext("by name, as Avro does")
+        gettext("by name as in Avro")
         if variable.encoding == "avro"
-        else gettext("by position, as values don't evolve here")
+        else gettext("by position, because values don’t evolve here")
     )
     values = {"old": old.version, "new": new.version, "by": by}
     if new.batch is None:
-        return gettext("Spark reads rows of version %(old)s with version %(new)s, field %(by)s.") % values
+        return gettext("Spark reads rows of version %(old)s with version %(new)s, matching fields %(by)s.") % values
     return gettext(
-        "Spark reads rows of version %(old)s with version %(new)s from batch %(batch)s on, field %(by)s."
+        "From batch %(batch)s, Spark reads rows of version %(old)s with version %(new)s, matching fields %(by)s."
     ) % {
         **values,
         "batch": f"{new.batch:,}",
@@ -363,7 +364,7 @@ def _avro(
     for side in (old, new):
         if not side.avro_schema:
             return None, Problem(
-                what=gettext("Version %(version)s has no Avro form: %(why_no_avro)s")
+                what=gettext("Version %(version)s has no Avro schema: %(why_no_avro)s")
                 % {"version": side.version, "why_no_avro": side.why_no_avro}
             )
     infos = [_as_version(query, variable, side) for side in (old, new)]
@@ -380,7 +381,7 @@ def _avro(
         )
     except SchemadeskError as error:
         return None, Problem(
-            what=gettext("The derived Avro schemas can't be compared: %(message)s") % {"message": error.message}
+            what=gettext("The derived Avro schemas can’t be compared: %(message)s") % {"message": error.message}
         )
     limit = None if is_whole else MAX_CARDS
     shown = present_comparison(comparison, query.registry, query.registry, level="BACKWARD", limit=limit)

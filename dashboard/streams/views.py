@@ -64,7 +64,7 @@ def check_new(request: HttpRequest) -> HttpResponse:
     path = restart_check.chosen_checkpoint(request.POST)
     try:
         if not path:
-            raise InvalidInput(gettext("Choose a checkpoint, or give its folder."))
+            raise InvalidInput(gettext("Select a checkpoint, or give its folder."))
         arguments: dict[str, Any] = {"checkpoint": path, "store": store_values(request.POST), "by": page_actor(request)}
         if request.POST.get("do") == "load":
             return _form(request, restart_check.check_form(request, plan=start_plan(**arguments)))
@@ -102,7 +102,7 @@ def check_export(request: HttpRequest, check_id: int) -> HttpResponse:
     kind = request.GET.get("format", "json")
     if kind not in _TYPES:
         raise InvalidInput(
-            gettext("A report comes as %(types)s, not as %(kind)s.")
+            gettext("Reports are available as %(types)s, not as %(kind)s.")
             % {"types": ", ".join(_TYPES), "kind": repr(kind[:40])}
         )
     content_type, suffix = _TYPES[kind]

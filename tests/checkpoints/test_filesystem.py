@@ -102,7 +102,7 @@ def test_a_folder_without_a_checkpoint_is_told_what_was_looked_for_and_found(all
     for name in ("notes.txt", "data"):
         (allowed / "other" / name).touch()
     message = refused(allowed / "other", allowed)
-    assert "looked for the file metadata and the folder offsets, found data, notes.txt;" in message
+    assert "expected the file metadata and the folder offsets, found data, notes.txt;" in message
     assert "checkpointLocation" in message
     assert "doesn't exist" in refused(allowed / "missing", allowed)
     assert "doesn't exist" in refused(allowed / "query/metadata", allowed)

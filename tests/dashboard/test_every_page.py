@@ -96,7 +96,7 @@ PAGES = {
     "report form": (f"{SUBJECT}report", ["Proposed schema"]),
     "simulate": (f"{SUBJECT}simulate", ["What version 2 gets", "Filled from default"]),
     "simulate modify": (f"{SUBJECT}simulate?part=modify", ["Fields at risk", "Silently reset"]),
-    "sources": ("/ui/sources", ["orders", "12 messages of 1 partition"]),
+    "sources": ("/ui/sources", ["orders", "12 messages in 1 partition"]),
     "add source": ("/ui/sources/add", ["Bootstrap servers"]),
     "add checkpoint": ("/ui/sources/add?kind=state_store", ["Checkpoint folder"]),
     "source": ("/ui/sources/{source}", ["Scan now", "Positions", "900001"]),

@@ -430,10 +430,10 @@ def test_the_table_says_what_it_rests_on() -> None:
     (table,) = bar_tables(hours.to_evidence())
     assert [(bar.label, bar.count) for bar in table.bars][-1] == ("2026-11-21 10:00", 1)
     assert table.note == (
-        "Of what scans read. 2 messages lie in spans of several hours and are spread evenly over them."
+        "Based on scanned messages. 2 messages are from spans of several hours and are distributed evenly over them."
     )
     cut = by_hour(ByHour({}), [part(100, NINE, NINE + 49 * HOUR)])
-    assert bar_tables(cut.to_evidence())[0].note.endswith("52 earlier messages are not drawn.")
+    assert bar_tables(cut.to_evidence())[0].note.endswith("52 earlier messages not shown.")
     assert bar_tables({"topic": "orders"}) == ()
 
 

@@ -145,7 +145,7 @@ def test_page_list_and_api_say_so(source: Source, system: Actor, look: Callable[
     scan(source, system, judged("a"))
     Finding.objects.update(detector=7, rebaselined_from=6)
     row, client = Finding.objects.get(), look("reader")
-    sentence = "Re-baselined: found by detector 7, earlier scans used 6."
+    sentence = "Re-baselined: found by detector 7; earlier scans used 6."
     assert sentence in client.get(f"/ui/findings/{row.pk}").content.decode()
     assert sentence in client.get("/ui/findings").content.decode()
     assert f"detector {DETECTOR.version}" in client.get(f"/ui/sources/{source.pk}").content.decode()

@@ -133,8 +133,8 @@ def test_pages_and_programs_are_told(
     finding = judged("a", evidence={"topic": "orders", "partitions": partitions})
     scan(make_source(), system, finding, topics=(topic(partitions=12),))
     number, reader = Finding.objects.get().pk, look("reader")
-    assert "Producer hint: all in partition 3, of 12" in reader.get("/ui/findings").content.decode()
-    assert reader.get(f"/ui/findings/{number}").context["page"].finding.producer == "all in partition 3, of 12"
+    assert "Producer hint: all in partition 3 of 12" in reader.get("/ui/findings").content.decode()
+    assert reader.get(f"/ui/findings/{number}").context["page"].finding.producer == "all in partition 3 of 12"
     assert api("reader").get(f"/api/v1/findings/{number}").json()["producer_hint"] == {
         "partition": 3,
         "of": 12,

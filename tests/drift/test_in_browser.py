@@ -114,7 +114,7 @@ def test_a_source_is_added_its_scan_watched_and_its_finding_opened(
     source = page.url
     page.get_by_role("link", name=re.compile(str(UNKNOWN))).first.click()
     main = page.locator("main")
-    expect(main).to_contain_text("Where and when it was seen")
+    expect(main).to_contain_text("Where and when seen")
     expect(main).to_contain_text("Messages over time")
     expect(main).to_contain_text(f"{topic}:0@20 (value)")
     expect(main).not_to_contain_text("Samples, masked")

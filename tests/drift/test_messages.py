@@ -108,7 +108,7 @@ def test_every_version_with_the_schema_is_told_and_so_is_another_context(ids: di
 
 def test_sizes_are_bounded() -> None:
     assert len(read_pasted("00" * MAX_BYTES).data) == MAX_BYTES
-    with pytest.raises(InvalidInput, match="at most"):
+    with pytest.raises(InvalidInput, match="the maximum is"):
         read_pasted("00" * (MAX_BYTES + 1))
     with pytest.raises(InvalidInput, match="characters"):
         read_pasted("A" * (MAX_TEXT + 1))

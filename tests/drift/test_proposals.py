@@ -84,5 +84,5 @@ def test_whatever_was_seen_a_proposal_is_a_schema(
     assert proposal.added
     FORMATS[proposal.schema_type].parse(proposal.text)
     # What is declared by now isn't proposed again.
-    with pytest.raises(InvalidInput, match="doesn't declare"):
+    with pytest.raises(InvalidInput, match="already declares"):
         propose(profiles, Declaration(proposal.schema_type, proposal.text), name="x")

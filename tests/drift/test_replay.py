@@ -462,7 +462,7 @@ def test_a_real_scan_tells_which_versions_can_go(
     answers = {number: item.answer for number, item in retirement.versions.items()}
     assert answers == {1: "no", 2: "yes", 3: "no"}
     assert "Producers still write with it" in retirement.versions[1].sentence
-    assert "never seen in the 40 messages" in retirement.versions[2].sentence
+    assert "Never seen in the 40 messages" in retirement.versions[2].sentence
 
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "weighing_cases.yaml").read_text())

@@ -135,7 +135,7 @@ def test_a_finding_leads_to_a_schema_that_has_what_was_seen(
     person("steward")
     client.force_login(User.objects.get(username="steward"))
     page = client.get(f"/ui/findings/{finding.pk}")
-    assert "Propose a schema from this" in page.content.decode()
+    assert "Propose schema" in page.content.decode()
     action = page.context["page"].propose
     assert action.allowed
     editor = client.get(action.url).context["page"]
@@ -181,7 +181,7 @@ def test_a_checkpoint_leads_to_its_query_and_says_why_rows_weren_t_read(
     registries: None, person: Callable[[str], Actor]
 ) -> None:
     source = make_source(kind="state_store", name="/data/totals", cluster=None)
-    assert b"The query and its state" not in page_of(person, source.pk).content
+    assert b"View query and state" not in page_of(person, source.pk).content
     query = StreamQuery.objects.create(
         source=source, registry=source.registry, path="/data/totals", query_id="q", scanned_at=timezone.now(),
         allowed_value_schemas=16, allowed_schema_files=128,
@@ -194,4 +194,4 @@ def test_a_checkpoint_leads_to_its_query_and_says_why_rows_weren_t_read(
 
 
 def test_topics_lead_to_no_query(registries: None, person: Callable[[str], Actor]) -> None:
-    assert b"The query and its state" not in page_of(person, make_source().pk).content
+    assert b"View query and state" not in page_of(person, make_source().pk).content

@@ -74,10 +74,10 @@ def test_a_time_beyond_the_calendar_is_none() -> None:
 @pytest.mark.parametrize(
     ("backlog", "phrases"),
     [
-        (Backlog(1, 1), "The source is behind by 1 message. When it will have caught up can’t be told yet."),
+        (Backlog(1, 1), "The source is 1 message behind. It is not yet known when it will catch up."),
         (
             Backlog(2_000, 1, 1.0, 2, "2026-11-24T12:02:00+00:00"),
-            "behind by 2,000 messages. At this pace it has caught up at about 2026-11-24 12:02 UTC, after 2 more scans.",
+            ("2,000 messages behind. At this rate, it catches up at about 2026-11-24 12:02 UTC, after 2 more scans."),
         ),
         (Backlog(5, 1, 9.0, falls_back=True), "It won’t catch up at this pace"),
     ],
@@ -152,7 +152,7 @@ def test_the_drift_page_tells_what_could_not_be_read(source: Source, look: Calla
     assert [(item.name, item.reason, bool(item.right)) for item in page.unreadable] == [
         ("orders", RIGHTS[0][0], True),
         ("other", "The cluster didn't answer.", False),
-        ("empty", "Its last scan read nothing: that is not scanned, not clean.", False),
+        ("empty", "The last scan read nothing, so the source counts as not scanned, not clean.", False),
     ]
     assert "--allow-principal User:ANONYMOUS --operation Describe --operation Read --topic orders" in text
     assert "pending, not drift" in text

@@ -207,7 +207,7 @@ def test_a_query_that_is_starting_says_so(totals: Path, has_state: bool) -> None
     assert checkpoint.is_starting
     assert checkpoint.problems == ()
     plan = read_plan({"variables": [{"name": "totals", "value_schema": "orders BIGINT"}]})
-    with pytest.raises(InvalidCheckpoint, match="this query is starting: no batch is committed yet"):
+    with pytest.raises(InvalidCheckpoint, match="this query is starting: no batch has been committed"):
         check_state(str(totals), [totals], plan)
 
 

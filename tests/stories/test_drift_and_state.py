@@ -170,7 +170,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     expect(at_desk.locator("h1")).to_contain_text("Field coupon appears in")
     expect(at_desk.locator(".head-meta")).to_contain_text("Open")
     finding = at_desk.url
-    at_desk.get_by_role("link", name="Propose a schema from this").click()
+    at_desk.get_by_role("link", name="Propose schema").click()
     text = at_desk.get_by_role("textbox", name="Text", exact=True)
     expect(at_desk.get_by_role("combobox", name="For", exact=True)).to_have_value("dev")
     expect(at_desk.get_by_role("combobox", name="Format")).to_have_value("JSON")
@@ -195,7 +195,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     expect(why).to_have_value(reason)
     expect(at_desk.locator("main")).to_contain_text("From the drift finding Field coupon appears in 10 of 40 messages")
     at_desk.goto(finding)
-    answers = at_desk.get_by_role("region", name="What was proposed from it")
+    answers = at_desk.get_by_role("region", name="Proposals")
     answers.get_by_role("link", name="orders-value your draft").click()
     expect(why).to_have_value(reason)
     at_desk.get_by_role("button", name="Submit for review").click()
@@ -211,7 +211,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     # the request leads to the finding, and the finding to the request
     main.get_by_role("link", name="Field coupon appears in 10 of 40 messages").click()
     assert approver.url == finding
-    proposed_from_it = approver.get_by_role("region", name="What was proposed from it")
+    proposed_from_it = approver.get_by_role("region", name="Proposals")
     expect(proposed_from_it).to_contain_text("In review")
     proposed_from_it.get_by_role("link", name="orders-value a proposed text").click()
     expect(approver.locator(".head-meta")).to_contain_text("In review")
@@ -245,7 +245,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     for clean in ("1 of 2", ""):
         orders.write(id_of(2), 40, coupons=12)
         at_desk.goto(finding)
-        scan(at_desk, "Scan the source again")
+        scan(at_desk, "Scan source again")
         at_desk.goto(finding)
         expect(at_desk.locator(".head-meta")).to_contain_text("Open" if clean else "Resolved")
         expect(at_desk.locator("main")).to_contain_text(f"Clean scans{clean}" if clean else "state: resolved")
@@ -292,7 +292,7 @@ def test_a_state_preflight_stops_a_deploy_and_lets_its_repaired_plan_pass(
     expect(at_desk.locator("h1")).to_contain_text("customer_totals")
     at_desk.get_by_role("link", name="Check a restart").first.click()
     expect(at_desk.get_by_role("combobox", name="Known checkpoint")).to_have_value(TOTALS)
-    at_desk.get_by_role("button", name="Start from what is stored").click()
+    at_desk.get_by_role("button", name="Use the stored state").click()
 
     # the deploy is stopped, and what it prints is what the steward reads, with the cure
     kept, text = "amount_cents BIGINT, status STRING", "amount_cents STRING, status STRING"
@@ -312,7 +312,7 @@ def test_a_state_preflight_stops_a_deploy_and_lets_its_repaired_plan_pass(
     assert report.splitlines()[:6] == printed.splitlines()[:6]
 
     # the cure is taken in the browser, and the pipeline's next run passes
-    at_desk.get_by_role("link", name="Change it and check again").click()
+    at_desk.get_by_role("link", name="Edit plan and check again").click()
     plan.write_text(edit_plan(at_desk, f"{text}, currency STRING", f"{kept}, currency STRING, amount_text STRING"))
     expect(at_desk.locator(".verdict-title")).to_have_text("Fine")
     expect(at_desk.get_by_role("row").filter(has_text="totals")).to_contain_text("Evolves")

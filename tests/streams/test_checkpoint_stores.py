@@ -339,7 +339,7 @@ def test_checkpoints_are_found_and_each_has_its_form(
     response = client.post("/ui/sources/add", sent)
     assert response.status_code == 302
     assert CheckpointStore.objects.get().secret == "lake"
-    assert "A source already" in seen(client.post("/ui/sources/discover", search))
+    assert "Already a source" in seen(client.post("/ui/sources/discover", search))
     empty = client.post("/ui/sources/discover", search | {"path": "s3://lake/checkpoints/nothing"})
     assert (empty.status_code, "doesn't exist" in seen(empty)) == (422, True)
     assert browser("reader").post("/ui/sources/discover", search).status_code == 403
@@ -358,7 +358,9 @@ def test_folders_are_searched_too_and_a_bound_is_said(
     assert "join_rocksdb" in text
     assert "transformWithState" in text
     monkeypatch.setattr("registry.streams.services.SEARCH", Bounds(checkpoints=2))
-    assert "the search ended at its bound: more than 2 checkpoints" in seen(client.post("/ui/sources/discover", search))
+    assert "the search stopped at its limit: more than 2 checkpoints" in seen(
+        client.post("/ui/sources/discover", search)
+    )
 
 
 @pytest.mark.django_db

@@ -107,9 +107,9 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     steward.get_by_role("link", name="Add a source").first.click()
     steward.get_by_role("textbox", name="Name", exact=True).fill("what is billed")
     steward.get_by_role("textbox", name="Topics").fill(TOPIC)
-    steward.get_by_role("combobox", name="Scan", exact=True).select_option(label="only when somebody asks")
+    steward.get_by_role("combobox", name="Scan", exact=True).select_option(label="only on demand")
     steward.locator("summary", has_text="Bounds").click()
-    steward.get_by_role("spinbutton", name="Clean scans that resolve a finding").fill("1")
+    steward.get_by_role("spinbutton", name="Clean scans to resolve a finding").fill("1")
     steward.get_by_role("button", name="Add and scan").click()
     steward.wait_for_url(re.compile(r"/ui/sources/[0-9]+$"))
     expect(steward.locator("#progress")).to_contain_text("is done", timeout=SCAN_MILLISECONDS)
@@ -123,13 +123,13 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     steward.goto(source)
     found.get_by_role("link", name=UNDECLARED).click()
     expect(steward.locator("h1")).to_have_text(re.compile(f"{SUBJECT} version 1 doesn't declare it"))
-    for evidence in ("Where and when it was seen", "First offset", "Add the field to the schema by a new version"):
+    for evidence in ("Where and when seen", "First offset", "Add the field to the schema by a new version"):
         expect(main).to_contain_text(evidence)
     finding = steward.url
     number = int(finding.rpartition("/")[2])
 
     # what was observed becomes a text that holds, and a request that is tied to the finding
-    steward.get_by_role("link", name="Propose a schema from this").click()
+    steward.get_by_role("link", name="Propose schema").click()
     expect(steward.get_by_role("combobox", name="For", exact=True)).to_have_value("dev")
     expect(steward.get_by_role("textbox", name="Subject", exact=True).first).to_have_value(SUBJECT)
     proposed = INVOICE | {"properties": INVOICE["properties"] | {"discount": {"type": "string"}}}
@@ -161,7 +161,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     assert open_waiting(approver) == first
     approver.locator("main").get_by_role("link", name=UNDECLARED).click()
     assert approver.url == finding
-    approver.get_by_role("region", name="What was proposed from it").get_by_role("link", name=SUBJECT).click()
+    approver.get_by_role("region", name="Proposals").get_by_role("link", name=SUBJECT).click()
     assert approver.url == first
     release(approver, first, "dev")
 
@@ -169,7 +169,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     asked = [first]
     for place, on in (("dev", "staging"), ("staging", "prod")):
         steward.goto(finding)
-        came = steward.get_by_role("region", name="What was proposed from it")
+        came = steward.get_by_role("region", name="Proposals")
         came.get_by_role("link", name=f"{SUBJECT} version 2 in {place}").click()
         steward.get_by_role("link", name="Promote…").click()
         asked.append(ask(steward, place, on, "Producers write the discount."))
@@ -179,7 +179,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
 
     # the finding tells all of it, in the browser and to programs, and the registry gives prod's readers the new schema
     reader.goto(finding)
-    told = reader.get_by_role("region", name="What was proposed from it")
+    told = reader.get_by_role("region", name="Proposals")
     expect(told.get_by_text("Applied", exact=True)).to_have_count(3)
     for registry in ("dev", "staging", "prod"):
         expect(told.get_by_role("link", name=f"{SUBJECT} version 2 in {registry}")).to_be_visible()
@@ -195,7 +195,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     write(house, invoices(20, discount="summer"), **LATEST)
     steward.goto(finding)
     expect(steward.locator(".head-meta")).to_contain_text("Open")
-    steward.get_by_role("button", name="Scan the source again").click()
+    steward.get_by_role("button", name="Scan source again").click()
     expect(steward.locator("#progress")).to_contain_text("20 new messages", timeout=SCAN_MILLISECONDS)
     assert steward.url == source
     expect(found).to_have_count(0)

@@ -265,7 +265,7 @@ def topic_coverage(source_ids: Sequence[int]) -> TopicCoverage:
 def missing_right(topic: str, problem: str, user: str) -> str:
     """The entry that the cluster's access control lacks, as its own tool takes it; "" where that isn't the problem."""
     operations = [f"--operation {name}" for name in ("Describe", "Read") if re.search(rf"\b{name}\b", problem)]
-    if not operations or not re.search(r"may not|isn't allowed|lacks", problem):
+    if not operations or not re.search(r"can't (describe|read)|may not|(not|isn't) allowed|lacks", problem):
         return ""
     who = shlex.quote(f"User:{user or 'ANONYMOUS'}")
     return f"kafka-acls --add --allow-principal {who} {' '.join(operations)} --topic {shlex.quote(topic)}"

@@ -110,7 +110,7 @@ def test_finding_pages_show_evidence_cause_and_commands(
     with django_assert_num_queries(QUERIES["drift: one finding"]):
         response = client.get(f"/ui/findings/{row.pk}")
     text, raw = seen(response), response.content.decode()
-    expected = ["17", "19", "900,001", "Most likely version 3.", "Find the producer.", "4,959", "Scan the source again", "Mute findings like it", "Clean scans 0 of 2"]  # fmt: skip
+    expected = ["17", "19", "900,001", "Most likely version 3.", "Find the producer.", "4,959", "Scan source again", "Mute similar findings", "Clean scans 0 of 2"]  # fmt: skip
     assert [word for word in expected if word not in text] == []
     # What a shell reads: the topic quoted, the password left to the reader.
     assert "-t 'or'\"'\"'ders; rm' -p 0 -o 17 -c 3" in text
@@ -118,7 +118,7 @@ def test_finding_pages_show_evidence_cause_and_commands(
     assert "compare?from=2&amp;to=3" in raw
     assert raw.count('<svg class="bar') >= 4
     assert "<img" not in raw and "\u202e" not in raw and " style=" not in raw
-    assert raw.index("Where and when it was seen") < raw.index('id="todo-title"')
+    assert raw.index("Where and when seen") < raw.index('id="todo-title"')
 
 
 def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
@@ -148,11 +148,11 @@ def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
 
     clients, queries, text = told(rule="OLD_VERSION_WRITTEN", evidence={"version": 1})
     assert clients == [
-        ("or billing", "reads version 1, the one that was seen"), ("or sender", "writes version 1, the one that was seen"),
-        ("or quiet", "reads version 1, the one that was seen"),
+        ("or billing", "reads version 1, the version that was seen"), ("or sender", "writes version 1, the version that was seen"),
+        ("or quiet", "reads version 1, the version that was seen"),
     ]  # fmt: skip
     assert queries == ["reads orders"]
-    assert "#billing" in text and "not heard of since" in text and "hourly" in text
+    assert "#billing" in text and "not reported since" in text and "hourly" in text
     orders_topic = Topic.objects.create(source=source, name="orders")
     assert told(subject_name="", topic=orders_topic)[:2] == ([], ["reads orders"])
     assert told(subject_name="missing-value")[:2] == ([], [])
@@ -251,7 +251,7 @@ def test_a_finding_is_acknowledged_opened_again_and_assigned(
     text = seen(client.post(f"{address}/acknowledge", {"reason": "known since May", "until": until}, follow=True))
     assert "known since May" in text and until in text and "reason: known since May" in text
     assert "is acknowledged" in seen(client.post(f"{address}/acknowledge", {"reason": "x"}, follow=True))
-    assert "Open again." in seen(client.post(f"{address}/reopen", follow=True))
+    assert "Finding reopened." in seen(client.post(f"{address}/reopen", follow=True))
     assert "is open already" in seen(client.post(f"{address}/reopen", follow=True))
     assert "Nobody is called" in seen(client.post(f"{address}/assign", {"to": NASTY}, follow=True))
     assert f"Assigned to {name}." in seen(client.post(f"{address}/assign", {"to": name}, follow=True))
@@ -309,7 +309,7 @@ def test_many_are_decided_at_once_and_what_could_not_be_is_named(
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [
-        ({"do": "acknowledge", "reason": "x"}, "Choose findings first."),
+        ({"do": "acknowledge", "reason": "x"}, "Select findings first."),
         ({"do": "acknowledge", "reason": "x", "finding": list(range(1, 250))}, "too many at once"),
     ],
 )
@@ -331,7 +331,7 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
     find(sentence="three", state="resolved")
     steward = browser("steward")
     preview = seen(steward.get("/ui/mutes?registry=dev&location=orders:*"))
-    assert "Covers 1 finding of 2, and those to come." in preview and Mute.objects.count() == 0
+    assert "Matches 1 of 2 findings, and future ones." in preview and Mute.objects.count() == 0
     form = {"registry": "dev", "location": "orders:*", "reason": f"load test {NASTY}", "until": ""}
     response = steward.post("/ui/mutes", form, follow=True)
     assert "Muted." in seen(response) and "orders:*" in seen(response) and "<img" not in response.content.decode()

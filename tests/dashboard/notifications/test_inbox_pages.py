@@ -339,20 +339,20 @@ PARTITIONS = [{"partition": number} for number in range(8)]
         ([], ""),
         (
             [scan({"messages": 5000, "partitions": PARTITIONS}), scan({"messages": 120, "partitions": PARTITIONS[:4]})],
-            "No drift in 5,120 messages over 12 partitions, 2026-11-23 10:02–10:07 UTC.",
+            "No drift in 5,120 messages in 12 partitions, 2026-11-23 10:02–10:07 UTC.",
         ),
         (
             [scan({"messages": 9, "partitions": PARTITIONS, "left_out": {"partitions": 92}})],
-            "No drift in 9 messages over 100 partitions, 2026-11-23 10:02–10:07 UTC.",
+            "No drift in 9 messages in 100 partitions, 2026-11-23 10:02–10:07 UTC.",
         ),
         (
             [scan({"messages": 1, "partitions": PARTITIONS[:1]}), scan({"rows": 40, "variables": [{}, {}]}, 24 * 60)],
             "No drift in 1 message over 1 partition and 40 rows of 2 state variables, 2026-11-23 10:02–2026-11-24 10:02 UTC.",
         ),
-        ([scan({"advice": []})], "No drift in what 1 source holds, 2026-11-23 10:02–10:07 UTC."),
+        ([scan({"advice": []})], "No drift in the data of 1 source, 2026-11-23 10:02–10:07 UTC."),
         (
             [scan({"messages": HOSTILE, "partitions": 7, "left_out": []}, finished_at=None)],
-            "No drift in what 1 source holds.",
+            "No drift in the data of 1 source.",
         ),
     ],
 )
@@ -370,7 +370,7 @@ def test_the_green_page_says_what_was_read_and_when_it_is_next(
     )  # fmt: skip
     Source.objects.update(next_scan_at=None)
     text = seen(browser("reader").get("/ui/findings"))
-    assert "No drift in 5,120 messages over 8 partitions" in text and "No next scan is planned." in text
+    assert "No drift in 5,120 messages in 8 partitions" in text and "No scan is scheduled." in text
     Source.objects.update(next_scan_at=now + timedelta(hours=1, minutes=1))
     assert re.search(
         r"The next scan is in 1 h|The next scan is in 60 min|The next scan is in 61 min",

@@ -137,14 +137,14 @@ def content(person: Callable[[str], Actor]) -> dict[str, Any]:
 PAGES = {
     "sources": ("/ui/sources", ["State of Spark queries", "1 of 2 topics scanned", "1 unreadable", "every 5 minutes", "12 new messages in 1 of 3 topics"]),
     "source kafka": ("/ui/sources/{kafka}", ["orders-value", "by TopicName", "7 days", "0@12 1@3", "Not authorized", "reached its bound of messages", "7 messages had expired"]),
-    "source debezium": ("/ui/sources/{debezium}", ["Failed", "PSQLException", "2 KiB", "Nobody reads the slot", "the registered schema is behind", "phone renamed → mobile", "insert 5", "before is the key", "no limit is set", "RegexRouter (not understood)"]),
+    "source debezium": ("/ui/sources/{debezium}", ["Failed", "PSQLException", "2 KiB", "Nobody reads the slot", "the registered schema is behind", "phone renamed → mobile", "insert 5", "before is the key", "no limit is set", "RegexRouter (unknown)"]),
     "source registry": ("/ui/sources/{rules}", ["Not followed", "READONLY", "2 findings", "Followed"]),
     "source failed": ("/ui/sources/{state}", ["No such folder", "Findings of earlier scans stay"]),
     "source edit": ("/ui/sources/{kafka}/edit", ["orders*", "Bounds", "Patterns hold from the next scan on"]),
     "source remove": ("/ui/sources/{kafka}/remove", ["can’t be taken back", "read positions of 2 topics"]),
     "cluster add": ("/ui/clusters/add", ["SASL mechanism", "SCHEMADESK_SECRET_NAME", "Test connection"]),
     "cluster edit": ("/ui/clusters/{cluster}/edit", ["from the next scan on"]),
-    "cluster remove": ("/ui/clusters/{cluster}/remove", ["2 sources read it; remove them first."]),
+    "cluster remove": ("/ui/clusters/{cluster}/remove", ["2 sources read it. Remove sources first."]),
     "add debezium": ("/ui/sources/add?kind=debezium", ["Kafka Connect", "Database"]),
     "add registry": ("/ui/sources/add?kind=registry", ["advice for production"]),
     "add checkpoints": ("/ui/sources/discover", ["Find checkpoints", "Folder or address", "Below"]),
@@ -225,7 +225,7 @@ def test_topics_are_filtered_and_paged_and_take_no_more_queries(
     assert "many-119" in seen(client.get(f"{address}?q=MANY-119"))
     unreadable = seen(client.get(f"{address}?show=problem"))
     assert "Not authorized" in unreadable and "many-000" not in unreadable
-    assert "No topic matches" in seen(client.get(f"{address}?q=nothing-like-it"))
+    assert "No matching topics" in seen(client.get(f"{address}?q=nothing-like-it"))
     assert client.get(f"{address}?offset={'9' * 40}&show=zz").status_code == 200
     part = client.get(f"{address}?q=many-119", headers={"hx-request": "true", "hx-target": "topics"}).content.decode()
     assert "many-119" in part and "<html" not in part
@@ -265,7 +265,7 @@ def test_a_running_scan_is_watched_cancelled_and_over(
     assert browser("reader").post(f"{address}/cancel").status_code == 403
     steward = browser("steward")
     page = seen(steward.get(f"/ui/sources/{content['kafka']}"))
-    assert "judging 2 of 5" in page and "Cancel the scan" in page and f"Scan {scan.pk} of it is running." in page
+    assert "judging 2 of 5" in page and "Cancel the scan" in page and f"Scan {scan.pk} is running." in page
     assert "is cancelled" in seen(steward.post(f"{address}/cancel", follow=True))
     scan.refresh_from_db()
     assert scan.state == "cancelled"
@@ -300,7 +300,7 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
     conflict = steward.post(f"{address}/remove")
     assert conflict.status_code == 409 and "is running" in seen(conflict)
     running.delete()
-    assert "The source is removed." in seen(steward.post(f"{address}/remove", follow=True))
+    assert "Source removed." in seen(steward.post(f"{address}/remove", follow=True))
     assert not Source.objects.filter(pk=content["kafka"]).exists()
 
 
@@ -341,7 +341,7 @@ def test_a_tested_cluster_is_not_kept(
     monkeypatch.setattr("registry.drift.services.sources.connect", lambda row: Answer)
     body = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", "do": "test"}
     text = seen(browser("steward").post("/ui/clusters/add", body))
-    assert "2 brokers and 1 topic are there. Nothing was saved." in text
+    assert "Found 2 brokers and 1 topic. Nothing was saved." in text
     assert Cluster.objects.count() == 0
     assert browser("reader").post("/ui/clusters/add", body).status_code == 403
 
@@ -430,7 +430,7 @@ def test_nothing_of_a_pasted_message_is_kept(browser: Callable[[str], Client], c
 
 def test_first_run_says_what_to_do(browser: Callable[[str], Client], registries: None) -> None:
     text = seen(browser("steward").get("/ui/sources"))
-    assert "Nothing is scanned yet" in text and "Connect a cluster" in text
+    assert "No sources yet" in text and "Connect a cluster" in text
 
 
 def test_a_registry_and_a_connector_are_added_here(browser: Callable[[str], Client], content: dict[str, Any]) -> None:

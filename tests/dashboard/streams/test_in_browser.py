@@ -70,7 +70,7 @@ def test_from_the_stored_state_to_a_report(
     page = window(java_script_enabled=scripts, viewport={"width": width, "height": 900})
     page.goto("/ui/state-checks/new")
     page.fill("[name=path]", str(FIXTURES / "customer_totals"))
-    page.click("text=Start from what is stored")
+    page.click("text=Use the stored state")
     plan = page.input_value("[name=plan]")
     assert '"name": "totals"' in plan
     page.fill("[name=plan]", plan.replace("status STRING, currency STRING", "state STRING, currency STRING"))
@@ -79,7 +79,7 @@ def test_from_the_stored_state_to_a_report(
     expect(page.get_by_text("look like one field renamed")).to_be_visible()
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0
-    page.click("text=Change it and check again")
+    page.click("text=Edit plan and check again")
     assert "state STRING" in page.input_value("[name=plan]")
     page.fill("[name=plan]", "{")
     page.click("button[value=check]")

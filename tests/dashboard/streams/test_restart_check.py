@@ -120,7 +120,7 @@ def test_many_changes_are_counted_and_not_all_drawn(browser: Callable[[str], Cli
     columns = ", ".join(f"f{number} INT" for number in range(150))
     plan = {"variables": [{"name": "totals", "value_schema": columns}]}
     sent = client.post(NEW, {"path": TOTALS, "plan": json.dumps(plan), "do": "check"})
-    assert "more changes aren’t drawn" in seen(client.get(sent["Location"]))
+    assert "more changes not shown" in seen(client.get(sent["Location"]))
 
 
 def test_the_report_comes_as_a_file_and_says_the_same(browser: Callable[[str], Client]) -> None:
@@ -206,7 +206,7 @@ def test_a_query_that_is_starting_can_not_be_checked_yet(
     starting = Path(shutil.copytree(TOTALS, tmp_path / "starting"))
     shutil.rmtree(starting / "commits")
     client = browser("steward")
-    sentence = "this query is starting: no batch is committed yet"
+    sentence = "this query is starting: no batch has been committed"
     assert sentence in seen(client.post(NEW, {"path": str(starting), "plan": json.dumps(SAME), "do": "check"}))
     assert sentence in seen(client.post(NEW, {"path": str(starting), "plan": "", "do": "load"}))
     refused = ask(api("steward"), SAME, str(starting))

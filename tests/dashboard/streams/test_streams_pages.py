@@ -83,7 +83,7 @@ PAGES = {
     "state variable compare": (
         "/ui/queries/{query}/variables/{totals}/compare",
         ["Compare version 1 and version 2", "What Spark does", "orders is widened from integer to long",
-         "The Avro schemas that Spark derives"],
+         "Avro schemas derived by Spark"],
     ),
 }  # fmt: skip
 
@@ -157,10 +157,10 @@ def test_what_is_not_there_is_said(
 
 def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client], registries: None) -> None:
     client = browser("steward")
-    assert "No query is known yet" in seen(client.get("/ui/queries"))
+    assert "No queries yet" in seen(client.get("/ui/queries"))
     number = keep("aggregation_hdfs", problems=("the schema file 7 is missing",))
     page = seen(client.get(f"/ui/queries/{number}"))
-    assert "No evolution is possible here" in page
+    assert "This schema can’t evolve" in page
     assert "the schema file 7 is missing" in page
     StateVariable.objects.update(rows=None, fields=[], rows_at=None)
     variable = StateVariable.objects.get()

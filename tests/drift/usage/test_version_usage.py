@@ -173,11 +173,11 @@ def test_the_same_id_in_topics_of_other_subjects_is_told_apart(
     ("values", "says"),
     [
         ({"checked_at": None, "read_at": None, "read_from": {}}, "orders has never been scanned."),
-        ({"read_from": {"0": 500, "1": 0}}, "Partly: partition 0 from 500."),
-        ({"read_from": {"0": 0}}, "Of 1 of 2 partitions it isn't known"),
+        ({"read_from": {"0": 500, "1": 0}}, "Read in part: partition 0 from offset 500."),
+        ({"read_from": {"0": 0}}, "unknown for 1 of 2 partitions"),
         ({"problem": "it may not be read"}, "The last scan couldn't read orders: it may not be read"),
-        ({"read_at": None}, "held no messages to read"),
-        ({}, "1,000 messages in all."),
+        ({"read_at": None}, "had no messages to read"),
+        ({}, "1,000 messages in total."),
     ],
 )
 def test_what_is_not_known_is_said(
@@ -317,7 +317,9 @@ def test_a_version_in_use_is_kept_unless_it_is_forced(
     use(topic(source), ids[1], days=3)
     admin, steward = person("admin"), person("steward")
     refuse_in_use(dev, SUBJECT, [1], by=admin)
-    with pytest.raises(VersionInUse, match="Version 2 of orders-value is in use: 100 messages of orders need it"):
+    with pytest.raises(
+        VersionInUse, match="Version 2 of orders-value is in use: 100 messages of orders need the version"
+    ):
         refuse_in_use(dev, SUBJECT, [1, 2], by=admin)
     with pytest.raises(NotAllowed):
         refuse_in_use(dev, SUBJECT, [2], by=steward, force="I want to")

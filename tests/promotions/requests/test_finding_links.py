@@ -283,7 +283,7 @@ def test_request_and_finding_lead_to_each_other_and_to_the_version(
     assert 'href="/ui/findings?subject=orders-value"' in shown, "the check of open drift leads to what is to be decided"
     page = reader.get(f"/ui/findings/{finding.pk}")
     assert f'href="/ui/promotions/{number}"' in page.content.decode()
-    assert "What was proposed from it orders-value a proposed text" in seen(page) and "In review" in seen(page)
+    assert "Proposals orders-value a proposed text" in seen(page) and "In review" in seen(page)
     apply(cast, number)
     page = reader.get(f"/ui/findings/{finding.pk}")
     assert "Applied" in seen(page) and "orders-value version 1 in dev" in seen(page)
@@ -316,7 +316,7 @@ def test_whoever_may_not_read_the_request_sees_no_trace_of_it_at_the_finding(cas
     RoleGrant.objects.create(user=by, role="reader", registry="dev")
     number = propose(cast["steward"], finding=finding.pk)
     page = browser("stranger").get(f"/ui/findings/{finding.pk}")
-    assert page.status_code == 200 and "What was proposed from it" not in seen(page)
+    assert page.status_code == 200 and "Proposals" not in seen(page)
     assert f"/ui/promotions/{number}" not in page.content.decode()
 
 

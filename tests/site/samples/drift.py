@@ -53,7 +53,7 @@ CHECKPOINT = "/var/lib/schemadesk/demo/checkpoints/order-totals"
 
 CHANGE = Action(label="Change", url="/ui/clusters/1/edit")
 REMOVE = Action(
-    label="Remove", url="/ui/clusters/1/remove", allowed=False, reason="2 sources read it; remove them first."
+    label="Remove", url="/ui/clusters/1/remove", allowed=False, reason="2 sources read it. Remove sources first."
 )
 ADD_HERE = Action(label="Add a source", url="/ui/sources/add?cluster=local")
 CONNECT = Action(label="Connect a cluster", url="/ui/clusters/add", icon="database")
@@ -62,7 +62,7 @@ LOCAL = ClusterHead(
 )
 PAYMENTS = ClusterHead(
     name="payments", bootstrap="broker-1.payments.example.com:9093,broker-2.payments.example.com:9093",
-    security="SASL_SSL, SCRAM-SHA-512 as schemadesk, its own authority", edit=CHANGE, remove=REMOVE, add=ADD_HERE,
+    security="SASL_SSL, SCRAM-SHA-512 as schemadesk, custom CA", edit=CHANGE, remove=REMOVE, add=ADD_HERE,
 )  # fmt: skip
 STRANGE = replace(LOCAL, name=HOSTILE, bootstrap=f"{LONG}:9092")
 
@@ -80,7 +80,7 @@ TOPICS = (
     SourceRow(
         url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="returns", environment=DEV, state=ScanState.EMPTY,
         scanned_at=ago(minutes=9), read="nothing to read", scan=SCAN, scope="returns · 0 topics found",
-        how="the newest 10,000 messages of each partition, on demand",
+        how="the newest 10,000 messages in each partition, on demand",
     ),
 )  # fmt: skip
 FAILING = (
@@ -105,7 +105,7 @@ SOURCE_LIST = SourceList(
         SourceGroup(title="payments", cluster=PAYMENTS, rows=FAILING),
         SourceGroup(title=HOSTILE, cluster=STRANGE, rows=()),
         SourceGroup(title="State of Spark queries", rows=STATES),
-        SourceGroup(title="Registries", rows=(replace(STATES[0], kind=SourceKind.REGISTRY, name="prod", environment=PROD, read="7 pieces of advice held against the registry, 2 not followed in 0.1 s"),)),
+        SourceGroup(title="Registries", rows=(replace(STATES[0], kind=SourceKind.REGISTRY, name="prod", environment=PROD, read="7 pieces of advice checked, 2 not followed in 0.1 s"),)),
     ),
     add=ADD,
     connect=CONNECT,
@@ -118,17 +118,17 @@ TOPIC_FORM = SourceForm(
     kind=SourceKind.KAFKA_TOPIC,
     kinds=tuple((kind, f"/gallery/source-add?kind={kind.code}") for kind in SourceKind),
     groups=(
-        FieldGroup(title="What is read", fields=(
-            Field(name="cluster", label="Cluster", kind="select", choices=(Choice(value="local", label="local"), Choice(value=HOSTILE, label=HOSTILE)), help="With TLS or a user, connect the cluster first."),
-            Field(name="bootstrap", label="Bootstrap servers", code=True, placeholder="broker-1:9092,broker-2:9092", help="Only for a cluster that isn’t connected yet."),
+        FieldGroup(title="What to read", fields=(
+            Field(name="cluster", label="Cluster", kind="select", choices=(Choice(value="local", label="local"), Choice(value=HOSTILE, label=HOSTILE)), help="If the cluster uses TLS or a user, connect it first."),
+            Field(name="bootstrap", label="Bootstrap servers", code=True, placeholder="broker-1:9092,broker-2:9092", help="Only for a new cluster."),
             Field(name="include", label="Topics", kind="textarea", rows=3, code=True, value="orders\npayments-*", help="A name or pattern a line; empty: all but internal ones."),
             Field(name="name", label="Name", required=True, code=True),
         )),
         FieldGroup(title="How", fields=(
-            Field(name="registry", label="Held against", required=True, kind="select", choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod"))),
-            Field(name="every_seconds", label="Scan", kind="select", choices=(Choice(value="300", label="every 5 minutes", selected=True), Choice(value="", label="only when somebody asks"))),
+            Field(name="registry", label="Compared with", required=True, kind="select", choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod"))),
+            Field(name="every_seconds", label="Scan", kind="select", choices=(Choice(value="300", label="every 5 minutes", selected=True), Choice(value="", label="only on demand"))),
         )),
-        FieldGroup(title="Bounds", folded=True, fields=(Field(name="max_messages", label="Messages a scan, at most", kind="number", value="1000000"),)),
+        FieldGroup(title="Bounds", folded=True, fields=(Field(name="max_messages", label="Maximum messages per scan", kind="number", value="1000000"),)),
     ),
     submit=Action(label="Add and scan", url="/ui/sources/add", method="post"),
     back_url="/ui/sources",
@@ -136,7 +136,7 @@ TOPIC_FORM = SourceForm(
 STATE_FORM = replace(
     TOPIC_FORM,
     kind=SourceKind.STATE_STORE,
-    groups=(FieldGroup(title="What is read", fields=(
+    groups=(FieldGroup(title="What to read", fields=(
         Field(name="name", label="Checkpoint", required=True, code=True, value="/etc",
               errors=("/etc lies outside the folders that may be read.",),
               help="A folder below one of the allowed roots: /var/lib/schemadesk."),
@@ -150,7 +150,7 @@ STATE_FORM = replace(
 EDIT_FORM = replace(
     TOPIC_FORM, frame=frame(f"Change {HOSTILE}", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")), kinds=(),
     submit=Action(label="Save", url="", allowed=False, reason="You need the admin or steward role to add and edit scan sources."),
-    lede="Patterns hold from the next scan on: topics that they leave out keep their findings and positions.",
+    lede="Patterns apply from the next scan. Excluded topics keep their findings and read positions.",
 )  # fmt: skip
 
 PARTITIONS = EvidenceTable(
@@ -170,7 +170,7 @@ IDS = EvidenceTable(
 )  # fmt: skip
 DONE = ScanProgress(
     scan_id=41, state=ScanState.DONE, url="/ui/scans/41/progress", running=False, finished_at=ago(minutes=2), queued_by="schedule",
-    summary="5,120 messages of 3 partitions, offsets 0 to 1,731, everything there was; 4 findings.", read=(PARTITIONS, IDS),
+    summary="5,120 messages in 3 partitions, offsets 0 to 1,731, everything there was; 4 findings.", read=(PARTITIONS, IDS),
 )  # fmt: skip
 RUNNING = ScanProgress(
     scan_id=42, state=ScanState.RUNNING, url="/ui/scans/42/progress", running=True, phase="Reading 3 partitions", done=2, total=5,
@@ -207,7 +207,7 @@ FAILED = replace(
 def finding(sentence: str, severity: Severity, location: str, **more: object) -> FindingRow:
     """A sample finding."""
     base = FindingRow(
-        producer="all in partition 3, of 12",
+        producer="all in partition 3 of 12",
         url="/gallery/finding", severity=severity, state=FindingState.OPEN, sentence=sentence, rule="UNKNOWN_SCHEMA_ID", source="orders",
         source_kind=SourceKind.KAFKA_TOPIC, source_url="/gallery/source", location=location, environment=DEV, count=1,
         first_seen=ago(days=2), last_seen=ago(minutes=2),
@@ -217,7 +217,7 @@ def finding(sentence: str, severity: Severity, location: str, **more: object) ->
 
 FINDINGS = (
     finding("1 message carries schema id 9001, which no subject of this registry has.", Severity.BREAK, "orders:1@880",
-            rebaselined="Re-baselined: found by detector 7, earlier scans used 6."),
+            rebaselined="Re-baselined: found by detector 7; earlier scans used 6."),
     finding("2 messages carry the schema of another subject, customers-value version 1.", Severity.BREAK, "orders:2@77–81",
             rule="ID_OF_OTHER_SUBJECT", count=2, resolving=(Link(label="#12", url="/gallery/promotion"), Link(label="#16", url="/gallery/promotion"))),
     finding("1 message isn’t framed with a schema id; it looks like a JSON object.", Severity.RISK, "orders:0@1203", rule="UNFRAMED"),
@@ -250,7 +250,7 @@ FINDING_LIST = FindingList(
 )  # fmt: skip
 NONE_YET = Paging(first=0, last=0)
 FINDING_LIST_CLEAN = replace(
-    FINDING_LIST, rows=(), search=SearchBox(url="/ui/findings"), paging=NONE_YET, clean="No drift in 5,120 messages over 12 partitions and 40 rows of 2 state variables, 2026-11-23 10:02–10:07 UTC.", clean_at=ago(minutes=2), next_scan_at=ago(minutes=-28)
+    FINDING_LIST, rows=(), search=SearchBox(url="/ui/findings"), paging=NONE_YET, clean="No drift in 5,120 messages in 12 partitions and 40 rows of 2 state variables, 2026-11-23 10:02–10:07 UTC.", clean_at=ago(minutes=2), next_scan_at=ago(minutes=-28)
 )  # fmt: skip
 FINDING_LIST_UNKNOWN = replace(
     FINDING_LIST, rows=(), search=SearchBox(url="/ui/findings"), paging=NONE_YET, coverage=""
@@ -261,7 +261,7 @@ FINDING_LIST_NO_MATCH = replace(
 FINDING = FindingPage(
     affected=Affected(
         clients=(
-            AffectedRow(name="billing", sentence="reads version 3, the one that was seen", contact="#billing"),
+            AffectedRow(name="billing", sentence="reads version 3, the version that was seen", contact="#billing"),
             AffectedRow(name=HOSTILE, sentence="reads and writes version 2", contact=HOSTILE, seen_at=ago(days=120)),
         ),
         queries=(
@@ -323,7 +323,7 @@ SOURCE = SourcePage(
     facts=(Fact(label="Cluster", value="127.0.0.1:9092", code=True), Fact(label="Schedule", value="every 5 minutes"), Fact(label="Added by", value="steward, 2 days ago")),
     scan=replace(SCAN, tone="primary"), progress=DONE,
     scans=(
-        ScanRow(scan_id=41, state=ScanState.DONE, started_at=ago(minutes=2), queued_by="schedule", took="12 s", read="5,120 messages of 3 partitions"),
+        ScanRow(scan_id=41, state=ScanState.DONE, started_at=ago(minutes=2), queued_by="schedule", took="12 s", read="5,120 messages in 3 partitions"),
         ScanRow(scan_id=40, state=ScanState.EMPTY, started_at=ago(minutes=7), queued_by="schedule", took="4 s", read="nothing new since offset 1,731"),
         ScanRow(scan_id=39, state=ScanState.FAILED, started_at=ago(minutes=12), queued_by="steward", took="8 s", error="The Kafka cluster at 127.0.0.1:9092 doesn’t answer within 8 s."),
     ),

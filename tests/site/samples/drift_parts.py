@@ -50,7 +50,7 @@ from tests.site.samples.promotions import REQUESTS
 SOURCES = Crumb(label="Sources", url="/ui/sources")
 FINDINGS = Crumb(label="Findings", url="/ui/findings")
 MANAGE = (
-    Action(label="Change how it is scanned", url="/ui/sources/1/edit", icon="pencil"),
+    Action(label="Edit scan settings", url="/ui/sources/1/edit", icon="pencil"),
     Action(label="Remove", url="/ui/sources/1/remove", icon="x", tone="danger"),
 )
 TOPICS = TopicTable(
@@ -68,11 +68,11 @@ TOPICS = TopicTable(
             ),
         ),
         TopicRow(
-            name="orders.dlq", partitions=12, keeps="not known", messages=0, read_to="", checked_at=ago(minutes=2), state=ScanState.FAILED,
+            name="orders.dlq", partitions=12, keeps="unknown", messages=0, read_to="", checked_at=ago(minutes=2), state=ScanState.FAILED,
             problem="Not authorized to read topic orders.dlq: give the user schemadesk the ACL Read on Topic orders.dlq, and Describe.",
         ),
         TopicRow(name="orders-compacted", partitions=40, keeps="compacted", messages=1_204_331, read_to="0@1731 1@1702 2@1687 3@1690 and 36 more partitions", read_at=ago(hours=3), checked_at=ago(minutes=2), state=ScanState.DONE),
-        TopicRow(name=HOSTILE, partitions=1, keeps="for ever", messages=0, read_to="", gone_at=ago(days=2)),
+        TopicRow(name=HOSTILE, partitions=1, keeps="forever", messages=0, read_to="", gone_at=ago(days=2)),
         TopicRow(name=LONG, partitions=1, keeps="1 day, 1 GiB a partition", messages=7, read_to="0@7", read_at=ago(days=2), checked_at=ago(days=2)),
     ),
     paging=Paging(first=1, last=5, total=230, next_url="/ui/sources/1?offset=50"),
@@ -80,9 +80,9 @@ TOPICS = TopicTable(
     patterns="orders*, without *-changelog",
 )  # fmt: skip
 NOTES = (
-    "The scan reached its bound of messages: the next one goes on from there.",
+    "The scan reached its limit of messages. The next scan continues from there.",
     f"2 topics couldn’t be read: orders.dlq, {HOSTILE}. The reasons are below.",
-    "1,204 messages had expired before a scan could read them: nothing is known of them.",
+    "1,204 messages expired before a scan could read them: their content is unknown.",
 )
 SOURCE = replace(
     drift.SOURCE, topics=TOPICS, actions=MANAGE,
@@ -106,8 +106,8 @@ CONNECTOR = ConnectorView(
         Fact(label="Value converter", value="io.confluent.connect.avro.AvroConverter", code=True), Fact(label="Transforms", value="none"),
         Fact(label="Tombstones", value="written after deletes"), Fact(label="Database", value="shop, PostgreSQL 17.2, wal_level logical"),
     ),
-    slot=(Fact(label="Slot", value="shop", code=True), Fact(label="In use", value="no"), Fact(label="Lag", value="1.2 GiB of write-ahead log"), Fact(label="Log", value="extended"), Fact(label="Room left", value="812 MiB")),
-    slot_care="Nobody reads the slot: the database keeps its log, and its disk fills, until somebody does.",
+    slot=(Fact(label="Slot", value="shop", code=True), Fact(label="In use", value="no"), Fact(label="Lag", value="1.2 GiB of write-ahead log"), Fact(label="Log", value="extended"), Fact(label="Remaining log", value="812 MiB")),
+    slot_care="The slot has no reader: the database retains its log and its disk fills up until the slot is read.",
     not_understood=("transforms.route.regex: a look-behind",),
     tables=(
         CapturedTable(
@@ -136,7 +136,7 @@ ADVICE = (
 )  # fmt: skip
 SOURCE_REGISTRY = replace(
     drift.SOURCE, kind=SourceKind.REGISTRY, name="prod", environment=PROD, advice=ADVICE, actions=MANAGE, findings=(),
-    progress=replace(drift.DONE, summary="7 pieces of advice held against the registry, 1 not followed in 0.1 s", read=()),
+    progress=replace(drift.DONE, summary="7 pieces of advice checked, 1 not followed in 0.1 s", read=()),
     frame=frame("prod", Section.SOURCES, SOURCES),
 )  # fmt: skip
 
@@ -144,16 +144,16 @@ CLUSTER = ClusterForm(
     frame=frame("Connect a cluster", Section.SOURCES, SOURCES),
     groups=(
         FieldGroup(title="Where", fields=(
-            Field(name="name", label="Name", required=True, help="A name that people here recognize."),
+            Field(name="name", label="Name", required=True, help="The name shown here."),
             Field(name="bootstrap", label="Bootstrap servers", required=True, code=True, placeholder="broker-1:9093,broker-2:9093"),
-            Field(name="security_protocol", label="Security protocol", kind="select", required=True, choices=(Choice(value="SASL_SSL", label="SASL_SSL: encrypted and signed in"),)),
+            Field(name="security_protocol", label="Security protocol", kind="select", required=True, choices=(Choice(value="SASL_SSL", label="SASL_SSL: encryption and authentication"),)),
         )),
         FieldGroup(title="Sign-in", note="For SASL_SSL and SASL_PLAINTEXT.", fields=(
             Field(name="sasl_mechanism", label="SASL mechanism", kind="select", choices=(Choice(value="SCRAM-SHA-512", label="SCRAM-SHA-512"),)),
             Field(name="username", label="User", code=True),
-            Field(name="secret", label="Secret’s name", code=True, help="The name alone, never the password."),
+            Field(name="secret", label="Secret name", code=True, help="Only the name, never the password."),
         )),
-        FieldGroup(title="TLS", note="For SSL and SASL_SSL.", fields=(Field(name="ca_pem", label="Certificate authority", kind="textarea", rows=5, code=True, placeholder="-----BEGIN CERTIFICATE-----", help="As PEM; empty: those of the system."),)),
+        FieldGroup(title="TLS", note="For SSL and SASL_SSL.", fields=(Field(name="ca_pem", label="Certificate authority", kind="textarea", rows=5, code=True, placeholder="-----BEGIN CERTIFICATE-----", help="PEM. Empty: the system’s certificate authorities."),)),
     ),
     submit=Action(label="Connect", url="/ui/clusters/add", method="post", tone="primary"),
     test=Action(label="Test connection", url="/ui/clusters/add", method="post"),
@@ -161,13 +161,13 @@ CLUSTER = ClusterForm(
 )  # fmt: skip
 CLUSTER_ANSWERS = replace(
     CLUSTER,
-    answered="3 brokers and 214 topics are there. Nothing was saved.",
-    warning="Its sources are read with the new fields from the next scan on.",
+    answered="Found 3 brokers and 214 topics. Nothing was saved.",
+    warning="Its sources use the new settings from the next scan.",
 )
 CLUSTER_FAILS = replace(
     CLUSTER, secrets=("", "SCHEMADESK_SECRET_NAME"),
     problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address and that the broker is "
-        "running.", cure="Nothing was saved. Correct the form below."),
+        "running.", cure="Correct the form below. Nothing was saved."),
 )  # fmt: skip
 CLUSTER_FORBIDDEN = replace(
     CLUSTER,
@@ -180,10 +180,10 @@ CLUSTER_FORBIDDEN = replace(
 
 REMOVE = ConfirmPage(
     frame=frame("Remove orders", Section.SOURCES, SOURCES, Crumb(label="orders", url="/gallery/source", code=True)),
-    sentence="orders will no longer be scanned. This can’t be taken back.",
-    losses=("its findings, 4 of them open, with every decision on them", "its scans", "the read positions of 12 topics, and what they tell of versions in use"),
-    stays=("the data: nothing is written to topics, checkpoints or databases", "the audit of what was decided"),
-    confirm=Action(label="Remove the source", url="/ui/sources/1/remove", method="post", tone="danger"),
+    sentence="orders will no longer be scanned. You can’t undo this.",
+    losses=("its findings (4 open) and all decisions about them", "its scans", "the read positions of 12 topics and their data on version usage"),
+    stays=("the data: nothing is written to topics, checkpoints or databases", "the audit log of decisions"),
+    confirm=Action(label="Remove source", url="/ui/sources/1/remove", method="post", tone="danger"),
     back_url="/gallery/source",
 )  # fmt: skip
 REMOVE_REFUSED = replace(
@@ -191,7 +191,7 @@ REMOVE_REFUSED = replace(
     confirm=replace(REMOVE.confirm, allowed=False, reason="You need the admin or steward role to add and edit scan sources."),
 )  # fmt: skip
 
-END = Action(label="End it", url="/ui/mutes/1/end", method="post")
+END = Action(label="Remove mute", url="/ui/mutes/1/end", method="post")
 MUTES = MutePage(
     frame=frame("Mutes", Section.FINDINGS, FINDINGS),
     rows=(
@@ -203,12 +203,12 @@ MUTES = MutePage(
         Field(name="rule", label="Rule", code=True, placeholder="UNKNOWN_SCHEMA_ID"),
         Field(name="subject", label="Subject", code=True, placeholder="test-*"),
         Field(name="location", label="Place", code=True, value="orders:*"),
-        Field(name="reason", label="Why nobody needs to see them", kind="textarea", rows=2, required=True),
-        Field(name="until", label="Until", kind="date", help="Empty: until somebody ends it."),
+        Field(name="reason", label="Reason to mute them", kind="textarea", rows=2, required=True),
+        Field(name="until", label="Until", kind="date", help="Empty: until the mute is removed."),
     ),
     submit=Action(label="Mute", url="/ui/mutes", method="post", tone="primary"),
     preview_url="/ui/mutes",
-    preview="Covers 3 findings of 6, and those to come.",
+    preview="Matches 3 of 6 findings, and future ones.",
     covered=(Link(label="1 message carries schema id 9001, which no subject of this registry has.", url="/gallery/finding"), Link(label=HOSTILE, url="/gallery/finding")),
 )  # fmt: skip
 MUTES_EMPTY = replace(
@@ -243,17 +243,17 @@ FINDING = replace(
     drift.FINDING,
     evidence=(PLACES,),
     bars=(
-        BarTable(title="Messages by the time they carry", label="Hour (UTC)", note="Of what scans read.", bars=(Bar(label="2026-11-21 08:00", count=0, percent=0, marks=("08:57 billing 4.2.0", f"08:58 {HOSTILE}")), Bar(label="2026-11-21 09:00", count=31, percent=100), Bar(label="2026-11-21 10:00", count=10, percent=32, marks=("10:40 billing 4.1.9",)))),
+        BarTable(title="Messages by timestamp", label="Hour (UTC)", note="Based on scanned messages.", bars=(Bar(label="2026-11-21 08:00", count=0, percent=0, marks=("08:57 billing 4.2.0", f"08:58 {HOSTILE}")), Bar(label="2026-11-21 09:00", count=31, percent=100), Bar(label="2026-11-21 10:00", count=10, percent=32, marks=("10:40 billing 4.1.9",)))),
         BarTable(title="Types seen", label="Type", bars=(Bar(label="string", count=4959, percent=100), Bar(label="long", count=41, percent=1), Bar(label=HOSTILE, count=2, percent=1))),
     ),
     cause="Most likely version 3 of orders-value: it was registered 4 minutes before the first of these messages.",
     commands=(Command(label="Partition 0, from offset 402", text="kcat -C -b 127.0.0.1:9092 -t orders -p 0 -o 402 -c 100 -e -f '%p@%o %T %k %s\\n'", anchor="command-0"),),
-    until=Field(name="until", label="Until", kind="date", help="Open again after that day (UTC). Empty: for as long as it is seen."),
-    assign=ASSIGN, assignee=Field(name="to", label="Assigned to", value="steward", help="The name of an account; empty: nobody."),
+    until=Field(name="until", label="Until", kind="date", help="The finding reopens after that day (UTC). Empty: acknowledged as long as it is seen."),
+    assign=ASSIGN, assignee=Field(name="to", label="Assigned to", value="steward", help="Account name. Empty: nobody."),
     observed=replace(AGAINST_LATEST, text=None, extras=()), observed_note="coupon (in 25%): seen in 10 of 40 messages.",
     drafts=DRAFTS.rows, requests=(*REQUESTS[2:3], *REQUESTS[5:7]),
     released=(Link(label="orders-value version 3 in dev", url="/gallery/subject"), Link(label=f"{LONG} version 12 in prod", url="/gallery/subject")),
-    mute=Action(label="Mute findings like it", url="/ui/mutes"), scan=replace(drift.SCAN, label="Scan the source again"),
+    mute=Action(label="Mute similar findings", url="/ui/mutes"), scan=replace(drift.SCAN, label="Scan source again"),
     history=(
         HistoryRow(at=ago(hours=1), who="steward", what=("state: acknowledged", "reason: known since May"), why="acknowledge finding 1"),
         HistoryRow(at=ago(days=2), who=HOSTILE, what=("found first",), why="scan 41"),
@@ -262,6 +262,6 @@ FINDING = replace(
 )  # fmt: skip
 FINDING_ACKNOWLEDGED = replace(
     FINDING, acknowledge=None, acknowledged_by="steward", acknowledged_reason="The old producer is switched off on Friday.", acknowledged_until=ago(days=-5),
-    reopen=Action(label="Open it again", url="/ui/findings/1/reopen", method="post"),
+    reopen=Action(label="Reopen finding", url="/ui/findings/1/reopen", method="post"),
     assign=replace(ASSIGN, allowed=False, reason="You need the admin, approver or steward role to decide on findings."),
 )  # fmt: skip

@@ -21,7 +21,7 @@ SCANS = JobGroup(
         ),
         JobRow(
             name=HOSTILE, state=JobState.RUNNING, url="/gallery/source", about="dev", last_at=ago(hours=2), took="3.0 s",
-            next_at=ago(minutes=-1), retry=replace(SCAN, allowed=False, reason="Scan 17 of it is running."),
+            next_at=ago(minutes=-1), retry=replace(SCAN, allowed=False, reason="Scan 17 is running."),
         ),
         JobRow(name=LONG, state=JobState.WELL, about="dev", last_at=ago(days=1), took="1,204.9 s", retry=SCAN),
         JobRow(name="payments", state=JobState.NEVER, about="staging", retry=SCAN),

@@ -30,7 +30,7 @@ SOURCES_PARTIAL = replace(drift.SOURCE_LIST, problems=(STOPPED,))
 SOURCES_READER = replace(
     drift.SOURCE_LIST,
     add=refused(drift.SOURCE_LIST.add),
-    narrow="Only sources of registries that you may read are shown.",
+    narrow="Only sources in registries that you can read are shown.",
     groups=tuple(
         replace(group, rows=tuple(replace(row, scan=refused(row.scan) if row.scan else None) for row in group.rows))
         for group in drift.SOURCE_LIST.groups

@@ -129,7 +129,7 @@ REPORT = StateReport(
         ReportVariable(anchor="v-2", name="dedup", kind="kept by Spark", look=STATUS_LOOKS["unchanged"], sentence="nothing", stored="", planned="", changes=(), is_kept=True),
     ),
     budgets=(BudgetRow(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),), settings=(("spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "128", "by default"), ("spark.x", HOSTILE, "by the plan")),
-    notes=("The query was running while it was read.", HOSTILE), plan='{"variables": []}', exports=(Link(label="Markdown", url="/gallery/state-check"),), again=Action(label="Change it and check again", url="/gallery/state-check-new", icon="pencil"),
+    notes=("The query was running while it was read.", HOSTILE), plan='{"variables": []}', exports=(Link(label="Markdown", url="/gallery/state-check"),), again=Action(label="Edit plan and check again", url="/gallery/state-check-new", icon="pencil"),
 )  # fmt: skip
 REPORT_REFUSED = replace(
     REPORT,
