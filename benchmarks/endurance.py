@@ -231,7 +231,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--maximum-seconds", type=float, default=usual.maximum_seconds, help="for which the maximum is looked for"
     )
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def size_of(options: Mapping[str, Any]) -> Size:

@@ -98,7 +98,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=usual.seconds, help="of each operation")
     parser.add_argument("--mixed-seconds", type=float, default=usual.mixed_seconds, help="of the mixed load")
     parser.add_argument("--no-index", action="store_true", help="leave the search without an index")
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def size_of(options: Mapping[str, Any]) -> Size:

@@ -216,7 +216,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--url", default="", help="a site that runs over the connected database, which `bench fill` has filled"
     )
     parser.add_argument("--only", nargs="*", default=[], help="the pages whose names begin like one of these words")
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def measure(options: Mapping[str, Any], say: Say) -> Iterator[Row]:

@@ -79,7 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--keep", action="store_true", help="leave the subjects of the run in the registry")
     parser.add_argument("--yes", action="store_true", help="write to a registry that isn't on this machine")
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def _credential_arguments(parser: ArgumentParser, prefix: str, whose: str) -> None:

@@ -51,11 +51,11 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         subject = self.headers.get("X-Registry-ArtifactId", "")
         if not length.isdecimal() or int(length) > LARGEST:
-            self._refuse(413, f"A body of at most {LARGEST} bytes is taken, with its Content-Length.")
+            self._refuse(413, f"Send a body of at most {LARGEST} bytes with its Content-Length.")
             return
         body = self.rfile.read(int(length))
         if not ARTIFACTS.fullmatch(urlsplit(self.path).path) or not subject:
-            self._refuse(404, f"Only POST {BASE}/groups/GROUP/artifacts with X-Registry-ArtifactId is answered here.")
+            self._refuse(404, f"Only POST {BASE}/groups/GROUP/artifacts with X-Registry-ArtifactId is supported.")
             return
         try:
             schema = body.decode()

@@ -37,7 +37,7 @@ def load_demo(*, registry_url: str, on_line: OnLine) -> None:
 
     for name, value in (("KAFKA_BOOTSTRAP", settings.KAFKA_BOOTSTRAP), ("SPARK_REMOTE", settings.SPARK_REMOTE)):
         if not value:
-            raise Unavailable(f"The demo needs {name}; start `up` without --without, or set it.")
+            raise Unavailable(f"The demo needs {name}. Start `up` without --without, or set {name}.")
     by = system_actor("demo", "command")
     produce(settings.KAFKA_BOOTSTRAP, registry_url, auth=_token(by), on_line=on_line)
     cluster = cluster_at(bootstrap=settings.KAFKA_BOOTSTRAP, by=by)
@@ -63,7 +63,7 @@ def _open_shop(by: Actor, on_line: OnLine, environment: Mapping[str, str]) -> di
     from dashboard.demo.shop import CONNECTORS, ShopEnvironment, write_shop
 
     if "DEMO_SHOP_SERVER" not in environment or settings.SECRETS_DIR is None:
-        on_line("no shop: it needs Kafka Connect and PostgreSQL as `up` runs them")
+        on_line("shop omitted: it needs the Kafka Connect and PostgreSQL that `up` runs")
         return {}
     around = ShopEnvironment(
         server=environment["DEMO_SHOP_SERVER"],
@@ -121,7 +121,7 @@ def _scan(
         on_line(error.message)
         return
     run_scan.delay_on_commit(queue_scan(source_id=source, by=by))
-    on_line(f"{name} is a source now, scanned every {SCAN_EVERY_SECONDS} s")
+    on_line(f"added source {name}, scanned every {SCAN_EVERY_SECONDS} s")
 
 
 def _ask_for_promotion(on_line: OnLine) -> None:
@@ -140,4 +140,4 @@ def _ask_for_promotion(on_line: OnLine) -> None:
     except SchemadeskError as error:
         on_line(error.message)
         return
-    on_line(f"steward asks to promote orders-value 1 to prod: request {number} waits for approver")
+    on_line(f"steward requested promotion of orders-value version 1 to prod: request {number} is waiting for approver")

@@ -169,7 +169,7 @@ def _flush(producer: Producer, delivery: _Delivery) -> None:
     if delivery.failed is not None:
         raise KafkaException(delivery.failed)
     if left:
-        raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT, f"{left} messages weren't delivered in 30 s"))
+        raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT, f"{left} messages were not delivered within 30 s"))
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _bad_messages(last_values: dict[str, bytes]) -> tuple[BadMessage, ...]:
         BadMessage("orders", b"O-PLAIN", plain, "a value without framing (plain JSON)"),
         BadMessage("orders", b"O-GONE", None, "a tombstone"),
         BadMessage("orders", b"O-MIXED", _framed(customer_id, body), "a value with the id of another subject"),
-        BadMessage("orders", b"O-CUT", _framed(order_id, body[:3]), "a value whose body is cut off"),
+        BadMessage("orders", b"O-CUT", _framed(order_id, body[:3]), "a value with a truncated body"),
     )
 
 

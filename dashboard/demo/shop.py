@@ -330,6 +330,6 @@ def _wait_until_read(connection: psycopg.Connection, connect: Connect) -> None:
                 raise Unavailable(f"The connector {prefix} failed: {failure}")
         if time.monotonic() > deadline:
             raise Unavailable(
-                f"After {CONNECTOR_TIMEOUT:.0f} s only {done} of the slots {slots} have been read to the end."
+                f"After {CONNECTOR_TIMEOUT:.0f} s, only {done} of the slots {slots} had been read to the end."
             )
         time.sleep(0.2)

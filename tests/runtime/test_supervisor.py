@@ -96,7 +96,7 @@ def test_a_part_that_dies_is_started_again_and_what_it_left_is_ended(stand_in: S
     up.wait_for("all there")
     leader, escaped = up.child("sleep 602").parent(), up.child("sleep 601")
     leader.kill()
-    assert "was ended by signal 9" in up.wait_for("fragile")
+    assert "was stopped by signal 9" in up.wait_for("fragile")
     up.wait_for("ready in")
     assert not is_alive(escaped)
     assert up.child("sleep 601") != escaped

@@ -68,10 +68,10 @@ def test_an_empty_address_replaces_nothing() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"without": "postgres"}, "--without postgres: only kafka, spark and connect can be left out."),
+        ({"without": "postgres"}, "--without postgres: only kafka, spark and connect can be omitted."),
         ({"with_parts": "kafka"}, "--with kafka: only connect can be added."),
-        ({"with_parts": "connect", "without": "kafka"}, "--with connect needs kafka, which --without leaves out."),
-        ({"with_parts": "connect", "without": "connect"}, "--with connect needs connect, which --without leaves out."),
+        ({"with_parts": "connect", "without": "kafka"}, "--with connect needs kafka, which --without omits."),
+        ({"with_parts": "connect", "without": "connect"}, "--with connect needs connect, which --without omits."),
         ({"without": "kafka,nonsense"}, "--without nonsense"),
         ({"port": 0}, "--port 0"),
         ({"port": 65536}, "--port 65536"),
@@ -143,7 +143,7 @@ def test_a_registry_alone_stops_in_order_finds_its_data_again_lives_through_hurt
     assert str(folder) in line and f"process {running.process.pid}" in line and address in line
 
     running.child("postgres -D").kill()
-    running.wait_for("postgres       was ended by signal 9")
+    running.wait_for("postgres       was stopped by signal 9")
     running.wait_for("postgres       ready")
     running.child("granian").kill()
     assert "started again" in running.wait_for("web            ")
@@ -157,7 +157,7 @@ def test_a_registry_alone_stops_in_order_finds_its_data_again_lives_through_hurt
 
 def registries_made(running: Supervised) -> list[str]:
     """The lines that say which registries a start made."""
-    return [line for line in running.lines if "registry" in line and "made" in line]
+    return [line for line in running.lines if "registry" in line and "created" in line]
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error(up: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused = up("--without", "kafka,spark", port=port)
-        refused.wait_for(f"Port {port} is in use by another program; give another one with --port.", PATIENCE)
+        refused.wait_for(f"Port {port} is in use by another program. Use another port with --port.", PATIENCE)
         assert refused.process.wait(PATIENCE) != 0
 
 

@@ -29,8 +29,8 @@ def _engine_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--fields", type=int, default=usual.fields, help="of a pair")
     parser.add_argument("--diff-fields", type=int, default=usual.diff_fields, help="of the two that are compared")
     parser.add_argument("--versions", type=int, default=usual.versions, help="of the transitive check")
-    parser.add_argument("--calls", type=int, default=usual.calls, help="at most, a row")
-    parser.add_argument("--seconds", type=float, default=usual.seconds, help="at most, a row")
+    parser.add_argument("--calls", type=int, default=usual.calls, help="maximum, per row")
+    parser.add_argument("--seconds", type=float, default=usual.seconds, help="maximum, per row")
     parser.add_argument("--checks", type=int, default=usual.checks, help="of the memory row")
 
 
@@ -54,8 +54,8 @@ def _scan_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--messages", type=int, default=usual.messages, help="of the one topic")
     parser.add_argument("--partitions", type=int, default=usual.partitions, help="of the one topic")
     parser.add_argument("--topics", type=int, default=usual.topics, help="that are mostly idle")
-    parser.add_argument("--repeats", type=int, default=usual.repeats, help="the quickest counts")
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--repeats", type=int, default=usual.repeats, help="the fastest counts")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def _scan(options: Mapping[str, Any], out: OutputWrapper) -> str:
@@ -79,7 +79,7 @@ def _state_arguments(parser: ArgumentParser) -> None:
         "--variable-keys", type=int, default=usual.variable_keys, help="of each variable; 0: not measured"
     )
     parser.add_argument("--repeats", type=int, default=usual.repeats, help="the median counts")
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def _state(options: Mapping[str, Any], out: OutputWrapper) -> str:
@@ -97,8 +97,8 @@ def _board_arguments(parser: ArgumentParser) -> None:
     usual = board.Size()
     parser.add_argument("--subjects", type=int, default=usual.subjects, help="in three environments")
     parser.add_argument("--requests", type=int, default=usual.requests, help="in review")
-    parser.add_argument("--repeats", type=int, default=usual.repeats, help="at most, a row")
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--repeats", type=int, default=usual.repeats, help="maximum, per row")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def _board(options: Mapping[str, Any], out: OutputWrapper) -> str:
@@ -118,7 +118,7 @@ def _fill_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--versions", type=int, default=usual.versions, help="of each")
     parser.add_argument("--fields-max", type=int, default=usual.fields_max, help="of the largest")
     parser.add_argument("--fields-mean", type=int, default=usual.fields_mean, help="on average")
-    parser.add_argument("--no-index", action="store_true", help="leave the index to the workers")
+    parser.add_argument("--no-index", action="store_true", help="let the workers build the index")
 
 
 def _fill(options: Mapping[str, Any], out: OutputWrapper) -> str:
@@ -138,7 +138,7 @@ def _search_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--fields-mean", type=int, default=usual.fields_mean, help="on average")
     parser.add_argument("--repeats", type=int, default=usual.repeats, help="of each query")
     parser.add_argument("--here", action="store_true", help="in the connected database, which `bench fill` has filled")
-    parser.add_argument("--note", default="", help="what else was running, for the page")
+    parser.add_argument("--note", default="", help="what else was running, to note on the page")
 
 
 def _search(options: Mapping[str, Any], out: OutputWrapper) -> str:
@@ -162,7 +162,7 @@ def _pages(options: Mapping[str, Any], out: OutputWrapper) -> str:
     except SchemadeskError as error:
         raise CommandError(error.message) from error
     if failed := [row for row in rows if row.failed]:
-        raise CommandError(f"{len(failed)} of {len(rows)} pages failed: nothing is written.")
+        raise CommandError(f"{len(failed)} of {len(rows)} pages failed; nothing written.")
     return pages.section(rows, pages.size_of(options), options["note"])
 
 
@@ -209,7 +209,7 @@ def _registry(options: Mapping[str, Any], out: OutputWrapper) -> str:
     except SchemadeskError as error:
         raise CommandError(error.message) from error
     if failed := [row for row in rows if row.measured.failed]:
-        raise CommandError(f"{len(failed)} of {len(rows)} rows failed: nothing is written.")
+        raise CommandError(f"{len(failed)} of {len(rows)} rows failed; nothing written.")
     return registry.section(rows, size, options["note"])
 
 
@@ -222,11 +222,11 @@ SUBJECTS: Final[Mapping[str, Measurement]] = {
     "engines": Measurement("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
     "board": Measurement("the board, the inbox and can-promote at scale", "Board", _board_arguments, _board),
     "fill": Measurement(
-        "nothing: fills an empty database with a large data set, as its owner", "", _fill_arguments, _fill
+        "nothing; fills an empty database with a large data set, as its owner", "", _fill_arguments, _fill
     ),
     "search": Measurement("the search over 100,000 subjects", "Search", _search_arguments, _search),
     "registry": Measurement(
-        "a registry's API under load, ours or another one's", "Registry", registry.add_arguments, _registry
+        "a registry's API under load, Schemadesk's or another's", "Registry", registry.add_arguments, _registry
     ),
     "state": Measurement(
         "checkpoints: their metadata without Spark, their rows with it", "State stores", _state_arguments, _state
@@ -243,7 +243,7 @@ SUBJECTS: Final[Mapping[str, Measurement]] = {
 class Command(BaseCommand):
     """Prints a table; `--write` puts it into the page of measurements."""
 
-    help = "Measure the product on this machine."
+    help = "Measure Schemadesk's performance on this machine."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

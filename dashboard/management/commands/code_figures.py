@@ -13,7 +13,7 @@ from dashboard.management.code_figures import LIMITS, measure
 class Command(BaseCommand):
     """Prints each figure and ends with 1 if one is over its limit."""
 
-    help = "Print figures of the code beside their limits and goals."
+    help = "Print code metrics with their limits and goals."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: object, **options: object) -> None:

@@ -13,7 +13,7 @@ from registry.errors import SchemadeskError
 class Command(BaseCommand):
     """Runs the producers and the streaming query against the parts that `up` started."""
 
-    help = "Write the demo's topics and state, add them as sources and scan them."
+    help = "Create the demo's topics and state, add them as sources and scan them."
 
     def handle(self, *args: object, **options: object) -> None:
         """Print a line a step."""

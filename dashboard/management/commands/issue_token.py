@@ -16,16 +16,18 @@ from registry.errors import SchemadeskError
 class Command(BaseCommand):
     """Makes a token; only its hash is kept."""
 
-    help = "Make an API token for a user and print it, this one time."
+    help = "Create an API token for a user and print it once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """USER and NAME, and what takes rights away."""
         scopes = "; ".join(f"{name}: {description}" for name, description in SCOPE_WORDS.items())
-        parser.add_argument("user", help="whose rights the token has at most")
+        parser.add_argument("user", help="the user; the token never has more rights than the user")
         parser.add_argument("name", help="what the token is for")
-        parser.add_argument("--scope", default=ALL, choices=list(SCOPE_WORDS), help=f"what it may ({scopes})")
-        parser.add_argument("--registry", default="", help="the one registry that it is for; without: all")
-        parser.add_argument("--subjects", default="*", help="a pattern of the subjects that it is for, like orders-*")
+        parser.add_argument("--scope", default=ALL, choices=list(SCOPE_WORDS), help=f"the token's scope ({scopes})")
+        parser.add_argument("--registry", default="", help="the only registry that the token is for (default: all)")
+        parser.add_argument(
+            "--subjects", default="*", help="a pattern for the subjects that the token is for, such as orders-*"
+        )
         parser.add_argument(
             "--days", default=DEFAULT_DAYS, type=int, help=f"how long it is good, at most {MAX_DAYS} (%(default)s)"
         )

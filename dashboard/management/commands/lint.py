@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: object) -> None:
         """Run them all, so that one failure doesn't hide the next."""
         # The types' plugin loads the settings, which want a key outside of manage.py.
-        environment = os.environ | {"SECRET_KEY": "for the check of types only " * 2}
+        environment = os.environ | {"SECRET_KEY": "for the type check only " * 2}
         failed = [
             name
             for name, command in CHECKS

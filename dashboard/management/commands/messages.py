@@ -11,20 +11,22 @@ from django.core.management.base import BaseCommand, CommandError
 class Command(BaseCommand):
     """Writes the template catalogue, brings every language's catalogue up to date, and compiles those that are sound."""
 
-    help = "Collect the texts that people see into locale/, and compile the translations."
+    help = "Collect user-visible texts in locale/ and compile the translations."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """A language to begin with, or only a look."""
-        parser.add_argument("--begin", metavar="LANGUAGE", help="make a catalogue for a language, such as de or pt_BR")
-        parser.add_argument("--check", action="store_true", help="write nothing; fail where something is out of date")
+        parser.add_argument(
+            "--begin", metavar="LANGUAGE", help="create a catalogue for a language, such as de or pt_BR"
+        )
+        parser.add_argument("--check", action="store_true", help="write nothing; fail if anything is out of date")
 
     def handle(self, *args: object, **options: Any) -> None:
         """Name what was written. Raises CommandError for translations that can't be used, and for stale files."""
         try:
             from dashboard.management import message_catalogue
         except ImportError as error:
-            raise CommandError("messages needs Babel, which is among the packages for development") from error
+            raise CommandError("messages needs Babel, which is one of the development packages") from error
         if options["check"]:
             return self._check()
         message_catalogue.FOLDER.mkdir(exist_ok=True)

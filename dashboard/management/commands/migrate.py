@@ -35,6 +35,7 @@ def refuse_half_a_history(connection: BaseDatabaseWrapper) -> None:
         if not lacking or len(lacking) == len(migration.replaces):
             continue
         raise CommandError(
-            f"This database lacks {app}.{lacking[0][1]}, and has others of the migrations that {app}.{name} replaces. "
-            "Migrate it with the program that still has them, to its newest, and then with this one; or make it anew."
+            f"This database lacks {app}.{lacking[0][1]} but has other migrations that {app}.{name} replaces. First "
+            "migrate it to the latest migration of a release that still has them, then with this release; or "
+            "create a new database."
         )

@@ -12,17 +12,17 @@ from registry.access.roles import system_actor
 class Command(BaseCommand):
     """Makes the registries that are missing and, under `up` alone, the demo people with their passwords."""
 
-    help = "Make the registries dev, staging and prod, and under `up` a person for each role."
+    help = "Create the registries dev, staging and prod, and under `up` an account for each role."
 
     def handle(self, *args: object, **options: object) -> None:
         """Print what was made; a second run makes and prints nothing."""
         by = system_actor("prepare", "command")
         for name in make_registries(by=by):
-            self.stdout.write(f"registry {name} made")
+            self.stdout.write(f"registry {name} created")
         if not settings.UNDER_UP:
             return
         passwords = make_people(by=by)
         if passwords:
-            self.stdout.write("People to sign in as, with passwords that are shown this one time:")
+            self.stdout.write("Accounts to sign in with. Their passwords are shown only once:")
         for name, password in passwords.items():
             self.stdout.write(f"  {name:<10}{password}")

@@ -10,7 +10,7 @@ from dashboard.management.reference_docs import stale_pages
 class Command(BaseCommand):
     """Writes what has changed and names it."""
 
-    help = "Write the generated documents from the tables and locks that the code runs on."
+    help = "Write the generated documentation from the tables and lock files that the code uses."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: object, **options: object) -> None:

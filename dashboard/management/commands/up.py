@@ -15,7 +15,7 @@ from dashboard.runtime.up import Options, add_arguments, up
 class Command(BaseCommand):
     """Database, queue, broker, Spark, web server, workers and clock, on loopback, until Ctrl-C."""
 
-    help = "Run the whole product on this machine, until Ctrl-C."
+    help = "Run Schemadesk with all its parts on this machine until Ctrl-C."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
