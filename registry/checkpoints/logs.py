@@ -139,7 +139,7 @@ def _known_format(line: str, where: str) -> int:
             "the file stays empty, the query won't start from it either",
             file=where,
         )
-    later = "; a later Spark with unknown formats may have written it" if _is_version(line) else ""
+    later = "; a later Spark may have written it, in a format that is unknown here" if _is_version(line) else ""
     raise InvalidCheckpoint(f"{where} starts with {line[:20]!r} instead of v1 or v2{later}", file=where)
 
 

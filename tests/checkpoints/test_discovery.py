@@ -52,7 +52,7 @@ def test_a_damaged_checkpoint_stands_beside_the_good_ones_with_its_reason(lake: 
     (lake / "a/clicks/offsets/0").write_text("v9\n")
     found = find_checkpoints(str(lake), [lake]).found
     assert [each.checkpoint is None for each in found] == [True, False, False]
-    assert "offsets/0 begins with 'v9'" in (found[0].refused or "")
+    assert "offsets/0 starts with 'v9'" in (found[0].refused or "")
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,12 @@ def refused(path: str | Path, allowed: Path) -> str:
 
 def test_what_lies_outside_is_refused_in_the_same_words_whether_it_is_there_or_not(allowed: Path) -> None:
     there = refused(allowed.parent / "secret/query", allowed)
-    assert "outside the folders that may be read" in there
+    assert "outside the allowed folders" in there
     assert there == refused("/nowhere/at/all", allowed) == refused("file:///nowhere", allowed)
     assert there == refused(f"{allowed}2/query", allowed) == refused("/", allowed)
     assert str(allowed) not in there
     up = refused(allowed / "../secret/query", allowed)
-    assert "goes up with '..'" in up
+    assert "contains '..'" in up
     assert up == refused(allowed / "../nowhere", allowed)
 
 
@@ -83,12 +83,12 @@ def test_links_in_a_circle_end(allowed: Path) -> None:
         ("/x\0y", "1 to 4096 characters"),
         ("/" + "x" * 5_000, "1 to 4096 characters"),
         ("/" + "x" * 4_000, "can't be followed"),
-        ("query", "begins with /"),
-        ("../secret/query", "begins with /"),
+        ("query", "must start with /"),
+        ("../secret/query", "must start with /"),
         ("s3://bucket/query", "checkpoints at s3: addresses are not allowed (allowed: file)"),
         ("simplecache::file:///tmp", "chained"),
         ("zip://a::file:///tmp/b", "chained"),
-        ("http://127.0.0.1/", "aren't read from http: addresses"),
+        ("http://127.0.0.1/", "checkpoints at http: addresses are not allowed"),
     ],
 )
 def test_what_is_no_local_path_is_refused(allowed: Path, path: str, words: str) -> None:

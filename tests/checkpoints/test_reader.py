@@ -182,13 +182,13 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     ("file", "content", "words"),
     [
         ("metadata", "{}", 'no text "id"'),
-        ("metadata", "not json", "no JSON"),
-        ("offsets/4", "v9\n{}", "begins with 'v9'"),
-        ("offsets/4", "v1", "no JSON"),
+        ("metadata", "not json", "invalid JSON"),
+        ("offsets/4", "v9\n{}", "starts with 'v9'"),
+        ("offsets/4", "v1", "invalid JSON"),
         ("offsets/4", "v1\n[]", "no JSON object"),
         ("state/0/_metadata/v2/1", "v2\n{}", "is incomplete operator metadata"),
         ("state/0/_metadata/v2/1", 'v2\n{"operatorInfo":3,"stateStoreInfo":[1]}', "is incomplete operator metadata"),
-        ("state/0/_metadata/v2/1", "v2\n" + "[" * 100_000, "no JSON"),
+        ("state/0/_metadata/v2/1", "v2\n" + "[" * 100_000, "invalid JSON"),
     ],
 )
 def test_a_damaged_log_is_named_with_what_is_wrong(tmp_path: Path, file: str, content: str, words: str) -> None:
@@ -240,7 +240,7 @@ def test_a_form_built_by_hand_is_read(tmp_path: Path, case: dict[str, Any]) -> N
         ("offsets/4", "", "is empty: it was only partly written, or is being written now"),
         ("state/0/_metadata/v2/1", "v7\n{}", "a later Spark may have written it"),
         ("state/0/_metadata/v2/1", "", "is empty"),
-        ("state/0/_metadata/v3/0", "v3\n{}", "of a format that isn't known here (v1 and v2 are): a later Spark"),
+        ("state/0/_metadata/v3/0", "v3\n{}", "in an unknown format (v1 and v2 are known): a later Spark"),
         ("state/0/_stateSchema/default/2_a", utf("v4").decode() + "x", "a later Spark may have written it"),
     ],
 )
@@ -258,8 +258,8 @@ def test_a_later_form_is_refused_with_the_file_and_the_reason(
     ("removed", "words"),
     [
         (["offsets"], "its query has not planned a batch yet, or the folder was copied only in part"),
-        (["metadata"], "starting just now, or it was copied in part: the file metadata"),
-        (["metadata", "offsets", "commits"], "found sources, state; name the folder that the query has"),
+        (["metadata"], "just starting, or it was copied only in part: the file metadata"),
+        (["metadata", "offsets", "commits"], "found sources, state; give the folder that the query uses"),
     ],
 )
 def test_a_checkpoint_in_part_says_what_is_missing(copied: Path, removed: list[str], words: str) -> None:

@@ -47,7 +47,7 @@ def test_javas_modified_utf8_is_understood() -> None:
     raw += b'","type":"long","nullable":true,"metadata":{}}]}'
     content = utf("v1") + utf(KEY) + struct.pack(">H", len(raw)) + raw
     assert "größe😀" in parse_schema_file(content, "f").families[0].value_schema
-    with pytest.raises(InvalidCheckpoint, match="no text in UTF-8"):
+    with pytest.raises(InvalidCheckpoint, match="not UTF-8 text"):
         parse_schema_file(content.replace(b"\xed\xb8\x80", b"abc"), "f")
 
 
@@ -73,11 +73,11 @@ def test_a_real_file_parses_and_none_of_its_beginnings_does(path: Path) -> None:
         (utf("v2") + struct.pack(">i", -5), "-5, which is not between 0 and"),
         (utf("v3") + struct.pack(">i", 1) + utf("a") + struct.pack(">h", -1), "a key schema's id, found -1"),
         (v3(family("a", VALUE), family("a", VALUE)), "has column family 'a' twice"),
-        (utf("v1") + utf(KEY) + utf("no json"), "no Spark StructType"),
-        (utf("v1") + utf(KEY) + utf('{"type":"array"}'), "no Spark StructType"),
-        (utf("v1") + utf(KEY) + utf('{"type":"struct","fields":[{"type":"long"}]}'), "no Spark StructType"),
-        (utf("v2") + chunked(KEY) + chunked("[" * 200_000), "no Spark StructType"),
-        (v3(family("a", VALUE).replace(utf(ENCODER), utf("{" + ENCODER[1:-1] + "!"))), "key encoder that is no JSON"),
+        (utf("v1") + utf(KEY) + utf("no json"), "not a Spark StructType"),
+        (utf("v1") + utf(KEY) + utf('{"type":"array"}'), "not a Spark StructType"),
+        (utf("v1") + utf(KEY) + utf('{"type":"struct","fields":[{"type":"long"}]}'), "not a Spark StructType"),
+        (utf("v2") + chunked(KEY) + chunked("[" * 200_000), "not a Spark StructType"),
+        (v3(family("a", VALUE).replace(utf(ENCODER), utf("{" + ENCODER[1:-1] + "!"))), "key encoder that is not JSON"),
     ],
 )
 def test_damage_is_named_with_its_place(content: bytes, words: str) -> None:
@@ -89,7 +89,7 @@ def test_damage_is_named_with_its_place(content: bytes, words: str) -> None:
 
 def test_schemas_nested_without_end_are_refused() -> None:
     nested = '{"type":"struct","fields":[{"name":"a","type":' * 300 + '"long"' + "}]}" * 300
-    with pytest.raises(InvalidCheckpoint, match="no Spark StructType"):
+    with pytest.raises(InvalidCheckpoint, match="not a Spark StructType"):
         parse_schema_file(utf("v2") + chunked(KEY) + chunked(nested), "f")
 
 
@@ -144,7 +144,7 @@ def test_a_source_without_news_is_known_from_an_earlier_batch_or_from_its_beginn
 @pytest.mark.parametrize("name", ["../../other", "..", "a/b", "/etc"])
 def test_names_inside_a_checkpoint_are_no_paths(copied: Path, name: str) -> None:
     write_offsets(copied, f"{name}:-", version="v2")
-    with pytest.raises(InvalidCheckpoint, match="as a file or folder of its own"):
+    with pytest.raises(InvalidCheckpoint, match="which is not one of its files or folders"):
         read_checkpoint(str(copied), [copied.parent])
 
 
@@ -154,5 +154,5 @@ def test_a_stores_name_is_no_path(copied: Path) -> None:
     metadata = json.loads(text)
     metadata["stateStoreInfo"][0]["storeName"] = "../../../../secret"
     path.write_text(f"{version}\n{json.dumps(metadata)}")
-    with pytest.raises(InvalidCheckpoint, match="as a file or folder of its own"):
+    with pytest.raises(InvalidCheckpoint, match="which is not one of its files or folders"):
         read_checkpoint(str(copied), [copied.parent])

@@ -211,7 +211,7 @@ def test_the_checkpoint_is_only_read(tmp_path: Path) -> None:
     assert {path: (stat.st_mtime_ns, stat.st_size) for path, stat in before.items()} == {
         path: (stat.st_mtime_ns, stat.st_size) for path, stat in after.items()
     }
-    with pytest.raises(InvalidCheckpoint, match="outside the folders"):
+    with pytest.raises(InvalidCheckpoint, match="outside the allowed folders"):
         check_state(str(copy), [FIXTURES], read_plan({"variables": [{"name": "totals", **NOW["totals"]}]}))
 
 

@@ -166,16 +166,16 @@ def test_rows_are_asked_for_where_spark_opens_the_address_spelled_as_it_opens_it
 
 
 REFUSED: list[tuple[str, dict[str, str], type[SchemadeskError], str]] = [
-    ("s3://lake/secret/query", {}, InvalidCheckpoint, "outside the folders"),
-    ("s3://lake/checkpoints2", {}, InvalidCheckpoint, "outside the folders"),
-    ("s3://other/checkpoints/q", {}, InvalidCheckpoint, "outside the folders"),
+    ("s3://lake/secret/query", {}, InvalidCheckpoint, "outside the allowed folders"),
+    ("s3://lake/checkpoints2", {}, InvalidCheckpoint, "outside the allowed folders"),
+    ("s3://other/checkpoints/q", {}, InvalidCheckpoint, "outside the allowed folders"),
     ("s3://lake/checkpoints/../secret/query", {}, InvalidCheckpoint, "'..'"),
-    ("s3://key:word@lake/checkpoints", {}, InvalidCheckpoint, "names no bucket"),
+    ("s3://key:word@lake/checkpoints", {}, InvalidCheckpoint, "has no valid bucket"),
     ("s3://lake/checkpoints/a?versionId=1", {}, InvalidCheckpoint, "'?'"),
     ("filecache::s3://lake/checkpoints/q", {}, InvalidCheckpoint, "chained"),
     ("s3://lake/checkpoints/a::b", {}, InvalidCheckpoint, "chained"),
-    ("memory://lake/checkpoints/q", {}, InvalidCheckpoint, "aren't read from memory:"),
-    ("http://127.0.0.1/checkpoints/q", {}, InvalidCheckpoint, "aren't read from http:"),
+    ("memory://lake/checkpoints/q", {}, InvalidCheckpoint, "checkpoints at memory: addresses are not allowed"),
+    ("http://127.0.0.1/checkpoints/q", {}, InvalidCheckpoint, "checkpoints at http: addresses are not allowed"),
     ("s3://lake/checkpoints/nothing", {}, InvalidCheckpoint, "doesn't exist"),
     ("s3://lake/checkpoints/team", {}, InvalidCheckpoint, "is no checkpoint"),
     (str(FIXTURES / "customer_totals"), {}, InvalidInput, "A folder is in no object store"),

@@ -216,7 +216,7 @@ ROWS: Final[tuple[Rule, ...]] = (
         "COLUMN_DROPPED",
         "risk",
         "Column {column} was dropped from {table}. {says} {lagging}",
-        "{remedy} Consumers must stop using the column before it is gone.",
+        "{remedy} Consumers must stop using the column before it is removed.",
     ),
     Rule(
         "COLUMN_RENAMED",

@@ -35,8 +35,8 @@ from registry.formats.policies.spark_state import StateChange
 from registry.observations import Side
 
 HINTS: Final = {
-    "empty": "nothing at all",
-    "cut_frame": "a frame that is cut off",
+    "empty": "an empty message",
+    "cut_frame": "a truncated frame",
     "json_object": "a JSON object",
     "json_array": "a JSON array",
     "xml": "XML",

@@ -195,12 +195,12 @@ def _topic(registry: Registry, subject: SubjectName, name: str) -> Coverage:
     if not matches:
         known_topics = ", ".join(item.topic for item in own[:5]) or "none"
         raise InvalidSource(
-            f"No topic {name or 'of a source'} is known to carry {subject.qualified} (known: {known_topics});"
-            " add its cluster as a source and scan it."
+            f"{f'Topic {name}' if name else 'No topic'} is {'not ' if name else ''}known to carry "
+            f"{subject.qualified} (known topics: {known_topics}). Add its cluster as a source and scan it."
         )
     if len(matches) > 1:
         names = ", ".join(_with_cluster(item) for item in matches[:5])
-        raise InvalidSource(f"Several topics carry {subject.qualified}: {names}. Name one.")
+        raise InvalidSource(f"Several topics carry {subject.qualified}: {names}. Choose one.")
     return matches[0]
 
 

@@ -49,7 +49,7 @@ TOPIC_RULES: Final = (
         "risk",
         "{Mark} appears in {messages} of {topic} ({side}). It is {owners}, which has been quarantined in "
         "{registry} since {since}: {message}",
-        "Stop its producers until the version is adopted by a request or deleted. Nobody has reviewed it.",
+        "Stop its producers until the version is adopted by a request or deleted. The version has not been reviewed.",
     ),
     Rule(
         "ID_BELOW_LEAST",

@@ -269,9 +269,9 @@ class KafkaTopics:
             raise InvalidSource(reason.text)
         if missing:
             raise InvalidSource(
-                f"The cluster {draft.cluster.name} has no topic {missing[0]!r}"
-                f"{f', nor {len(missing) - 1} others that are named' if len(missing) > 1 else ''}."
-                " Correct the name, or write a pattern if it is made later."
+                f"Cluster {draft.cluster.name} has no topic "
+                f"{missing[0]!r}{f' (and {len(missing) - 1} more are missing)' if len(missing) > 1 else ''}. "
+                "Correct the name, or use a pattern if the topic will be created later."
             )
         return draft.name.strip()
 
@@ -317,8 +317,8 @@ def require_any(source: Source, topics: Sequence[ScannedTopic]) -> None:
     if waiting and all(not topic.messages and (topic.problem or topic.gone) for topic in topics):
         where = source.cluster.bootstrap if source.cluster else ""
         raise BrokerUnavailable(
-            f"A broker of the Kafka cluster at {where} went away, or is away: {waiting[0].problem}"
-            " Check that the cluster's brokers run.",
+            f"A broker of the Kafka cluster at {where} is unavailable: {waiting[0].problem} Check that the "
+            "cluster's brokers are running.",
             bootstrap=where,
         )
 

@@ -179,7 +179,7 @@ def test_a_replay_asks_the_right_and_says_what_is_in_its_way(look: Browser, cast
     assert look("approver").post(address).status_code == 403
     response = look("steward").post(f"{address}?item={HOSTILE}")
     assert response.status_code == 422
-    assert "No topic of a source is known to carry orders-value" in said(response)
+    assert "No topic is known to carry orders-value" in said(response)
     services.withdraw(request_id=risky, by=cast["steward"])
     assert look("steward").get(f"/ui/promotions/{risky}").context["page"].replay is None
 

@@ -139,8 +139,8 @@ def test_the_report_comes_as_a_file_and_says_the_same(browser: Callable[[str], C
     [
         ({"path": TOTALS, "plan": "{"}, "not JSON"),
         ({"path": "", "plan": json.dumps(SAME)}, "Choose a checkpoint"),
-        ({"path": "/etc", "plan": json.dumps(SAME)}, "outside the folders"),
-        ({"path": f"{TOTALS}/../../../../..", "plan": json.dumps(SAME)}, "outside the folders"),
+        ({"path": "/etc", "plan": json.dumps(SAME)}, "outside the allowed folders"),
+        ({"path": f"{TOTALS}/../../../../..", "plan": json.dumps(SAME)}, "outside the allowed folders"),
         ({"path": TOTALS, "plan": '{\r\n"variables": [{"name": "v", "value_schema": "a INTT"}]}'}, "(line 2, column"),
         (
             {"path": TOTALS, "plan": json.dumps({"variables": [{"name": NASTY, "value_schema": "a"}]})},

@@ -233,7 +233,7 @@ def test_programs_look_for_checkpoints_below_a_folder(
     assert "metadata" in by_path[str(broken)]["refused"]
     assert (document["ended_early"], document["passed_over"]) == (None, [])
     assert ask(api("reader"), registry="dev", path=str(tmp_path)).status_code == 403
-    for path, says in (("/etc", "outside the folders that may be read"), (str(tmp_path / "nothing"), "no folder")):
+    for path, says in (("/etc", "outside the allowed folders"), (str(tmp_path / "nothing"), "doesn't exist")):
         refused = ask(api("steward"), registry="dev", path=path)
         assert refused.status_code == 422 and says in refused.json()["message"]
     assert ask(api("steward"), path=str(tmp_path)).status_code == 422

@@ -138,12 +138,12 @@ STATE_FORM = replace(
     kind=SourceKind.STATE_STORE,
     groups=(FieldGroup(title="What to read", fields=(
         Field(name="name", label="Checkpoint", required=True, code=True, value="/etc",
-              errors=("/etc lies outside the folders that may be read.",),
+              errors=("/etc is outside the allowed folders.",),
               help="A folder below one of the allowed roots: /var/lib/schemadesk."),
         *TOPIC_FORM.groups[1].fields,
     )),),
     problem=Problem(
-        what="/etc lies outside the folders that may be read", where="field Checkpoint",
+        what="/etc is outside the allowed folders", where="field Checkpoint",
         cure="Give a path below /var/lib/schemadesk, or let an administrator add the folder to SCHEMADESK_CHECKPOINT_ROOTS.",
     ),
 )  # fmt: skip
