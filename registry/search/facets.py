@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 
 from registry.access.selectors import patterns_by_owner
 from registry.drift.usage.unused_subjects import needed_subjects
-from registry.search.statement_timeout import TookTooLong, in_time
+from registry.search.selectors.conditions import TookTooLong, in_time
 from registry.search.subject_list import DELETED, DRIFT, INHERITED, PENDING, UNOWNED, SubjectFilter, narrowing_of
 from registry.subjects.listing.filters import REFERRED, narrowed, registry_level, registry_mode
 from registry.subjects.models import Subject, SubjectActivity

@@ -14,9 +14,8 @@ from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidInput
 from registry.search.models import DOC, NAME, PARENT, TAGS, TYPE
 from registry.search.query import OPERATORS, Query, as_guid, as_number, parse_query
-from registry.search.selectors.conditions import Sql, anywhere, contains, rows_of
+from registry.search.selectors.conditions import Sql, TookTooLong, anywhere, contains, in_time, rows_of
 from registry.search.selectors.fields import COLUMNS, pattern_of, split_path
-from registry.search.statement_timeout import TookTooLong, in_time
 from registry.subjects.listing.filters import Condition, numbered, of_level
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.versions.glob_filters import among

@@ -17,7 +17,7 @@ from registry.errors import InvalidInput
 from registry.promotions.requests.linked_requests import pending_subjects, troubled_subjects
 from registry.promotions.selectors import list_environments
 from registry.search.list_query import ListQuery, list_query_of
-from registry.search.statement_timeout import TookTooLong, in_time
+from registry.search.selectors.conditions import TookTooLong, in_time
 from registry.subjects.listing.filters import (
     Condition,
     Narrowing,

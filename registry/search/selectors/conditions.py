@@ -1,13 +1,14 @@
-"""Pieces of SQL that the groups share: patterns of folded texts, what is asked of subjects, and reading a cursor."""
+"""Pieces of SQL that the groups share: patterns of folded texts, what is asked of subjects, a limit of time, and reading a cursor."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
 from registry.errors import InvalidInput
 from registry.search.models import fold
@@ -19,6 +20,8 @@ from registry.subjects.versions.glob_filters import escaped
 
 MAX_SWAPPED: Final = 12
 _RUN: Final = re.compile(r"\w{3}")
+#: what PostgreSQL calls a statement that took longer than it may
+_CANCELLED: Final = "57014"
 
 #: the subjects of an id, soft-deleted versions left out
 _OF_ID: Final = """
@@ -145,3 +148,23 @@ def numbers_in(cursor: str, count: int) -> list[int]:
     if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", part) for part in parts):
         raise InvalidInput("The cursor is none that a search of this group gave: begin without one.")
     return [int(part) for part in parts]
+
+
+class TookTooLong(Exception):
+    """The database would have taken longer than it may."""
+
+
+@contextmanager
+def in_time(seconds: float) -> Iterator[None]:
+    """Each statement of the block has so long; an error takes the limit back with the savepoint. Raises TookTooLong."""
+    change = "SELECT current_setting('statement_timeout'), set_config('statement_timeout', %s, true)"
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(change, [f"{max(1, round(seconds * 1000))}ms"])
+            before, _ = cursor.fetchone()
+            yield
+            cursor.execute(change, [before])
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") == _CANCELLED:
+            raise TookTooLong from error
+        raise
