@@ -27,9 +27,9 @@ from django.db import connection
 
 from dashboard import gc_tuning
 from dashboard.wsgi import application as django_application
-from registry.api.cache_policy import ENVIRON
 from registry.api.google.base import refusal as google_refusal
 from registry.api.product.base import refusal as product_refusal
+from registry.api.response_marks import ENVIRON
 from registry.api.spring.errors import refusal as spring_refusal
 from registry.subjects.engine import schema_workers
 

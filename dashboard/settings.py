@@ -210,7 +210,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "dashboard.client_address.ClientAddressMiddleware",
-    "registry.api.raw_path.RawPathMiddleware",
+    "registry.api.request_reading.RawPathMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dashboard.middleware.PackedPagesMiddleware",
@@ -336,7 +336,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": [],  # the services decide, for every door
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["registry.api.json_bodies.BoundedJsonParser"],
+    "DEFAULT_PARSER_CLASSES": ["registry.api.request_reading.BoundedJsonParser"],
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,  # `format` is a parameter of Confluent's API
     "EXCEPTION_HANDLER": "registry.api.product.base.handle",

@@ -7,7 +7,7 @@ from django.urls import include, path, register_converter
 
 from dashboard import health
 from dashboard.spring_urls import spring_addresses
-from registry.api.raw_path import SegmentConverter
+from registry.api.request_reading import SegmentConverter
 
 register_converter(SegmentConverter, "segment")
 

@@ -38,7 +38,7 @@ NOT_IN_THE_QUICK_LOOP = (
     "api/confluent/test_clients.py",
     "api/confluent/test_contract.py",
     "api/test_product_compatibility.py",
-    "api/test_deprecation_headers.py",
+    "api/test_response_marks.py",
     "audit/test_time_travel.py",
     "benchmarks/",
     "checkpoints/test_object_store.py",

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from dashboard.database.statements import written
 from dashboard.response_cache.epoch import Generation, is_quiet, now
-from registry.api.cache_policy import ENVIRON, Replay
+from registry.api.response_marks import ENVIRON, Replay
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

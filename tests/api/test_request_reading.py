@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from registry.api.json_bodies import LARGE, MAX_VALUES, refuse_many_values, room_for
+from registry.api.request_reading import LARGE, MAX_VALUES, refuse_many_values, room_for
 from registry.errors import InvalidInput
 
 FEW = [

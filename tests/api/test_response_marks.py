@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from registry.access.roles import Actor
-from registry.api.deprecation_headers import HEADERS, standing_headers
+from registry.api.response_marks import HEADERS, standing_headers
 from registry.subjects.services import clear_standing, register_version, set_standing
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.version_status import Standing

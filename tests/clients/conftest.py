@@ -10,7 +10,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.core.servers.basehttp import WSGIRequestHandler
 from django.core.signals import request_started
 
-from registry.api.raw_path import raw_path
+from registry.api.request_reading import raw_path
 from tests.clients.programs import LANGUAGES
 from tests.clients.serving import Program, Server, available
 

@@ -16,7 +16,7 @@ from dashboard.database.statements import ANSWERS, BESIDE, FOLLOWING
 from dashboard.response_cache.cache import PATHS, noting
 from registry.access.models import User
 from registry.access.roles import Actor
-from registry.api.cache_policy import ENVIRON, Replay
+from registry.api.response_marks import ENVIRON, Replay
 from registry.promotions.services import open_break_glass
 from tests.conftest import RawClient
 from tests.promotions.closed_environment import Caller, fill

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dashboard.response_cache import cache as response_cache_cache
 from dashboard.response_cache.cache import Entries, Entry, HotPath, is_path, key_of
 from dashboard.response_cache.epoch import Generation, generation_at, now
-from registry.api.cache_policy import ENVIRON
+from registry.api.response_marks import ENVIRON
 
 Header = tuple[bytes, bytes]
 PLAIN: list[Header] = [(b"host", b"here"), (b"authorization", b"Bearer a"), (b"accept", b"*/*")]

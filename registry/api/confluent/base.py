@@ -19,11 +19,10 @@ from rest_framework.views import APIView
 
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
-from registry.api.cache_policy import allow_replay
 from registry.api.confluent.errors import handle
 from registry.api.confluent.serializers import refuse_unusable_text
-from registry.api.deprecation_headers import standing_in
-from registry.api.json_bodies import length_of, refuse_many_values, room_for
+from registry.api.request_reading import length_of, refuse_many_values, room_for
+from registry.api.response_marks import allow_replay, standing_in
 from registry.errors import InvalidName, SchemaTooLarge
 from registry.subjects.permissions import READ, Visible, require_visible
 from registry.subjects.versions.lookup import Registry, get_registry, get_registry_and_subject

@@ -24,7 +24,7 @@ from registry.api.confluent.serializers import (
     version_answer,
     window,
 )
-from registry.api.deprecation_headers import marked
+from registry.api.response_marks import marked
 from registry.errors import SchemaNotFound
 from registry.formats import FORMATS
 from registry.subjects import selectors

@@ -17,7 +17,7 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.json_bodies import length_of, refuse_many_values, room_for
+from registry.api.request_reading import length_of, refuse_many_values, room_for
 from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, InvalidName, InvalidSchema
 from registry.formats.base import Reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context

@@ -8,7 +8,6 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.deprecation_headers import marked
 from registry.api.google.base import RegistryView
 from registry.api.google.serializers import (
     CHECK,
@@ -25,6 +24,7 @@ from registry.api.google.serializers import (
     subject_label,
     version_answer,
 )
+from registry.api.response_marks import marked
 from registry.errors import InvalidName, SchemaNotFound
 from registry.formats import FORMATS
 from registry.subjects import selectors

@@ -14,8 +14,8 @@ from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
 from registry.access.roles import may, may_somewhere, require
-from registry.api.deprecation_headers import marked
 from registry.api.product.base import AT, ProductView, as_it_was
+from registry.api.response_marks import marked
 from registry.drift.usage.subject_topics import last_seen
 from registry.drift.usage.unused_subjects import MAX_ROWS, orphans_of
 from registry.promotions import selectors as promotions

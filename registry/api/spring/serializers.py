@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from rest_framework.request import Request
 
-from registry.api.json_bodies import length_of, refuse_many_values, room_for
+from registry.api.request_reading import length_of, refuse_many_values, room_for
 from registry.api.spring.errors import Refusal, format_refused, no_mapping, not_a_number
 from registry.errors import InvalidInput
 from registry.formats import FORMATS

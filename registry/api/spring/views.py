@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.deprecation_headers import marked
+from registry.api.response_marks import marked
 from registry.api.spring.base import SpringView
 from registry.api.spring.errors import deletion_refused, no_mapping
 from registry.api.spring.serializers import Registration, equality_key, formats, integer, registration, version_number

@@ -1,9 +1,15 @@
-"""The headers of versions that should not be used any more, in every dialect; the answers stay as they are."""
+"""What the responses of every dialect say of themselves: a version's standing, and that they may be given again.
+
+Headers name versions that should not be used any more; the answers stay as they are. What stands before Django puts a
+`Replay` into the request's environment; a view whose answers follow from the request and from the database alone allows
+it, and the answer may be given again, without asking Django, as long as nothing has changed. Nothing is allowed by itself.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from django.http import HttpResponseBase
@@ -11,6 +17,7 @@ from django.utils.http import http_date
 
 from registry.subjects.versions.version_status import Standing
 
+ENVIRON: Final = "schemadesk.replay"
 DEPRECATION: Final = "Deprecation"
 SUNSET: Final = "Sunset"
 HEADER: Final = "X-Schemadesk-Standing"
@@ -63,3 +70,23 @@ def _lower_escapes(text: str) -> str:
     """RFC 9651 writes the digits of escapes in lower case."""
     first, *rest = text.split("%")
     return first + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
+
+
+@dataclass
+class Replay:
+    """What is known of one answer; `until` is the time from which on it isn't right any more, changed or not.
+
+    `is_pure` says that nothing was written on the way to it.
+    """
+
+    is_allowed: bool = False
+    until: datetime | None = None
+    is_pure: bool = False
+
+
+def allow_replay(environ: dict[str, Any], *, until: datetime | None = None) -> None:
+    """Let the answer to this request be given again, until then at most (None: for as long as nothing changes)."""
+    replay = environ.get(ENVIRON)
+    if isinstance(replay, Replay):
+        replay.is_allowed = True
+        replay.until = until
