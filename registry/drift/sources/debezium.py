@@ -152,7 +152,7 @@ class DebeziumConnector:
         Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, BrokerUnavailable, RemoteUnavailable.
         """
         if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
-            raise InvalidSource(f"Give the source a name: 1 to {MAX_NAME} printable characters.")
+            raise InvalidSource(f"Give the source a name of 1 to {MAX_NAME} printable characters.")
         if draft.cluster is None:
             raise InvalidSource("Give the cluster that the connector writes to.")
         connect(draft.cluster)

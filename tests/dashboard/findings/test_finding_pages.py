@@ -201,7 +201,7 @@ def test_the_list_counts_filters_and_hides_muted_ones(
             if sentence in page_text
         ]
         assert shown == [only], query
-    assert "No finding matches" in seen(client.get("/ui/findings?registry=staging"))
+    assert "No matching findings" in seen(client.get("/ui/findings?registry=staging"))
     everything = seen(client.get("/ui/findings?state=all&muted=all"))
     assert "third muted" in everything and "fourth done" in everything
 
@@ -374,7 +374,7 @@ def test_a_finding_whose_topic_is_known_leads_to_its_mute(
     link = re.search(r'href="(/ui/mutes\?[^"]+)"', page)
     assert link
     text = seen(browser("steward").get(html.unescape(link[1])))
-    assert "Covers 1 finding of 1" in text
+    assert "Matches 1 of 1 findings" in text
 
 
 @pytest.mark.parametrize("field", ["reason", "to", "registry", "rule", "subject", "location"])

@@ -280,7 +280,7 @@ def test_an_open_request_is_a_chip_at_what_it_answers(
     assert "answered one" in listed and "left alone" not in listed
     services.withdraw(request_id=number, by=cast["steward"])
     assert "Resolving #" not in seen(client.get(f"/ui/findings/{answered.pk}"))
-    assert "No finding matches" in seen(client.get("/ui/findings?state=resolving"))
+    assert "No matching findings" in seen(client.get("/ui/findings?state=resolving"))
 
 
 def test_a_draft_and_a_resolved_finding_are_not_resolving(
@@ -292,7 +292,7 @@ def test_a_draft_and_a_resolved_finding_are_not_resolving(
     number = propose(cast, row)
     assert resolving(cast["steward"]) == {row.pk: (number,)}
     Finding.objects.filter(pk=row.pk).update(state="resolved", resolved_at=timezone.now())
-    assert "No finding matches" in seen(browser("steward").get("/ui/findings?state=resolving"))
+    assert "No matching findings" in seen(browser("steward").get("/ui/findings?state=resolving"))
     assert "Resolving #" not in seen(browser("steward").get("/ui/findings?state=resolved"))
 
 

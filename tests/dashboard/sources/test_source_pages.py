@@ -137,7 +137,7 @@ def content(person: Callable[[str], Actor]) -> dict[str, Any]:
 PAGES = {
     "sources": ("/ui/sources", ["State of Spark queries", "1 of 2 topics scanned", "1 unreadable", "every 5 minutes", "12 new messages in 1 of 3 topics"]),
     "source kafka": ("/ui/sources/{kafka}", ["orders-value", "by TopicName", "7 days", "0@12 1@3", "Not authorized", "reached its bound of messages", "7 messages had expired"]),
-    "source debezium": ("/ui/sources/{debezium}", ["Failed", "PSQLException", "2 KiB", "Nobody reads the slot", "the registered schema is behind", "phone renamed → mobile", "insert 5", "before is the key", "no limit is set", "RegexRouter (unknown)"]),
+    "source debezium": ("/ui/sources/{debezium}", ["Failed", "PSQLException", "2 KiB", "The slot has no reader", "the registered schema is behind", "phone renamed → mobile", "insert 5", "before is the key", "no limit", "RegexRouter (unknown)"]),
     "source registry": ("/ui/sources/{rules}", ["Not followed", "READONLY", "2 findings", "Followed"]),
     "source failed": ("/ui/sources/{state}", ["No such folder", "Findings of earlier scans stay"]),
     "source edit": ("/ui/sources/{kafka}/edit", ["orders*", "Bounds", "Patterns hold from the next scan on"]),
@@ -277,7 +277,7 @@ def test_a_running_scan_is_watched_cancelled_and_over(
 def test_an_older_scan_has_its_own_address(browser: Callable[[str], Client], content: dict[str, Any]) -> None:
     newer = Scan.objects.create(source_id=content["kafka"], queued_by="steward", state="failed", error="away")
     text = seen(browser("reader").get(f"/ui/sources/{content['kafka']}?scan={content['scan']}"))
-    assert "An older scan is shown" in text and f"Scan {content['scan']} is done" in text
+    assert "This is an older scan" in text and f"Scan {content['scan']} is done" in text
     assert f"Scan {newer.pk} is done" not in text
 
 

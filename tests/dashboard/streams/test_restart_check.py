@@ -322,4 +322,4 @@ def test_the_command_ends_with_a_code_for_ci(tmp_path: Path) -> None:
     )
     code, text = run(TOTALS, str(source))
     assert (code, "totals (value): unchanged" in text) == (0, True)
-    assert "left out of the code" in text
+    assert "no longer declares" in text

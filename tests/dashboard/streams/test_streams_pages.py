@@ -171,7 +171,7 @@ def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client
     assert "This query keeps no state" in seen(client.get(f"/ui/queries/{bare}"))
     starting = keep("join_v3", operators=(), last_committed_batch=None)
     page = seen(client.get(f"/ui/queries/{starting}"))
-    assert "This query is starting No batch is committed yet, so its state is not known." in page
+    assert "This query is starting No batch has been committed, so the state is not known." in page
     assert "keeps no state" not in page
 
 

@@ -148,7 +148,7 @@ STATE_FORM = replace(
     ),
 )  # fmt: skip
 EDIT_FORM = replace(
-    TOPIC_FORM, frame=frame(f"Change {HOSTILE}", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")), kinds=(),
+    TOPIC_FORM, frame=frame(f"Edit {HOSTILE}", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")), kinds=(),
     submit=Action(label="Save", url="", allowed=False, reason="You need the admin or steward role to add and edit scan sources."),
     lede="Patterns apply from the next scan. Excluded topics keep their findings and read positions.",
 )  # fmt: skip

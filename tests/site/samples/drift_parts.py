@@ -73,7 +73,7 @@ TOPICS = TopicTable(
         ),
         TopicRow(name="orders-compacted", partitions=40, keeps="compacted", messages=1_204_331, read_to="0@1731 1@1702 2@1687 3@1690 and 36 more partitions", read_at=ago(hours=3), checked_at=ago(minutes=2), state=ScanState.DONE),
         TopicRow(name=HOSTILE, partitions=1, keeps="forever", messages=0, read_to="", gone_at=ago(days=2)),
-        TopicRow(name=LONG, partitions=1, keeps="1 day, 1 GiB a partition", messages=7, read_to="0@7", read_at=ago(days=2), checked_at=ago(days=2)),
+        TopicRow(name=LONG, partitions=1, keeps="1 day, 1 GiB per partition", messages=7, read_to="0@7", read_at=ago(days=2), checked_at=ago(days=2)),
     ),
     paging=Paging(first=1, last=5, total=230, next_url="/ui/sources/1?offset=50"),
     total=230,
@@ -256,7 +256,7 @@ FINDING = replace(
     mute=Action(label="Mute similar findings", url="/ui/mutes"), scan=replace(drift.SCAN, label="Scan source again"),
     history=(
         HistoryRow(at=ago(hours=1), who="steward", what=("state: acknowledged", "reason: known since May"), why="acknowledge finding 1"),
-        HistoryRow(at=ago(days=2), who=HOSTILE, what=("found first",), why="scan 41"),
+        HistoryRow(at=ago(days=2), who=HOSTILE, what=("found",), why="scan 41"),
     ),
     reopened=1, clean_scans="0 of 2",
 )  # fmt: skip
