@@ -68,7 +68,7 @@ def run_command(argv: "list[str]") -> int:
     if command == "tool":
         program = shutil.which(argv[2], path=str(Path(sys.executable).parent)) if len(argv) > 2 else None
         if program is None:
-            return fail("There is no such tool: manage.py tool ruff|mypy|pytest|… ARGUMENTS")
+            return fail("Unknown tool. Usage: manage.py tool ruff|mypy|pytest|… ARGUMENTS")
         os.execv(program, [program, *argv[3:]])  # noqa: S606 - a tool of the locked environment
     if command == "test":
         from tests.runner import main as run_tests
@@ -107,9 +107,9 @@ def complain_of_missing(locks: "list[str]") -> None:
     wanted = " ".join(f"-r {ROOT / lock}" for lock in locks)
     raise BootstrapError(
         f"This environment ({sys.prefix}) lacks {len(missing)} of Schemadesk's requirements: {shortened(missing)}.\n"
-        "Nothing is installed into somebody's own environment. Install them with\n"
+        "Schemadesk doesn't install into an existing environment. Install them with\n"
         f"    {sys.executable} -m pip install --require-hashes {wanted}\n"
-        f"or leave the environment (deactivate) and run this again: it then makes one of its own in {VENV}."
+        f"or deactivate the environment and run this again to create one in {VENV}."
     )
 
 
@@ -222,7 +222,7 @@ def succeeds(command: "list[str]") -> bool:
 
 def make_environment() -> None:
     """A fresh .venv without pip; what installs into it is chosen afterwards."""
-    with_progress("Making .venv", [sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)])
+    with_progress("Creating .venv", [sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)])
 
 
 def installer(scratch: Path) -> "list[str]":
@@ -232,9 +232,9 @@ def installer(scratch: Path) -> "list[str]":
         pip = some_pip()
         wanted = ["install", "--quiet", "--target", str(scratch), "--no-deps", "--require-hashes", "-r", str(UV_LOCK)]
         try:
-            with_progress("Fetching uv", [*pip, *wanted])
+            with_progress("Downloading uv", [*pip, *wanted])
         except BootstrapError as error:
-            sys.stderr.write(f"uv can't be had ({str(error).splitlines()[-1].strip()}); pip takes its place.\n")
+            sys.stderr.write(f"uv is not available ({str(error).splitlines()[-1].strip()}); using pip instead.\n")
             return [*pip, "install", "--quiet"]
         uv = str(scratch / "bin" / "uv")
     return [uv, "pip", "install", "--quiet", "--python", str(VENV_PYTHON)]
@@ -246,10 +246,10 @@ def some_pip() -> "list[str]":
         if has_pip(sys.executable):
             return [sys.executable, "-m", "pip", "--python", str(VENV_PYTHON)]
         try:
-            with_progress("Putting pip into .venv", [str(VENV_PYTHON), "-m", "ensurepip", "--default-pip"])
+            with_progress("Installing pip in .venv", [str(VENV_PYTHON), "-m", "ensurepip", "--default-pip"])
         except BootstrapError:
             # Debian takes ensurepip out of its Python.
-            raise BootstrapError("Neither uv nor pip is here. On Debian or Ubuntu: apt install python3-venv") from None
+            raise BootstrapError("Neither uv nor pip is available. On Debian or Ubuntu: apt install python3-venv") from None
     return [str(VENV_PYTHON), "-m", "pip"]
 
 
@@ -282,7 +282,7 @@ def with_progress(what: str, command: "list[str]") -> None:
             shown = "\n    ".join(output.read().decode("utf-8", "replace").splitlines()[-30:])
             words = " ".join(command)
             raise BootstrapError(
-                f"{what} failed. The command was\n    {words}\nand the end of what it said:\n    {shown}"
+                f"{what} failed. The command was\n    {words}\nand its output ended with:\n    {shown}"
             )
 
 
