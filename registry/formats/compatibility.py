@@ -144,7 +144,7 @@ def level_named(name: str) -> Level:
         return LEVELS[name]
     except KeyError:
         raise InvalidCompatibility(
-            f'"{name[:80]}" is no compatibility level: use one of {", ".join(LEVELS)}', level=name
+            f""""{name[:80]}" is not a compatibility level: use one of {", ".join(LEVELS)}""", level=name
         ) from None
 
 
@@ -266,10 +266,10 @@ def _not_proven(how: str, is_compatible: bool) -> Incompatibility:
         before=None,
         after=None,
         severity="warning",
-        message=f"whether all data can be read isn't known ({how}); by the rules it is {verdict}",
+        message=f"whether all data can be read is unknown ({how}); according to the rules it is {verdict}",
         why="Neither a proof nor a counterexample was found within the limits.",
-        remedy_in_reader="look at this change yourself",
-        remedy_in_writer="look at this change yourself",
+        remedy_in_reader="review this change manually",
+        remedy_in_writer="review this change manually",
     )
 
 
@@ -284,7 +284,7 @@ def _type_changed(old: ParsedSchema, new: ParsedSchema) -> Incompatibility:
         after=new.schema_type,
         message=f"the schema type changes from {old.schema_type} to {new.schema_type}",
         location="",
-        why="Data of one serialization format can't be read as another.",
+        why="Data in one serialization format can't be read as another.",
         remedy_in_reader="register the schema under another subject",
         remedy_in_writer="register the schema under another subject",
     )

@@ -224,8 +224,8 @@ class CostLimit:
     cure: str
 
 
-_SPLIT: Final = "move shared types into schemas of their own and refer to them"
-_FLATTEN: Final = "nest less: give the inner parts names and use them by name"
+_SPLIT: Final = "move shared types into separate schemas and refer to them"
+_FLATTEN: Final = "reduce the nesting: give the inner types names and refer to them by name"
 _FEWER: Final = "use fewer alternatives in one place"
 
 _SIZE: Final = CostLimit("characters", 60_000, 150_000, "sum", 1_048_576, "characters", _SPLIT)
@@ -250,7 +250,13 @@ LIMITS: Final[Mapping[str, tuple[CostLimit, ...]]] = {
         # Measured with jsonschema_rs 0.60, canonicalize: 160 take 13 ms, 384 67 ms, 900 0.5 s, 2,000 2 s and 400 MB.
         CostLimit("combinations", 256, 65_536, "product", None, "combinations of its alternatives", _FEWER),
         CostLimit(
-            "repetitions", 1_000, 1_000, "largest", None, "repetitions in its patterns", "bound the patterns lower"
+            "repetitions",
+            1_000,
+            1_000,
+            "largest",
+            None,
+            "repetitions in its patterns",
+            "use lower bounds in the patterns",
         ),
         CostLimit("keys", 3_000, 6_000, "sum", None, "keys", _SPLIT),
     ),

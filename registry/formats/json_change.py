@@ -51,7 +51,9 @@ def _inside(holder: Any, key: str, change: Change) -> Any:
         return holder[key]
     if isinstance(holder, list) and key.isdecimal() and int(key) < len(holder):
         return holder[int(key)]
-    raise InvalidDatum(f'the change leads nowhere: the datum has no "{change.pointer[:200]}"', pointer=change.pointer)
+    raise InvalidDatum(
+        f'the change points to a missing value: the record has no "{change.pointer[:200]}"', pointer=change.pointer
+    )
 
 
 def scalar_places(value: Any) -> Iterator[tuple[str, Any]]:

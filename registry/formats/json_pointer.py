@@ -182,8 +182,8 @@ def check_text(text: str, kind: str) -> None:
         raise InvalidSchema(f"the schema must be text, not {type(text).__name__}: send it as a JSON string")
     if len(text) > MAX_TEXT_LENGTH:
         raise InvalidSchema(
-            f"the schema has {len(text):,} characters, the limit is {MAX_TEXT_LENGTH:,}: "
-            "move shared types into schemas of their own and refer to them"
+            f"the schema has {len(text):,} characters, the limit is {MAX_TEXT_LENGTH:,}: move shared types into "
+            "separate schemas and refer to them"
         )
     if not text.strip():
         raise InvalidSchema(f"the schema is empty: send {kind} as JSON", line=1, column=1)
@@ -200,6 +200,6 @@ def decode(text: str, decoder: json.JSONDecoder, refuse_duplicate: Callable[[], 
     except DuplicateKey:
         refuse_duplicate()
     except RecursionError:
-        raise InvalidSchema(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed") from None
+        raise InvalidSchema(f"the JSON is nested too deeply: {MAX_DEPTH} levels are allowed") from None
     except ValueError as error:
-        raise InvalidSchema(f"not JSON that a schema may hold: {error}") from None
+        raise InvalidSchema(f"not JSON that a schema can contain: {error}") from None

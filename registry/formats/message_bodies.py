@@ -103,13 +103,13 @@ def json_value(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise InvalidDatum(f"line {error.lineno}, column {error.colno}: the body isn't JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise InvalidDatum(f"the body isn't JSON that is read here: {str(error)[:200]}") from None
+        raise InvalidDatum(f"the body isn't valid JSON: {str(error)[:200]}") from None
     json_data.check_datum(value)
     return value
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 _DECODERS: Final[Mapping[str, Callable[[ParsedSchema, bytes, tuple[int, ...] | None], DecodedBody]]] = {
@@ -150,14 +150,14 @@ def _replay_json(reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
         _check_size(body)
         value = json_value(body)
         if not json_data.is_valid(validators[0], value):
-            raise InvalidDatum("the value isn't valid under the schema that it was written with")
+            raise InvalidDatum("the value isn't valid under its writer schema")
         if json_data.is_valid(validators[1], value):
             return Resolution(value, "", value)
         failures = validation_failures(validators[1], value)
         keywords = dict.fromkeys(
             f"#{reader_location(reader.model, item.schema_path).pointer} ({item.keyword})" for item in failures
         )
-        return Resolution(value, "", error=f"refused by {', '.join(list(keywords)[:5])}" if keywords else TOO_LONG)
+        return Resolution(value, "", error=f"rejected by {', '.join(list(keywords)[:5])}" if keywords else TOO_LONG)
 
     return replay
 

@@ -27,33 +27,33 @@ class Remedy:
 _ADDED: Final = Remedy(
     "UPGRADE_ORDER",
     "Upgrade first, use later",
-    "Upgrade every client that writes from version {older} to version {newer} before any client sets {fields}. "
-    "Until then a client on version {older} that modifies a record resets {fields}.",
+    "Upgrade every client that writes from version {older} to version {newer} before any client sets "
+    "{fields}. Until then, a client on version {older} that modifies a record resets {fields}.",
 )
 _REMOVED: Final = Remedy(
     "UPGRADE_ORDER",
     "Stop using it first, remove it later",
-    "Let all clients on version {older} stop relying on {fields} before the first client on version {newer} "
-    "writes. From then on a client on version {newer} that modifies a record resets {fields}.",
+    "All clients on version {older} must stop relying on {fields} before the first client on version {newer} "
+    "writes. After that, a client on version {newer} that modifies a record resets {fields}.",
 )
 _CHANGED: Final = Remedy(
     "UPGRADE_ORDER",
     "Upgrade all writers at once",
-    "Upgrade every client that writes, from version {older} to version {newer}, before any of them writes a value "
-    "that the other version can't hold in {fields}.",
+    "Upgrade every client that writes from version {older} to version {newer} before any of them writes a "
+    "value in {fields} that the other version can't represent.",
 )
 _ALWAYS: Final = (
     Remedy(
         "FREEZE_WRITERS",
         "Freeze the writers that lose it",
-        "While versions {knows} and {lacks} are in use together, let clients on version {lacks} only read: "
-        "they must not write back records that hold {fields}.",
+        "While versions {knows} and {lacks} are used together, clients on version {lacks} must only read. They "
+        "must not write back records that contain {fields}.",
     ),
     Remedy(
         "FIELD_OWNERSHIP",
         "Give the field an owner",
-        "Keep {fields} in a record of its own, under a key of its own, that only clients which know it write; "
-        "or let each client update the fields that it owns instead of writing back the whole record.",
+        "Store {fields} in a separate record with its own key that is written only by clients that know it. Or "
+        "let each client update only its own fields instead of writing back the whole record.",
     ),
 )
 
@@ -194,7 +194,7 @@ def find_resets(format: SchemaFormat, versions: Sequence[tuple[int, ParsedSchema
     distinct, cached = _distinct(versions), _CachedFormat(format)
     if len(distinct) > MAX_VERSIONS:
         raise InvalidInput(
-            f"{len(distinct)} different versions are too many to simulate: name the at most {MAX_VERSIONS} in use"
+            f"{len(distinct)} different versions are too many to simulate: choose at most {MAX_VERSIONS}"
         )
     resets: list[Reset] = []
     for known_in, version in distinct:

@@ -72,7 +72,7 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
     parts.append(f"Upgrade order: **{assessment.strip.upgrade_order}**")
     parts += [_matrix_table(assessment)] if assessment.strip.matrix else []
     parts += _section("Findings", [_item_markdown(item) for item in assessment.report.items], "\n\n")
-    parts += _section("Where rules and data part", [f"- {plain(item.sentence)}" for item in assessment.partings])
+    parts += _section("Where rules and data disagree", [f"- {plain(item.sentence)}" for item in assessment.partings])
     parts += _section("Renamed?", [f"- {plain(item.message)} (score {item.score:.2f})" for item in assessment.renames])
     parts += _section("Declared clients", [f"- {plain(client.sentence)}" for client in assessment.clients])
     parts += _section(
@@ -83,7 +83,7 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
         titles = [f"{number}. {plain(title)}" for number, title in enumerate(assessment.patch.titles, start=1)]
         parts += _section(f"What to do: {_patch_verdict(assessment)}", titles)
         parts.append(fenced(assessment.patch.diff, "diff"))
-    parts += _section("Advice, which decides nothing", [_lint_markdown(finding) for finding in assessment.lint])
+    parts += _section("Advice (doesn't affect the verdict)", [_lint_markdown(finding) for finding in assessment.lint])
     return "\n\n".join(parts) + "\n"
 
 
@@ -103,7 +103,7 @@ def _levels(assessment: Assessment) -> str:
 
 def _patch_verdict(assessment: Assessment) -> str:
     patch = assessment.patch
-    return "with these edits it passes" if patch and patch.passes else "these edits remove a part of the problems"
+    return "with these edits it passes" if patch and patch.passes else "these edits fix some of the problems"
 
 
 def item_text(item: ReportItem) -> str:
@@ -140,7 +140,7 @@ def _proof(witness: Witness) -> str:
     if not witness.found:
         return f"none found: {witness.reason}"
     outcome = witness.error or f"is read as {_value(witness.read)}"
-    part = f"of the type at {witness.path} alone: " if witness.path else ""
+    part = f"only of the type at {witness.path}: " if witness.path else ""
     return f"{part}{_value(witness.datum)} (bytes {_short(witness.encoded) or 'none'}): {outcome}"
 
 

@@ -23,7 +23,7 @@ MAX_PATHS: Final = 1_000
 MAX_REASON: Final = 300
 #: what became of a value, as it is counted
 KINDS: Final[tuple[str, ...]] = ("kept", "converted", "changed", "lost", "dropped", "filled")
-_CHANGES: Final = ("the value changes", " is read as ", "as the decoder gave it")
+_CHANGES: Final = ("the value changes", " is read as ", "as returned by the decoder")
 Key = tuple[str, str]
 
 
@@ -187,7 +187,7 @@ class Replayer:
 
     def _made(self, schema: ReplaySchema) -> BodyReplay | str:
         if schema.kind != self._reader.kind:
-            return f"they are written in {schema.kind}, and the reader is {self._reader.kind}"
+            return f"they are written in {schema.kind}, but the reader schema is {self._reader.kind}"
         engine = FORMATS[schema.kind]
         try:
             if self._parsed is None:

@@ -109,7 +109,7 @@ def _splices(document: TextEdit, pointer: str, tags: Sequence[str]) -> list[tupl
     except NoSuchPlace:
         raise no_such_path(pointer) from None
     if not node.is_object:
-        raise InvalidSchema(f"At {pointer or '/'} stands no object, so it can't have tags.")
+        raise InvalidSchema(f"There is no object at {pointer or '/'}, so it can't have tags.")
     source = json.dumps(list(tags), ensure_ascii=False)
     if PROPERTY not in node.keys:
         if not tags:

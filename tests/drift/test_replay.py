@@ -117,7 +117,7 @@ def test_failures_are_told_with_their_first_offsets() -> None:
     assert (writer.read, writer.failed, writer.unreadable) == (20, 10, 1)
     assert [at for _, at, _ in writer.failures] == [0, 3, 6, 9, 12]
     assert "PAID" in writer.failures[0][2]
-    assert writer.foreign == [(0, 30, "Order.id, byte 1: 1 bytes are declared, and 0 are left")]
+    assert writer.foreign == [(0, 30, "Order.id, byte 1: 1 bytes are declared, but 0 are left")]
 
 
 def test_tallies_of_tasks_add_up() -> None:
@@ -178,7 +178,7 @@ def test_a_writer_of_another_format_or_that_does_not_parse_is_said() -> None:
     for mark in ("1", "2"):
         replayer.add("id", mark, b"{}", 2, None, (0, 0))
     reasons = [tally.foreign[0][2] for tally in replayer.tally.writers.values()]
-    assert reasons[0] == "they are written in JSON, and the reader is AVRO"
+    assert reasons[0] == "they are written in JSON, but the reader schema is AVRO"
     assert "can't be used here" in reasons[1]
 
 

@@ -153,7 +153,7 @@ def test_where_decoders_differ_the_report_says_so_and_nothing_passes() -> None:
     assert (assessment.report.is_compatible, assessment.report.verdict) == (False, "differs")
     assert {item.decoders for item in assessment.report.breaks} == {("Java",)}
     assert all(
-        "Java's decoder alone: fastavro reads the same data unchanged" in item.message
+        "only Java's decoder: fastavro reads the same data unchanged" in item.message
         for item in assessment.report.breaks
     )
     assert assessment.strip.matrix[0].is_backward is False

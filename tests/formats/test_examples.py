@@ -70,7 +70,7 @@ HOSTILE = {
         AVRO,
         '{"type":"record","name":"N","fields":[{"name":"v","type":"long"},{"name":"next","type":["null","N"]}]}',
     ),
-    "no finite datum": (AVRO, '{"type":"record","name":"N","fields":[{"name":"next","type":"N"}]}'),
+    "no finite value": (AVRO, '{"type":"record","name":"N","fields":[{"name":"next","type":"N"}]}'),
     "doubling": (
         AVRO,
         json.dumps(

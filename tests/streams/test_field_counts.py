@@ -77,7 +77,7 @@ def test_a_removed_field_says_in_how_many_rows_it_is_filled(checked: Callable[..
 
 def test_a_rename_says_so_too_beside_its_suspicion(checked: Callable[..., StateCheckInfo]) -> None:
     by_rule = dict(messages(checked(STORED.replace("currency STRING", "currency_code STRING"))))
-    assert "look like one field renamed" in by_rule["RENAME_SUSPECTED"]
+    assert "looks like a rename" in by_rule["RENAME_SUSPECTED"]
     assert "81 % (1,004,669 of 1,240,332 rows)" in by_rule["FILLED_FIELD_REMOVED"]
 
 

@@ -49,9 +49,9 @@ class AvroFormat:
             canonical_text = canonical.canonical_text(model)
             canonical_text.encode("utf-8")
         except UnicodeEncodeError:
-            raise InvalidSchema("the schema holds half of a surrogate pair, which is no character") from None
+            raise InvalidSchema("the schema contains half of a surrogate pair, which is not a character") from None
         except RecursionError:
-            raise InvalidSchema("the schema is nested too deep for this process") from None
+            raise InvalidSchema("the schema is nested too deeply for this process") from None
         return ParsedSchema(
             schema_type=self.name,
             text=text,
@@ -87,7 +87,7 @@ class AvroFormat:
         try:
             return canonical.canonical_text(AvroSchema(model.root, model.named, frozenset(), ()))
         except RecursionError:
-            raise InvalidSchema("with its references inside, the schema is nested too deep for one text") from None
+            raise InvalidSchema("with its references included, the schema is nested too deeply for one text") from None
 
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
         """All breaks, equal to Java's SchemaCompatibility, and all hazards."""
@@ -109,7 +109,7 @@ class AvroFormat:
         breaks = () if witness.found else self.incompatibilities(reader, writer)
         if breaks:
             rules = ", ".join(sorted({item.rule for item in breaks}))
-            return Witness(False, reason=f"{witness.reason} in spite of {rules}")
+            return Witness(False, reason=f"{witness.reason} despite {rules}")
         return witness
 
     def example(self, parsed: ParsedSchema) -> Any:

@@ -259,7 +259,7 @@ _SIMPLE: Final[Mapping[str, str]] = {
     "long": "a whole number of 64 bits",
     "float": "a number",
     "double": "a number",
-    "bytes": "a string of the characters U+0000 to U+00FF, one a byte",
+    "bytes": "a string of characters from U+0000 to U+00FF, one per byte",
     "string": "a string",
 }
 
@@ -283,9 +283,9 @@ class _JsonReader:
         """The datum of a type; raises InvalidDatum."""
         self._steps_left -= 1
         if self._steps_left < 0:
-            raise _TooMuch(f"{path}: the datum takes too long to match with the unions: name their branches")
+            raise _TooMuch(f"{path}: the record takes too long to match with the unions: name their branches")
         if depth > MAX_DEPTH:
-            raise InvalidDatum(f"{path}: the datum is nested deeper than {MAX_DEPTH} levels", path=path)
+            raise InvalidDatum(f"{path}: the record is nested more than {MAX_DEPTH} levels deep", path=path)
         if isinstance(type_, Union):
             return self._union(type_, value, path, depth)
         if isinstance(type_, Record):
@@ -401,7 +401,7 @@ def _check_text(value: str, path: str) -> None:
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidDatum(
-            f"{path}: the text holds half of a surrogate pair, which is no character", path=path
+            f"{path}: the text contains half of a surrogate pair, which is not a character", path=path
         ) from None
 
 
@@ -501,9 +501,9 @@ def change_of_default(type_: AvroType, meant: Any, read: Any) -> str:
     if isinstance(type_, Map) and isinstance(read, dict) and meant.keys() == read.keys():
         return next(filter(None, (change_of_default(type_.values, meant[key], read[key]) for key in meant)), "")
     if isinstance(meant, bytes) and isinstance(read, str):
-        return f"a text ({read[:40]!r}) stands where bytes are expected"
+        return f"found a string ({read[:40]!r}) where bytes are expected"
     if isinstance(meant, float) and isinstance(read, str):
-        return f"a text ({read[:40]!r}) stands where a number is expected"
+        return f"found a string ({read[:40]!r}) where a number is expected"
     is_number = isinstance(read, (int, float)) and not isinstance(read, bool)
     if (read == meant and isinstance(read, bool) == isinstance(meant, bool)) or (
         isinstance(meant, float) and is_number and _is_near(type_, meant, read)
@@ -519,7 +519,7 @@ def _becomes(meant: Any, read: Any) -> str:
 def _change_of_record(record: Record, meant: Any, read: Any) -> str:
     lacking = [field.name for field in record.fields if field.name not in read]
     if lacking:
-        return f"it lacks {', '.join(lacking[:10])}, which {record.full_name} has a default of its own for"
+        return f"it lacks {', '.join(lacking[:10])}, which have their own defaults in {record.full_name}"
     notes = (change_of_default(field.type, meant[field.name], read[field.name]) for field in record.fields)
     return next((note for note in notes if note), "")
 

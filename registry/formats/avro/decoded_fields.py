@@ -212,7 +212,7 @@ class Reading:
             self._notes.append(note)
             self.losses[before:] = [Loss(misread, Pair(reader, writer), location, plain(written), plain(value), note)]
         elif self._decoder.is_taken_by_order(reader, writer) and self._is_changed(branch, writer, before):
-            note = self.losses[-1].note if len(self.losses) > before else "a text is read as bytes"
+            note = self.losses[-1].note if len(self.losses) > before else "a string is read as bytes"
             reason: Reason = ("UNION_BRANCH_ORDER", "", None, ())
             self.losses[before:] = [Loss(reason, Pair(reader, writer), location, plain(written), plain(value), note)]
         return (branch_name(branch), value)
@@ -262,10 +262,10 @@ class Reading:
         there = inside(pair, Edge(_NO_PAIR, field, source), location)
         value = self._value(field.type, source.type, written, read, there, path)
         if source.name != field.name:
-            self._notes.append(f'written as "{source.name}", read by its alias')
+            self._notes.append(f'written as "{source.name}", read through its alias')
             if field.name in _names(pair.writer):
                 reason: Reason = ("ALIAS_AMBIGUOUS", "", field, ([source],))
-                note = f'"{field.name}" gets what the writer has as "{source.name}"'
+                note = f'"{field.name}" gets the value of "{source.name}" in the writer schema'
                 self.losses.append(Loss(reason, pair, location, plain(written), plain(value), note))
         if len(self.fields) == field_count or len(self._notes) > noted:
             self._tell(path, written, value, noted)
@@ -289,7 +289,11 @@ class Reading:
             parted: Reason = ("DEFAULT_FILLED_DIFFERENTLY", "", field, ())
             self.losses.append(Loss(parted, pair, location, plain(value), plain(read), f"of the default {change}"))
             value = read
-        note = f"from the reader's default, of which {change}" if change else "from the reader's default"
+        note = (
+            f"from the default in the reader schema, of which {change}"
+            if change
+            else "from the default in the reader schema"
+        )
         self.fields.append(FieldOutcome(path, "filled", None, plain(value), note))
         name = next((name for name in (field.name, *field.aliases) if name in writer.by_name), None)
         if name is not None and plain(written[name]) != plain(value):
@@ -297,7 +301,7 @@ class Reading:
             reason: Reason = ("FIELD_ALIASED_TWICE", "", field, (name, fields))
             if len(fields) == 1:
                 reason = ("FIELD_ALIAS_ACROSS_NAMESPACES", "", field, ())
-            note = f'"{field.name}" gets its default, not what the writer has as "{name}"'
+            note = f'"{field.name}" gets its default, not the value of "{name}" in the writer schema'
             self.losses.append(Loss(reason, pair, location, plain(written[name]), plain(value), note))
         return value
 
@@ -334,7 +338,7 @@ def _change(reader: AvroType, writer: AvroType, written: Any, read: Any) -> tupl
         note, rule = _logical_change(reader, writer, written, read)
         return (note, rule) if rule else (f"widened from {writer.kind} to {reader.kind}", "")
     if isinstance(read, str) and isinstance(written, bytes) and read.encode("utf-8", "replace") != written:
-        return "bytes that are no UTF-8 are read as replacement characters", "BYTES_READ_AS_STRING"
+        return "bytes that aren't UTF-8 are read as replacement characters", "BYTES_READ_AS_STRING"
     note, rule = _logical_change(reader, writer, written, read)
     if not rule and reader.kind != writer.kind:
         return f"{writer.kind} read as {reader.kind}", ""
@@ -368,5 +372,5 @@ def _fields(type_: AvroType) -> tuple[RecordField, ...]:
 
 def _as(kind: type, value: Any) -> Any:
     if not isinstance(value, kind):
-        raise UnexpectedReading(f"the decoder gave {type(value).__name__} where {kind.__name__} is expected")
+        raise UnexpectedReading(f"the decoder returned {type(value).__name__} where {kind.__name__} is expected")
     return value

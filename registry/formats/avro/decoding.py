@@ -40,7 +40,7 @@ def resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
     try:
         return _resolve(reader, writer, value)
     except RecursionError:
-        raise InvalidDatum("the datum is nested too deep for this process") from None
+        raise InvalidDatum("the record is nested too deeply for this process") from None
 
 
 def _resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
@@ -49,7 +49,7 @@ def _resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
     try:
         encoded = write.encode(datum)
     except Exception as error:
-        raise InvalidDatum(f"the datum can't be encoded: {plain_error(error)}") from error
+        raise InvalidDatum(f"the record can't be encoded: {plain_error(error)}") from error
     shown = datum_to_json(datum)
     is_one = are_one(reader, writer)
     try:
@@ -62,7 +62,7 @@ def _resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
             reader.root, writer.root, datum, decoded, location, decoder=Unresolved() if is_one else Fastavro()
         )
     except UnexpectedReading:
-        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
+        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as returned by the decoder")
         return Resolution(shown, encoded.hex(), plain(decoded), (outcome,))
     return Resolution(shown, encoded.hex(), datum_to_json(reading.value), tuple(reading.fields))
 
@@ -71,7 +71,7 @@ def _codec(schema: AvroSchema, side: str) -> Codec:
     try:
         return codec(schema)
     except Exception as error:
-        raise InvalidDatum(f"fastavro doesn't take the {side}'s schema: {plain_error(error)}") from error
+        raise InvalidDatum(f"fastavro rejects the {side} schema: {plain_error(error)}") from error
 
 
 def example(schema: AvroSchema) -> Any:
@@ -79,12 +79,12 @@ def example(schema: AvroSchema) -> Any:
     try:
         coverage = _Example(schema.root)
         if coverage.is_empty:
-            raise InvalidDatum("the schema has no finite datum: a record holds itself in every branch")
+            raise InvalidDatum("the schema has no finite value: a record contains itself in every branch")
         return datum_to_json(next(coverage.data()))
     except TooMuchData as limit:
-        raise InvalidDatum(f"no example is made: {limit}") from None
+        raise InvalidDatum(f"no example: {limit}") from None
     except RecursionError:
-        raise InvalidDatum("no example is made: the schema is nested too deep") from None
+        raise InvalidDatum("no example: the schema is nested too deeply") from None
 
 
 class _Example(Coverage):
@@ -132,10 +132,10 @@ def decode_body(schema: AvroSchema, body: bytes) -> Any:
     try:
         datum = reader.value(schema.root, root_path(schema.root), 0)
     except RecursionError:
-        raise InvalidDatum(f"the body is nested deeper than {MAX_DEPTH} levels") from None
+        raise InvalidDatum(f"the body is nested more than {MAX_DEPTH} levels deep") from None
     if reader.at != len(body):
         raise reader.wrong(
-            root_path(schema.root), f"the schema's data end here, and {len(body) - reader.at} bytes are left over"
+            root_path(schema.root), f"the data ends here, but {len(body) - reader.at} bytes are left over"
         )
     return datum
 
@@ -149,7 +149,7 @@ def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolut
     try:
         write, read = codec(writer), codec(reader)
     except Exception as error:  # fastavro refuses schemas with errors of many types
-        raise InvalidDatum(f"fastavro doesn't take one of the schemas: {plain_error(error)}") from error
+        raise InvalidDatum(f"fastavro rejects one of the schemas: {plain_error(error)}") from error
     shown = datum_to_json(datum)
     is_one = are_one(reader, writer)
     try:
@@ -161,7 +161,7 @@ def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolut
     try:
         reading = Reading(reader.root, writer.root, datum, decoded, location, decoder=decoder, is_general=True)
     except UnexpectedReading:
-        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
+        outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as returned by the decoder")
         return Resolution(shown, "", plain(decoded), (outcome,))
     return Resolution(shown, "", datum_to_json(reading.value), tuple(reading.fields))
 
@@ -184,7 +184,7 @@ class _Body:
         if self._values_left < 0:
             raise self.wrong(path, f"the body declares more than {MAX_VALUES:,} values")
         if depth > MAX_DEPTH:
-            raise self.wrong(path, f"the body is nested deeper than {MAX_DEPTH} levels")
+            raise self.wrong(path, f"the body is nested more than {MAX_DEPTH} levels deep")
         if isinstance(type_, Record):
             return {field.name: self.value(field.type, f"{path}.{field.name}", depth + 1) for field in type_.fields}
         if isinstance(type_, Union):
@@ -247,7 +247,7 @@ class _Body:
     def _index(self, count: int, what: str, path: str) -> int:
         index = self._int(path)
         if not 0 <= index < count:
-            raise self.wrong(path, f"there is no {what[:200]} with the number {index}")
+            raise self.wrong(path, f"there is no {what[:200]} with the index {index}")
         return index
 
     def _text(self, path: str) -> str:
@@ -267,7 +267,7 @@ class _Body:
     def _take(self, size: int, path: str) -> bytes:
         if size > len(self._data) - self.at:
             left = len(self._data) - self.at
-            raise self.wrong(path, f"{size:,} bytes are declared, and {left:,} are left")
+            raise self.wrong(path, f"{size:,} bytes are declared, but {left:,} are left")
         self.at += size
         return self._data[self.at - size : self.at]
 

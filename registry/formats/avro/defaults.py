@@ -14,7 +14,7 @@ _RANGES: Final[Mapping[str, tuple[int, int]]] = {
 }
 _MAX_DEPTH: Final = 100
 _TOO_DEEP: Final = (
-    f"it is nested deeper than {_MAX_DEPTH} levels: give a value to the field in which a record holds itself"
+    f"it is nested more than {_MAX_DEPTH} levels deep: set a value for the field in which the record contains itself"
 )
 
 # Java's parser takes these strings for floats and writes them back as strings.
@@ -93,7 +93,7 @@ class _DefaultCheck:
             return _expected("an object", value)
         for field in record.fields:
             if field.name not in value and not field.has_default:
-                return f'it lacks the field "{field.name}" of {record.full_name}, which has no default of its own'
+                return f'it lacks the field "{field.name}" of {record.full_name}, which has no default'
             item = value.get(field.name, field.default)
             if field.name not in value and _is_non_finite(field.type, item):
                 continue
@@ -137,7 +137,7 @@ def _why_not_simple(type_: AvroType, value: Any) -> str | None:
 def _why_no_integer(value: Any, low: int, high: int) -> str | None:
     if not isinstance(value, int) or isinstance(value, bool):
         return _expected("a whole number", value)
-    return None if low <= value <= high else f"{value} is outside of {low} to {high}"
+    return None if low <= value <= high else f"{value} is outside the range {low} to {high}"
 
 
 def _why_no_number(value: Any) -> str | None:
@@ -152,9 +152,9 @@ def _why_no_number(value: Any) -> str | None:
 
 def _why_no_bytes(type_: AvroType, value: Any) -> str | None:
     if not isinstance(value, str):
-        return _expected("a string of the characters U+0000 to U+00FF, one a byte", value)
+        return _expected("a string of characters from U+0000 to U+00FF, one per byte", value)
     if any(ord(character) > 255 for character in value):
-        return "a character beyond U+00FF stands for no byte"
+        return "a character above U+00FF doesn't represent a byte"
     if isinstance(type_, Fixed) and len(value) != type_.size:
         return f"it has {len(value)} bytes, the fixed {type_.full_name} has {type_.size}"
     return None

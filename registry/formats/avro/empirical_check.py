@@ -84,12 +84,12 @@ class Examination:
         try:
             self._codecs[id(reader.root)], self._codecs[id(writer.root)] = codec(reader), codec(writer)
         except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
-            self.hindrance = f"fastavro doesn't take one of the schemas: {plain_error(error)}"
+            self.hindrance = f"fastavro rejects one of the schemas: {plain_error(error)}"
             return
         try:
             coverage = Coverage(writer.root)
             if coverage.is_empty:
-                self.hindrance = "no finite datum of the writer's schema exists"
+                self.hindrance = "the writer schema has no finite value"
             for datum in coverage.data():
                 self.count += 1
                 self._look_at(root, location, datum)
@@ -98,11 +98,11 @@ class Examination:
             if self.count:
                 self._note_refusals(root, location, {"reader": reader, "writer": writer}, first)
             if coverage.is_cut:
-                self.hindrance = f"the data end {MAX_DEPTH} levels deep, and the schema goes on"
+                self.hindrance = f"the data ends at {MAX_DEPTH} levels, but the schema is nested more deeply"
         except (TooMuchData, TooManySteps, _CodecRefused) as limit:
             self.hindrance = str(limit)
         except RecursionError:
-            self.hindrance = "the covering data are nested too deep"
+            self.hindrance = "the covering data is nested too deeply"
 
     def _note_refusals(self, root: Pair, location: PairLocation, sides: Mapping[str, AvroSchema], datum: Any) -> None:
         """Notes where fastavro refuses a schema for its attributes: under it no datum is readable."""
@@ -189,7 +189,7 @@ class Examination:
     def _spend(self, work: int) -> None:
         self._work_left -= work
         if self._work_left < 0:
-            raise TooMuchData("the search for all that breaks was stopped, as the schemas are too large")
+            raise TooMuchData("the search for breaking changes was stopped because the schemas are too large")
 
     def _tell(self, key: Key) -> None:
         """Notes that the datum at hand breaks what a finding says."""
@@ -320,7 +320,7 @@ class Examination:
             try:
                 self._codecs[id(type_)] = Codec(AvroSchema(type_, {}, frozenset(), ()))
             except Exception as error:
-                raise _CodecRefused(f"fastavro doesn't take a part of the schemas: {plain_error(error)}") from error
+                raise _CodecRefused(f"fastavro rejects a part of the schemas: {plain_error(error)}") from error
         return self._codecs[id(type_)]
 
 

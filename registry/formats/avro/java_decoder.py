@@ -222,7 +222,7 @@ class JavaDecoder:
     def _step(self) -> None:
         self._steps_left -= 1
         if self._steps_left < 0:
-            raise TooManySteps("following Java's decoder through the data takes too long")
+            raise TooManySteps("simulating Java's decoder takes too long")
 
 
 def _stops(reason: Reason, pair: Pair, location: PairLocation) -> JavaStops:

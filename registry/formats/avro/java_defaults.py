@@ -34,7 +34,7 @@ def java_default(field: RecordField) -> Any:
     """The value that the field's default is filled in as, without the names of branches; raises DefaultRefused."""
     value = _field(field, field.default, 0)
     if isinstance(field.type, Union) and value == []:
-        raise DefaultRefused("an empty array in a union is made of the union's type")
+        raise DefaultRefused("an empty array in a union gets the type of the union")
     return value
 
 
@@ -46,11 +46,11 @@ def _field(field: RecordField, value: Any, depth: int) -> Any:
 
 def _value(type_: AvroType, value: Any, depth: int) -> Any:
     if depth > _MAX_DEPTH:
-        raise DefaultRefused("the default of a recursive type has no end")
+        raise DefaultRefused("the default of a recursive type is endless")
     if isinstance(type_, Union):
         branch = next((item for item in type_.branches if _SHAPES.get(item.kind) in (None, _shape(value))), None)
         if branch is None:
-            raise DefaultRefused("no branch of the union has the shape of the default")
+            raise DefaultRefused("no branch of the union matches the default")
         return _value(branch, value, depth + 1)
     if isinstance(type_, Record):
         return _record(type_, value if isinstance(value, dict) else {}, depth)
@@ -78,7 +78,7 @@ def _leaf(type_: AvroType, value: Any) -> Any:
             raise DefaultRefused(f"{type_.full_name} has no such symbol")
         return value
     if _SHAPES[type_.kind] != _shape(value):
-        raise DefaultRefused(f"the default is no {type_.kind}")
+        raise DefaultRefused(f"the default is not a {type_.kind}")
     if type_.kind in _BITS:
         return _integer(value, _BITS[type_.kind])
     if type_.kind in ("float", "double"):

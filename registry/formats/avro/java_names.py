@@ -77,7 +77,10 @@ class RenamedWriter:
                         "", root_path(reader), reader.pointer, type_.pointer, reader.source, type_.source
                     )
                     reason: Reason = ("UNION_BRANCH_AMBIGUOUS", "", None, ())
-                    message = "two branches of the writer's union have one name after the reader's aliases"
+                    message = (
+                        "two branches of the union in the writer schema have the same name after the aliases of the reader "
+                        "schema are applied"
+                    )
                     yield JavaStops(message, reason, Pair(reader, type_), location, is_whole=True)
 
     def _doubled_fields(self, root: AvroType, writer: Record, reader: Record | None) -> Iterator[JavaStops]:
@@ -93,7 +96,10 @@ class RenamedWriter:
             suffix = "" if target is None else f"/fields/{target.position}"
             reason: Reason = ("ALIAS_AMBIGUOUS", suffix, target, (fields,))
             shown = ", ".join(f'"{item.name}"' for item in fields)
-            message = f"the writer's fields {shown} are all called \"{name}\" after the reader's aliases"
+            message = (
+                f'the fields {shown} of the writer schema are all named "{name}" after the aliases of the reader schema '
+                "are applied"
+            )
             yield JavaStops(message, reason, Pair(own, writer), location, is_whole=True)
 
     def _is_equal(self, writer: AvroType, reader: AvroType) -> bool:

@@ -39,17 +39,17 @@ def check_depth(value: Any, pointer: str) -> None:
         ]
         if not level:
             return
-    raise SchemaProblem(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed", pointer)
+    raise SchemaProblem(f"the JSON is nested too deeply: {MAX_DEPTH} levels are allowed", pointer)
 
 
 def _refuse_duplicate(text: str) -> NoReturn:
     index = position_index(text)
     if index.first_duplicate is None:
-        raise InvalidSchema("the JSON has a key twice in one object: remove one of the two")
+        raise InvalidSchema("a key appears twice in one JSON object: remove one of the two")
     key, offset = index.first_duplicate
     line, column = index.line_and_column(offset)
     raise InvalidSchema(
-        f'the key "{key}" stands twice in one object, again at line {line}, column {column}: remove one of the two',
+        f'the key "{key}" appears twice in one object, again at line {line}, column {column}: remove one of the two',
         line=line,
         column=column,
     )

@@ -122,7 +122,7 @@ class Parser:
             return _SHARED[value] if value in _SHARED else self._by_name(value, namespace, pointer)
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise SchemaProblem(f"the schema is nested too deep: {MAX_DEPTH} levels are allowed", pointer)
+            raise SchemaProblem(f"the schema is nested too deeply: {MAX_DEPTH} levels are allowed", pointer)
         if isinstance(value, dict):
             result = self._from_object(value, namespace, pointer)
         elif isinstance(value, list):
@@ -139,7 +139,7 @@ class Parser:
         if type_ is not None:
             return type_
         raise SchemaProblem(
-            f'the type "{full_name}" is not known: define it before this place, or add a reference to the schema '
+            f'the type "{full_name}" is unknown: define it before this position, or add a reference to the schema '
             "that defines it",
             pointer,
         )
@@ -150,7 +150,7 @@ class Parser:
             if kind is None:
                 raise SchemaProblem('the object has no "type": give it a type name', pointer)
             raise SchemaProblem(
-                f'the "type" of a type is a name, not {json_kind(kind)}: write what stands inside in its place',
+                f'the "type" of a type is a name, not {json_kind(kind)}: use the inner type directly',
                 pointer + "/type",
             )
         if kind in PRIMITIVES:
@@ -181,7 +181,7 @@ class Parser:
     def _container(self, kind: str, value: dict[str, Any], namespace: str, pointer: str) -> AvroType:
         key = "items" if kind == "array" else "values"
         if key not in value:
-            raise SchemaProblem(f'the {kind} has no "{key}": say what it holds', pointer)
+            raise SchemaProblem(f'the {kind} has no "{key}": add it', pointer)
         inner = self._type(value[key], namespace, f"{pointer}/{key}")
         type_: Array | Map
         if kind == "array":
@@ -200,11 +200,13 @@ class Parser:
             branch_pointer = f"{pointer}/{position}"
             branch = self._type(item, namespace, branch_pointer)
             if branch.kind == "union":
-                raise SchemaProblem("a union can't hold a union: list its branches in the outer one", branch_pointer)
+                raise SchemaProblem(
+                    "a union can't contain a union: list its branches in the outer union", branch_pointer
+                )
             name = branch.full_name if isinstance(branch, Named) else branch.kind
             if name in names:
                 raise SchemaProblem(
-                    f'the union has "{name}" twice: remove one, or give the types two names', branch_pointer
+                    f'the union has "{name}" twice: remove one, or give the types different names', branch_pointer
                 )
             names.add(name)
             branches.append(branch)
@@ -287,7 +289,7 @@ class Parser:
         default = value.get("default")
         if default is not None and default not in symbols:
             raise SchemaProblem(
-                f"the default of the enum {enum.full_name} is none of its symbols", pointer + "/default"
+                f"the default of the enum {enum.full_name} is not one of its symbols", pointer + "/default"
             )
         enum.default = default
         earlier = self._define(enum, pointer)
@@ -325,7 +327,7 @@ class Parser:
             raise SchemaProblem(f"a namespace is a string, not {json_kind(own)}", pointer + "/namespace")
         full_name = qualified(name, namespace if own is None else own, pointer + "/name")
         if full_name in PRIMITIVES:
-            raise SchemaProblem(f'"{full_name}" is a type of Avro itself: choose another name', pointer + "/name")
+            raise SchemaProblem(f'"{full_name}" is a built-in Avro type: choose another name', pointer + "/name")
         return full_name
 
     def _define(self, named: Named, pointer: str) -> Named | None:
@@ -333,7 +335,7 @@ class Parser:
         earlier = self._named.get(named.full_name)
         if named.full_name in self.own_names:
             raise SchemaProblem(
-                f'"{named.full_name}" is defined a second time: use its name here, or choose another one', pointer
+                f'"{named.full_name}" is defined twice: use its name here, or choose another name', pointer
             )
         self.own_names.add(named.full_name)
         self._named[named.full_name] = named
@@ -347,8 +349,8 @@ class Parser:
 
         if definition(named) != definition(earlier):
             raise SchemaProblem(
-                f'"{named.full_name}" is defined here and, differently, by the reference "{earlier.source}": '
-                "use its name here, or choose another one",
+                f'"{named.full_name}" is defined here and, differently, by the reference "{earlier.source}": use its name '
+                "here, or choose another name",
                 pointer,
             )
 

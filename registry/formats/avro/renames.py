@@ -88,7 +88,7 @@ def _each_once(scored: list[Rename]) -> list[Rename]:
 
 def _compare(old: RecordField, new: RecordField) -> Rename:
     is_same = type_label(old.type) == type_label(new.type)
-    clues = [(0.25, "the same type") if is_same else (0.2, "a type that differs by null or width alone")]
+    clues = [(0.25, "the same type") if is_same else (0.2, "a type that differs only in null or width")]
     if old.position == new.position:
         clues.append((0.2, "the same position"))
     if old.doc and old.doc == new.doc:

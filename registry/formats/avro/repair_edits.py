@@ -126,7 +126,7 @@ def _instead(case: Case, field: RecordField, value: str) -> str:
     """What readers get by an invented default, and in place of what."""
     own, other = case.own_field()[0], case.other().type
     source = likely_sources(own, other).get(field.name) if isinstance(other, Record) else None
-    lost = f'in place of the data of "{source.name}"' if source is not None else "for all data written without it"
+    lost = f'instead of the data of "{source.name}"' if source is not None else "for all data written without it"
     return f"readers get {value} {lost}"
 
 
@@ -187,7 +187,7 @@ def leave_alias_to_one_with_defaults(case: Case, edit: TextEdit) -> str:
     ]
     for field in filled if case.finding.before in record.by_name else filled[1:]:
         edit.set_member(field.pointer, "default", json_source(initial_value(field.type)))
-    return f"{title} and give it a default, which readers get in place of the writer's data" if title else ""
+    return f"{title} and give it a default, which readers get instead of the writer's data" if title else ""
 
 
 def _remove_aliases(edit: TextEdit, field: RecordField, aliases: list[str]) -> None:

@@ -60,7 +60,7 @@ class Coverage:
             return
         for index in range(self.count):
             if index >= MAX_DATA:
-                raise TooMuchData(f"the schema needs more than {MAX_DATA:,} covering data")
+                raise TooMuchData(f"the schema needs more than {MAX_DATA:,} covering records")
             yield self._value(self._root, index, {}, 0)
 
     def _count(self, type_: AvroType, depth: int) -> int:
@@ -72,7 +72,7 @@ class Coverage:
         key = id(type_)
         if key not in self._counts:
             if depth > 400:
-                raise TooMuchData("the schema is nested too deep for covering data")
+                raise TooMuchData("the schema is nested too deeply for covering data")
             self._counts[key] = 1
             self._counts[key] = self._count_complex(type_, depth + 1)
         return self._counts[key]
@@ -91,7 +91,7 @@ class Coverage:
     def _value(self, type_: AvroType, index: int, entered: dict[int, int], depth: int) -> Any:
         self._budget -= 1
         if self._budget < 0:
-            raise TooMuchData(f"the covering data of the schema have more than {MAX_VALUES:,} values")
+            raise TooMuchData(f"the covering data of the schema has more than {MAX_VALUES:,} values")
         if depth > MAX_DEPTH:
             self.is_cut = True
             return self._shortest(type_, depth)
@@ -134,7 +134,7 @@ class Coverage:
         """The value of a type that ends soonest."""
         self._budget -= 1
         if self._budget < 0 or depth > 3 * MAX_DEPTH:
-            raise TooMuchData("the shortest datum of the schema is too large or too deep")
+            raise TooMuchData("the smallest record of the schema is too large or nested too deeply")
         if isinstance(type_, Record):
             return {field.name: self._shortest(field.type, depth + 1) for field in type_.fields}
         if isinstance(type_, Union):

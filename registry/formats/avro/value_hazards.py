@@ -201,7 +201,7 @@ def shown_number(logical: LogicalType, number: int) -> str:
     try:
         moment = _EPOCH + (timedelta(days=number) if of_second == 0 else timedelta(seconds=number / of_second))
     except OverflowError:
-        return "a moment beyond the year 9999"
+        return "a time after the year 9999"
     if of_second == 0:
         return moment.date().isoformat()
     return moment.isoformat(timespec="seconds") if "stamp" in logical.name else moment.time().isoformat("milliseconds")
@@ -252,7 +252,11 @@ def _reinterpreted(reader: AvroType, writer: AvroType) -> str:
         return ""
     number = 12_345 if "decimal" in (reader.logical.name, writer.logical.name) else ordinary_number(writer.logical)
     meant, read = shown_number(writer.logical, number), shown_number(reader.logical, number)
-    return f"{number} on the wire means {meant} to the writer and {read} to the reader" if meant and read else ""
+    return (
+        f"the encoded number {number} means {meant} in the writer schema and {read} in the reader schema"
+        if meant and read
+        else ""
+    )
 
 
 _EXAMPLES: Final[Mapping[str, Callable[[AvroType, AvroType], str]]] = {

@@ -17,16 +17,15 @@ _NAMES: Final[Mapping[str, str]] = {FASTAVRO: "fastavro", JAVA: "Java's decoder"
 _AFTER_DECODING: Final = frozenset({"STRING_READ_AS_UUID", "BYTES_READ_AS_DECIMAL", "DECIMAL_PRECISION_NARROWED"})
 # Why a finding of the rule may have no datum that breaks or changes.
 _NO_WITNESS: Final[Mapping[str, str]] = {
-    "LOGICAL_TYPE_CHANGED": "the value stays what it is; only its logical type is another",
-    "STRING_READ_AS_UUID": "Avro decodes any text; what refuses one that is no UUID comes after the decoder",
-    "DECIMAL_PRECISION_NARROWED": "Avro decodes a decimal whatever its precision; what refuses it comes after the decoder",
-    "FIELD_ALIAS_ACROSS_NAMESPACES": "fastavro applies a field's alias to a record of another namespace, Java's decoder "
-    "doesn't",
-    "ALIAS_AMBIGUOUS": "the reference implementation fails on the two schemas, before any datum; fastavro decodes all "
+    "LOGICAL_TYPE_CHANGED": "the value is unchanged; only its logical type changes",
+    "STRING_READ_AS_UUID": "Avro decodes any string; one that isn't a UUID is rejected only after decoding",
+    "DECIMAL_PRECISION_NARROWED": "Avro decodes a decimal of any precision; it is rejected only after decoding",
+    "FIELD_ALIAS_ACROSS_NAMESPACES": "fastavro applies a field's alias to a record in another namespace, Java's decoder doesn't",
+    "ALIAS_AMBIGUOUS": "the reference implementation fails on the two schemas before it reads any data; fastavro decodes all "
     "covering data",
-    "BYTES_READ_AS_DECIMAL": "Avro decodes any bytes; what refuses some as a decimal comes after the decoder",
-    "UNION_BRANCH_AMBIGUOUS": "both decoders take the branch that is meant in all covering data",
-    "NAME_CHANGED": "fastavro decodes all covering data in spite of the name",
+    "BYTES_READ_AS_DECIMAL": "Avro decodes any bytes; some are rejected as a decimal only after decoding",
+    "UNION_BRANCH_AMBIGUOUS": "both decoders use the intended branch for all covering data",
+    "NAME_CHANGED": "fastavro decodes all covering data despite the name",
 }
 
 
@@ -60,18 +59,18 @@ def _of_decoders(finding: Incompatibility, check: Examination) -> Incompatibilit
     if check.is_refused and (alone == JAVA or (finding.rule == "SCHEMA_REFUSED" and not check.is_kept[JAVA])):
         return replace(finding, decoders=(alone,))
     other = next(name for name in check.is_kept if name != alone)
-    message = f"{finding.message} ({_NAMES[alone]} alone: {_NAMES[other]} reads the same data unchanged)"
+    message = f"{finding.message} (only {_NAMES[alone]}: {_NAMES[other]} reads the same data unchanged)"
     return replace(finding, message=message, decoders=(alone,))
 
 
 def _how(check: Examination) -> str:
     """In a few sentences what was looked at, what hindered it, and where the rules of Java say something else."""
     parts = [
-        f"{check.count:,} covering data were encoded with the writer, decoded with the reader by fastavro, and followed "
-        "through the rules of Java's decoder (Avro 1.12)."
+        f"{check.count:,} covering records were encoded with the writer schema, decoded with the reader schema by "
+        "fastavro, and checked against the rules of Java's decoder (Avro 1.12)."
     ]
     if check.hindrance:
-        parts.append(f"Not all were looked at: {check.hindrance}.")
+        parts.append(f"Not everything was checked: {check.hindrance}.")
     unchanged = [name for name, is_kept in check.is_kept.items() if is_kept]
     if len(unchanged) == 1 and check.count:
         other = next(name for name in check.is_kept if name not in unchanged)
@@ -85,7 +84,7 @@ def _how(check: Examination) -> str:
     )
     if unproved and not check.hindrance:
         reading = "both decoders read" if all(check.is_kept.values()) else "fastavro reads"
-        parts.append(f"Java's rules also refuse {unproved}, which {reading}.")
+        parts.append(f"Java's rules also reject {unproved}, which {reading}.")
     return " ".join(parts)
 
 
@@ -104,7 +103,7 @@ def witness_of(reader: AvroSchema, writer: AvroSchema, finding: Incompatibility)
         return proved.witness
     if check.hindrance:
         return Witness(False, reason=check.hindrance)
-    reason = _NO_WITNESS.get(finding.rule, f"fastavro decodes all covering data in spite of {finding.rule}")
+    reason = _NO_WITNESS.get(finding.rule, f"fastavro decodes all covering data despite {finding.rule}")
     return Witness(False, reason=reason)
 
 
@@ -116,12 +115,12 @@ def any_witness(reader: AvroSchema, writer: AvroSchema) -> Witness:
     try:
         write, read = codec(writer), codec(reader)
     except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
-        return Witness(False, reason=f"fastavro doesn't take one of the schemas: {plain_error(error)}")
+        return Witness(False, reason=f"fastavro rejects one of the schemas: {plain_error(error)}")
     count, is_one = 0, are_one(reader, writer)
     try:
         coverage = Coverage(writer.root)
         if coverage.is_empty:
-            return Witness(False, reason="no finite datum of the writer's schema exists")
+            return Witness(False, reason="the writer schema has no finite value")
         for datum in coverage.data():
             count += 1
             encoded = write.encode(datum)
@@ -132,5 +131,5 @@ def any_witness(reader: AvroSchema, writer: AvroSchema) -> Witness:
     except TooMuchData as limit:
         return Witness(False, reason=str(limit))
     except RecursionError:
-        return Witness(False, reason="the covering data are nested too deep")
-    return Witness(False, reason=f"fastavro decodes all {count:,} covering data")
+        return Witness(False, reason="the covering data is nested too deeply")
+    return Witness(False, reason=f"fastavro decodes all {count:,} covering records")

@@ -45,7 +45,7 @@ class JsonSchemaFormat:
             model = parse_schema(text, references)
             canonical = compact(model.root)
         except RecursionError:
-            raise InvalidSchema("the schema is nested too deep for this process") from None
+            raise InvalidSchema("the schema is nested too deeply for this process") from None
         return ParsedSchema(
             schema_type=self.name,
             text=text,

@@ -204,7 +204,7 @@ MAX_VALUES: Final = 100_000
 MAX_FIELDS: Final = 2_000
 _TRIES: Final = 600
 _ENOUGH: Final = 60
-_NOT_FILLED: Final = "absent: a default is an annotation, it isn't filled in"
+_NOT_FILLED: Final = "missing: a default is only an annotation and isn't filled in"
 
 
 def example_of(model: Model) -> Any:
@@ -220,7 +220,7 @@ def example_of(model: Model) -> Any:
     keeping = [item for item in instances if keeps_formats(model, item)][:_ENOUGH]
     instances = keeping or instances or [item for item in _instances(modern_bundle(model)) if is_valid(validator, item)]
     if not instances:
-        raise InvalidDatum("no datum of the schema was found: it may allow none")
+        raise InvalidDatum("no valid value was found: the schema may not allow any")
     return to_plain(max(instances[:_ENOUGH], key=_fullness))
 
 
@@ -239,12 +239,12 @@ def resolve_datum(reader: Model, writer: Model, datum: Any) -> Resolution:
     if refused is not None or not validator_for(writer).is_valid(datum):
         where = data_path(writer, refused.instance_path) if refused is not None else root_path(writer)
         why = refused.message if refused is not None else "a pattern of the schema takes too long"
-        raise InvalidDatum(f"the datum isn't one of the writer's schema, at {where}: {why}")
+        raise InvalidDatum(f"the value isn't valid under the writer schema, at {where}: {why}")
     encoded = compact(datum).encode().hex()
     errors = validation_failures(validator_for(reader), datum)
     if errors or not validator_for(reader).is_valid(datum):
         message = "; ".join(f"{data_path(reader, error.instance_path)}: {error.message}" for error in errors[:10])
-        return Resolution(to_plain(datum), encoded, error=message or "a pattern of the reader takes too long")
+        return Resolution(to_plain(datum), encoded, error=message or "a pattern of the reader schema takes too long")
     fields = tuple(islice(_fields(reader, SchemaLocation(0, ""), datum, root_path(reader), 0), MAX_FIELDS))
     return Resolution(to_plain(datum), encoded, to_plain(datum), fields)
 
@@ -286,7 +286,7 @@ def check_datum(datum: Any) -> None:
         value, depth = stack.pop()
         count += 1
         if depth > MAX_DEPTH or count > MAX_VALUES:
-            raise InvalidDatum(f"the datum is too large: {MAX_VALUES:,} values and {MAX_DEPTH} levels are allowed")
+            raise InvalidDatum(f"the value is too large: {MAX_VALUES:,} values and {MAX_DEPTH} levels are allowed")
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
                 raise InvalidDatum("the keys of a JSON object are strings")
@@ -296,7 +296,7 @@ def check_datum(datum: Any) -> None:
     try:
         json.dumps(to_plain(datum), allow_nan=False, ensure_ascii=False).encode("utf-8")
     except (TypeError, ValueError) as error:
-        raise InvalidDatum(f"the datum isn't JSON: {error}") from None
+        raise InvalidDatum(f"the value isn't JSON: {error}") from None
 
 
 def _fields(
@@ -315,7 +315,7 @@ def _fields(
                 if here and name in declared
                 else None
             )
-            note = "" if name in declared else "not declared by the reader: it passes as it is"
+            note = "" if name in declared else "not declared in the reader schema: kept unchanged"
             yield FieldOutcome(f"{path}.{name}", "kept", to_plain(item), to_plain(item), note)
             yield from _fields(reader, inner, item, f"{path}.{name}", depth + 1)
         for name, declaration in declared.items():

@@ -157,13 +157,13 @@ def draft_of(value: Any, default: Draft = DEFAULT_DRAFT) -> Draft:
         return default
     named = value["$schema"]
     if not isinstance(named, str):
-        raise SchemaProblem('"$schema" must be a string: the address of a draft', "/$schema")
+        raise SchemaProblem('"$schema" must be a string: the URI of a draft', "/$schema")
     try:
         return _BY_URI[_plain(named)]
     except KeyError:
         supported = ", ".join(draft.uri for draft in _ROWS)
         raise SchemaProblem(
-            f'"$schema" names no draft that is known here ({named[:120]}): use one of {supported}', "/$schema"
+            f'"$schema" is not a supported draft ({named[:120]}): use one of {supported}', "/$schema"
         ) from None
 
 
@@ -208,7 +208,7 @@ def inexact_in_modern(schema: dict[str, Any], draft: Draft) -> str:
     types = schema.get("type")
     names = types if isinstance(types, list) else [types]
     if draft.number == 4 and "integer" in names:
-        return "draft 4 takes 1.0 for no integer, later drafts do"
+        return "in draft 4, 1.0 is not an integer; in later drafts, it is"
     if draft.number == 2019 and "contains" in schema:
         return "contains counts for unevaluatedItems in draft 2020-12 and not in 2019-09"
     return ""

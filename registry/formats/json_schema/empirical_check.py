@@ -54,7 +54,9 @@ def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT)
     if pair.hindrance:
         return Truth("unknown", how=pair.hindrance)
     if pair.is_proved():
-        return Truth("yes", how="proved keyword by keyword: whatever the writer's schema allows, the reader's does")
+        return Truth(
+            "yes", how="proved keyword by keyword: the reader schema allows everything that the writer schema allows"
+        )
     findings = distinct(findings for search in pair.searches() for findings in search)
     if findings:
         return _no(findings)
@@ -70,14 +72,14 @@ def find_witness(reader: Model, writer: Model, target: Incompatibility | None = 
     if pair.hindrance:
         return Witness(False, reason=pair.hindrance)
     if pair.is_proved():
-        return Witness(False, reason="every datum of the writer is proved to be valid under the reader")
+        return Witness(False, reason="all data of the writer is proved to be valid under the reader schema")
     others = 0
     for finding in chain.from_iterable(pair.searches()):
         if finding.witness is not None and (target is None or _is_meant(finding, target)):
             return finding.witness
         others += 1
     if others:
-        reason = f"no datum was found that breaks at {target.path if target else ''}; {others} break elsewhere"
+        reason = f"no breaking value was found at {target.path if target else ''}; {others} break elsewhere"
         return Witness(False, reason=reason)
     limited = pair.contained(DEFAULT_COST_LIMIT)
     if limited.findings and limited.findings[0].witness is not None:
@@ -105,11 +107,15 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 _OF_PARENT: Final = frozenset({"required", "additionalProperties", "unevaluatedProperties"})
 
 
-_NO_FORMAT: Final = "a text of it isn't of its format, which is an annotation unless a validator is set to check it"
+_NO_FORMAT: Final = (
+    "one of its strings doesn't match its format, which is only an annotation unless a validator checks it"
+)
 
 
 def _no(findings: tuple[Incompatibility, ...]) -> Truth:
-    return Truth("no", findings, "witnesses were found: valid under the writer, invalid under the reader")
+    return Truth(
+        "no", findings, "counterexamples were found: valid under the writer schema, invalid under the reader schema"
+    )
 
 
 @dataclass(slots=True)
@@ -130,15 +136,17 @@ class _Pair:
         self._reader_modern, self._writer_modern = modern_bundle(self.reader), modern_bundle(self.writer)
         for model, side in ((self.reader, "reader"), (self.writer, "writer")):
             if model.bundle.inexact:
-                self.hindrance = f"the {side} can't be said as one document: {model.bundle.inexact}"
+                self.hindrance = f"the {side} schema can't be combined into one document: {model.bundle.inexact}"
                 return
             if unfolded(modern_bundle(model).value) > MAX_UNFOLDED:
-                self.hindrance = f"validating one value under the {side} may take more than {MAX_UNFOLDED:,} steps"
+                self.hindrance = (
+                    f"validating one value under the {side} schema may take more than {MAX_UNFOLDED:,} steps"
+                )
                 return
         try:
             self._takes, self._gives = validator_of(self.reader), validator_of(self.writer)
         except ValueError as error:
-            self.hindrance = f"the validator refuses one of the schemas: {plain(error)}"
+            self.hindrance = f"the validator rejects one of the schemas: {plain(error)}"
 
     def is_proved(self) -> bool:
         """Whether the reader is proved to take everything."""
@@ -201,25 +209,26 @@ class _Pair:
         """What jsonschema_rs says, within a limit of cost."""
         why = self._why_not_comparable(cost_limit)
         if why:
-            return Truth("unknown", how=f"no proof and no witness was found; {why}")
+            return Truth("unknown", how=f"neither a proof nor a counterexample was found; {why}")
         reader, writer = self._comparable()
         try:
             ours, theirs = canonicalized(writer), canonicalized(reader)
             containment = theirs.covers(ours)
             if containment == canonical_module.Containment.YES:
-                return Truth(
-                    "yes", how="proved by containment: nothing of the writer's schema lies outside the reader's"
-                )
+                return Truth("yes", how="proved by containment: the reader schema includes the whole writer schema")
             rest = ours.subtract(theirs).to_json_schema()
         except ValueError as error:
             return Truth(
-                "unknown", how=f"no proof and no witness was found, and containment isn't decided: {plain(error)}"
+                "unknown",
+                how=f"neither a proof nor a counterexample was found, and containment is undecided: {plain(error)}",
             )
         findings = distinct(self.findings(self.candidates(rest))) if writer.draft is NEWEST_DRAFT else ()
         if findings:
             return _no(findings)
-        verdict = "says that some data break" if containment == canonical_module.Containment.NO else "doesn't decide it"
-        return Truth("unknown", how=f"no proof and no witness was found, and containment {verdict}; {self._guess()}")
+        verdict = "says that some data breaks" if containment == canonical_module.Containment.NO else "is undecided"
+        return Truth(
+            "unknown", how=f"neither a proof nor a counterexample was found, and containment {verdict}; {self._guess()}"
+        )
 
     def _comparable(self) -> tuple[Bundle, Bundle]:
         """Both in the newest draft, which the generator reads; in their own where that isn't exact."""
@@ -234,7 +243,7 @@ class _Pair:
         if self.reader.bundle.draft is not self.writer.bundle.draft:
             inexact = self._reader_modern.inexact or self._writer_modern.inexact
             if inexact:
-                return f"the schemas are of different drafts, and {inexact}"
+                return f"the schemas have different drafts, and {inexact}"
         return ""
 
     def _guess(self) -> str:
@@ -246,7 +255,7 @@ class _Pair:
                                 ("'if'", "conditions"), ("unevaluated", "unevaluated keywords"), ("'oneOf'", "oneOf"))
             if mark in text
         ]  # fmt: skip
-        return f"the reader has {', '.join(reasons)}" if reasons else "the cases are too many"
+        return f"the reader schema has {', '.join(reasons)}" if reasons else "there are too many cases"
 
     def _part_takes(self, value: Any, schema: Schema) -> bool:
         return self._check(value, schema, is_reader=True) is True

@@ -117,7 +117,7 @@ class Resources:
             inner = self._note(here, schema, outer)
             if len(self.bases) > MAX_SCHEMAS:
                 raise SchemaTooCostly(
-                    f"the schema and its references hold more than {MAX_SCHEMAS:,} schemas: split it, or share definitions"
+                    f"the schema and its references contain more than {MAX_SCHEMAS:,} schemas: split it, or share definitions"
                 )
             yield here, schema
             children = [

@@ -158,7 +158,7 @@ def settle(pairs: Sequence[ShapePair]) -> None:
         left -= 1 + sum(len(choice.pairs) for choice in pair.choices)
         if left < 0:
             raise SchemaTooCostly(
-                "comparing the schemas takes too long: their combinations refer to one another too often"
+                "comparing the schemas takes too long: their combinations refer to each other too often"
             )
         if pair.is_broken or not pair.breaks():
             continue

@@ -158,7 +158,7 @@ def _documents(value: Any, draft: Draft, references: Sequence[ResolvedReference]
     for reference in ordered:
         total += len(reference.text)
         if total > MAX_TOTAL_TEXT:
-            raise InvalidSchema(f"the references hold more than {MAX_TOTAL_TEXT:,} characters in all")
+            raise InvalidSchema(f"the references have more than {MAX_TOTAL_TEXT:,} characters in total")
         documents.append(_read_reference(reference, draft, base, numbers))
     return documents
 
@@ -188,7 +188,7 @@ def _join(base: str, name: str) -> str:
     try:
         return urljoin(base, name)
     except ValueError as error:
-        raise SchemaProblem(f'"{name[:120]}" is no address: {error}', "") from None
+        raise SchemaProblem(f'"{name[:120]}" is not a URI: {error}', "") from None
 
 
 def _names(
@@ -273,9 +273,12 @@ class _Links:
         cure = (
             "define it in the schema"
             if reference.startswith("#")
-            else "register what it names as a subject and add a reference with that name; addresses are never fetched"
+            else (
+                "register the schema that it names as a subject, and add a reference with that name; URIs are never "
+                "fetched"
+            )
         )
-        message = f'the {keyword} "{reference[:200]}" leads nowhere: {cure}'
+        message = f"""the {keyword} "{reference[:200]}" can\'t be resolved: {cure}"""
         pointer = join(location.pointer, keyword)
         owner = self._resources.documents[location.document].reference
         if owner is None:

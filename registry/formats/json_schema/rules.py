@@ -38,16 +38,16 @@ _LIMITS: Final = (
 def _limit_rows(limit: LimitKeyword) -> tuple[Rule, Rule]:
     event = "DECREASED" if limit.is_upper else "INCREASED"
     verb = "lowered" if limit.is_upper else "raised"
-    why = f"The writer's {limit.of} may lie outside, and the reader refuses those."
+    why = f"The writer's {limit.of} may be outside this range, and the reader rejects those."
     return (
         Rule(
             f"{limit.prefix}_ADDED",
             f"{limit.prefix}_ADDED",
             "break",
-            f"the reader has {limit.keyword} {{reader}}, the writer has none",
+            f"the reader schema has {limit.keyword} {{reader}}, the writer schema has none",
             why,
-            f"leave {limit.keyword} out",
-            f"give the writer the {limit.keyword} {{reader}} as well",
+            f"remove {limit.keyword}",
+            f"add {limit.keyword} {{reader}} to the writer schema as well",
         ),
         Rule(
             f"{limit.prefix}_{event}",
@@ -67,124 +67,135 @@ def _break(
     return Rule(id, kind or id, "break", sentence, why, in_reader, in_writer, is_lenient=lenient)
 
 
-_REFUSED: Final = "The writer may write a value that the reader refuses."
-_ANY_VALUE: Final = "The writer's open content model lets any value stand under that name, and the reader refuses most."
-_CONTENT: Final = "What is not listed must fit the reader's content model."
+_REFUSED: Final = "The writer may write a value that the reader rejects."
+_ANY_VALUE: Final = (
+    "The open content model of the writer schema allows any value under that name, but the reader rejects most values."
+)
+_CONTENT: Final = "Undeclared properties must match the content model of the reader schema."
 
 _BREAKS: Final = (
     *(row for limit in _LIMITS for row in _limit_rows(limit)),
     _break(
         "TYPE_CHANGED",
         "the type changes from {writer} to {reader}",
-        "No value of the one type is one of the other.",
-        "keep {writer}, or take both with anyOf",
+        "No value of one type is valid for the other.",
+        "keep {writer}, or accept both with anyOf",
         "keep {reader}, or add a new property of type {writer}",
     ),
     _break(
         "TYPE_NARROWED",
         "the type is narrowed from {writer} to {reader}",
-        "The writer may write a number with a fraction, which is no integer.",
+        "The writer may write a number with a fraction, which isn't an integer.",
         "keep {writer}",
         "keep {reader}",
     ),
     _break(
         "SCHEMA_ADDED",
-        "the reader says what the items must be ({reader}), the writer doesn't",
-        "The writer's arrays may hold anything.",
-        "leave items out",
-        "give the writer the same items",
+        "the reader schema restricts the items ({reader}), the writer schema doesn't",
+        "The writer's arrays may contain anything.",
+        "remove items",
+        "add the same items to the writer schema",
     ),
-    _break("PATTERN_ADDED", "the reader has the pattern {reader}, the writer has none", _REFUSED, "leave the pattern out", "give the writer the same pattern"),
-    _break("PATTERN_CHANGED", "the pattern changes from {writer} to {reader}", "Whether one pattern contains another isn't decided: a changed one counts as a break.", "keep the pattern {writer}", "keep the pattern {reader}"),
-    _break("MULTIPLE_OF_ADDED", "the reader has multipleOf {reader}, the writer has none", _REFUSED, "leave multipleOf out", "give the writer multipleOf {reader}"),
-    _break("MULTIPLE_OF_EXPANDED", "multipleOf grows from {writer} to {reader}", _REFUSED, "keep multipleOf at {writer}", "keep multipleOf at {reader}"),
+    _break("PATTERN_ADDED", "the reader schema has the pattern {reader}, the writer schema has none", _REFUSED, "remove the pattern", "add the same pattern to the writer schema"),
+    _break("PATTERN_CHANGED", "the pattern changes from {writer} to {reader}", "Whether one pattern includes another isn't checked: any changed pattern counts as breaking.", "keep the pattern {writer}", "keep the pattern {reader}"),
+    _break("MULTIPLE_OF_ADDED", "the reader schema has multipleOf {reader}, the writer schema has none", _REFUSED, "remove multipleOf", "add multipleOf {reader} to the writer schema"),
+    _break("MULTIPLE_OF_EXPANDED", "multipleOf increases from {writer} to {reader}", _REFUSED, "keep multipleOf at {writer}", "keep multipleOf at {reader}"),
     _break("MULTIPLE_OF_CHANGED", "multipleOf changes from {writer} to {reader}", _REFUSED, "keep multipleOf at {writer}", "keep multipleOf at {reader}"),
-    _break("UNIQUE_ITEMS_ADDED", "the reader's items must differ from each other, the writer's need not", _REFUSED, "leave uniqueItems out", "give the writer uniqueItems as well"),
+    _break("UNIQUE_ITEMS_ADDED", "items must be unique in the reader schema, but not in the writer schema", _REFUSED, "remove uniqueItems", "add uniqueItems to the writer schema as well"),
     _break(
         "REQUIRED_ATTRIBUTE_ADDED",
-        'the property "{name}" is required by the reader and optional for the writer',
-        "Data without the property are valid for the writer, and the reader refuses them.",
-        'leave "{name}" out of required',
-        'require "{name}" in the writer as well',
+        'the property "{name}" is required in the reader schema and optional in the writer schema',
+        "Data without the property is valid for the writer, but the reader rejects it.",
+        'remove "{name}" from required',
+        'require "{name}" in the writer schema as well',
     ),
     _break(
         "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
-        'the reader requires the property "{name}", which the writer doesn\'t know',
-        "Data without the property are valid for the writer, and so is any value under that name.",
-        'make "{name}" optional, and close the writer\'s content model first (additionalProperties: false)',
-        'declare and require "{name}" in the writer as well',
+        'the reader schema requires the property "{name}", which is unknown in the writer schema',
+        "For the writer, data without the property is valid, and so is any value under that name.",
+        'make "{name}" optional, and close the content model of the writer schema first (additionalProperties: '
+"false)",
+        'declare and require "{name}" in the writer schema as well',
     ),
     _break(
         "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL",
-        'the reader requires the property "{name}", which the writer doesn\'t know, and gives it a default',
-        "A default fills nothing in when data are validated, and the writer may have any value under that name.",
-        'make "{name}" optional, and close the writer\'s content model first (additionalProperties: false)',
-        'declare "{name}" in the writer as well',
+        'the reader schema requires the property "{name}" and gives it a default, but it is unknown in the '
+"writer schema",
+        "Validation doesn't fill in defaults, and the writer may have any value under that name.",
+        'make "{name}" optional, and close the content model of the writer schema first (additionalProperties: '
+"false)",
+        'declare "{name}" in the writer schema as well',
         lenient=True,
     ),
     _break(
         "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
-        'the reader declares the property "{name}" as {reader}, and the writer\'s content model is open',
+        'the reader schema declares the property "{name}" as {reader}, but the content model of the writer '
+"schema is open",
         _ANY_VALUE,
-        'leave out the schema of "{name}", or close the content model in an earlier version (additionalProperties: false)',
-        'declare "{name}" as {reader} in the writer as well',
+        'remove the schema of "{name}", or close the content model in an earlier version (additionalProperties: '
+"false)",
+        'declare "{name}" as {reader} in the writer schema as well',
         lenient=True,
     ),
     _break(
         "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL",
-        'the reader requires the property "{name}", which the writer doesn\'t declare',
-        "Data without the property are valid for the writer, and the reader refuses them.",
+        "the reader schema requires the property \"{name}\", which the writer schema doesn't declare",
+        "Data without the property is valid for the writer, but the reader rejects it.",
         'make "{name}" optional',
-        'declare and require "{name}" in the writer as well',
+        'declare and require "{name}" in the writer schema as well',
     ),
     _break(
         "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL",
-        'the reader doesn\'t know the property "{name}" and takes no other properties',
+        "the reader schema doesn't declare the property \"{name}\" and allows no additional properties",
         _CONTENT,
-        'keep "{name}", or open the content model (leave additionalProperties: false out)',
+        'keep "{name}", or open the content model (remove additionalProperties: false)',
         'don\'t write "{name}" before all readers know it',
         lenient=True,
     ),
     _break(
         "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
-        'the reader doesn\'t list the property "{name}", and what it takes of others ({reader}) doesn\'t cover {writer}',
+        "the reader schema doesn't declare the property \"{name}\", and what it allows for additional properties "
+"({reader}) doesn't cover {writer}",
         _CONTENT,
         'keep "{name}"',
-        'write "{name}" only with values that fit {reader}',
+        'write "{name}" only with values that match {reader}',
         lenient=True,
     ),
     _break(
         "PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
-        'the reader declares the property "{name}" as {reader}; the writer may have {writer} under that name',
-        "What the writer's content model lets through must fit what the reader declares.",
+        'the reader schema declares the property "{name}" as {reader}, but the writer may have {writer} under '
+"that name",
+        "Everything that the content model of the writer schema allows must match the declaration in the reader "
+"schema.",
         'declare "{name}" as {writer}',
-        'declare "{name}" as {reader} in the writer as well',
+        'declare "{name}" as {reader} in the writer schema as well',
         lenient=True,
     ),
-    _break("ITEM_ADDED_TO_OPEN_CONTENT_MODEL", "the reader says what item {name} must be ({reader}), the writer takes anything there", _ANY_VALUE, "leave the item out", "give the writer the same item"),
-    _break("ITEM_REMOVED_FROM_CLOSED_CONTENT_MODEL", "the reader takes no item {name}, the writer may write one", _CONTENT, "keep the item, or take further items", "don't write the item before all readers know it"),
-    _break("ITEM_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", "the reader doesn't list item {name}, and what it takes of others ({reader}) doesn't cover {writer}", _CONTENT, "keep the item", "write the item only with values that fit {reader}"),
-    _break("ITEM_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", "the reader says that item {name} must be {reader}; the writer may have {writer} there", _CONTENT, "make the item {writer}", "give the writer the same item"),
-    _break("ADDITIONAL_PROPERTIES_REMOVED", "the reader takes no further properties, the writer does", _CONTENT, "keep the content model open", "close the writer's content model first", lenient=True),
-    _break("ADDITIONAL_PROPERTIES_NARROWED", "the reader takes only some further properties, the writer takes any", _CONTENT, "keep the content model open", "narrow the writer's further properties first", lenient=True),
-    _break("UNEVALUATED_PROPERTIES_REMOVED", "the reader takes no properties that it doesn't evaluate, the writer does", _CONTENT, "leave unevaluatedProperties as it was", "close the writer's content model first", lenient=True),
-    _break("UNEVALUATED_PROPERTIES_NARROWED", "the reader takes only some properties that it doesn't evaluate, the writer takes any", _CONTENT, "leave unevaluatedProperties as it was", "narrow the writer's first", lenient=True),
-    _break("ADDITIONAL_ITEMS_REMOVED", "the reader takes no further items, the writer does", _CONTENT, "take further items as before", "take no further items in the writer first"),
-    _break("ADDITIONAL_ITEMS_NARROWED", "the reader takes only some further items, the writer takes any", _CONTENT, "take further items as before", "narrow the writer's further items first"),
-    _break("UNEVALUATED_ITEMS_REMOVED", "the reader takes no items that it doesn't evaluate, the writer does", _CONTENT, "leave unevaluatedItems as it was", "take none in the writer first"),
-    _break("UNEVALUATED_ITEMS_NARROWED", "the reader takes only some items that it doesn't evaluate, the writer takes any", _CONTENT, "leave unevaluatedItems as it was", "narrow the writer's first"),
-    _break("DEPENDENCY_ARRAY_ADDED", 'with "{name}" the reader requires {reader}, the writer requires nothing more', _REFUSED, 'leave the dependency of "{name}" out', "give the writer the same dependency"),
-    _break("DEPENDENCY_ARRAY_EXTENDED", 'with "{name}" the reader requires {reader}, the writer only {writer}', _REFUSED, 'require {writer} with "{name}"', "give the writer the same dependency"),
-    _break("DEPENDENCY_ARRAY_CHANGED", 'with "{name}" the reader requires {reader}, the writer {writer}', _REFUSED, 'require {writer} with "{name}"', "give the writer the same dependency"),
-    _break("DEPENDENCY_SCHEMA_ADDED", 'with "{name}" the reader has a schema ({reader}), the writer has none', _REFUSED, 'leave the dependency of "{name}" out', "give the writer the same dependency"),
-    _break("ENUM_ARRAY_NARROWED", "the reader lacks the values {name}", "The writer may write a value that the reader doesn't list.", "keep the values {name}", "don't write {name} before all readers know them"),
-    _break("ENUM_ARRAY_CHANGED", "the reader lacks the values {name}, and has others", "The writer may write a value that the reader doesn't list.", "keep the values {name}", "don't write {name} before all readers know them"),
-    _break("CONST_CHANGED", "the constant changes from {writer} to {reader}", "The writer writes one value alone, and the reader takes another alone.", "keep {writer}, or list both with enum", "keep {reader}", kind="ENUM_ARRAY_CHANGED"),
-    _break("COMBINED_TYPE_CHANGED", "the combination changes from {writer} to {reader}", "The two combinations take different values.", "keep {writer}", "keep {reader}"),
-    _break("PRODUCT_TYPE_EXTENDED", "the reader's allOf has more members than the writer's", "Every member is one more condition.", "leave the new members out", "add them to the writer first"),
-    _break("SUM_TYPE_NARROWED", "the reader's {reader} has fewer members than the writer's {writer}", "A value of the member that is gone fits no other.", "keep the members", "don't write values of those members before all readers know them"),
-    _break("COMBINED_TYPE_SUBSCHEMAS_CHANGED", "the members of {writer} can't be paired with those of {reader}", "Each member needs one on the other side that takes its values.", "keep the members, or widen them", "keep the members of the reader"),
-    _break("NOT_TYPE_EXTENDED", "what the reader forbids with not isn't forbidden by the writer", "The writer may write a value that the reader forbids.", "forbid no more than before", "forbid the same in the writer first"),
+    _break("ITEM_ADDED_TO_OPEN_CONTENT_MODEL", "the reader schema restricts item {name} ({reader}), the writer schema allows anything there", _ANY_VALUE, "remove the item", "add the same item to the writer schema"),
+    _break("ITEM_REMOVED_FROM_CLOSED_CONTENT_MODEL", "the reader schema doesn't allow an item {name}, but the writer may write one", _CONTENT, "keep the item, or allow additional items", "don't write the item before all readers know it"),
+    _break("ITEM_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", "the reader schema doesn't declare item {name}, and what it allows for additional items ({reader}) "
+"doesn't cover {writer}", _CONTENT, "keep the item", "write the item only with values that match {reader}"),
+    _break("ITEM_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", "item {name} must be {reader} in the reader schema, but the writer may have {writer} there", _CONTENT, "change the item to {writer}", "add the same item to the writer schema"),
+    _break("ADDITIONAL_PROPERTIES_REMOVED", "the reader schema allows no additional properties, the writer schema does", _CONTENT, "keep the content model open", "close the content model of the writer schema first", lenient=True),
+    _break("ADDITIONAL_PROPERTIES_NARROWED", "the reader schema allows only some additional properties, the writer schema allows any", _CONTENT, "keep the content model open", "restrict the additional properties in the writer schema first", lenient=True),
+    _break("UNEVALUATED_PROPERTIES_REMOVED", "the reader schema allows no unevaluated properties, the writer schema does", _CONTENT, "keep unevaluatedProperties unchanged", "close the content model of the writer schema first", lenient=True),
+    _break("UNEVALUATED_PROPERTIES_NARROWED", "the reader schema allows only some unevaluated properties, the writer schema allows any", _CONTENT, "keep unevaluatedProperties unchanged", "restrict them in the writer schema first", lenient=True),
+    _break("ADDITIONAL_ITEMS_REMOVED", "the reader schema allows no additional items, the writer schema does", _CONTENT, "allow additional items as before", "disallow additional items in the writer schema first"),
+    _break("ADDITIONAL_ITEMS_NARROWED", "the reader schema allows only some additional items, the writer schema allows any", _CONTENT, "allow additional items as before", "restrict the additional items in the writer schema first"),
+    _break("UNEVALUATED_ITEMS_REMOVED", "the reader schema allows no unevaluated items, the writer schema does", _CONTENT, "keep unevaluatedItems unchanged", "disallow them in the writer schema first"),
+    _break("UNEVALUATED_ITEMS_NARROWED", "the reader schema allows only some unevaluated items, the writer schema allows any", _CONTENT, "keep unevaluatedItems unchanged", "restrict them in the writer schema first"),
+    _break("DEPENDENCY_ARRAY_ADDED", 'with "{name}", the reader schema requires {reader}, the writer schema requires nothing more', _REFUSED, 'remove the dependency of "{name}"', "add the same dependency to the writer schema"),
+    _break("DEPENDENCY_ARRAY_EXTENDED", 'with "{name}", the reader schema requires {reader}, the writer schema only {writer}', _REFUSED, 'require {writer} with "{name}"', "add the same dependency to the writer schema"),
+    _break("DEPENDENCY_ARRAY_CHANGED", 'with "{name}", the reader schema requires {reader}, the writer schema {writer}', _REFUSED, 'require {writer} with "{name}"', "add the same dependency to the writer schema"),
+    _break("DEPENDENCY_SCHEMA_ADDED", 'with "{name}", the reader schema has a subschema ({reader}), the writer schema has none', _REFUSED, 'remove the dependency of "{name}"', "add the same dependency to the writer schema"),
+    _break("ENUM_ARRAY_NARROWED", "the reader schema lacks the values {name}", "The writer may write a value that isn't listed in the reader schema.", "keep the values {name}", "don't write {name} before all readers know them"),
+    _break("ENUM_ARRAY_CHANGED", "the reader schema lacks the values {name} and has others", "The writer may write a value that isn't listed in the reader schema.", "keep the values {name}", "don't write {name} before all readers know them"),
+    _break("CONST_CHANGED", "the constant changes from {writer} to {reader}", "The writer writes only one value, and the reader accepts only another one.", "keep {writer}, or list both with enum", "keep {reader}", kind="ENUM_ARRAY_CHANGED"),
+    _break("COMBINED_TYPE_CHANGED", "the combination changes from {writer} to {reader}", "The two combinations accept different values.", "keep {writer}", "keep {reader}"),
+    _break("PRODUCT_TYPE_EXTENDED", "allOf has more members in the reader schema than in the writer schema", "Every member is an additional condition.", "remove the new members", "add them to the writer first"),
+    _break("SUM_TYPE_NARROWED", "{reader} in the reader schema has fewer members than {writer} in the writer schema", "A value of the removed member matches no other member.", "keep the members", "don't write values of those members before all readers know them"),
+    _break("COMBINED_TYPE_SUBSCHEMAS_CHANGED", "the members of {writer} can't be matched with the members of {reader}", "Each member needs a member on the other side that accepts its values.", "keep the members, or widen them", "keep the members of the reader schema"),
+    _break("NOT_TYPE_EXTENDED", "what the reader schema forbids with not isn't forbidden in the writer schema", "The writer may write a value that the reader forbids.", "forbid nothing new", "forbid the same in the writer schema first"),
 )  # fmt: skip
 
 
@@ -192,25 +203,27 @@ def _hazard(id: str, sentence: str, why: str, in_reader: str, in_writer: str) ->
     return Rule(id, "", "warning", sentence, why, in_reader, in_writer)
 
 
-_UNSEEN: Final = "The established check doesn't compare this keyword: the pair passes, and data may break in truth."
+_UNSEEN: Final = "The established check doesn't compare this keyword: the pair passes, but data may break."
 
 _HAZARDS: Final = (
     _hazard(
         "REQUIRED_FILLED_BY_DEFAULT",
-        'the reader requires the property "{name}", which the writer may leave out; its default counts as a way out',
-        "Break in truth: a default fills nothing in when data are validated, so data without the property fail.",
-        'leave "{name}" out of required',
-        'require "{name}" in the writer as well',
+        'the reader schema requires the property "{name}", which is optional in the writer schema; the '
+"established check accepts it because of its default",
+        "Actually breaking: validation doesn't fill in defaults, so data without the property fails.",
+        'remove "{name}" from required',
+        'require "{name}" in the writer schema as well',
     ),
-    _hazard("REQUIRED_UNDECLARED", 'the reader requires the property "{name}" without declaring it', _UNSEEN, 'leave "{name}" out of required', 'require "{name}" in the writer as well'),
-    _hazard("CONDITION_CHANGED", "if, then or else differ", _UNSEEN, "keep the condition", "keep the condition of the reader"),
-    _hazard("PATTERN_PROPERTIES_CHANGED", "the schemas by name pattern differ", _UNSEEN, "keep patternProperties", "keep those of the reader"),
-    _hazard("PROPERTY_NAMES_CHANGED", "what names properties may have differs", _UNSEEN, "keep propertyNames", "keep those of the reader"),
-    _hazard("CONTAINS_CHANGED", "what the array must contain differs", _UNSEEN, "keep contains", "keep that of the reader"),
-    _hazard("EXCLUSIVE_BOUND_CHANGED", "{name} is now exclusive", _UNSEEN, "keep the bound inclusive", "make the writer's bound exclusive first"),
-    _hazard("TYPE_ADDED", "the reader takes only {reader}, the writer has constraints without a type", "Break in truth: constraints without a type take values of all other types. The established check takes both for the same type.", "leave the type out", "give the writer the type {reader} first"),
-    _hazard("FORMAT_CHANGED", "the format changes from {writer} to {reader}", "A format is an annotation by default; a validator that checks formats may refuse data.", "keep the format {writer}", "keep the format {reader}"),
-    _hazard("DRAFT_CHANGED", "the draft changes from {writer} to {reader}", "The same keywords may mean something else under another draft.", "keep the draft of {writer}", "keep the draft of {reader}"),
+    _hazard("REQUIRED_UNDECLARED", 'the reader schema requires the property "{name}" without declaring it', _UNSEEN, 'remove "{name}" from required', 'require "{name}" in the writer schema as well'),
+    _hazard("CONDITION_CHANGED", "if, then or else differ", _UNSEEN, "keep the condition", "keep the condition of the reader schema"),
+    _hazard("PATTERN_PROPERTIES_CHANGED", "the schemas in patternProperties differ", _UNSEEN, "keep patternProperties", "keep those of the reader schema"),
+    _hazard("PROPERTY_NAMES_CHANGED", "the allowed property names differ", _UNSEEN, "keep propertyNames", "keep those of the reader schema"),
+    _hazard("CONTAINS_CHANGED", "the required content of the array differs", _UNSEEN, "keep contains", "keep that of the reader schema"),
+    _hazard("EXCLUSIVE_BOUND_CHANGED", "{name} is now exclusive", _UNSEEN, "keep the bound inclusive", "make the bound exclusive in the writer schema first"),
+    _hazard("TYPE_ADDED", "the reader schema accepts only {reader}, the writer schema has constraints without a type", "Actually breaking: constraints without a type accept values of all other types. The established check "
+"treats both as the same type.", "remove the type", "add the type {reader} to the writer schema first"),
+    _hazard("FORMAT_CHANGED", "the format changes from {writer} to {reader}", "By default, a format is only an annotation. A validator that checks formats may reject data.", "keep the format {writer}", "keep the format {reader}"),
+    _hazard("DRAFT_CHANGED", "the draft changes from {writer} to {reader}", "The same keywords may have another meaning in another draft.", "keep the draft of {writer}", "keep the draft of {reader}"),
 )  # fmt: skip
 
 _TRUTHS: Final = (
@@ -218,10 +231,10 @@ _TRUTHS: Final = (
         "DATUM_REFUSED",
         "",
         "break",
-        "the reader refuses data that the writer may write: {name}",
-        "The datum is valid under the writer and invalid under the reader; both were validated.",
-        "take what the writer may write at {path}",
-        "don't write such values at {path} before all readers take them",
+        "the reader rejects data that the writer may write: {name}",
+        "Checked by validation: the value is valid under the writer schema and invalid under the reader schema.",
+        "accept what the writer may write at {path}",
+        "don't write such values at {path} before all readers accept them",
     ),
 )
 

@@ -263,7 +263,7 @@ def tags(model: Model) -> tuple[EntityTags, ...]:
                 path = "".join(_labels(before)) + name
                 length += len(path)
                 if length > MAX_PATHS:
-                    raise SchemaTooCostly(f"the paths of the tags have more than {MAX_PATHS:,} characters in all")
+                    raise SchemaTooCostly(f"the paths of the tags have more than {MAX_PATHS:,} characters in total")
                 entities.append(EntityTags(FIELD if kind == FIELD else RECORD, path, own))
         stack.extend((child, (before, label)) for label, child in reversed(list(_nested_nodes(node))))
     return tuple(entities)

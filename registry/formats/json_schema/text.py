@@ -66,7 +66,7 @@ def _check_tree(value: Any) -> None:
         if count > MAX_NODES:
             raise SchemaProblem(f"the JSON has more than {MAX_NODES:,} values: split the schema", "")
         if depth > MAX_DEPTH:
-            raise SchemaProblem(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed", pointer)
+            raise SchemaProblem(f"the JSON is nested too deeply: {MAX_DEPTH} levels are allowed", pointer)
         if isinstance(item, str):
             _check_text(item, pointer)
         elif isinstance(item, (Decimal, int)):
@@ -82,7 +82,7 @@ def _check_tree(value: Any) -> None:
 def _check_text(text: str, pointer: str) -> None:
     if not text.isascii() and _SURROGATE.search(text):
         raise SchemaProblem(
-            "a string holds half of a surrogate pair, which is no character: write the whole character", pointer
+            "a string contains half of a surrogate pair, which is not a character: write the whole character", pointer
         )
 
 
@@ -99,12 +99,12 @@ def _check_number(number: Decimal | int, pointer: str) -> None:
 def _refuse_duplicate(text: str) -> NoReturn:
     index = position_index(text)
     if index.first_duplicate is None:
-        raise InvalidSchema("the JSON has a key twice in one object: remove one of the two")
+        raise InvalidSchema("a key appears twice in one JSON object: remove one of the two")
     key, offset = index.first_duplicate
     line, column = index.line_and_column(offset)
     raise InvalidSchema(
-        f'the key "{key[:80]}" stands twice in one object, again at line {line}, column {column}: '
-        "remove one of the two, as readers differ in which one they take",
+        f'the key "{key[:80]}" appears twice in one object, again at line {line}, column {column}: remove one of '
+        "the two, because readers differ in which one they use",
         line=line,
         column=column,
     )
@@ -118,7 +118,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON: write a number, or leave the keyword out")
+    raise ValueError(f"{name} is not JSON: write a number, or remove the keyword")
 
 
 def _decimal(digits: str) -> Decimal:

@@ -145,7 +145,7 @@ class _Bundler:
         if keyword != "$ref" and isinstance(target, SchemaLocation):
             self._check_dynamic(target, keyword)
         if isinstance(target, str) and keyword != "$ref":
-            self._inexact = f"the {keyword} leads into a meta-schema"
+            self._inexact = f"the {keyword} refers to a meta-schema"
         return self._pointer(target)
 
     def _check_dynamic(self, target: SchemaLocation, keyword: str) -> None:
@@ -153,7 +153,7 @@ class _Bundler:
         value = self._value(target)
         anchor = "" if keyword == "$recursiveRef" else value.get("$dynamicAnchor") if isinstance(value, dict) else None
         if anchor is not None and len(self._dynamic.get(anchor, ())) > 1 and target in self._dynamic[anchor]:
-            self._inexact = f"the {keyword} means another schema in each place that leads to it"
+            self._inexact = f"the {keyword} refers to a different schema depending on where it is used"
 
 
 BACKTRACK_LIMIT: Final = 20_000

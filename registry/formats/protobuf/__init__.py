@@ -59,7 +59,7 @@ class ProtobufFormat:
             earlier = print_file(model.earlier, options) if model.earlier is not None else None
             identity = fingerprint(model.protos, options)
         except RecursionError:
-            raise InvalidSchema("the schema is nested too deep for this process") from None
+            raise InvalidSchema("the schema is nested too deeply for this process") from None
         return ParsedSchema(
             schema_type=self.name,
             text=text,

@@ -45,14 +45,14 @@ def checked(text: str, name: str | None = None) -> int:
     try:
         size = len(text.encode("utf-8"))
     except UnicodeEncodeError:
-        raise InvalidSchema(f"{source} holds half of a surrogate pair, which is no character") from None
+        raise InvalidSchema(f"{source} contains half of a surrogate pair, which is not a character") from None
     if size > MAX_BYTES:
         raise SchemaTooCostly(f"{source} has {size:,} bytes; at most {MAX_BYTES:,} are read")
     control = _CONTROL.search(text)
     if control is not None:
         line = text.count("\n", 0, control.start()) + 1
         column = control.start() - text.rfind("\n", 0, control.start())
-        message = f"{source} holds the control character U+{ord(control.group()):04X}: remove it"
+        message = f"{source} contains the control character U+{ord(control.group()):04X}: remove it"
         raise InvalidSchema(message, line=None if name else line, column=None if name else column)
     code = _SKIPPED.sub(" ", text)
     statements = code.count(";") + code.count("{")
@@ -180,12 +180,12 @@ def compile_files(texts: Mapping[str, str], column_shift: int = 0) -> tuple[File
         except _protoc_compiler.ProtocErrors as errors:
             raise _invalid(_problems(errors.errors(), texts[MAIN], column_shift)) from None
         except Exception as error:  # noqa: BLE001 - the binding wraps some failures in a bare Exception
-            raise InvalidSchema(f"the compiler refuses the schema: {_clean(str(error), name)}") from None
+            raise InvalidSchema(f"the compiler rejects the schema: {_clean(str(error), name)}") from None
         output = folder / "__descriptors__"
         arguments = ["protoc", *(f"-I{path.decode()}" for path in include), "--include_imports"]
         arguments += ["--include_source_info", "--retain_options", f"--descriptor_set_out={output}", _ALL]
         if _protoc_compiler.run_main([argument.encode() for argument in arguments]) != 0 or not output.exists():
-            raise InvalidSchema("the compiler refuses the schema without saying why")
+            raise InvalidSchema("the compiler rejects the schema without giving a reason")
         return _descriptors(output.read_bytes())
 
 

@@ -58,13 +58,13 @@ def _message_described(schema: Schema, indexes: tuple[int, ...]) -> Message:
         if not 0 <= index < len(declared):
             where = ".".join(names) or "the schema"
             raise InvalidDatum(
-                f"message index {index} of {list(indexes)} leads nowhere: {where} has {len(declared)} messages there"
+                f"message index {index} of {list(indexes)} is out of range: {where} has {len(declared)} messages there"
             )
         names.append(declared[index].name)
         declared = declared[index].nested_type
     message = schema.messages.get(".".join(names))
     if message is None:
-        raise InvalidDatum(f"message indexes {list(indexes)} lead to {'.'.join(names)}, which holds no data")
+        raise InvalidDatum(f"message indexes {list(indexes)} lead to {'.'.join(names)}, which has no data")
     return message
 
 

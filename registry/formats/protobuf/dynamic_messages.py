@@ -114,14 +114,14 @@ class Codec:
     def from_json(self, message: model.Message, value: Any) -> Message:
         """The datum of a value in the JSON form; raises InvalidDatum."""
         if not isinstance(value, Mapping):
-            raise InvalidDatum(f"a datum of {message.full_name} is a JSON object of its fields")
+            raise InvalidDatum(f"a record of {message.full_name} is a JSON object with its fields")
         datum = self.new(message)
         try:
             json_format.ParseDict(value, datum, descriptor_pool=self._pool, max_recursion_depth=100)
             if len(datum.SerializeToString()) > _MAX_DATUM:
-                raise InvalidDatum(f"the datum has more than {_MAX_DATUM:,} bytes")
+                raise InvalidDatum(f"the record has more than {_MAX_DATUM:,} bytes")
         except (json_format.ParseError, EncodeError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise InvalidDatum(f"the datum isn't one of {message.full_name}: {str(error)[:300]}") from None
+            raise InvalidDatum(f"the record doesn't match {message.full_name}: {str(error)[:300]}") from None
         return datum
 
 
@@ -208,7 +208,7 @@ class Covering:
             self._minimal[name] = datum
         cached = self._minimal[name]
         if cached is None:
-            raise NoDatum(f'"{name}" requires itself: it has no finite datum')
+            raise NoDatum(f'"{name}" requires itself, so it has no finite value')
         return cached
 
     def copy(self, message: MessageType) -> Datum:

@@ -84,13 +84,15 @@ def truth(reader: Schema, writer: Schema) -> Truth:
     try:
         findings = tuple(run.findings())
     except TooMuchData:
-        return Truth("unknown", tuple(run.found), f"the covering values are more than {MAX_DATA:,}: not all were tried")
+        return Truth(
+            "unknown", tuple(run.found), f"there are more than {MAX_DATA:,} covering values: not all were tested"
+        )
     how = f"{run.count:,} values of {run.pairs:,} messages were written and read{run.remark}"
     if run.is_partial:
         how += f"; messages more than {MAX_DEPTH} levels down were left out"
     missing = dict.fromkeys((*reader.missing_types, *writer.missing_types))
     if missing:
-        how += f"; nothing declares {', '.join(missing)[:MAX_NAMES]}, so that what it holds isn't checked"
+        how += f"; nothing declares {', '.join(missing)[:MAX_NAMES]}, so its content isn't checked"
     verdict: Answer = "no" if findings else "unknown" if run.is_partial or missing else "yes"
     return Truth(verdict, findings, how)
 
@@ -479,7 +481,7 @@ def find_witness(truth: Truth, reported: Incompatibility | None) -> Witness:
     if truth.answer == "unknown":
         return Witness(False, reason=truth.how)
     rule = RULES.get(reported.rule)
-    reason = rule.no_proof if rule is not None and rule.no_proof else "the data don't show it: no value changes"
+    reason = rule.no_proof if rule is not None and rule.no_proof else "the data doesn't show it: no value changes"
     return Witness(False, reason=f"{reason}; {truth.how}")
 
 

@@ -44,7 +44,7 @@ def decode(text: str) -> FileDescriptorProto:
             "the schema is neither the text of a .proto file nor the base64 of a FileDescriptorProto"
         ) from None
     if not (proto.message_type or proto.enum_type or proto.service or proto.extension):
-        raise InvalidSchema("the base64 holds a FileDescriptorProto that declares nothing")
+        raise InvalidSchema("the base64 is a FileDescriptorProto that declares nothing")
     _check(proto)
     return proto
 
@@ -90,7 +90,9 @@ def _check(proto: FileDescriptorProto) -> None:
         message, depth = stack.pop()
         count += 1 + len(message.field) + len(message.extension)
         if depth > _MAX_DEPTH or count > MAX_STATEMENTS:
-            raise SchemaTooCostly(f"the descriptor has more than {MAX_STATEMENTS:,} declarations, or too deep ones")
+            raise SchemaTooCostly(
+                f"the descriptor has more than {MAX_STATEMENTS:,} declarations, or is nested too deeply"
+            )
         names.append(message.name)
         names.extend(oneof.name for oneof in message.oneof_decl)
         _check_fields(message)
@@ -126,7 +128,7 @@ def _check_enums(enums: list[EnumDescriptorProto], names: list[str]) -> None:
 def _name(name: str, pattern: re.Pattern[str]) -> None:
     if not pattern.fullmatch(name):
         shown = name[:80].encode("unicode_escape").decode("ascii")
-        raise InvalidSchema(f'the descriptor holds "{shown}", which can\'t be written in a .proto text')
+        raise InvalidSchema(f"""the descriptor contains "{shown}", which can't be written in a .proto text""")
 
 
 #: the name that the established server gives a descriptor

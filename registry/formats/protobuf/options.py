@@ -29,7 +29,7 @@ def pool_of(protos: Sequence[FileDescriptorProto]) -> DescriptorPool:
             pool.AddSerializedFile(bare.SerializeToString())
             pool.FindFileByName(proto.name)
     except (TypeError, KeyError, ValueError) as error:
-        raise InvalidSchema(f"the Protobuf runtime refuses the schema: {str(error)[:300]}") from None
+        raise InvalidSchema(f"the Protobuf runtime rejects the schema: {str(error)[:300]}") from None
     return pool
 
 

@@ -234,7 +234,8 @@ def _take_out(job: Job, message: Message, name: str, numbers: Mapping[int, Field
         for number in numbers:
             editor.delete(message.by_number[number].pointer)
     editor.insert(message.pointer, *lines)
-    return f'take {", ".join(message.by_number[number].name for number in numbers)} out of the oneof "{name}"'
+    moved = ", ".join(message.by_number[number].name for number in numbers)
+    return f'move {moved} out of the oneof "{name}"'
 
 
 def _put_in(message: Message, name: str, numbers: list[int], editor: Editor) -> str | None:

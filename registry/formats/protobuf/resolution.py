@@ -269,14 +269,14 @@ class _Outcomes:
                 met.add(item.ours.number)
             if not item.is_set and (item.theirs.has_presence or item.theirs.is_repeated) and item.is_same:
                 if item.ours is not None and _has_default(item.ours):
-                    yield self._filled(item.path, item.ours, got, "not set in the datum")
+                    yield self._filled(item.path, item.ours, got, "not set in the record")
                 continue
             yield self._outcome(item)
             yield from self._inside(item, depth)
         for ours in (*reader.fields, *reader.extended.values()):
             is_new = ours.number not in met and writer.numbered(ours.number) is None
             if is_new and (ours.is_repeated or _has_default(ours)):
-                yield self._filled(f"{path}.{ours.shown_name}", ours, got, "the writer has no such field")
+                yield self._filled(f"{path}.{ours.shown_name}", ours, got, "not in the writer schema")
 
     def _step(self, path: str, sign: str, item: object) -> str:
         return path + sign if self._is_general else f"{path}{sign[0]}{item}{sign[1]}"
@@ -287,7 +287,7 @@ class _Outcomes:
     def _outcome(self, item: FieldComparison) -> FieldOutcome:
         written = _json(item.theirs, item.written)
         if item.ours is None:
-            return FieldOutcome(item.path, "dropped", written, None, "the reader keeps it as an unknown field")
+            return FieldOutcome(item.path, "dropped", written, None, "kept as an unknown field")
         read = _json(item.ours, item.read)
         outcome: Outcome = "kept"
         note = ""
@@ -297,7 +297,7 @@ class _Outcomes:
         elif _shape(item.theirs) != _shape(item.ours):
             outcome, note = "converted", f"from {full_label(item.theirs)} to {full_label(item.ours)}"
         elif item.theirs.name != item.ours.name:
-            note = f'the reader calls it "{item.ours.name}"'
+            note = f'named "{item.ours.name}" in the reader schema'
         return FieldOutcome(item.path, outcome, written, read, note)
 
     def _inside(self, item: FieldComparison, depth: int) -> Iterator[FieldOutcome]:

@@ -77,7 +77,7 @@ def with_tags(schema: Schema, changes: Iterable[TagChange]) -> str:
         try:
             option = pool.FindExtensionByName(name)
         except KeyError:
-            raise InvalidSchema(f'"{META}" is a file of its own here, which declares no option {name}') from None
+            raise InvalidSchema(f'"{META}" is a separate file here, which declares no option {name}') from None
         _set_tags(options, part, option, change.apply(_tags_of(options, part, name)))
     return print_file(main, options)
 

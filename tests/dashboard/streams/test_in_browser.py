@@ -76,7 +76,7 @@ def test_from_the_stored_state_to_a_report(
     page.fill("[name=plan]", plan.replace("status STRING, currency STRING", "state STRING, currency STRING"))
     page.click("button[value=check]")
     expect(page.locator(".verdict-title")).to_have_text("Loses data")
-    expect(page.get_by_text("look like one field renamed")).to_be_visible()
+    expect(page.get_by_text("looks like a rename")).to_be_visible()
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0
     page.click("text=Edit plan and check again")

@@ -77,7 +77,7 @@ PAGES = {
     ),
     "state variable": (
         "/ui/queries/{query}/variables/{totals}",
-        ["Version 2", "start 2", "Loses data", "look like one field renamed", "32 of 40", "4 characters to 9 characters",
+        ["Version 2", "start 2", "Loses data", "looks like a rename", "32 of 40", "4 characters to 9 characters",
          "not knowable", "topLevelRecord"],
     ),
     "state variable compare": (

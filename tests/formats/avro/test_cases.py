@@ -153,7 +153,7 @@ def test_the_truth_is_what_the_data_say(row: dict[str, Any]) -> None:
 def test_where_the_table_and_the_data_part_the_truth_says_why(row: dict[str, Any]) -> None:
     truth = AVRO.truth(*sides(row))
     if not row["compatible"] and row["truth"] == "yes":
-        assert "Java's rules also refuse" in truth.how
+        assert "Java's rules also reject" in truth.how
     for found in AVRO.judge(*sides(row)).breaks:
         witness = AVRO.witness(*sides(row), found)
         assert witness.found == (row["truth"] != "yes")
@@ -177,23 +177,27 @@ def long(logical: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("writer", "reader", "example"),
     [
-        (decimal(2), decimal(3), "12345 on the wire means 123.45 to the writer and 12.345 to the reader"),
+        (
+            decimal(2),
+            decimal(3),
+            "the encoded number 12345 means 123.45 in the writer schema and 12.345 in the reader schema",
+        ),
         (
             long("timestamp-millis"),
             long("timestamp-micros"),
-            "1700000000000 on the wire means 2023-11-14T22:13:20+00:00 to the writer and 1970-01-20T16:13:20+00:00 "
-            "to the reader",
+            "the encoded number 1700000000000 means 2023-11-14T22:13:20+00:00 in the writer schema and "
+            "1970-01-20T16:13:20+00:00 in the reader schema",
         ),
         (
             long("timestamp-nanos"),
             long("timestamp-millis"),
-            "1700000000000000000 on the wire means 2023-11-14T22:13:20+00:00 to the writer and a moment beyond the "
-            "year 9999 to the reader",
+            "the encoded number 1700000000000000000 means 2023-11-14T22:13:20+00:00 in the writer schema and "
+            "a time after the year 9999 in the reader schema",
         ),
         (
             {"type": "int", "logicalType": "date"},
             {"type": "int", "logicalType": "time-millis"},
-            "19675 on the wire means 2023-11-14 to the writer and 00:00:19.675 to the reader",
+            "the encoded number 19675 means 2023-11-14 in the writer schema and 00:00:19.675 in the reader schema",
         ),
         ("long", "double", "9007199254740993 is read as 9007199254740992"),
         ("int", "float", "16777217 is read as 16777216"),

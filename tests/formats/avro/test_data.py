@@ -89,7 +89,7 @@ def test_every_field_of_both_sides_has_an_outcome() -> None:
         "Order.old": ("dropped", 1, None),
     }
     notes = {item.path: item.note for item in got.fields if item.note}
-    assert notes["Order.by"] == 'written as "who", read by its alias'
+    assert notes["Order.by"] == 'written as "who", read through its alias'
     assert notes["Order.state"] == "B is read as the default A"
     assert "2023-11-14T22:13:20+00:00" in notes["Order.at"]
     assert notes["Order.tags"] == "widened from int to double"
@@ -206,7 +206,7 @@ def test_an_example_is_a_datum_with_a_value_in_every_place() -> None:
 
 
 def test_no_example_is_made_where_none_can_be() -> None:
-    with pytest.raises(InvalidDatum, match="no finite datum"):
+    with pytest.raises(InvalidDatum, match="no finite value"):
         AVRO.example(record({"name": "next", "type": "Order"}))
     with pytest.raises(InvalidDatum, match="bytes"):
         AVRO.example(of({"type": "fixed", "name": "F", "size": 10_000_000}))

@@ -120,7 +120,7 @@ def test_the_address_example_with_its_comment(text: str) -> None:
     ]
     assert '"type":"com.example.common.Address"' in parsed.canonical
     assert "This field" not in parsed.canonical
-    with pytest.raises(InvalidSchema, match=r'com\.example\.common\.Address" is not known') as caught:
+    with pytest.raises(InvalidSchema, match=r'com\.example\.common\.Address" is unknown') as caught:
         AVRO.parse(text)
     assert (caught.value.line, caught.value.column) == (9, 40)
 

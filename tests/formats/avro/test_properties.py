@@ -115,8 +115,8 @@ class Tally:
         rules |= {cause.rule for item in judgement.breaks for cause in item.causes}
         if "ALIAS_AMBIGUOUS" in rules:
             reason = "ambiguous alias, which Java refuses before any datum"
-        elif any("no finite datum" in witness.reason for witness in witnesses):
-            reason = "no finite datum"
+        elif any("no finite value" in witness.reason for witness in witnesses):
+            reason = "no finite value"
         else:
             reason = "none found"
             self.counts["incompatible without a witness"] += 1

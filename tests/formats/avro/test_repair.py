@@ -141,7 +141,7 @@ def test_a_default_in_place_of_renamed_data_names_them() -> None:
     assert found.remedy_in_reader.startswith('add the alias "email" to "mail"')
     edit = AVRO.repair(new, old, found, is_reader=True)
     assert edit is not None
-    assert edit.title == 'give "mail" the default "": readers get "" in place of the data of "email"'
+    assert edit.title == 'give "mail" the default "": readers get "" instead of the data of "email"'
 
 
 @pytest.mark.requirement("ORA-5")

@@ -144,7 +144,7 @@ def test_a_name_that_looks_like_an_argument_file_is_a_name(tmp_path: Path) -> No
 
 def test_a_file_can_not_be_a_folder_too() -> None:
     references = [ResolvedReference(name, "s", 1, P3) for name in ("a", "a/b.proto")]
-    with pytest.raises(InvalidReference, match="is a file already"):
+    with pytest.raises(InvalidReference, match="is already a file"):
         PROTOBUF.parse(f"{P3} message A {{}}", references)
 
 

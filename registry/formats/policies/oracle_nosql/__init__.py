@@ -151,5 +151,5 @@ def _finding(match: RuleMatch, severity: Severity, version: int | None) -> Incom
 
 ORACLE_NOSQL: Final = OracleNosql("oracle_nosql", "Oracle NoSQL Database, the documented evolve rules", "document")
 ORACLE_NOSQL_LENIENT: Final = OracleNosql(
-    "oracle_nosql_lenient", "Oracle NoSQL Database, as the product's checker has them", "product"
+    "oracle_nosql_lenient", "Oracle NoSQL Database, the rules of the product's checker", "product"
 )

@@ -23,7 +23,7 @@ class EvolveRule(PolicyRule):
     product: Weight | None = None
 
 
-_UPGRADE: Final = "or force it: upgrade all clients that read to the new schema first, then those that write"
+_UPGRADE: Final = "or force it: upgrade all reading clients to the new schema first, then all writing clients"
 _NEW_FIELD: Final = "keep the type, and add a field with the new type and a default"
 
 
@@ -40,8 +40,8 @@ _ROWS: Final = (
         "refusal",
         "",
         "the schema is {after}, not an Avro record",
-        "The store keeps records: a key has a value of one record type.",
-        "make the schema a record with one field that holds this type",
+        "The store contains only records: the value of a key has one record type.",
+        "make the schema a record with one field of this type",
     ),
     _row(
         "VERSION_NOT_A_RECORD",
@@ -49,8 +49,8 @@ _ROWS: Final = (
         "refusal",
         "ORA-3",
         "the version is {before}, not an Avro record, and the schema is {after}",
-        "The store keeps records alone: data of another type can't be read as a record.",
-        "register the record under a subject of its own",
+        "The store contains only records: data of another type can't be read as a record.",
+        "register the record under a separate subject",
     ),
     _row(
         "RECORD_RENAMED",
@@ -58,8 +58,8 @@ _ROWS: Final = (
         "refusal",
         "",
         "the record's name changes from {before} to {after}",
-        "The store finds a schema's versions by the full name of its record: another name is another schema.",
-        "keep the name {before}, or register the schema under a subject of its own",
+        "The store finds the versions of a schema by the full name of its record: another name is another schema.",
+        "keep the name {before}, or register the schema under a separate subject",
     ),
     _row(
         "FIELD_WITHOUT_DEFAULT",
@@ -67,8 +67,9 @@ _ROWS: Final = (
         "force",
         "ORA-2",
         'the field "{name}" has no default',
-        "A field without a default can't be deleted later: clients with the old schema couldn't read data without it.",
-        'give "{name}" a default now, while nothing depends on it',
+        "A field without a default can't be deleted later because clients with the old schema can't read data "
+        "without it.",
+        'give "{name}" a default now, before anything depends on it',
     ),
     _row(
         "DEFAULT_REMOVED",
@@ -76,7 +77,7 @@ _ROWS: Final = (
         None,
         "ORA-2",
         'the field "{name}" loses its default',
-        "From now on the field can't be deleted.",
+        "After this change, the field can't be deleted.",
         'keep the default of "{name}"',
     ),
     _row(
@@ -84,8 +85,8 @@ _ROWS: Final = (
         "refusal",
         "refusal",
         "",
-        'the default of the field "{name}" is not of its type: {detail}',
-        "A reader that needs the default stops with an error.",
+        'the default of the field "{name}" doesn\'t match its type: {detail}',
+        "Decoding fails for readers that need the default.",
         "write a default of the type {after}",
     ),
     _row(
@@ -94,7 +95,7 @@ _ROWS: Final = (
         "force",
         "ORA-2",
         'the field "{name}" is deleted and had no default',
-        "Clients with the old schema can't read data that are written with the new one.",
+        "Clients with the old schema can't read data written with the new schema.",
         f'keep "{{name}}", {_UPGRADE}',
     ),
     _row(
@@ -103,7 +104,7 @@ _ROWS: Final = (
         "refusal",
         "ORA-4",
         'the field "{name}" is added without a default',
-        "Data in the store don't have the field, so clients with the new schema can't read them.",
+        "Data in the store doesn't have the field, so clients with the new schema can't read it.",
         'give "{name}" a default',
     ),
     _row(
@@ -112,8 +113,8 @@ _ROWS: Final = (
         "advice",
         "ORA-5",
         'the field "{before}" is renamed to "{after}"',
-        "A field keeps its name for good. The store takes a new name for a field deleted and a field added, and clients "
-        "with the old schema get the default in place of the value.",
+        "A field can't be renamed. The store treats a new name as a deleted field and an added field, and "
+        "clients with the old schema get the default instead of the value.",
         'keep the name "{before}" and give the field the alias "{after}"',
     ),
     _row(
@@ -121,9 +122,10 @@ _ROWS: Final = (
         "force",
         "advice",
         "ORA-5",
-        '"{before}" deleted and "{after}" added look like one field renamed (score {score}: {detail})',
-        "A rename loses the values: readers drop the old field and fill the new one from its default.",
-        'keep the name "{before}" and give the field the alias "{after}"; force it if these are two different fields',
+        'deleting "{before}" and adding "{after}" looks like a rename (score {score}: {detail})',
+        "A rename loses the values: readers drop the old field and fill the new field with its default.",
+        'keep the name "{before}" and give the field the alias "{after}"; force the change if these are two '
+        "different fields",
     ),
     _row(
         "TYPE_WIDENED",
@@ -131,7 +133,7 @@ _ROWS: Final = (
         "force",
         "ORA-3",
         "the type is widened from {before} to {after}",
-        "Clients with the old schema can't read what is written with the wider type.",
+        "Clients with the old schema can't read data written with the wider type.",
         f"{_NEW_FIELD}, {_UPGRADE}",
     ),
     _row(
@@ -140,7 +142,7 @@ _ROWS: Final = (
         "refusal",
         "ORA-3",
         "the type changes from {before} to {after}",
-        "Data in the store can't be read as the new type, or the product doesn't take the change.",
+        "Data in the store can't be read as the new type, or the product doesn't accept the change.",
         _NEW_FIELD,
     ),
     _row(
@@ -149,7 +151,7 @@ _ROWS: Final = (
         None,
         "ORA-3",
         "the logical type changes from {before} to {after}",
-        "The bytes stay readable and mean something else.",
+        "The bytes stay readable but have another meaning.",
         _NEW_FIELD,
     ),
     _row(
@@ -158,7 +160,7 @@ _ROWS: Final = (
         "refusal",
         "ORA-3",
         "the type's name changes from {before} to {after}",
-        "Readers and writers find a record, an enum or a fixed by its full name; the store ignores aliases.",
+        "Readers and writers find a record, an enum or a fixed by its full name. The store ignores aliases.",
         "keep the name {before}",
     ),
     _row(
@@ -167,15 +169,15 @@ _ROWS: Final = (
         None,
         "ORA-3",
         "the type changes from {before} to {after}",
-        "Readers of both sides understand it, yet the type of a field is to stay as it is.",
-        "keep {before}, or force it: no data are harmed",
+        "Readers on both sides understand it, but the type of a field must not change.",
+        "keep {before}, or force it: no data is affected",
     ),
     _row(
         "UNION_INTRODUCED",
         "force",
         "force",
         "ORA-3",
-        "the type {before} becomes one of several: {after}",
+        "the type {before} becomes a union: {after}",
         "Clients with the old schema can't read data of the other branches.",
         f"{_NEW_FIELD}, {_UPGRADE}",
     ),
@@ -194,7 +196,7 @@ _ROWS: Final = (
         "refusal",
         "ORA-3",
         "{name} is removed from the union",
-        "Data in the store may be of that branch; clients with the new schema can't read them.",
+        "Data in the store may be of that branch, and clients with the new schema can't read it.",
         "keep {name} in the union",
     ),
     _row(
@@ -212,7 +214,7 @@ _ROWS: Final = (
         "refusal",
         "ORA-3",
         "the enum loses the symbols {name}",
-        "Data in the store may have one of these symbols; clients with the new schema can't read them.",
+        "Data in the store may have one of these symbols, and clients with the new schema can't read it.",
         "keep the symbols {name}",
     ),
     _row(

@@ -77,7 +77,7 @@ def evolution(old: AvroType, new: AvroType) -> Iterator[RuleMatch]:
     while stack:
         steps += 1
         if steps > MAX_STEPS:
-            raise InvalidSchema(f"the two schemas have more than {MAX_STEPS} places to compare: make them smaller")
+            raise InvalidSchema(f"the two schemas have more than {MAX_STEPS} parts to compare: make them smaller")
         work, sources = stack.pop()
         if isinstance(work, RuleMatch):
             yield replace(work, old_source=sources[0], new_source=sources[1])

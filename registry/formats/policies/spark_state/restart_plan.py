@@ -133,8 +133,8 @@ def plan_restart(
         listed = ", ".join(sorted(come_and_gone))
         error = (
             FILES_ERROR,
-            f"{listed} come or go while all {schema_files} schema files are used: raise "
-            "spark.sql.streaming.stateStore.maxNumStateSchemaFiles, or take a new checkpoint",
+            f"{listed} are added or removed while all {schema_files} schema files are used: raise "
+            "spark.sql.streaming.stateStore.maxNumStateSchemaFiles, or use a new checkpoint",
         )
     is_written = not error[0] and (bool(come_and_gone) or any(variable.is_written for variable in ordered))
     if settings.has_evolution and not is_written:  # a new schema file would name the variable's schema again

@@ -48,7 +48,7 @@ def _row(
 
 
 _NEW_NAME: Final = "add a field with the new type under a new name, and fill it from {path}"
-_BY_NAME: Final = "keep the order of the fields, or take a new checkpoint"
+_BY_NAME: Final = "keep the order of the fields, or use a new checkpoint"
 
 _ROWS: Final = (
     _row(
@@ -57,8 +57,8 @@ _ROWS: Final = (
         "note",
         "supported",
         "{path} is added ({after})",
-        "Rows written before don't have it: they read as {reads}.",
-        "handle the missing value; in Scala take Option[…] where the type is a primitive",
+        "Older rows don't have it. They read as {reads}.",
+        "handle the missing value; in Scala, use Option[…] for primitive types",
     ),
     _row(
         "FIELD_ADDED_NOT_NULL",
@@ -66,8 +66,8 @@ _ROWS: Final = (
         "note",
         "supported",
         "{path} is added ({after}) and is not nullable",
-        "Rows written before don't have it, and Spark doesn't tell: they read as {reads}.",
-        "declare {path} nullable, so that a missing value can be told from a {detail}",
+        "Older rows don't have it, and Spark reports no error: they read as {reads}.",
+        "declare {path} nullable, so that a missing value can be distinguished from {detail}",
     ),
     _row(
         "FIELD_ADDED_UNREADABLE",
@@ -75,7 +75,7 @@ _ROWS: Final = (
         "fails later",
         "",
         "{path} is added ({after}) and is not nullable",
-        "Rows written before don't have it: the query stops as soon as one of them is read.",
+        "Older rows don't have it. The query fails as soon as it reads one of them.",
         "declare {path} nullable",
         "NullPointerException",
     ),
@@ -85,15 +85,15 @@ _ROWS: Final = (
         "note",
         "supported",
         "{path} is removed ({before})",
-        "Its values are not read any more, and are gone from a row once it is written again.",
-        "copy what is still needed before the restart",
+        "Its values are no longer read, and they are lost when a row is written again.",
+        "copy the values that you still need before the restart",
     ),
     _row(
         "RENAME_SUSPECTED",
         "DBX-3",
         "loses data",
         "unsupported",
-        "{before} removed and {after} added look like one field renamed (score {score})",
+        "removing {before} and adding {after} looks like a rename (score {score})",
         "Spark matches fields by name: the old values are dropped and the new field reads as null, without an error.",
         "keep the name {before}, or write a version that copies {before} to {after} first",
     ),
@@ -103,8 +103,8 @@ _ROWS: Final = (
         "loses data",
         "unsupported",
         "{path} is removed while {after} is added",
-        "Spark matches fields by name and path: whether {path} was moved, split or changed its type, rows written before "
-        "keep its values out of reach and the new fields read as null, without an error.",
+        "Spark matches fields by name and path. If {path} was moved or split, or if its type changed, its values "
+        "in older rows can't be read, and the new fields read as null, without an error.",
         "keep {path} and copy it to the new fields first; if they are unrelated, add and remove in two restarts",
     ),
     _row(
@@ -112,9 +112,9 @@ _ROWS: Final = (
         "DBX-3",
         "fails later",
         "",
-        "{before} and {path} differ in upper and lower case alone",
-        "With the Avro encoding Spark looks fields up without regard to case and finds two: the query starts, and stops "
-        "as soon as a task opens the state. spark.sql.caseSensitive makes no difference.",
+        "{before} and {path} differ only in upper and lower case",
+        "With the Avro encoding, Spark looks up fields case-insensitively and finds two. The query starts, but "
+        "fails as soon as a task opens the state. spark.sql.caseSensitive makes no difference.",
         "give the two fields different names",
         "IncompatibleSchemaException",
     ),
@@ -123,9 +123,9 @@ _ROWS: Final = (
         "DBX-2",
         "note",
         "supported",
-        "the fields of {path} are in another order",
-        "With the Avro encoding fields are found by name.",
-        "nothing is to be done",
+        "the order of the fields of {path} changes",
+        "With the Avro encoding, fields are matched by name.",
+        "no action needed",
     ),
     _row(
         "TYPE_WIDENED",
@@ -133,8 +133,8 @@ _ROWS: Final = (
         "note",
         "supported",
         "{path} is widened from {before} to {after}",
-        "Rows written before read as the wider type{detail}.",
-        "nothing is to be done",
+        "Older rows are read as the wider type{detail}.",
+        "no action needed",
     ),
     _row(
         "TYPE_EXCHANGED",
@@ -151,7 +151,7 @@ _ROWS: Final = (
         "loses data",
         "",
         "{path} changes from {before} to {after}",
-        "Spark takes it, as both are one Avro type, and reads the same number as something else: {detail}.",
+        "Spark accepts this because both are the same Avro type, but the same number gets another meaning: {detail}.",
         _NEW_NAME,
     ),
     _row(
@@ -160,7 +160,7 @@ _ROWS: Final = (
         "loses data",
         "",
         "{path} changes from {before} to {after}",
-        "Both have as many bytes, so Spark takes it, and reads the digits with the new scale: {detail}.",
+        "Both have the same number of bytes, so Spark accepts this, but reads the digits with the new scale: {detail}.",
         _NEW_NAME,
     ),
     _row(
@@ -169,8 +169,8 @@ _ROWS: Final = (
         "fails later",
         "",
         "{path} changes from {before} to {after}",
-        "Both have as many bytes, so Spark takes it. Values with more digits than the new type has stop the query when "
-        "they are read; all others stay what they are.",
+        "Both have the same number of bytes, so Spark accepts this. The query fails when it reads a value with "
+        "more digits than the new type has. All other values are unchanged.",
         _NEW_NAME,
         "NUMERIC_VALUE_OUT_OF_RANGE",
     ),
@@ -179,9 +179,9 @@ _ROWS: Final = (
         "DBX-3",
         "fails later",
         "",
-        "{path} is {after}, which Spark writes as Avro's int and can't read back",
-        "The query starts, and stops with IncompatibleSchemaException as soon as a task opens the state.",
-        "take integer in place of {after}",
+        "{path} is {after}, which Spark writes as an Avro int and can't read back",
+        "The query starts, but fails with IncompatibleSchemaException as soon as a task opens the state.",
+        "use integer instead of {after}",
         "IncompatibleSchemaException",
     ),
     _row(
@@ -189,9 +189,9 @@ _ROWS: Final = (
         "DBX-3",
         "note",
         "",
-        "{before} and {after} are different types under one field name",
-        "Spark names the Avro type after the field and hands schemas to its tasks as text, in which a name has one "
-        "definition: the second is taken for the first, and rows may be read wrong.",
+        "{before} and {after} are different types with the same field name",
+        "Spark names the Avro type after the field and sends schemas to its tasks as text, in which a name has "
+        "only one definition. The second type is mistaken for the first, and rows may be misread.",
         "give the two fields different names",
     ),
     _row(
@@ -200,7 +200,7 @@ _ROWS: Final = (
         "refused",
         "unsupported",
         "{path} is narrowed from {before} to {after}",
-        "A value may not fit, so Avro doesn't read it.",
+        "A value may not fit, so Avro can't read it.",
         _NEW_NAME,
         EVOLUTION_ERROR,
     ),
@@ -210,7 +210,7 @@ _ROWS: Final = (
         "refused",
         "unsupported",
         "{path} changes from {before} to {after}",
-        "Avro can't read the one as the other.",
+        "Avro can't read one type as the other.",
         _NEW_NAME,
         EVOLUTION_ERROR,
     ),
@@ -220,8 +220,9 @@ _ROWS: Final = (
         "refused",
         "",
         "{path} can't be converted to Avro: {detail}",
-        "A value evolves in its Avro form alone, and Spark converts the schemas of a new variable whatever the encoding.",
-        "take a type that has one: a map's key must be string",
+        "Values can evolve only in their Avro form, and Spark converts the schemas of a new variable for every "
+        "encoding.",
+        "use a type that Avro supports: the key of a map must be a string",
     ),
     _row(
         "KEY_CHANGED",
@@ -230,7 +231,7 @@ _ROWS: Final = (
         "unsupported",
         "the key changes at {path} from {before} to {after}",
         "Keys never evolve: rows are found by the bytes of their key.",
-        "keep the key, and begin with a new state variable",
+        "keep the key, and use a new state variable",
         KEY_ERROR,
     ),
     _row(
@@ -239,8 +240,8 @@ _ROWS: Final = (
         "note",
         "unsupported",
         "the key's field {before} is renamed to {after}",
-        "Spark compares keys by position and accepts it; the document calls it unsupported. Rows keep their keys as long "
-        "as {after} holds the same values as {before}.",
+        "Spark compares keys by position and accepts this, but the documentation calls it unsupported. Rows keep "
+        "their keys as long as {after} has the same values as {before}.",
         "keep the name, to be on the safe side",
     ),
     _row(
@@ -249,9 +250,9 @@ _ROWS: Final = (
         "loses data",
         "unsupported",
         "the key's field {after} takes the position of {before}",
-        "Spark compares keys by position and accepts it, as the types are the same. State is found by the key's values in "
-        "their order: it reads as empty, or under another key, without an error.",
-        "keep the order of the key's fields, or take a new checkpoint",
+        "Spark compares keys by position and accepts this because the types are the same. State is found by the "
+        "key values in their order: it reads as empty or under another key, without an error.",
+        "keep the order of the key's fields, or use a new checkpoint",
     ),
     _row(
         "VALUE_CHANGED",
@@ -259,8 +260,9 @@ _ROWS: Final = (
         "refused",
         "unsupported",
         "{path} changes from {before} to {after}, and the value can't evolve",
-        "Evolution needs transformWithState and the Avro encoding; without them a value keeps its types by position.",
-        "take a new checkpoint with spark.sql.streaming.stateStore.encodingFormat=avro",
+        "Evolution needs transformWithState and the Avro encoding. Without them, the types of a value are fixed "
+        "by position.",
+        "use a new checkpoint with spark.sql.streaming.stateStore.encodingFormat=avro",
         VALUE_ERROR,
     ),
     _row(
@@ -268,8 +270,8 @@ _ROWS: Final = (
         "DBX-3",
         "loses data",
         "",
-        "{path} now stands where {before} stood",
-        "Without Avro fields are found by position: {path} reads the values of {before}, without an error.",
+        "{path} takes the position of {before}",
+        "Without Avro, fields are matched by position: {path} reads the values of {before}, without an error.",
         _BY_NAME,
     ),
     _row(
@@ -278,7 +280,7 @@ _ROWS: Final = (
         "note",
         "",
         "{before} is renamed to {after}",
-        "Without Avro fields are found by position: {after} reads the values of {before}.",
+        "Without Avro, fields are matched by position: {after} reads the values of {before}.",
         "check that it is the same field under another name",
     ),
     _row(
@@ -287,7 +289,8 @@ _ROWS: Final = (
         "refused",
         "",
         "{path} is not nullable",
-        "With the Avro encoding a value's columns must be nullable; Spark makes them so in Scala, not in Python.",
+        "With the Avro encoding, the columns of a value must be nullable. Spark makes them nullable in Scala, "
+        "but not in Python.",
         "declare {path} nullable",
         NULLABLE_ERROR,
     ),
@@ -296,9 +299,9 @@ _ROWS: Final = (
         "DBX-5",
         "refused",
         "",
-        "the value schema with id {after} would be one too many: {detail} are allowed",
-        "Each restart that changes a variable's schema counts once, however many fields change.",
-        "raise spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold, or take a new checkpoint",
+        "the value schema with id {after} would exceed the limit: {detail} are allowed",
+        "Each restart that changes a variable's schema counts once, no matter how many fields change.",
+        "raise spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold, or use a new checkpoint",
         THRESHOLD_ERROR,
     ),
     _row(
@@ -307,8 +310,8 @@ _ROWS: Final = (
         "note",
         "supported",
         "the state variable is new",
-        "It begins empty; no Avro encoding is needed.",
-        "nothing is to be done",
+        "It starts empty. The Avro encoding isn't needed.",
+        "no action needed",
     ),
     _row(
         "VARIABLE_REMOVED",
@@ -316,18 +319,19 @@ _ROWS: Final = (
         "note",
         "supported",
         "the state variable is no longer defined",
-        "With deleteIfExists its rows go. Merely left out of the code, its schema leaves the newest schema file and the "
-        "stored schemas keep binding: should it come back, it is held against them.",
-        "call deleteIfExists to be rid of the rows",
+        "deleteIfExists removes its rows. If it is only removed from the code, its schema is missing in the "
+        "newest schema file, but the stored schemas still apply: if the variable returns, it is checked against "
+        "them.",
+        "call deleteIfExists to remove the rows",
     ),
     _row(
         "VARIABLE_CAME_BACK",
         "DBX-2",
         "note",
         "",
-        "the state variable was there before and comes back",
-        "Spark holds it against its old schemas, and goes on counting where it stopped.",
-        "take another name for a variable that has nothing to do with the old one",
+        "the state variable existed before and returns",
+        "Spark checks it against its old schemas and continues its schema count.",
+        "use another name if the variable is unrelated to the old one",
     ),
     _row(
         "NEVER_COMMITTED",
@@ -335,11 +339,11 @@ _ROWS: Final = (
         "fails later",
         "",
         "the state variable was declared first by a start that committed no batch",
-        "With the Avro encoding Spark looks for its schema among those of committed batches, or in the schema file that a "
-        "start writes when any schema changes. Here is neither: the query starts, and stops as soon as a row of the "
-        "variable is looked for.",
-        "check again if the query is in its first batch with it; else declare it under another name, or change any "
-        "schema in the same restart",
+        "With the Avro encoding, Spark looks for its schema in committed batches, or in the schema file that a "
+        "start writes when any schema changes. Neither exists here: the query starts, but fails as soon as it "
+        "looks up a row of the variable.",
+        "if the query is in its first batch with this variable, check again later; otherwise declare it under "
+        "another name, or change any schema in the same restart",
         "UnsupportedOperationException",
     ),
     _row(
@@ -347,17 +351,18 @@ _ROWS: Final = (
         "DBX-5",
         "note",
         "",
-        "nullability, metadata or names of keys alone change",
-        "No row reads otherwise, yet with evolution it counts as one.",
-        "leave it out, or bring it together with other changes",
+        "only nullability, metadata or names of keys change",
+        "Rows are read as before, but this counts as a schema evolution.",
+        "avoid it, or combine it with other changes",
     ),
     _row(
         "CHECK_DISABLED",
         "DBX-4",
         "fails later",
         "",
-        "Spark's own check is off and would refuse this: {detail}",
-        "spark.sql.streaming.stateStore.stateSchemaCheck=false hides the error; rows are then read with the wrong schema.",
+        "Spark's own check is off, but it would reject this: {detail}",
+        "spark.sql.streaming.stateStore.stateSchemaCheck=false hides the error. Rows are then read with the "
+        "wrong schema.",
         "turn the check on again",
     ),
 )

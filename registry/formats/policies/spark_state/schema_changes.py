@@ -40,7 +40,7 @@ _LOSSY: Final = {
     ("integer", "float"): ", exact up to 2^24",
     ("long", "float"): ", exact up to 2^24",
     ("long", "double"): ", exact up to 2^53",
-    ("binary", "string"): "; what is no UTF-8 is replaced when it is read",
+    ("binary", "string"): "; bytes that aren't UTF-8 are replaced when they are read",
 }
 _MEANINGS: Final = {
     "date": "days since 1970",

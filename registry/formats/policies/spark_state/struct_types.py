@@ -87,7 +87,7 @@ def parse_struct(schema: str | Mapping[str, Any]) -> StructType:
         try:
             value = json.loads(schema)
         except (ValueError, RecursionError) as error:
-            raise InvalidSchema(f"this is no JSON, so no StructType of Spark: {error}") from None
+            raise InvalidSchema(f"this is not JSON, so it is not a Spark StructType: {error}") from None
     parsed = _Parser().type(value, "", 0)
     if not isinstance(parsed, StructType):
         raise InvalidSchema(f"a StructType is expected, found {_shown(parsed)}")
@@ -125,7 +125,7 @@ class _Parser:
     def type(self, value: Any, path: str, depth: int) -> SparkType:
         """The type in JSON values."""
         if depth > MAX_DEPTH:
-            raise InvalidSchema(f"the StructType is nested deeper than {MAX_DEPTH} levels")
+            raise InvalidSchema(f"the StructType is nested more than {MAX_DEPTH} levels deep")
         if isinstance(value, str):
             return Atomic("decimal(10,0)" if value == "decimal" else value)
         if isinstance(value, Mapping):
@@ -213,7 +213,9 @@ def why_no_avro(type_: SparkType, path: str = "") -> NoAvroForm | None:
         return why_no_avro(type_.element, f"{path}[]")
     if isinstance(type_, MapType):
         if type_.key != Atomic("string"):
-            return NoAvroForm("IncompatibleSchemaException", path, f"a map's key must be string, not {type_.key}")
+            return NoAvroForm(
+                "IncompatibleSchemaException", path, f"the key of a map must be a string, not {type_.key}"
+            )
         return why_no_avro(type_.value, f"{path}{{}}")
     if type_.decimal is None and type_.name not in AVRO_TYPES:
         return NoAvroForm("IncompatibleSchemaException", path, f"{type_.name} has no Avro type")
@@ -227,13 +229,13 @@ def _why_no_record(struct: StructType, path: str) -> NoAvroForm | None:
         # Spark converts a field's type before Avro looks at its name.
         obstacle = why_no_avro(field.type, here)
         if obstacle is None and not _is_name(field.name):
-            obstacle = NoAvroForm("SchemaParseException", here, f'"{field.name}" is no name for Avro')
+            obstacle = NoAvroForm("SchemaParseException", here, f'"{field.name}" is not a valid Avro name')
         if obstacle is not None:
             return obstacle
     for field in struct.fields:
         if field.name in names:
             here = below(path, field.name)
-            return NoAvroForm("AvroRuntimeException", here, "the field is there twice")
+            return NoAvroForm("AvroRuntimeException", here, "the field appears twice")
         names.add(field.name)
     return None
 

@@ -140,11 +140,11 @@ def check_name(name: str) -> None:
     if not name or len(name.encode("utf-8", "replace")) > _MAX_NAME:
         _refuse(name, f"it must have 1 to {_MAX_NAME:,} bytes")
     if _BAD.search(name):
-        _refuse(name, "it holds a control character, a quote or a backslash")
+        _refuse(name, "it contains a control character, a quote or a backslash")
     if name.startswith("/"):
         _refuse(name, "it is absolute")
     if any(part in ("", ".", "..") for part in parts):
-        _refuse(name, "it holds an empty part, `.` or `..`")
+        _refuse(name, "it contains an empty part, `.` or `..`")
     if any(len(part.encode("utf-8")) > _MAX_PART for part in parts):
         _refuse(name, f"a part of it has more than {_MAX_PART} bytes")
     if name.startswith("__"):
@@ -166,12 +166,12 @@ def _check_folders(by_path: dict[str, ResolvedReference]) -> None:
         for end in range(1, len(parts)):
             folder = "/".join(parts[:end])
             if folder in by_path:
-                _refuse(name, f'"{folder}" is a file already')
+                _refuse(name, f'"{folder}" is already a file')
 
 
 def _refuse(name: str, why: str) -> None:
     shown = name[:200].encode("unicode_escape").decode("ascii")
-    message = f'the reference name "{shown}" can\'t be an import path: {why}; use the path as the schema imports it'
+    message = f"""the reference name "{shown}" can't be an import path: {why}; use the path that the schema imports"""
     raise InvalidReference(message, name=name[:200])
 
 

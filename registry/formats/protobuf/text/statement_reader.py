@@ -111,7 +111,7 @@ class _StatementReader:
     def _body(self, message: MessageStatement) -> MessageStatement:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise UnreadableText("messages are nested too deep")
+            raise UnreadableText("messages are nested too deeply")
         self.at.need("{")
         while not self.at.take("}"):
             if not self.at.take(";"):
@@ -375,7 +375,7 @@ class _StatementReader:
         if sign in "{[":
             self._depth += 1
             if self._depth > _MAX_DEPTH:
-                raise UnreadableText("values are nested too deep")
+                raise UnreadableText("values are nested too deeply")
             value: tuple[OptionKind, Any] = ("map", self._map()) if sign == "{" else ("list", self._list())
             self._depth -= 1
             return value
