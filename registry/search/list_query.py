@@ -115,8 +115,8 @@ def indexed_subjects(registry: int, query: Query) -> Indexed:
             ((subjects, count),) = rows_of(rows, {})
     except TookTooLong:
         raise InvalidInput(
-            f"So many fields fit a part of “{query.text[:80]}” that those which fit the whole aren’t found in time: write more of"
-            " it, or search everything for it."
+            f"Too many fields match a part of “{query.text[:80]}” to find the full matches in time. Enter a longer "
+            "text, or use the search over everything."
         ) from None
     is_wide = count > MOST_FIELDS
     fitting = _has_one(where(of_fields)) if is_wide else _listed(subjects or "{}")
@@ -201,8 +201,8 @@ def _any_of(conditions: Sequence[Condition]) -> Condition:
 
 def _too_many(word: str) -> InvalidInput:
     return InvalidInput(
-        f"More than {MOST_TERMS:,} fit {word[:80]}, too many to leave out all others: write more of it, or search everything"
-        " for it."
+        f"More than {MOST_TERMS:,} names match {word[:80]}, which is too many to filter by. Enter a longer text, "
+        "or use the search over everything."
     )
 
 
@@ -255,8 +255,8 @@ def _indexed(registry: Registry, query: Query) -> Indexed | None:
         return None
     if moment() is not None:
         raise InvalidInput(
-            f"{index_query.terms[0].operator}: is looked up in the index of the search, which knows nothing of the past: leave it"
-            " out, or go back to now."
+            f"{index_query.terms[0].operator}: uses the search index, which has no past states. Remove it, or return to the "
+            "present."
         )
     return indexed_subjects(registry.pk, index_query)
 

@@ -31,12 +31,12 @@ class Operator:
 OPERATORS: Final[Mapping[str, Operator]] = {
     operator.name: operator
     for operator in (
-        Operator("field", "fields by name; with dots also what they are in", "field:address.email"),
+        Operator("field", "fields by name, or by path if it contains dots", "field:address.email"),
         Operator("id", "a schema id, a GUID or a fingerprint", "id:1234"),
-        Operator("type", "fields by their type", "type:decimal"),
-        Operator("doc", "fields and subjects by their description", 'doc:"gdpr relevant"'),
+        Operator("type", "fields by type", "type:decimal"),
+        Operator("doc", "fields and subjects by description", 'doc:"gdpr relevant"'),
         Operator("tag", "fields and subjects by tag", "tag:pii"),
-        Operator("compat", "subjects by the compatibility level that counts for them", "compat:NONE"),
+        Operator("compat", "subjects by effective compatibility level", "compat:NONE"),
         Operator("drift", "subjects with open findings (yes) or without (no)", "drift:yes"),
         Operator("ref", "subjects that refer to another schema", "ref:Address"),
     )
@@ -103,15 +103,15 @@ def parse_query(text: str) -> Query:
     """The query that a text is. Raises InvalidInput, which says what is wrong, where, and which operators there are."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidInput(
-            f"The query has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. Paste schemas and messages"
-            " into the box below the search."
+            f"The query has {len(text):,} characters. At most {MAX_CHARACTERS:,} are allowed. Paste schemas and "
+            "messages into the box below the search."
         )
     for position, character in enumerate(text, start=1):
         if character == "\0" or "\ud800" <= character <= "\udfff":
-            raise InvalidInput(f"Character {position} of the query is U+{ord(character):04X}, which no name can hold.")
+            raise InvalidInput(f"Character {position} of the query is U+{ord(character):04X}, which no name can contain.")
     terms = tuple(dict.fromkeys(_terms(text)))
     if len(terms) > MAX_TERMS:
-        raise InvalidInput(f"The query has {len(terms)} parts; at most {MAX_TERMS} are searched for together.")
+        raise InvalidInput(f"The query has {len(terms)} terms. At most {MAX_TERMS} can be combined.")
     return Query(terms)
 
 
@@ -125,7 +125,8 @@ def _terms(text: str) -> Iterator[Term]:
         operator = head[1].lower() if head else ""
         if head and operator not in OPERATORS:
             raise InvalidInput(
-                f"{head[0][:40]!r} is no operator: there are {_KNOWN}. To search for the text itself, put it in quotes.",
+                f"{head[0][:40]!r} is not an operator. The operators are {_KNOWN}. To search for the text itself, put it "
+                "in quotes.",
                 operators=list(OPERATORS),
             )
         value, position = _value(text, head.end() if head else position)
@@ -169,8 +170,8 @@ def _id(value: str) -> str:
     if is_id(value):
         return value.lower()
     raise InvalidInput(
-        f"id: takes a schema id (a number from 1 to {MAX_ID:,}), a GUID or a fingerprint of 64 hexadecimal digits, not"
-        f" {value[:80]!r}.",
+        f"id: needs a schema id (a number from 1 to {MAX_ID:,}), a GUID or a fingerprint of 64 hexadecimal "
+        f"digits, not {value[:80]!r}.",
         operators=list(OPERATORS),
     )
 
@@ -193,13 +194,13 @@ def as_guid(value: str) -> uuid.UUID | None:
 def _level(value: str) -> str:
     if value.upper() in LEVELS:
         return value.upper()
-    raise InvalidInput(f"compat: takes one of {', '.join(LEVELS)}, not {value[:40]!r}.", operators=list(OPERATORS))
+    raise InvalidInput(f"compat: needs one of {', '.join(LEVELS)}, not {value[:40]!r}.", operators=list(OPERATORS))
 
 
 def _yes_or_no(value: str) -> str:
     if value.lower() in ("yes", "no"):
         return value.lower()
-    raise InvalidInput(f"drift: takes yes or no, not {value[:40]!r}.", operators=list(OPERATORS))
+    raise InvalidInput(f"drift: needs yes or no, not {value[:40]!r}.", operators=list(OPERATORS))
 
 
 _CHECKS: Final[Mapping[str, Callable[[str], str]]] = {"id": _id, "compat": _level, "drift": _yes_or_no}

@@ -173,7 +173,7 @@ def find_subjects(
     for name, values in VALUES.items():
         value = getattr(chosen, name)
         if value and value not in values:
-            raise InvalidInput(f"{value[:40]!r} is no {name} of subjects; known are {', '.join(values)}.")
+            raise InvalidInput(f"{value[:40]!r} is not a valid {name} of subjects. Use one of {', '.join(values)}.")
     list_query = list_query or list_query_of(registry, chosen.text)
     if not list_query.is_wide:
         return _read(registry, chosen, page, list_query, signs=signs, total=total)
@@ -182,8 +182,8 @@ def find_subjects(
             return _read(registry, chosen, page, list_query, signs=signs, total=total)
     except TookTooLong:
         raise InvalidInput(
-            "So much fits that looking for what fits the filters too takes too long: write more of it, or search everything"
-            " for it."
+            "There are too many matches to apply the filters in time. Enter a longer text, or use the search over "
+            "everything."
         ) from None
 
 

@@ -18,8 +18,8 @@ REGISTERED, DELETED, STANDING = "version.registered", "version.deleted", "versio
 CONFIG, MODE, MIRROR = "config.changed", "mode.changed", "mirror.failed"
 #: event → one, several, and what happened to them
 _MANY: Final = {
-    REGISTERED: ("version", "versions", "came into"),
-    DELETED: ("version", "versions", "went out of"),
+    REGISTERED: ("version", "versions", "added to"),
+    DELETED: ("version", "versions", "removed from"),
     CONFIG: ("scope", "scopes", "changed compatibility settings in"),
 }
 SHOWN: Final = 10  # version numbers in a sentence; all of them are in the data, up to MOST
@@ -47,7 +47,7 @@ def tell_of_deletion(
     """Versions of a subject were deleted."""
     if not versions:
         return
-    how = "removed for good from" if permanent else "deleted in"
+    how = "permanently removed from" if permanent else "deleted in"
     many = len(versions) > 1
     _tell(
         DELETED,
@@ -108,10 +108,10 @@ def tell_of_standing(
     """The standing of a version changed; owners of the subject are told in any case, but whoever did it."""
     name = f"Version {version} of {subject.qualified} in {registry.name}"
     if after is None:
-        text = f"{name} is in good standing again, by {by.name}."
+        text = f"{name} was reactivated by {by.name}."
     else:
-        until = f", to be used until {after.ends_at:%Y-%m-%d} at most" if after.ends_at else ""
-        text = f"{name} is {after.standing} by {by.name}{until}: {after.message}"
+        until = f", to be used until {after.ends_at:%Y-%m-%d} at the latest" if after.ends_at else ""
+        text = f"{name} was set to {after.standing} by {by.name}{until}: {after.message}"
     data = {
         "version": version,
         "standing": after.standing if after else "",
@@ -127,7 +127,7 @@ def tell_of_mirror(registry: Registry, error: str) -> None:
         event=MIRROR,
         registry=key_of(registry),
         subject="",
-        text=f"The mirror {registry.name} of {registry.url} can't be brought up to date: {error}",
+        text=f"The mirror {registry.name} of {registry.url} can't be synced: {error}",
         url=_url(registry, None),
         data={"error": error},
     )
@@ -189,5 +189,5 @@ def _versions(numbers: Sequence[int]) -> str:
 
 def _short(value: Any) -> str:
     if value is None or value == "":
-        return "what is inherited"
-    return str(value) if isinstance(value, str | bool) else "another one"
+        return "the inherited value"
+    return str(value) if isinstance(value, str | bool) else "another value"

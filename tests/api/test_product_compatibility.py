@@ -89,7 +89,7 @@ def test_subjects_that_refer_to_it_and_would_break(api: Api, put: Put) -> None:
         queries.append(len(captured))
     assert queries[1] == queries[2]
     assert [(item["subject"], item["answer"]) for item in found] == [(f"payment-{n}", "no") for n in range(3)]
-    assert "breaks under BACKWARD" in found[0]["message"]
+    assert "incompatible under BACKWARD" in found[0]["message"]
     renamed = ask(api, record("Cash", ID), subject="money").json()["dependants"]
     assert "doesn't parse" in renamed[0]["message"]
     same = ask(api, record("Money", {"name": "amount", "type": "double"}), subject="money").json()["dependants"]
@@ -131,8 +131,8 @@ def test_the_declared_clients_that_would_not_go_on(api: Api, put: Put, system: A
         "archive": "no", "quiet": "unknown", "billing": "yes", "newest": "yes", "sender": "yes"
     }  # fmt: skip
     said = ask(api, record("Order", {"name": "id", "type": "string"}), accept="text/plain").content.decode()
-    assert "client: billing (reads version 2, #billing) can't read what this version writes: " in said
-    assert "; it writes what this version can't read: " in said
+    assert "client: billing (reads version 2, #billing) can't read data of this version: " in said
+    assert "; it writes data that this version can't read: " in said
     assert "clients" not in ask(api, record("Other", ID), subject="empty", accept="text/plain").content.decode()
 
 

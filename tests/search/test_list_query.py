@@ -166,7 +166,7 @@ def test_the_page_and_the_api(dev: Registry, look: Callable[[str], Client], api:
     assert 'href="/ui/registries/dev/subjects/orders-value/"' not in page
     for wrong in ("compat:none_such", "id:abc", 'field:"x', "field:a urn:x"):
         page = look("reader").get(f"/ui/registries/dev/subjects?q={quote(wrong)}").content.decode()
-        assert "can’t be narrowed by that" in page and "Search everything for" in page, wrong
+        assert "filter can’t be applied" in page and "Search everything for" in page, wrong
     listed = "/api/v1/registries/dev/subjects?text="
     answer = api("reader").get(f"{listed}field:address.email")
     assert [row["subject"] for row in answer.json()["subjects"]] == ["customers-value"]

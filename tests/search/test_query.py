@@ -38,20 +38,23 @@ PARTS: list[tuple[str, list[tuple[str, str]]]] = [
 ]
 #: query → what the message says
 REFUSED: list[tuple[str, str]] = [
-    ("colour:red", "'colour:' is no operator: there are field:, id:, type:, doc:, tag:, compat:, drift:, ref:"),
+    (
+        "colour:red",
+        "'colour:' is not an operator. The operators are field:, id:, type:, doc:, tag:, compat:, drift:, ref:",
+    ),
     ("http://example.org", "put it in quotes"),
     ('field:"open', "The quote at character 7 isn't closed"),
     ("field:", "field: needs a value, for example field:address.email"),
     ('type:""', "type: needs a value"),
     ("field: email", "field: needs a value"),
-    ("id:0", "id: takes a schema id"),
-    ("id:2147483648", "id: takes a schema id"),
+    ("id:0", "id: needs a schema id"),
+    ("id:2147483648", "id: needs a schema id"),
     ("compat:EVER", "BACKWARD_TRANSITIVE"),
     ("drift:1", "yes or no"),
     ("a\0b", r"Character 2 of the query is U\+0000"),
     ("a\ud800", r"U\+D800"),
-    ("x" * 10_000, "10,000 characters; at most 2,000"),
-    (" ".join(f"w{n}" for n in range(13)), "13 parts; at most 12"),
+    ("x" * 10_000, "10,000 characters. At most 2,000"),
+    (" ".join(f"w{n}" for n in range(13)), "13 terms. At most 12"),
 ]
 
 

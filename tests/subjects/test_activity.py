@@ -191,7 +191,7 @@ def test_a_cursor_of_a_row_that_is_gone_still_holds(seven: Registry, system: Act
 )  # fmt: skip
 def test_a_cursor_that_is_none_is_refused(seven: Registry, cursor: str) -> None:
     for way in ({"after": cursor}, {"before": cursor}):
-        with pytest.raises(InvalidInput, match="begin without one"):
+        with pytest.raises(InvalidInput, match="Start without a cursor"):
             subject_rows(seven, **way)
 
 

@@ -33,7 +33,7 @@ def add(registries: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 def test_add_then_evolve(add) -> None:
     assert add(V1) == "user version 1, schema id 1, added"
     assert add(V2, "--evolve") == "user version 2, schema id 2, added"
-    assert add(V1, "--evolve") == "user version 1, schema id 1, was there already"
+    assert add(V1, "--evolve") == "user version 1, schema id 1, already existed"
 
 
 def test_neither_is_done_by_mistake(add) -> None:

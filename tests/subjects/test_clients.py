@@ -92,9 +92,9 @@ def test_one_without_a_version_has_the_newest(orders: None, dev: Registry) -> No
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"name": " "}, InvalidInput, "Give the client a name"),
     ({"name": "x" * 129}, InvalidInput, "129 characters; 128 are taken"),
-    ({"name": "a\x00b"}, InvalidInput, "can't be shown"),
-    ({"name": "a\u202eb"}, InvalidInput, "can't be shown"),
-    ({"reads": False}, InvalidInput, "say at least one"),
+    ({"name": "a\x00b"}, InvalidInput, "can't be displayed"),
+    ({"name": "a\u202eb"}, InvalidInput, "can't be displayed"),
+    ({"reads": False}, InvalidInput, "Declare at least one"),
     ({"version": 3}, VersionNotFound, "Version 3 of orders-value isn't there"),
     ({"version": 0}, InvalidInput, "from 1 to 2^31-1"),
     ({"version": 2**31}, InvalidInput, "from 1 to 2^31-1"),
@@ -163,7 +163,7 @@ def test_a_version_that_a_client_has_is_in_use(orders: None, dev: Registry) -> N
         found = evidence_of(dev, ORDERS, [1, 2], kinds=("clients",))
     assert len(queries) == 1
     assert [(item.in_use, item.sentence) for item in found[1]] == [("yes", "billing reads it. Ask #billing.")]
-    assert [item.sentence for item in found[2]] == ["report, which takes the newest version, reads it."]
+    assert [item.sentence for item in found[2]] == ["report, which uses the newest version, reads it."]
     retirement = retirement_of(dev, ORDERS, by=system_actor("tests"), ask=False)
     assert {number: found.answer for number, found in retirement.versions.items()} == {1: "no", 2: "no"}
     delete_version(registry="dev", subject=ORDERS, version=1, by=ADMIN)
@@ -187,7 +187,7 @@ def test_many_clients_are_counted(orders: None, dev: Registry) -> None:
         declare(f"client-{number:03}", version=1)
     items = evidence_of(dev, ORDERS, [1], kinds=("clients",))[1]
     assert len(items) == SHOWN + 1
-    assert (items[-1].in_use, items[-1].sentence) == ("yes", "So do 3 other clients.")
+    assert (items[-1].in_use, items[-1].sentence) == ("yes", "3 other clients do too.")
 
 
 # -- the API and the page -----------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_people_declare_and_withdraw_on_the_page_of_use(
     look: Callable[[str], Browser], orders: None, dev: Registry
 ) -> None:
     reader = look("reader")
-    assert "No client is declared" in reader.get(f"{PAGE}/usage").content.decode()
+    assert "No declared clients" in reader.get(f"{PAGE}/usage").content.decode()
     nasty = "<script>alert(1)</script>"
     sent = {"name": nasty, "does": "both", "version": "1", "fields": "id\nnote, id", "contact": nasty}
     done = reader.post(f"{PAGE}/clients", sent, follow=True)
@@ -263,12 +263,12 @@ def test_it_is_in_the_activity_of_its_subject(look: Callable[[str], Browser], or
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        (["Order.id"], "billing said to need it."),
-        (["id"], "billing said to need it."),
-        (["Order"], "billing said to need it."),
-        (["Order.id.part"], "billing said to need it."),
-        (["Order.identity", "note"], "No client said to need it."),
-        ([], "No client said to need it. 1 said nothing of fields."),
+        (["Order.id"], "Declared users: billing."),
+        (["id"], "Declared users: billing."),
+        (["Order"], "Declared users: billing."),
+        (["Order.id.part"], "Declared users: billing."),
+        (["Order.identity", "note"], "No client declares that it uses this field."),
+        ([], "No client declares that it uses this field. 1 more client doesn’t list its fields."),
     ],
 )
 def test_the_page_of_a_field_says_who_needs_it(

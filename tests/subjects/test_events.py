@@ -108,7 +108,7 @@ def test_deletions_are_told_once_a_call(listening: None, register: Register, sys
     delete_subject(registry="dev", subject=ORDERS, by=system, permanent=True)
     assert [text for _, _, text in told()] == [
         "Versions 1, 3 of orders-value were deleted in dev by tests.",
-        "Versions 1, 2, 3 of orders-value were removed for good from dev by tests.",
+        "Versions 1, 2, 3 of orders-value were permanently removed from dev by tests.",
     ]
     register("orders-value", V1)
     told()
@@ -126,13 +126,13 @@ def test_settings_are_told_where_they_change(listening: None, registries: None, 
     delete_config(registry="dev", subject=None, by=system)
     assert told() == [
         ("config.changed", "orders-value", "The compatibility settings of orders-value changed in dev by tests: level"
-         " from what is inherited to FULL."),
+         " from the inherited value to FULL."),
         ("config.changed", ":.team:", "The compatibility settings of context .team changed in dev by tests: normalize"
-         " from what is inherited to True."),
+         " from the inherited value to True."),
         ("config.changed", "orders-value", "The compatibility settings of orders-value changed in dev by tests: level"
-         " from FULL to NONE, default_metadata from what is inherited to another one."),
+         " from FULL to NONE, default_metadata from the inherited value to another value."),
         ("config.changed", "orders-value", "The compatibility settings of orders-value changed in dev by tests: level"
-         " from NONE to what is inherited, default_metadata from another one to what is inherited."),
+         " from NONE to the inherited value, default_metadata from another value to the inherited value."),
     ]  # fmt: skip
 
 
@@ -144,8 +144,8 @@ def test_modes_are_told_where_they_change_to_who_manages_too(registries: None, p
     delete_mode(registry="dev", subject=None, by=system)
     delete_mode(registry="dev", subject=None, by=system)
     assert [text for _, _, text in told()] == [
-        "The mode of dev changed in dev by tests: mode from what is inherited to READONLY.",
-        "The mode of dev changed in dev by tests: mode from READWRITE to what is inherited.",
+        "The mode of dev changed in dev by tests: mode from the inherited value to READONLY.",
+        "The mode of dev changed in dev by tests: mode from READWRITE to the inherited value.",
     ]
 
 
@@ -156,7 +156,7 @@ def test_an_import_is_told_once(listening: None, registries: None, system: Actor
     done = import_snapshot(registry="dev", snapshot=snapshot, by=system)
     assert done.added == len(snapshot.versions) > 10
     events = [(event, text) for event, _, text in told() if event.startswith("version.")]
-    assert events == [("version.registered", f"{done.added} versions came into dev: an import by tests.")]
+    assert events == [("version.registered", f"{done.added} versions added to dev: an import by tests.")]
     import_snapshot(registry="dev", snapshot=snapshot, by=system)
     assert told() == []
 
@@ -167,14 +167,14 @@ def test_a_mirror_is_told_once_a_sync_and_its_failure_once(listening: None, mirr
     told()
     synced(mirror)
     synced(mirror)
-    why = f"they are so at {remote.url}"
+    why = f"as in {remote.url}"
     assert [text for _, _, text in told()] == [
-        f"3 versions came into theirs: {why}.",
+        f"3 versions added to theirs: {why}.",
         f"2 scopes changed compatibility settings in theirs: {why}.",
     ]
     remote.entries = [entry("a", deleted=True), entry("a", 2, 2)]
     synced(mirror)
-    assert [text for _, _, text in told()] == [f"2 versions went out of theirs: {why}."]
+    assert [text for _, _, text in told()] == [f"2 versions removed from theirs: {why}."]
     remote.broken = Told(500, b"")
     for _ in range(3):
         synced(mirror)

@@ -82,7 +82,7 @@ def test_a_subject_that_is_not_there(registries: None, system: Actor) -> None:
 @pytest.mark.parametrize("expected", ["", "2026-01-01T00:00:00+00:00", "None", "\0"])
 def test_what_somebody_else_wrote_is_not_lost(orders: None, system: Actor, dev: Registry, expected: str) -> None:
     first = describe(system)
-    with pytest.raises(NoteChanged, match="by tests since you read it") as refused:
+    with pytest.raises(NoteChanged, match="by tests after you opened it") as refused:
         describe(system, doc="Mine.", expected=expected)
     assert refused.value.details["state"] == first.state
     with pytest.raises(NoteChanged):  # whoever saw none, and is not the first any more
@@ -108,21 +108,21 @@ def test_the_same_again_changes_nothing_and_nothing_leaves_no_note(orders: None,
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"tags": ["a b"]}, "'a b' is no tag"),
-        ({"tags": [""]}, "is no tag"),
-        ({"tags": ["<script>"]}, "is no tag"),
-        ({"tags": ["_x"]}, "begins with a letter"),
-        ({"tags": ["é"]}, "is no tag"),
-        ({"tags": ["x\n"]}, "is no tag"),
-        ({"tags": ["x" * 65]}, "is no tag"),
-        ({"tags": [None]}, "is no tag"),
-        ({"tags": [f"t{number}" for number in range(33)]}, "33 tags; a subject has 32 at most"),
+        ({"tags": ["a b"]}, "'a b' is not a valid tag"),
+        ({"tags": [""]}, "is not a valid tag"),
+        ({"tags": ["<script>"]}, "is not a valid tag"),
+        ({"tags": ["_x"]}, "starts with a letter"),
+        ({"tags": ["é"]}, "is not a valid tag"),
+        ({"tags": ["x\n"]}, "is not a valid tag"),
+        ({"tags": ["x" * 65]}, "is not a valid tag"),
+        ({"tags": [None]}, "is not a valid tag"),
+        ({"tags": [f"t{number}" for number in range(33)]}, "33 tags. A subject can have at most 32"),
         ({"doc": "x" * 20_001}, "20,001 characters"),
-        ({"doc": "a\0b"}, "can't be shown"),
-        ({"doc": "\ud800"}, "can't be shown"),
-        ({"doc": "a\u202eb"}, "can't be shown"),
+        ({"doc": "a\0b"}, "can't be displayed"),
+        ({"doc": "\ud800"}, "can't be displayed"),
+        ({"doc": "a\u202eb"}, "can't be displayed"),
         ({"reason": "r" * 501}, "501 characters"),
-        ({"reason": "a\0"}, "can't be shown"),
+        ({"reason": "a\0"}, "can't be displayed"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(orders: None, system: Actor, values: dict[str, Any], said: str) -> None:
@@ -174,7 +174,7 @@ def test_several_get_and_lose_tags_at_once(orders: None, register: Register, sys
 def test_several_get_tags_all_or_none(orders: None, system: Actor, register: Register, dev: Registry) -> None:
     register("spare-value", '"int"')
     describe(system, tags=[f"t{number}" for number in range(32)])
-    with pytest.raises(InvalidInput, match="orders-value: These are 33 tags"):
+    with pytest.raises(InvalidInput, match="orders-value: There are 33 tags"):
         change_tags(registry="dev", subjects=[SubjectName(".", "spare-value"), ORDERS], add=["x"], by=system)
     with pytest.raises(SubjectNotFound):
         change_tags(registry="dev", subjects=[ORDERS, SubjectName(".", "zz")], remove=["t1"], by=system)
@@ -187,9 +187,9 @@ def test_several_get_tags_all_or_none(orders: None, system: Actor, register: Reg
     [
         ([], ["x"], [], "1 to 200 subjects"),
         ([ORDERS] * 201, ["x"], [], "1 to 200 subjects"),
-        ([ORDERS], [], [], "Name a tag"),
-        ([ORDERS], ["a b"], [], "is no tag"),
-        ([ORDERS], [], ["a b"], "is no tag"),
+        ([ORDERS], [], [], "Give a tag"),
+        ([ORDERS], ["a b"], [], "is not a valid tag"),
+        ([ORDERS], [], ["a b"], "is not a valid tag"),
     ],
 )
 def test_a_change_of_several_that_is_refused(

@@ -77,7 +77,7 @@ def test_what_is_decided_stands_is_changed_and_is_taken_back(two: None, dev: Reg
     assert retired.decided_at > first.decided_at
     assert clear_standing(registry="dev", subject=ORDERS, version=1, by=steward) == retired
     assert standings_of(dev, ORDERS) == {}
-    with pytest.raises(NotFound, match="Version 1 of orders-value is in good standing"):
+    with pytest.raises(NotFound, match="Version 1 of orders-value is already active"):
         clear_standing(registry="dev", subject=ORDERS, version=1, by=steward)
 
 
@@ -107,12 +107,12 @@ def test_whoever_has_no_right_is_refused(two: None, dev: Registry, person: Any, 
 
 HOUR = timedelta(hours=1)
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "no such standing": ({"standing": "good"}, InvalidInput, "known are deprecated, retired, quarantined"),
-    "no message": ({"message": " \n"}, InvalidInput, "Say why"),
-    "a long message": ({"message": "é" * 2001}, InvalidInput, "2001 characters; 2000 are taken"),
-    "NUL": ({"message": "a\0b"}, InvalidInput, "can't be shown"),
-    "an escape": ({"message": "a\x1b[31m"}, InvalidInput, "can't be shown"),
-    "half a character": ({"message": "a\ud800"}, InvalidInput, "can't be shown"),
+    "no such standing": ({"standing": "good"}, InvalidInput, "Use one of deprecated, retired, quarantined"),
+    "no message": ({"message": " \n"}, InvalidInput, "Give a reason"),
+    "a long message": ({"message": "é" * 2001}, InvalidInput, "2001 characters. At most 2000 are allowed"),
+    "NUL": ({"message": "a\0b"}, InvalidInput, "can't be displayed"),
+    "an escape": ({"message": "a\x1b[31m"}, InvalidInput, "can't be displayed"),
+    "half a character": ({"message": "a\ud800"}, InvalidInput, "can't be displayed"),
     "an end of a retired one": ({"standing": "retired", "ends_at": 1}, InvalidInput, "Only a deprecated version"),
     "an end without a zone": ({"ends_at": datetime(2099, 1, 1)}, InvalidInput, "time zone"),
     "an end that is over": ({"ends_at": datetime(2001, 1, 1, tzinfo=UTC)}, InvalidInput, "past"),
@@ -239,8 +239,8 @@ def test_owners_are_told_but_not_of_what_they_did_themselves(two: None, person: 
         decide(steward)
     clear_standing(registry="dev", subject=ORDERS, version=1, by=steward)
     assert told("version.deprecated") == [
-        ("reader", "Version 1 of orders-value in dev is deprecated by steward: Use version 2."),
-        ("reader", "Version 1 of orders-value in dev is in good standing again, by steward."),
+        ("reader", "Version 1 of orders-value in dev was set to deprecated by steward: Use version 2."),
+        ("reader", "Version 1 of orders-value in dev was reactivated by steward."),
     ]
 
 

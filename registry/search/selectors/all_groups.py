@@ -91,7 +91,7 @@ def search_group(text: str, group: str, *, by: Actor, cursor: str = "", limit: i
     """A page of one group; `cursor` is what the page before gave. Raises NotSignedIn, NotAllowed, InvalidInput."""
     sight = sight_of(by)
     if group not in GROUPS:
-        raise InvalidInput(f"{group[:40]!r} is no group: there are {', '.join(GROUPS)}.")
+        raise InvalidInput(f"{group[:40]!r} is not a group. The groups are {', '.join(GROUPS)}.")
     query = parse_query(text)
     return _FINDERS[group](query, sight, by, _limit(limit), cursor, FirstKeys()) if query.terms else Group(group)
 
@@ -172,16 +172,16 @@ def find_pasted(text: str, *, by: Actor) -> Pasted:
     """What a pasted text is, and what has it. Raises NotSignedIn, NotAllowed, InvalidInput for what is neither."""
     sight = sight_of(by)
     if len(text) > MAX_PASTED:
-        raise InvalidInput(f"The text has {len(text):,} characters; at most {MAX_PASTED:,} are read.")
+        raise InvalidInput(f"The text has {len(text):,} characters. At most {MAX_PASTED:,} are allowed.")
     if "\0" in text:
-        raise InvalidInput("The text holds a NUL, which neither a schema nor a message written as text has.")
+        raise InvalidInput("The text contains a NUL character. Neither a schema nor a message as text can contain one.")
     if looks_like_message(text):
         return _message(text, sight, by)
     if looks_like_schema(text):
         return _schema(text, sight, by)
     raise InvalidInput(
-        "This is neither a schema (Avro, Protobuf, JSON Schema) nor a message that names its schema, as hexadecimal or"
-        " base64. Search for words in the box above."
+        "This is neither a schema (Avro, Protobuf, JSON Schema) nor a message with a schema id (hexadecimal or "
+        "base64). To search for words, use the box above."
     )
 
 
@@ -195,7 +195,7 @@ def _message(text: str, sight: Sight, by: Actor) -> Pasted:
     except InvalidInput as error:
         return Pasted("message", problem=error.message)
     if frame.framing not in ("id", "guid"):
-        return Pasted("message", problem="The message doesn't begin with a schema's mark: a byte of 0 and an id, or of 1 and a GUID.")  # fmt: skip
+        return Pasted("message", problem="The message doesn't start with a schema id (byte 0 and an id, or byte 1 and a GUID).")  # fmt: skip
     mark = Mark("id" if frame.framing == "id" else "guid", frame.mark)
     query = Query((Term("id", frame.mark),))
     hits = find_ids(query, sight, by, limit=MOST_EQUAL).hits if _can_be_an_id(mark) else ()

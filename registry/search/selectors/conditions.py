@@ -146,7 +146,7 @@ def numbers_in(cursor: str, count: int) -> list[int]:
     """The numbers of a cursor. Raises InvalidInput."""
     parts = cursor.split(".")
     if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", part) for part in parts):
-        raise InvalidInput("The cursor is none that a search of this group gave: begin without one.")
+        raise InvalidInput("The cursor is not from a search in this group. Start without a cursor.")
     return [int(part) for part in parts]
 
 

@@ -153,7 +153,7 @@ def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: s
         numbers = [number for _, number in rows_of(sql, parameters)]
     start = numbers.index(int(cursor)) + 1 if cursor.isdecimal() and int(cursor) in numbers else 0
     if cursor and not start:
-        raise InvalidInput("The cursor is none that a search of this group gave: begin without one.")
+        raise InvalidInput("The cursor is not from a search in this group. Start without a cursor.")
     shown = numbers[start : start + limit]
     total, many = counted(numbers, more)
     return Group(
@@ -274,4 +274,4 @@ def _cursor_position(cursor: str) -> tuple[int, str, int]:
             raise ValueError("no name holds it")
         return (0 if int(part) == 0 else 1), name, min(int(number), 2**62)
     except (binascii.Error, ValueError, UnicodeDecodeError):
-        raise InvalidInput("The cursor is none that a search of this group gave: begin without one.") from None
+        raise InvalidInput("The cursor is not from a search in this group. Start without a cursor.") from None

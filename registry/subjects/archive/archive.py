@@ -197,9 +197,7 @@ def require_any(registry: str, by: Actor) -> None:
 
 def gone(number: int) -> CopyNotFound:
     """What is said of a copy that isn't there."""
-    return CopyNotFound(
-        f"Copy {number} isn't kept: it was brought in or forgotten, or its time is over.", number=number
-    )
+    return CopyNotFound(f"Copy {number} doesn't exist: it was imported, deleted or has expired.", number=number)
 
 
 @transaction.atomic

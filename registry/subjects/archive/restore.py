@@ -47,11 +47,11 @@ def send_file(*, registry: str, data: bytes, name: str, by: Actor, size: int = 0
     registry_row = get_registry(registry)
     _refuse_mirror(registry_row)
     if KeptCopy.objects.filter(registry=registry_row, kind=KeptCopy.SENT, until__gt=timezone.now()).count() >= WAITING:
-        raise InvalidInput(f"{WAITING} files wait in {registry_row.name} already: bring them in or forget them first.")
+        raise InvalidInput(f"{WAITING} files are already waiting in {registry_row.name}. Import or delete them first.")
     snapshot = read_sent(data, name, size=size)
     file, now = io.BytesIO(), timezone.now()
     count = write_snapshot(snapshot, file)
-    record(by=by, why=f"look at {shown_name(name)} before it comes into {registry_row.name}")
+    record(by=by, why=f"preview the import of {shown_name(name)} into {registry_row.name}")
     row = KeptCopy.objects.create(
         registry=registry_row,
         kind=KeptCopy.SENT,
@@ -112,15 +112,13 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
     ways = _ways(row, ways)
     plan = _do(copy, ways, by)
     if plan.digest != digest:
-        raise PlanChanged(
-            f"{registry_row.name} changed since this was planned, or it was chosen otherwise: read the plan again."
-        )
+        raise PlanChanged(f"{registry_row.name} or your choice changed after this plan was made. Review the plan again.")
     if plan.stops and not ways.only_missing:
         raise OperationNotPermitted(
-            "Something of it can't come, so that nothing was changed: bring in what is missing."
+            "Some of it can't be imported, so nothing was changed. Import only what is missing."
         )
     if plan.is_empty:
-        raise InvalidInput("There is nothing to bring in: nothing was changed.")
+        raise InvalidInput("There is nothing to import. Nothing was changed.")
     if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)
     if not ways.live:  # then each was told of as restored
@@ -140,7 +138,9 @@ def _why(row: KeptCopy, by: Actor) -> str:
 
 def _refuse_mirror(registry: Registry) -> None:
     if registry.kind == Registry.REMOTE:
-        raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; import into one of ours.")
+        raise OperationNotPermitted(
+            f"Registry {registry.name} is a mirror of {registry.url}. Import into a local registry instead."
+        )
 
 
 # -- the change ---------------------------------------------------------------------------------------------------------
@@ -160,8 +160,8 @@ def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
         move = missing_of(move, here)
     if len(move.bring) > MOST:
         raise InvalidInput(
-            f"These are {len(move.bring):,} versions to bring in; {MOST:,} are taken at once here. For more there is the"
-            f" command: {COMMAND}"
+            f"There are {len(move.bring):,} versions to import, but at most {MOST:,} can be imported here at once. "
+            f"For more, use the command: {COMMAND}"
         )
     done = _bring(registry, move, by, why)
     stays_deleted = _revive(registry, move, done, by) if ways.live else ()
@@ -173,7 +173,7 @@ def _refuse_readonly(registry: Registry, row: KeptCopy, by: Actor) -> None:
     passes = change_guard.ask("version.register", registry, subject, by)
     mode = effective_mode(registry).mode
     if change_guard.stops(mode, passes=passes):
-        raise OperationNotPermitted(f"Registry {registry.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
+        raise OperationNotPermitted(f"Registry {registry.name} is in mode {mode}. Set it to READWRITE or IMPORT first.")
 
 
 def _bring(registry: Registry, move: Move, by: Actor, why: str) -> list[Problem]:

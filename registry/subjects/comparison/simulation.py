@@ -64,7 +64,7 @@ def load_for_trial(registry: Registry, subject: SubjectName, versions: Sequence[
     if missing:
         raise VersionNotFound(f"Version {missing[0]} not found.", version=missing[0])
     if len({row.schema.schema_type for row in rows}) > 1:
-        raise InvalidInput("The versions are of two formats: data of one can't be read as the other.")
+        raise InvalidInput("The versions have different formats: data in one format can't be read as the other.")
     parsed = parse_stored([row.schema for row in rows])
     return TrialVersions({row.version: schema for row, schema in zip(rows, parsed, strict=True)})
 
@@ -110,7 +110,7 @@ def simulate(
 def find_hazards(registry: Registry, subject: SubjectName, versions: Sequence[int | str]) -> Hazards:
     """The hazards of versions that are in use at the same time. Raises as `resolve_datum`."""
     if not 2 <= len(versions) <= MAX_VERSIONS_TOGETHER:
-        raise InvalidInput(f"Name 2 to {MAX_VERSIONS_TOGETHER} versions that are in use at the same time.")
+        raise InvalidInput(f"Choose 2 to {MAX_VERSIONS_TOGETHER} versions that are in use at the same time.")
     numbered = _versions(registry, subject, versions)
     resets = schema_engine.find_resets(numbered)
     return Hazards(tuple(number for number, _ in numbered), resets, remedies(resets))
@@ -122,5 +122,5 @@ def _versions(
     subject_row = get_subject(registry, subject)
     rows = [version_row(subject_row, parse_version(version)) for version in versions]
     if len({row.schema.schema_type for row in rows}) > 1:
-        raise InvalidInput("The versions are of two formats: data of one can't be read as the other.")
+        raise InvalidInput("The versions have different formats: data in one format can't be read as the other.")
     return list(zip((row.version for row in rows), parse_stored([row.schema for row in rows]), strict=True))

@@ -44,8 +44,8 @@ def run_in_child(verb: str, sent: Sequence[Any], options: Mapping[str, Any], abo
     left = limit - (_spent.seconds or 0.0)
     if left < _LEAST_SECONDS:
         raise SchemaTooCostly(
-            f"Reading and comparing the schemas of one request takes more than {limit:.2g} s, which is the limit, "
-            f"before it comes to {about}. Use smaller schemas, or compare with fewer versions."
+            f"Reading and comparing the schemas of one request exceeds the limit of {limit:.2g} s before it reaches "
+            f"{about}. Use smaller schemas, or compare with fewer versions."
         )
     begin = time.monotonic()
     try:
@@ -84,5 +84,5 @@ _NAMES: Final = {
 def label_of(schema_type: str, text: str) -> str:
     """The schema for people: by its name, else by how it begins."""
     match = _NAMES[schema_type].search(text, 0, 10_000) if schema_type in _NAMES else None
-    description = f'"{match[1]}"' if match else f"that begins with {text[:40]!r}"
+    description = f'"{match[1]}"' if match else f"that starts with {text[:40]!r}"
     return f"the {schema_type} schema {description}"

@@ -161,18 +161,18 @@ class _HistoryReader:
     def _changes(self, before: _Reading | None, now: _Reading, *, was_there: bool, is_first: bool) -> list[FieldChange]:
         old = before.outline_field if before else None
         if now.outline_field is None:
-            return [FieldChange(REMOVED, "It is gone.")] if old else []
+            return [FieldChange(REMOVED, "It was removed.")] if old else []
         if old is not None:
             return [FieldChange(CHANGED, sentence) for sentence in _differences(old, now.outline_field)]
         described = _described(now.outline_field)
         if is_first:
-            return [FieldChange(THERE, f"It was there already: {described}.")]
+            return [FieldChange(THERE, f"It already existed: {described}.")]
         if was_there:
-            return [FieldChange(RETURNED, f"It came back: {described}.")]
+            return [FieldChange(RETURNED, f"It was added again: {described}.")]
         renamed = self._renamed_from(before, now) if before else ""
         if renamed:
             return [FieldChange(INTRODUCED, f"It was renamed from {renamed}: {described}.", renamed)]
-        return [FieldChange(INTRODUCED, f"It was introduced: {described}.")]
+        return [FieldChange(INTRODUCED, f"It was added: {described}.")]
 
     def _renamed_from(self, before: _Reading, now: _Reading) -> str:
         """The path that the field had before, "" where it is a new one, or nobody can tell."""
@@ -181,7 +181,7 @@ class _HistoryReader:
         try:
             differences = schema_engine.diff(before.schema, now.schema)
         except (InvalidSchema, Unavailable) as error:
-            self.unread.append((now.row.version, f"whether it was renamed isn’t known: {error.message}"))
+            self.unread.append((now.row.version, f"it is unknown whether it was renamed: {error.message}"))
             return ""
         for difference in differences:
             if difference.kind == "renamed" and difference.path == self.path and difference.score is None:
@@ -211,7 +211,7 @@ def _differences(old: OutlineField, new: OutlineField) -> list[str]:
     if old.type != new.type:
         sentences.append(f"Its type changed from {old.type} to {new.type}.")
     if _default(old) != _default(new):
-        sentences.append(f"It was {_was(old)} and is {_was(new)}.")
+        sentences.append(f"It was {_was(old)} and is now {_was(new)}.")
     if old.doc != new.doc:
         sentences.append(_doc(old.doc, new.doc))
     sentences += _sets("tag", "tags", old.tags, new.tags)
@@ -228,13 +228,13 @@ def _doc(old: str, new: str) -> str:
     if not old:
         return f"Its description was added: “{_quoted(new)}”"
     if not new:
-        return "Its description was taken away."
+        return "Its description was removed."
     return f"Its description changed from “{_quoted(old)}” to “{_quoted(new)}”"
 
 
 def _sets(one: str, many: str, old: tuple[str, ...], new: tuple[str, ...]) -> list[str]:
     sentences = []
-    for change, names in (("added", set(new) - set(old)), ("taken away", set(old) - set(new))):
+    for change, names in (("added", set(new) - set(old)), ("removed", set(old) - set(new))):
         if names:
             noun, verb = (one, "was") if len(names) == 1 else (many, "were")
             sentences.append(f"The {noun} {', '.join(sorted(names))} {verb} {change}.")

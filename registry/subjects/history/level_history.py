@@ -247,7 +247,7 @@ class _Trying:
 
     def _must_stop(self) -> bool:
         if not self.stopped and self.judged and time.monotonic() >= self.until:
-            self.stopped = "The time for one answer was over."
+            self.stopped = "The time limit for one answer was reached."
         return bool(self.stopped)
 
     def _subject(

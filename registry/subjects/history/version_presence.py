@@ -30,8 +30,8 @@ KIND_WORDS = {
     "moved": "{} moved",
 }
 #: why a version isn't judged
-NOT_ASKED: Final = "the level asks nothing"
-FIRST_OF_GROUP: Final = "first of its group"
+NOT_ASKED: Final = "not checked under this level"
+FIRST_OF_GROUP: Final = "first in its group"
 NOT_READ: Final = "can't be read"
 
 

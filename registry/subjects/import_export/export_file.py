@@ -123,7 +123,7 @@ class _Reader:
             refuse_unusable_text(value)
             kind = value["kind"]
             if self.count == 0 and (kind, value.get("format")) != ("header", FORMAT):
-                raise ValueError(f"it is not the first line of a {FORMAT}")
+                raise ValueError(f"is not the first line of a {FORMAT}")
             getattr(self, _KINDS[kind])(value)
         except SchemadeskError as error:
             raise self._line_error(f"can't be read: {error.message}") from error
@@ -134,7 +134,7 @@ class _Reader:
 
     def finish(self) -> Snapshot:
         if not self.ended:
-            raise InvalidSnapshot(f"{self.name} has no last line: it was cut off. Export it again.")
+            raise InvalidSnapshot(f"{self.name} has no last line, so it is incomplete. Export it again.")
         return Snapshot(tuple(self.versions.values()), self.contexts, self.configs, self.modes, self.notes)
 
     def header(self, value: dict[str, Any]) -> None:
@@ -153,18 +153,18 @@ class _Reader:
     def note(self, value: dict[str, Any]) -> None:
         subject = SubjectName(_text(value["context"]), _text(value["subject"]))
         if subject in self.notes:
-            raise ValueError(f"a note of {subject.qualified} comes a second time")
+            raise ValueError(f"repeats the note of {subject.qualified}")
         self.notes[subject] = NoteRecord(tuple(_text(tag) for tag in _list(value["tags"])), _text(value["doc"]))
 
     def version(self, value: dict[str, Any]) -> None:
         record = version_of(value)
         if record.key in self.versions:
-            raise ValueError(f"{record.title} comes a second time")
+            raise ValueError(f"repeats {record.title}")
         self.versions[record.key] = record
 
     def end(self, value: dict[str, Any]) -> None:
         if (value["lines"], value["sha256"]) != (self.count, self.digest.hexdigest()):
-            raise ValueError("it doesn't fit the lines before it: the file was changed or is incomplete")
+            raise ValueError("doesn't match the lines before it: the file was changed or is incomplete")
         self.ended = True
 
     def _line_error(self, what: str) -> InvalidSnapshot:
@@ -244,7 +244,7 @@ def read_sent(data: bytes, name: str, *, size: int) -> Snapshot:
     """
     if max(size, len(data)) > MAX_SENT:
         raise InvalidSnapshot(
-            f"The file has more than {MAX_SENT // 2**20} MiB. Larger ones are brought in by the command: {COMMAND}"
+            f"The file has more than {MAX_SENT // 2**20} MiB. Import larger files with the command: {COMMAND}"
         )
     return read_snapshot(io.BytesIO(_unpacked(data)), shown_name(name))
 
@@ -269,13 +269,13 @@ def _gunzipped(data: bytes) -> bytes:
     try:
         content = reader.decompress(data, MAX_UNPACKED + 1)
     except zlib.error as error:
-        raise InvalidSnapshot("The file begins as one of gzip and can't be unpacked: it is damaged.") from error
+        raise InvalidSnapshot("The file is a gzip file that can't be unpacked: it is damaged.") from error
     if len(content) > MAX_UNPACKED:
         raise _too_large()
     if not reader.eof:
-        raise InvalidSnapshot("The file was cut off: its gzip has no end. Send it again.")
+        raise InvalidSnapshot("The gzip file is incomplete. Send it again.")
     if reader.unused_data:
-        raise InvalidSnapshot("Something comes after the end of the file's gzip: send one file.")
+        raise InvalidSnapshot("There is more data after the end of the gzip file. Send a single file.")
     return content
 
 
@@ -284,14 +284,14 @@ def _unzipped(data: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
             if len(entries) != 1:
-                raise InvalidSnapshot(f"The zip has {len(entries)} files; an export has one.")
+                raise InvalidSnapshot(f"The ZIP has {len(entries)} files, but an export has one.")
             if entries[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # those can be read in part
                 raise zipfile.BadZipFile(f"packed by method {entries[0].compress_type}")
             with archive.open(entries[0]) as inside:
                 return _bounded(inside)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise InvalidSnapshot(
-            "The zip can't be unpacked: it is damaged, encrypted or packed in another way."
+            "The ZIP can't be unpacked: it is damaged, encrypted or uses an unsupported compression."
         ) from error
 
 
@@ -304,6 +304,5 @@ def _bounded(file: IO[bytes]) -> bytes:
 
 def _too_large() -> InvalidSnapshot:
     return InvalidSnapshot(
-        f"Unpacked, the file has more than {MAX_UNPACKED // 2**20} MiB. Larger ones are brought in by the command:"
-        f" {COMMAND}"
+        f"Unpacked, the file has more than {MAX_UNPACKED // 2**20} MiB. Import larger files with the command: {COMMAND}"
     )

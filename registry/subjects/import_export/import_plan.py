@@ -109,7 +109,7 @@ def describe(move: Move, here: Snapshot) -> Iterator[str]:
         else:
             yield f"~ {record.title}: {_version_difference(mine, record)}"
     for record in sorted(move.gone, key=lambda row: (row.subject.context, row.subject.subject, row.version)):
-        yield f"- {record.title} is here alone"
+        yield f"- {record.title} exists only here"
     for scope, (mine_set, theirs_set) in move.configs.items():
         names = sorted(name for name in {*mine_set, *theirs_set} if mine_set.get(name) != theirs_set.get(name))
         values = (f"{name} {_shown(mine_set.get(name))} here, {_shown(theirs_set.get(name))} there" for name in names)
@@ -130,7 +130,7 @@ def _version_difference(mine: VersionRecord, theirs: VersionRecord) -> str:
     if mine.schema_id != theirs.schema_id:
         return f"schema id {mine.schema_id} here, {theirs.schema_id} there"
     if not is_same_definition(mine, theirs):
-        return "it is written in another way there"
+        return "the text is different there"
     return "deleted there" if theirs.deleted else "deleted here"
 
 
@@ -230,7 +230,7 @@ def _lines(
         mine = own_versions.get(item.key)
         fate, why = _fate(item, mine, is_brought=item.key in brought, differs=item.key in differing)
         if item.title in stays_deleted:
-            why = f"it stays soft-deleted: {stays_deleted[item.title]}"
+            why = f"stays soft-deleted: {stays_deleted[item.title]}"
         if item.title in problems:
             fate, why = "conflict", problems[item.title]
         lines.append(Line(item.subject, item.version, item.schema_id, fate, why))
@@ -254,15 +254,15 @@ def _fate(item: VersionRecord, mine: VersionRecord | None, *, is_brought: bool, 
 
 def _archive_difference(mine: VersionRecord, theirs: VersionRecord) -> str:
     if mine.schema_id != theirs.schema_id:
-        return f"it is there with schema id {mine.schema_id}, and was kept with {theirs.schema_id}."
+        return f"it exists with schema id {mine.schema_id}, but the copy has {theirs.schema_id}."
     if mine.deleted != theirs.deleted:
-        return "it is soft-deleted here, and not there." if mine.deleted else "it is live here, and soft-deleted there."
-    return "it is there, written in another way."
+        return "it is soft-deleted here but not there." if mine.deleted else "it is live here but soft-deleted there."
+    return "it exists with a different text."
 
 
 def _sentences(move: Move) -> tuple[str, ...]:
     """What comes beside versions."""
-    sentences = [f"context {name}: ids go on from {following}" for name, following in sorted(move.contexts.items())]
+    sentences = [f"context {name}: ids continue at {following}" for name, following in sorted(move.contexts.items())]
     for scope, (mine, theirs) in move.configs.items():
         names = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
         sentences.append(f"settings of {scope_title(scope)}: {', '.join(names)}")

@@ -188,7 +188,7 @@ def _read(item: VersionRecord) -> list[KeyedReference] | SchemadeskError:
     try:
         check_context(item.subject.context)
         if parse_subject(item.subject.qualified) != item.subject:
-            raise InvalidInput("its name would mean another subject.")
+            raise InvalidInput("its name would refer to another subject.")
         refuse_too_large(item.text)
         return keyed_references(item.references, context=item.subject.context)
     except SchemadeskError as error:
@@ -247,9 +247,9 @@ class _Batch:
     def _settle(self, there: _There, item: VersionRecord, submission: Submission, schema: Schema) -> Brought:
         """What a version that is there already needs: nothing, or its deletion as it is elsewhere."""
         if there.schema_id != item.schema_id:
-            raise OperationNotPermitted(f"here it has schema id {there.schema_id}, there {item.schema_id}.")
+            raise OperationNotPermitted(f"it has schema id {there.schema_id} here and {item.schema_id} there.")
         if there.identity not in submission.identities(schema.canonical):
-            raise OperationNotPermitted(f"here it is another schema under the same id {item.schema_id}.")
+            raise OperationNotPermitted(f"it is another schema here with the same id {item.schema_id}.")
         if there.deleted == item.deleted:
             return Brought(same=1)
         self._changes.append(SchemaVersion(pk=there.pk, deleted_at=self._deleted_at(item), imported=True))
@@ -268,7 +268,7 @@ class _Batch:
             self._schemas[id_key] = schema
             return schema
         if stored_schema.identity not in submission.identities(schema.canonical):
-            raise OperationNotPermitted(f"schema id {item.schema_id} stands for {self._holder(stored_schema)} here.")
+            raise OperationNotPermitted(f"schema id {item.schema_id} is used by {self._holder(stored_schema)} here.")
         return stored_schema
 
     def _add(self, item: VersionRecord, submission: Submission, schema: Schema, links: Sequence[ReferenceLink]) -> None:

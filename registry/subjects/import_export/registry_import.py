@@ -66,7 +66,7 @@ def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> B
     except (IntegrityError, DataError) as error:
         if len(records) == 1:
             reason = str(error).partition("\n")[0][:200]
-            return Brought(problems=(Problem(records[0].title, f"the database refuses it: {reason}"),))
+            return Brought(problems=(Problem(records[0].title, f"the database rejects it: {reason}"),))
     half = len(records) // 2
     return _bring(registry, records[:half], by) + _bring(registry, records[half:], by)
 
@@ -169,7 +169,7 @@ def bring_notes(
         row = subject_rows.get(subject)
         try:
             if row is None:
-                raise InvalidInput("there is no such subject here.")
+                raise InvalidInput("this subject doesn't exist here.")
             bring_note(row, tags=note.tags, doc=note.doc, by=by)
         except SchemadeskError as error:
             problems.append(Problem(f"note of {subject.qualified[:200]}", error.message))
@@ -289,14 +289,16 @@ def _open(registry: Registry, by: Actor) -> None:
     READONLY isn't passed: what comes takes the place of the mode, so that is set first.
     """
     if registry.kind == Registry.REMOTE:
-        raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; import into one of ours.")
+        raise OperationNotPermitted(
+            f"Registry {registry.name} is a mirror of {registry.url}. Import into a local registry instead."
+        )
     with transaction.atomic():
         hold(registry, by=by, why=f"import into {registry.name}")
     mode = effective_mode(registry).mode
     if mode == IMPORT:
         return
     if mode.startswith("READONLY"):
-        raise OperationNotPermitted(f"Registry {registry.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
+        raise OperationNotPermitted(f"Registry {registry.name} is in mode {mode}. Set it to READWRITE or IMPORT first.")
     set_mode(registry=registry.name, subject=None, by=by, mode=IMPORT, force=True)
 
 

@@ -117,7 +117,7 @@ def in_order(records: Iterable[VersionRecord]) -> tuple[list[VersionRecord], lis
             if not left[freed]:
                 heapq.heappush(ready, (_sort_key(freed), freed))
     stuck = sorted((key for key, count in left.items() if count), key=_sort_key)
-    return ordered, [Problem(rows[key].title, "its references lead in a circle.") for key in stuck]
+    return ordered, [Problem(rows[key].title, "its references are circular.") for key in stuck]
 
 
 def _needs(record: VersionRecord) -> set[VersionKey]:

@@ -72,7 +72,7 @@ def deprecate_several(
     if not may_somewhere(by, RIGHTS[DEPRECATE]):
         require(by, RIGHTS[DEPRECATE], registry=registry_row.name)
     if not message.strip():
-        raise InvalidInput("Say why in a message, and what to use instead.", field="message")
+        raise InvalidInput("Give a reason in the message, and what to use instead.", field="message")
     return [_deprecated(registry_row.name, name, message, ends_at, by) for name in names]
 
 
@@ -87,5 +87,5 @@ def _deprecated(registry: str, name: SubjectName, message: str, ends_at: datetim
 def _chosen(subjects: Sequence[SubjectName]) -> list[SubjectName]:
     """Each once, in one order, so that two callers don't wait for each other in a circle. Raises InvalidInput."""
     if not 1 <= len(subjects) <= MOST:
-        raise InvalidInput(f"Choose 1 to {MOST} subjects at a time, not {len(subjects)}.", field="subjects")
+        raise InvalidInput(f"Choose 1 to {MOST} subjects at a time. You chose {len(subjects)}.", field="subjects")
     return sorted(set(subjects), key=lambda name: name.qualified)

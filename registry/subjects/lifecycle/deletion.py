@@ -244,14 +244,15 @@ def _begin_undeletion(registry: Registry, name: SubjectName, by: Actor, force: s
     passes = change_guard.ask("version.delete", registry, name.qualified, by)
     mode = effective_mode(registry, name).mode
     if change_guard.stops(mode, passes=passes):
-        raise OperationNotPermitted(f"{name.qualified} is in mode {mode}: nothing about it changes.", mode=mode)
+        raise OperationNotPermitted(f"{name.qualified} is in mode {mode}: no changes are allowed.", mode=mode)
 
 
 def _refuse_twice(row: SchemaVersion, live: Mapping[int, int]) -> None:
     """A schema that was registered again since has one live version, not two; `live` has those by schemas."""
     if row.schema_id in live:
         raise InvalidInput(
-            f"Version {row.version} has the schema of version {live[row.schema_id]}, which is there: nothing is lost.",
+            f"Version {row.version} has the same schema as version {live[row.schema_id]}, which is live. Nothing is "
+            "lost.",
             field="version",
         )
 
@@ -274,7 +275,7 @@ def _refuse_missing(links: Sequence[SchemaReference], there: Collection[int]) ->
     if lost is not None:
         name = SubjectName(lost.subject.context.name, lost.subject.name).qualified
         raise InvalidReference(
-            f"It refers to version {lost.version} of {name}, which is deleted: restore that first.",
+            f"It refers to version {lost.version} of {name}, which is deleted. Restore that version first.",
         )
 
 
@@ -306,9 +307,9 @@ def _refuse_breaks(
         broken = [item for item in report.breaks if row.version in restored or item.against_version in restored]
         if broken:
             raise InvalidInput(
-                f"Restored, version {row.version} would break {config.level} against version"
-                f" {broken[0].against_version}: {broken[0].message} Register what is needed anew, or force it with a"
-                " reason.",
+                f"If restored, version {row.version} would not be compatible under {config.level} with version "
+                f"{broken[0].against_version}: {broken[0].message} Register a compatible schema instead, or force it with "
+                "a reason.",
                 field="version",
             )
 

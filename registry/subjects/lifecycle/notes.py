@@ -112,7 +112,7 @@ def set_note(
     if expected not in (before.state, ANY_STATE):
         who = f" by {before.updated_by}" if before.updated_by else ""
         raise NoteChanged(
-            f"The description of {subject.qualified} was changed{who} since you read it; read it again, then change it.",
+            f"The description of {subject.qualified} was changed{who} after you opened it. Reload it and try again.",
             subject=subject.qualified,
             state=before.state,
         )
@@ -137,9 +137,9 @@ def change_tags(
     """
     added, removed, why = clean_tags(add), {tag.lower() for tag in clean_tags(remove)}, _reason(reason)
     if not added and not removed:
-        raise InvalidInput("Name a tag to add or to remove.", field="tags")
+        raise InvalidInput("Give a tag to add or to remove.", field="tags")
     if not 1 <= len(subjects) <= MOST:
-        raise InvalidInput(f"Choose 1 to {MOST} subjects at a time, not {len(subjects)}.", field="subjects")
+        raise InvalidInput(f"Choose 1 to {MOST} subjects at a time. You chose {len(subjects)}.", field="subjects")
     registry_row = get_registry(registry)
     for subject in subjects:
         require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
@@ -175,13 +175,13 @@ def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
     for tag in tags:
         if not isinstance(tag, str) or not _TAG.fullmatch(tag):
             raise InvalidInput(
-                f"{str(tag)[:80]!r} is no tag: it begins with a letter or digit and has at most {MAX_TAG} ASCII letters,"
-                " digits and signs of `_ . : -`.",
+                f"{str(tag)[:80]!r} is not a valid tag. A tag starts with a letter or digit and has at most {MAX_TAG} "
+                "ASCII letters, digits and the characters `_ . : -`.",
                 field="tags",
             )
         spellings.setdefault(tag.lower(), tag)
     if len(spellings) > MAX_TAGS:
-        raise InvalidInput(f"These are {len(spellings)} tags; a subject has {MAX_TAGS} at most.", field="tags")
+        raise InvalidInput(f"There are {len(spellings)} tags. A subject can have at most {MAX_TAGS}.", field="tags")
     return tuple(sorted(spellings.values()))
 
 
@@ -210,9 +210,9 @@ def _write(row: Subject, before: Note, tags: tuple[str, ...], doc: str, by: Acto
 def _doc(doc: str) -> str:
     text = doc.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(text) > MAX_DOC:
-        raise InvalidInput(f"The text has {len(text):,} characters; {MAX_DOC:,} are taken.", field="doc")
+        raise InvalidInput(f"The text has {len(text):,} characters. At most {MAX_DOC:,} are allowed.", field="doc")
     if any(not (char.isprintable() or char in "\n\t") for char in text):
-        raise InvalidInput("The text has a character that can't be shown; take it out.", field="doc")
+        raise InvalidInput("The text contains a character that can't be displayed. Remove it.", field="doc")
     return text
 
 
@@ -220,7 +220,7 @@ def _reason(reason: str) -> str:
     """What is added to the audit's why."""
     text = " ".join(reason.split())
     if len(text) > MAX_REASON:
-        raise InvalidInput(f"The reason has {len(text)} characters; {MAX_REASON} are taken.", field="reason")
+        raise InvalidInput(f"The reason has {len(text)} characters. At most {MAX_REASON} are allowed.", field="reason")
     if not text.isprintable():
-        raise InvalidInput("The reason has a character that can't be shown; take it out.", field="reason")
+        raise InvalidInput("The reason contains a character that can't be displayed. Remove it.", field="reason")
     return f": {text}" if text else ""

@@ -101,7 +101,7 @@ def clear_standing(
     before = standing_info(VersionStanding.objects.filter(version=row).first())
     if before is None:
         raise NotFound(
-            f"Version {row.version} of {subject.qualified} is in good standing.",
+            f"Version {row.version} of {subject.qualified} is already active.",
             subject=subject.qualified,
             version=row.version,
         )
@@ -133,14 +133,16 @@ def _message(standing: str, message: str) -> str:
     """The message as it is kept. Raises InvalidInput, for a standing that doesn't exist too."""
     if standing not in VersionStanding.STANDINGS:
         names = ", ".join(VersionStanding.STANDINGS)
-        raise InvalidInput(f"There is no standing {str(standing)[:40]!r}; known are {names}.", field="standing")
+        raise InvalidInput(f"Unknown status {str(standing)[:40]!r}. Use one of {names}.", field="standing")
     text = message.strip()
     if not text:
-        raise InvalidInput("Say why in a message, and what to use instead.", field="message")
+        raise InvalidInput("Give a reason in the message, and what to use instead.", field="message")
     if len(text) > MAX_MESSAGE:
-        raise InvalidInput(f"The message has {len(text)} characters; {MAX_MESSAGE} are taken.", field="message")
+        raise InvalidInput(
+            f"The message has {len(text)} characters. At most {MAX_MESSAGE} are allowed.", field="message"
+        )
     if any(not (char.isprintable() or char in "\r\n\t") for char in text):
-        raise InvalidInput("The message has a character that can't be shown; take it out.", field="message")
+        raise InvalidInput("The message contains a character that can't be displayed. Remove it.", field="message")
     return text
 
 
@@ -148,11 +150,16 @@ def _refuse_end(standing: str, ends_at: datetime | None) -> None:
     if ends_at is None:
         return
     if standing != VersionStanding.DEPRECATED:
-        raise InvalidInput(f"Only a deprecated version has an end; one that is {standing} is so now.", field="ends_at")
+        raise InvalidInput(
+            f"Only a deprecated version can have an end date. The status {standing} applies immediately.",
+            field="ends_at",
+        )
     if timezone.is_naive(ends_at):
-        raise InvalidInput("The end needs a time zone, as in 2026-12-31T00:00:00Z.", field="ends_at")
+        raise InvalidInput("The end date needs a time zone, for example 2026-12-31T00:00:00Z.", field="ends_at")
     if ends_at <= timezone.now():
-        raise InvalidInput("The end lies in the past; retire the version, or give a later end.", field="ends_at")
+        raise InvalidInput(
+            "The end date is in the past. Retire the version, or give a later end date.", field="ends_at"
+        )
 
 
 def _begin(
@@ -173,7 +180,7 @@ def _begin(
     mode = effective_mode(registry, subject).mode
     if mode == FROZEN and registry.kind != Registry.REMOTE:  # a mirror is always in it, for what the remote holds
         raise OperationNotPermitted(
-            f"Subject {subject.subject} in context {subject.context} is in mode {FROZEN}: nothing about it changes.",
+            f"Subject {subject.subject} in context {subject.context} is in mode {FROZEN}: no changes are allowed.",
             mode=mode,
         )
     unlocked_row = version_row(get_subject(registry, subject, deleted=True), number, deleted=number is not None)
@@ -226,12 +233,12 @@ def retire(
     Raises InvalidInput, VersionInUse, and what set_standing, delete_version, delete_subject and restoring raise.
     """
     if choice not in CHOICES:
-        raise InvalidInput(f"{choice[:40]!r} is nothing to choose: it is one of {', '.join(CHOICES)}.", field="choice")
+        raise InvalidInput(f"{choice[:40]!r} is not an action. Use one of {', '.join(CHOICES)}.", field="choice")
     registry_row = get_registry(registry)
     require(by, RIGHTS[choice], registry=registry_row.name, subject=subject.qualified)
     if choice in (SOFT, HARD) and confirmed.strip() != subject.qualified:
         raise InvalidInput(
-            f"Type the subject's name as it is, {subject.qualified}, to confirm what deletes.", field="confirmed"
+            f"To confirm the deletion, type the name of the subject: {subject.qualified}", field="confirmed"
         )
     lock_policy(registry_row, exclusive=choice == HARD)
     row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject, deleted=True).pk)
@@ -269,7 +276,7 @@ def restore_each(
     except SchemadeskError as error:
         return dict.fromkeys(numbers, error)
     lost = {
-        number: InvalidInput(f"There is nothing of version {number} of {subject.qualified} to restore.")
+        number: InvalidInput(f"There is nothing to restore for version {number} of {subject.qualified}.")
         for number in numbers
         if number not in rows
     }
@@ -288,12 +295,16 @@ def _meant(subject: Subject, name: SubjectName, choice: str, version: int | None
     else:
         chosen = [row for row in rows if row.deleted_at is not None] if choice == RESTORE else rows
     if not chosen and choice != SOFT:  # what is deleted already is told by the deletion
-        raise InvalidInput(f"There is nothing of {name.qualified} to {choice}: {_what_is(rows)}.", field="choice")
+        raise InvalidInput(f"There is nothing to {choice} for {name.qualified}: {_what_is(rows)}.", field="choice")
     return chosen
 
 
 def _what_is(rows: Sequence[SchemaVersion]) -> str:
-    return "all of it is soft-deleted" if all(row.deleted_at is not None for row in rows) else "none of it is deleted"
+    return (
+        "all versions are soft-deleted"
+        if all(row.deleted_at is not None for row in rows)
+        else "no versions are deleted"
+    )
 
 
 def _refuse_unknown(
@@ -309,8 +320,8 @@ def _refuse_unknown(
     worst = next((item for item in doubts if item.in_use == "yes"), doubts[0])
     state = "is in use" if worst.in_use == "yes" else "may be in use"
     raise VersionInUse(
-        f"{subject.qualified} {state}: {worst.sentence} Wait, have its topics scanned, or give a reason to delete it all"
-        " the same.",
+        f"{subject.qualified} {state}: {worst.sentence} Wait, have its topics scanned, or give a reason to delete "
+        "it anyway.",
         subject=subject.qualified,
         versions=sorted(number for number, items in evidence.items() if any(item.in_use != "no" for item in items)),
         reasons=[item.sentence for item in doubts],

@@ -192,7 +192,7 @@ def _position_of(cursor: str) -> _Position | None:
         return None
     match = _CURSOR.fullmatch(cursor)
     if match is None:
-        raise InvalidInput("The cursor is none that the list of subjects gave: begin without one.")
+        raise InvalidInput("The cursor is not from the list of subjects. Start without a cursor.")
     return _Position(_BEGINNING + timedelta(microseconds=int(match["microseconds"])), int(match["subject"]))
 
 

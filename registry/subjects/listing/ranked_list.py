@@ -33,7 +33,7 @@ class _NamePosition:
         """The position that a cursor names. Raises InvalidInput, InvalidName."""
         match = _NAME_CURSOR.fullmatch(cursor)
         if match is None:
-            raise InvalidInput("The cursor is none that the list of subjects by name gave: begin without one.")
+            raise InvalidInput("The cursor is not from the list of subjects by name. Start without a cursor.")
         return cls(parse_subject(match["name"]), int(match["skipped"]))
 
     @property
@@ -153,12 +153,12 @@ class _TierPosition:
         """The position that a cursor names. Raises InvalidInput."""
         match = _TIER_CURSOR.fullmatch(cursor)
         if match is None:
-            raise InvalidInput("The cursor is none that the list of subjects in this order gave: begin without one.")
+            raise InvalidInput("The cursor is not from the list of subjects in this order. Start without a cursor.")
         value: Any = int(match["value"])
         if column == CHANGED_AT:
             value = _BEGINNING + timedelta(microseconds=value)
         elif value >= 2**31:
-            raise InvalidInput("The cursor is none that the list of subjects in this order gave: begin without one.")
+            raise InvalidInput("The cursor is not from the list of subjects in this order. Start without a cursor.")
         return cls(int(match["tier"]), value, int(match["subject"]), int(match["skipped"]))
 
     def cursor(self, skipped: int) -> str:

@@ -149,7 +149,7 @@ def _rule(value: Any, where: str, modes: tuple[str, ...]) -> Contract:
         raise InvalidRuleSet(f"Missing rule type: {read['name']} at /{where}")
     disabled = fields.get("disabled")
     if disabled is not None and not isinstance(disabled, bool):
-        raise InvalidInput(f"/{where}/disabled takes true or false.")
+        raise InvalidInput(f"/{where}/disabled must be true or false.")
     return {**{name: part for name, part in read.items() if part not in (None, [], {})}, "disabled": bool(disabled)}
 
 
@@ -184,7 +184,7 @@ def _object(value: Any, where: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InvalidInput(f"/{where} takes an object.")
+        raise InvalidInput(f"/{where} must be an object.")
     return value
 
 
@@ -192,20 +192,20 @@ def _list(value: Any, where: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InvalidInput(f"/{where} takes an array.")
+        raise InvalidInput(f"/{where} must be an array.")
     return value
 
 
 def _texts(value: Any, where: str) -> list[str]:
     texts = _list(value, where)
     if not all(isinstance(item, str) for item in texts):
-        raise InvalidInput(f"/{where} takes an array of strings.")
+        raise InvalidInput(f"/{where} must be an array of strings.")
     return sorted(set(texts))
 
 
 def _text(value: Any, where: str) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"/{where} takes a string.")
+        raise InvalidInput(f"/{where} must be a string.")
     return value
 
 
@@ -220,7 +220,7 @@ def _scalar(value: Any, where: str) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise InvalidInput(f"/{where} takes a string.")
+    raise InvalidInput(f"/{where} must be a string.")
 
 
 def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ COMPATIBILITY_POLICIES = ("STRICT", "LENIENT", "LOGICAL")
 def _boolean(setting: str) -> Callable[[Any], bool]:
     def read(value: Any) -> bool:
         if not isinstance(value, bool):
-            raise InvalidInput(f"/{setting} takes true or false.", setting=setting)
+            raise InvalidInput(f"/{setting} must be true or false.", setting=setting)
         return value
 
     return read
@@ -54,7 +54,7 @@ def _boolean(setting: str) -> Callable[[Any], bool]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidInput("The setting takes a string.")
+        raise InvalidInput("The setting must be a string.")
     return value
 
 
@@ -66,7 +66,9 @@ def _alias(value: Any) -> str:
 
 def _one_of(setting: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
-        raise InvalidInput(f"{str(value)[:40]!r} is no {setting}: use one of {', '.join(choices)}.", setting=setting)
+        raise InvalidInput(
+            f"{str(value)[:40]!r} is not a valid {setting}: use one of {', '.join(choices)}.", setting=setting
+        )
     return str(value)
 
 

@@ -147,10 +147,10 @@ def ensure_registry(*, name: str, by: Actor, project: str = "", location: str = 
     Raises NotAllowed, and InvalidName for a name of registry, project or location that can't stand in an address.
     """
     require(by, "registry.manage", registry=name)
-    _check(_REGISTRY_NAME, name, "registry", "1 to 63 letters, digits, _ and -, the first of them no digit and no -")
+    _check(_REGISTRY_NAME, name, "registry", "1 to 63 letters, digits, _ and -, not starting with a digit or -")
     for kind, value in (("project", project), ("location", location)):
         if value:
-            _check(_PROJECT_NAME, value, kind, "1 to 63 letters, digits and . : _ -, the first a letter or digit")
+            _check(_PROJECT_NAME, value, kind, "1 to 63 letters, digits and . : _ -, starting with a letter or digit")
     record(by=by, why=f"make registry {name}")
     row, created = Registry.objects.get_or_create(
         project=project or settings.DEFAULT_PROJECT, location=location or settings.DEFAULT_LOCATION, name=name
@@ -161,7 +161,7 @@ def ensure_registry(*, name: str, by: Actor, project: str = "", location: str = 
 
 def _check(pattern: re.Pattern[str], name: str, kind: str, rule: str) -> None:
     if not pattern.fullmatch(name):
-        raise InvalidName(f"{name[:80]!r} is not a {kind} name: it takes {rule}.", name=name[:80], field=kind)
+        raise InvalidName(f"{name[:80]!r} is not a valid {kind} name. Use {rule}.", name=name[:80], field=kind)
 
 
 @retried
@@ -194,19 +194,19 @@ def delete_registry(*, name: str, by: Actor, project: str = "", location: str = 
 
 def _refuse_readonly(registry: Registry) -> None:
     if effective_mode(registry).mode.startswith("READONLY"):
-        raise OperationNotPermitted(f"Registry {registry.name} is in read-only mode; set it to READWRITE first.")
+        raise OperationNotPermitted(f"Registry {registry.name} is in read-only mode. Set it to READWRITE first.")
 
 
 def _refuse_in_use(registry: Registry) -> None:
     default = (settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION, settings.DEFAULT_REGISTRY)
     if (registry.project, registry.location, registry.name) == default:
-        raise OperationNotPermitted(f"Registry {registry.name} is the server's default one and stays.")
+        raise OperationNotPermitted(f"Registry {registry.name} is the server's default registry and can't be deleted.")
     for relation in Registry._meta.related_objects:
         model = relation.related_model
         outside = model._meta.app_label != Registry._meta.app_label
         if outside and model._default_manager.filter(**{relation.field.name: registry}).exists():
             raise OperationNotPermitted(
-                f"Registry {registry.name} is used by {model._meta.verbose_name_plural}; remove those first."
+                f"Registry {registry.name} is used by {model._meta.verbose_name_plural}. Remove those first."
             )
 
 

@@ -118,19 +118,19 @@ def _dependant(
         moved = schema_engine.parse(row.schema.schema_type, row.schema.canonical, moved_references, is_new=False)
         if set(moved.missing_types) - set(old.missing_types):
             lost = ", ".join(moved.missing_types)[:300]
-            return Dependant(name.qualified, row.version, "no", f"with the new schema nothing declares {lost}")
+            return Dependant(name.qualified, row.version, "no", f"with the new schema, nothing declares {lost}")
         report = schema_engine.check(moved, [(row.version, old)], config.level, profile=config.profile)
     except (InvalidSchema, InvalidReference) as error:
-        return Dependant(name.qualified, row.version, "no", f"with the new schema it doesn't parse: {error.message}")
+        return Dependant(name.qualified, row.version, "no", f"with the new schema, it can't be parsed: {error.message}")
     return _verdict_on(name, row.version, report, config)
 
 
 def _verdict_on(name: SubjectName, version: int, report: Report, config: EffectiveConfig) -> Dependant:
     if report.is_compatible:
-        return Dependant(name.qualified, version, "yes", f"still fits under {config.level}")
+        return Dependant(name.qualified, version, "yes", f"still compatible under {config.level}")
     first = report.breaks[0]
     more = f" and {len(report.breaks) - 1} more" if len(report.breaks) > 1 else ""
-    sentence = f"breaks under {config.level}: {first.message} at {first.named_path or 'its root'}{more}"
+    sentence = f"incompatible under {config.level}: {first.message} at {first.named_path or 'its root'}{more}"
     return Dependant(name.qualified, version, "no", sentence)
 
 

@@ -105,7 +105,7 @@ def refuse_by_mode(state: RegistrationState, request: RegistrationRequest, *, pa
     """Raise OperationNotPermitted where the mode takes no version, or none with an id; `passes` is what the gate said."""
     registry, subject, mode = state.registry, state.subject, state.mode
     if registry.kind == Registry.REMOTE:
-        raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; register there.")
+        raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}. Register there instead.")
     allowed_modes = {"READWRITE"} if request.schema_id is None else MODES_WITH_IDS
     if mode in allowed_modes or (passes and request.schema_id is None and mode == change_guard.READONLY):
         return
@@ -119,8 +119,8 @@ def refuse_lost_references(submission: Submission, locked_versions: dict[int, Sc
     for reference, target in zip(submission.references, submission.targets, strict=True):
         if target.pk not in locked_versions:
             raise InvalidReference(
-                f"Reference {reference.name!r} names {reference.subject} version {reference.version},"
-                " which was deleted just now."
+                f"Reference {reference.name!r} refers to {reference.subject} version {reference.version}, which was just "
+                "deleted."
             )
 
 

@@ -141,7 +141,7 @@ def refuse_too_large(text: str) -> None:
     """Raise SchemaTooLarge for a text of more bytes than are taken."""
     most = settings.SCHEMA_MAX_BYTES
     if len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most:
-        raise SchemaTooLarge(f"The schema is too large: {most} bytes are taken (SCHEMA_MAX_BYTES).")
+        raise SchemaTooLarge(f"The schema is too large: at most {most} bytes are allowed (SCHEMA_MAX_BYTES).")
 
 
 def repeat(

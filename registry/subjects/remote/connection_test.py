@@ -116,22 +116,26 @@ class _Test:
         except SchemadeskError as error:
             self._keep(REACHED, False, error.message)
             raise
-        self._keep(REACHED, True, f"{where} answers.")
+        self._keep(REACHED, True, f"{where} responds.")
         if response.status in (401, 403):
-            self._keep(SIGNED_IN, False, f"{where} refuses the sign-in ({response.status}); check user and secret.")
-        signed = "The sign-in is taken." if client.connection.secret else "It asks for no sign-in."
+            self._keep(
+                SIGNED_IN, False, f"{where} rejects the sign-in ({response.status}). Check the user and the secret."
+            )
+        signed = "The sign-in was accepted." if client.connection.secret else "No sign-in needed."
         self._keep(SIGNED_IN, True, signed)
         names = _json(response)
         if response.status != 200 or not isinstance(names, list):
             self._keep(
-                SUBJECTS, False, f"The answer to /subjects is no list (status {response.status}): no schema registry?"
+                SUBJECTS,
+                False,
+                f"The answer to /subjects is not a list (status {response.status}). This may not be a schema registry.",
             )
         self._keep(SUBJECTS, True, f"It lists {len(names):,} subject{'' if len(names) == 1 else 's'}.")
         return [str(name) for name in names]
 
     def _call(self, client: OutgoingClient, path: str, **query: str) -> ServerResponse:
         if time.monotonic() > self._until:
-            raise RemoteUnavailable("The test took too long and was ended.")
+            raise RemoteUnavailable("The test took too long and was stopped.")
         accept = {"Accept": "application/vnd.schemaregistry.v1+json, application/json; q=0.9"}
         return client.call("GET", path, query=query, headers=accept)
 
@@ -155,17 +159,20 @@ class _Test:
         names = _json(response)
         if response.status == 200 and isinstance(names, list):
             return Capability(CONTEXTS, True, f"It has {len(names):,}.")
-        return Capability(CONTEXTS, False, "It doesn't know GET /contexts: all is in the default one.")
+        return Capability(CONTEXTS, False, "It doesn't support GET /contexts: everything is in the default context.")
 
     def _import_mode(self, client: OutgoingClient) -> Capability:
         response = self._call(client, "/mode")
         value = _json(response)
         mode = value.get("mode") if isinstance(value, dict) else None
         if response.status != 200 or not isinstance(mode, str):
-            return Capability(IMPORT, False, "It doesn't know GET /mode, so versions can't be given their ids there.")
+            return Capability(IMPORT, False, "It doesn't support GET /mode, so versions can't keep their ids there.")
         if mode in MODES_WITH_IDS:
             return Capability(IMPORT, True, f"It is in the mode {mode}.")
-        sentence = f"Its mode is {mode[:40]}. Whether it takes IMPORT shows when that is set; most take it while they are empty."
+        sentence = (
+            f"Its mode is {mode[:40]}. Whether it accepts IMPORT is known only when that mode is set. Most registries "
+            "accept it while they are empty."
+        )
         return Capability(IMPORT, None, sentence)
 
     def _references(self, client: OutgoingClient) -> Capability:
@@ -173,19 +180,22 @@ class _Test:
         value = _json(response)
         code = value.get("error_code") if isinstance(value, dict) else None
         if response.status == 200 or code in OWN_CODES:
-            return Capability(REFERENCES, True, "It tells which schemas refer to a version.")
-        return Capability(REFERENCES, False, "It doesn't know …/referencedby, so neither references.")
+            return Capability(REFERENCES, True, "It lists the schemas that refer to a version.")
+        return Capability(REFERENCES, False, "It doesn't support …/referencedby, and so no references.")
 
     def _deleted(self, client: OutgoingClient, live: int) -> Capability:
         every = _json(self._call(client, "/subjects", deleted="true"))
         if isinstance(every, list) and len(every) > live:
-            return Capability(DELETED, True, f"{len(every) - live:,} subjects are deleted softly there.")
+            return Capability(DELETED, True, f"{len(every) - live:,} subjects are soft-deleted there.")
         response = self._call(client, "/schemas", deleted="true", offset="0", limit="1")
         listed = _json(response)
         first = listed[0] if isinstance(listed, list) and listed else None
         if response.status == 200 and isinstance(first, dict) and "deleted" in first:
-            return Capability(DELETED, True, "It tells which versions are deleted softly.")
-        sentence = "No subject is deleted softly there, or it doesn't tell: what vanishes there is marked deleted here."
+            return Capability(DELETED, True, "It lists soft-deleted versions.")
+        sentence = (
+            "There are no soft-deleted subjects, or it doesn't list them. Subjects that disappear there are marked "
+            "as deleted here."
+        )
         return Capability(DELETED, None, sentence)
 
     def _formats(self, client: OutgoingClient) -> tuple[Capability, ...]:
@@ -201,8 +211,8 @@ def _format(name: str, types: set[str] | None) -> Capability:
     key = f"format:{name}"
     if types is None:
         first = name == "AVRO"
-        return Capability(key, True if first else None, "" if first else "It doesn't know GET /schemas/types.")
-    return Capability(key, name in types, "" if name in types else "It isn't among its types.")
+        return Capability(key, True if first else None, "" if first else "It doesn't support GET /schemas/types.")
+    return Capability(key, name in types, "" if name in types else "Not among its types.")
 
 
 def _json(response: ServerResponse) -> Any:

@@ -49,7 +49,7 @@ def get_mirror(name: str, by: Actor, action: str) -> Registry:
     require(by, action, registry=name)
     registry = get_registry(name)
     if registry.kind != Registry.REMOTE:
-        raise WrongState(f"Registry {registry.name} is one of ours, not a mirror.")
+        raise WrongState(f"Registry {registry.name} is a local registry, not a mirror.")
     return registry
 
 
@@ -116,7 +116,7 @@ def add_remote_registry(
     require(by, "registry.manage", registry=name)
     connection = _usable(url, user, secret, every_seconds)
     if not ensure_registry(name=name, by=by):
-        raise WrongState(f"There is a registry {name} already.")
+        raise WrongState(f"A registry named {name} already exists.")
     record(by=by, why=f"mirror {connection.url} as {name}")
     row = get_registry(name)
     row.kind, row.url, row.user, row.secret = Registry.REMOTE, connection.url, user, secret
@@ -149,7 +149,7 @@ def _usable(url: str, user: str, secret: str, every_seconds: int) -> Connection:
     """The connection, once its address may be connected to, its host exists and its secret is there for that host."""
     connection = parse_connection(url, user=user, secret=secret)
     if not SHORTEST_INTERVAL <= every_seconds <= 2_000_000_000:
-        raise InvalidInput(f"A registry is mirrored every {SHORTEST_INTERVAL} seconds or more.")
+        raise InvalidInput(f"The sync interval must be at least {SHORTEST_INTERVAL} seconds.")
     current_policy().addresses(connection)
     authorization(connection)
     return connection
@@ -177,7 +177,7 @@ def sync_registry(*, registry_id: int, policy: EgressPolicy | None = None) -> Sy
     """
     registry = Registry.objects.filter(pk=registry_id, kind=Registry.REMOTE).first()
     if registry is None:
-        raise RegistryNotFound(f"There is no remote registry of number {registry_id}.")
+        raise RegistryNotFound(f"There is no remote registry with number {registry_id}.")
     tag = _claim(registry)
     if tag is None:
         return None
@@ -207,7 +207,7 @@ def _claim(registry: Registry) -> str | None:
 def _renew(registry: Registry, tag: str) -> None:
     own_claim = Registry.objects.filter(pk=registry.pk, sync_tag=tag)
     if not own_claim.update(sync_lease_until=timezone.now() + LEASE):
-        raise WrongState(f"The sync of {registry.name} took too long and was given to another worker.")
+        raise WrongState(f"The sync of {registry.name} took too long and was moved to another worker.")
 
 
 @transaction.atomic
@@ -263,7 +263,7 @@ def _is_live(here: Snapshot, item: VersionRecord) -> bool:
 
 def _tell(registry: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
     """What a sync brought, once: a first one may bring thousands of versions."""
-    why = f"they are so at {registry.url}"
+    why = f"as in {registry.url}"
     with transaction.atomic():
         tell_of_many(registry, REGISTERED, added, why=why, by=by)
         tell_of_many(registry, DELETED, deleted, why=why, by=by)
@@ -305,7 +305,7 @@ def _by_id(snapshot: Snapshot) -> dict[tuple[str, int], list[VersionRecord]]:
 @retried
 def _begin_again(registry: Registry, snapshot: Snapshot, by: Actor, why: str) -> Brought:
     """Replace all that is mirrored, in one transaction: readers see the old contents or the new ones."""
-    registry_import.hold(registry, by=by, why=f"{why}, which was made anew")
+    registry_import.hold(registry, by=by, why=f"{why}, which was recreated")
     notes = contents_of(
         registry
     ).notes  # what people wrote about the mirror's subjects goes with the rows, so it comes again

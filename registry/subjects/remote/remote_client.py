@@ -42,13 +42,13 @@ def read_version(item: Mapping[str, Any]) -> VersionRecord:
     refuse_unusable_text(item)
     subject = parse_subject(_text(item, "subject"))
     if not subject.subject:
-        raise InvalidSnapshot("/subject is empty; a subject needs a name.")
+        raise InvalidSnapshot("/subject is empty. A subject needs a name.")
     schema_type = (_text(item, "schemaType", "AVRO") or "AVRO").upper()
     if schema_type not in SCHEMA_TYPES:
-        raise InvalidSnapshot(f"/schemaType is {schema_type[:40]!r}; it is one of {', '.join(SCHEMA_TYPES)}.")
+        raise InvalidSnapshot(f"/schemaType is {schema_type[:40]!r}. It must be one of {', '.join(SCHEMA_TYPES)}.")
     references = item.get("references") or []
     if not isinstance(references, list) or len(references) > MAX_REFERENCES:
-        raise InvalidSnapshot(f"/references is no array of at most {MAX_REFERENCES}.")
+        raise InvalidSnapshot(f"/references is not an array with at most {MAX_REFERENCES} items.")
     rules = item.get("ruleSet") if item.get("ruleSet") is not None else item.get("ruleset")
     return VersionRecord(
         subject=subject,
@@ -66,7 +66,7 @@ def read_version(item: Mapping[str, Any]) -> VersionRecord:
 def read_settings(value: Any) -> tuple[dict[str, Any], list[str]]:
     """The settings that a config sets, and the names of those that aren't known here. Raises InvalidSnapshot."""
     if not isinstance(value, Mapping):
-        raise InvalidSnapshot("it is no object.")
+        raise InvalidSnapshot("it is not an object.")
     refuse_unusable_text(value)
     # Servers of the first years say `compatibility` here.
     properties = {"compatibilityLevel" if name == "compatibility" else name: item for name, item in value.items()}
@@ -80,7 +80,7 @@ def read_mode(value: Any) -> str:
     """The mode. Raises InvalidSnapshot for one that isn't known here."""
     mode = value.get("mode") if isinstance(value, Mapping) else None
     if mode not in MODES:
-        raise InvalidSnapshot(f"{str(mode)[:40]!r} is no mode here; the modes are {', '.join(MODES)}.")
+        raise InvalidSnapshot(f"{str(mode)[:40]!r} is not a supported mode. The modes are {', '.join(MODES)}.")
     return str(mode)
 
 
@@ -91,7 +91,7 @@ def refuse_unusable_text(value: Any) -> None:
         item = left.pop()
         if isinstance(item, str):
             if "\x00" in item or any("\ud800" <= char <= "\udfff" for char in item):
-                raise InvalidSnapshot(f"the text {item[:40]!r} can't be kept: it holds what is no character.")
+                raise InvalidSnapshot(f"the text {item[:40]!r} can't be stored: it contains an invalid character.")
         elif isinstance(item, Mapping):
             left += [*item.keys(), *item.values()]
         elif isinstance(item, list):
@@ -100,21 +100,21 @@ def refuse_unusable_text(value: Any) -> None:
 
 def _reference(item: Any, position: int) -> Reference:
     if not isinstance(item, Mapping):
-        raise InvalidSnapshot(f"/references/{position} is no object.")
+        raise InvalidSnapshot(f"/references/{position} is not an object.")
     return Reference(_text(item, "name"), _text(item, "subject"), _number(item, "version"))
 
 
 def _text(item: Mapping[str, Any], name: str, default: str | None = None) -> str:
     value = item.get(name, default)
     if not isinstance(value, str):
-        raise InvalidSnapshot(f"/{name} is no text.")
+        raise InvalidSnapshot(f"/{name} is not a string.")
     return value
 
 
 def _number(item: Mapping[str, Any], name: str) -> int:
     value = item.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
-        raise InvalidSnapshot(f"/{name} is {str(value)[:40]}; it takes a number from 1 to 2^31-1.")
+        raise InvalidSnapshot(f"/{name} is {str(value)[:40]}. It must be a number from 1 to 2^31-1.")
     return value
 
 
@@ -179,7 +179,7 @@ class RemoteRegistry:
     def _get(self, path: str, /, **query: str) -> tuple[int, Any]:
         """Status and JSON of a call; only 200, 404 and 405 come back."""
         if time.monotonic() > self._until:
-            raise RemoteUnavailable(f"{self.client.connection.netloc} is too slow to be read as a whole.")
+            raise RemoteUnavailable(f"{self.client.connection.netloc} is too slow to be read completely.")
         if self.client.received > MAX_BYTES:
             raise RemoteUnavailable(f"{self.client.connection.netloc} sent more than {MAX_BYTES} bytes.")
         accept = {"Accept": "application/vnd.schemaregistry.v1+json, application/json; q=0.9"}
@@ -187,7 +187,7 @@ class RemoteRegistry:
         where = f"{self.client.connection.netloc}: the answer to {path}"
         if response.status in (401, 403):
             raise RemoteUnavailable(
-                f"{self.client.connection.netloc} refuses the sign-in ({response.status}); check user and secret.",
+                f"{self.client.connection.netloc} rejects the sign-in ({response.status}). Check the user and the secret.",
                 status=response.status,
             )
         if response.status in (404, 405):
@@ -202,7 +202,7 @@ class RemoteRegistry:
         if status != 200:
             return None
         if not isinstance(value, list):
-            raise RemoteUnavailable(f"{self.client.connection.netloc}: the answer to {path} is no array.")
+            raise RemoteUnavailable(f"{self.client.connection.netloc}: the answer to {path} is not an array.")
         return value
 
     def _note(self, what: str, why: str) -> None:
@@ -272,7 +272,7 @@ class RemoteRegistry:
             before = len(items)
             for item in page:
                 if not isinstance(item, dict):
-                    self._note("an entry of /schemas", "it is no object.")
+                    self._note("an entry of /schemas", "it is not an object.")
                     continue
                 tells = tells or "deleted" in item
                 items[str(item.get("subject")), str(item.get("version"))] = item
@@ -288,7 +288,7 @@ class RemoteRegistry:
         subjects = self._list("/subjects", deleted="true", **prefix)
         if subjects is None:
             raise RemoteUnavailable(
-                f"{self.client.connection.url} is no schema registry: it knows neither /schemas nor /subjects."
+                f"{self.client.connection.url} is not a schema registry: it supports neither /schemas nor /subjects."
             )
         for subject in subjects:
             path = f"/subjects/{quote(str(subject), safe='')}/versions"
@@ -299,7 +299,7 @@ class RemoteRegistry:
                 if status == 200 and isinstance(item, dict):
                     self._keep(records, {**item, "deleted": number not in live})
                 else:
-                    self._note(f"{subject} version {number}"[:200], "the server lists it and doesn't give it.")
+                    self._note(f"{subject} version {number}"[:200], "the server lists it but doesn't return it.")
             if len(records) > MAX_VERSIONS:
                 raise RemoteUnavailable(f"{self.client.connection.netloc} has more than {MAX_VERSIONS} versions.")
             self._progress(len(records), "versions read")

@@ -122,8 +122,8 @@ class RemoteWriter:
         if response.status != 200:
             message = _error_message(response)
             raise RemoteUnavailable(
-                f"{self.client.connection.netloc} refuses {method} {path} with status {response.status}"
-                + (f": {message}" if message else "; it says nothing more."),
+                f"{self.client.connection.netloc} rejects {method} {path} with status {response.status}"
+                + (f": {message}" if message else "; it gives no details."),
                 status=response.status,
             )
         return response.json(f"{self.client.connection.netloc}: the answer to {path}")

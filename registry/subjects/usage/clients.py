@@ -119,16 +119,14 @@ def _rest(items: Sequence[Evidence]) -> list[Evidence]:
     if not rest:
         return []
     is_used = any(item.in_use == "yes" for item in rest)
-    return [Evidence("clients", "yes" if is_used else "unknown", f"So do {len(rest)} other clients.")]
+    return [Evidence("clients", "yes" if is_used else "unknown", f"{len(rest)} other clients do too.")]
 
 
 def _evidence(client: ClientInfo) -> Evidence:
-    follows = ", which takes the newest version," if client.version is None else ""
+    follows = ", which uses the newest version," if client.version is None else ""
     ask = f" Ask {client.contact}." if client.contact else ""
     if client.has_lapsed:
-        sentence = (
-            f"{client.name}{follows} {client.does} it, as was said on {client.seen_at.astimezone(UTC):%Y-%m-%d} last."
-        )
+        sentence = f"{client.name}{follows} {client.does} it (last declared on {client.seen_at.astimezone(UTC):%Y-%m-%d})."
         return Evidence("clients", "unknown", f"{sentence}{ask}", as_of=client.seen_at)
     return Evidence("clients", "yes", f"{client.name}{follows} {client.does} it.{ask}", as_of=client.seen_at)
 
@@ -137,8 +135,8 @@ def _evidence(client: ClientInfo) -> Evidence:
 MAX_CLIENTS: Final = 100
 #: what a client does → the level whose report says what it meets, and how that is said
 _SIDES: Final = (
-    ("reads", "FORWARD_TRANSITIVE", "can't read what this version writes"),
-    ("writes", "BACKWARD_TRANSITIVE", "writes what this version can't read"),
+    ("reads", "FORWARD_TRANSITIVE", "can't read data of this version"),
+    ("writes", "BACKWARD_TRANSITIVE", "writes data that this version can't read"),
 )
 _WORST_FIRST: Final = ("no", "unknown", "yes")
 Versions = Mapping[int, ParsedSchema]
@@ -228,13 +226,11 @@ def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSche
 
 def _judged(client: ClientInfo, met: Sequence[str], versions: Versions) -> ClientAnswer:
     if client.has_lapsed:
-        sentence = (
-            f"was heard of on {client.seen_at.astimezone(UTC):%Y-%m-%d} last: it isn't known whether it is still there"
-        )
+        sentence = f"was last seen on {client.seen_at.astimezone(UTC):%Y-%m-%d}: it is unknown whether it still exists"
         return _client_answer(client, "unknown", sentence)
     if client.number not in versions:
-        return _client_answer(client, "unknown", "has no version that could be compared")
-    return _client_answer(client, "no", "; it ".join(met)) if met else _client_answer(client, "yes", "goes on with it")
+        return _client_answer(client, "unknown", "has no version to compare")
+    return _client_answer(client, "no", "; it ".join(met)) if met else _client_answer(client, "yes", "is compatible")
 
 
 def _client_answer(client: ClientInfo, verdict: Answer, message: str) -> ClientAnswer:
@@ -276,21 +272,23 @@ def declare_client(
     name = _text(name, "name", MAX_NAME)
     if not name:
         raise InvalidInput(
-            "Give the client a name, such as the one that its consumer group or service has.", field="name"
+            "Give the client a name, for example the name of its consumer group or service.", field="name"
         )
     if not (reads or writes):
-        raise InvalidInput("A client reads or writes; say at least one.", field="reads")
+        raise InvalidInput("A client reads or writes. Declare at least one of them.", field="reads")
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject).pk)  # so that the bound holds
     if version is not None and not row.versions.filter(version=version, deleted_at=None).exists():
-        raise VersionNotFound(f"Version {version} of {subject.qualified} isn't there.", version=version)
+        raise VersionNotFound(f"Version {version} of {subject.qualified} doesn't exist.", version=version)
     now = timezone.now()
     there = Client.objects.filter(subject=row, name=name).first()
     record(by=by, why=f"declare client {name} of {subject.qualified} in {registry_row.name}")
     if there is None:
         if Client.objects.filter(subject=row).count() >= MOST:
-            raise InvalidInput(f"{subject.qualified} has {MOST} clients; withdraw those that are gone.", field="name")
+            raise InvalidInput(
+                f"{subject.qualified} already has {MOST} clients. Withdraw clients that no longer exist.", field="name"
+            )
         Client.objects.create(subject=row, name=name, declared_by=by.name, seen_at=now, **values)
         return True
     _change(there, values, by, now)
@@ -319,12 +317,14 @@ def withdraw_client(*, registry: str, subject: SubjectName, name: str, by: Actor
     record(by=by, why=f"withdraw client {name[:MAX_NAME]} of {subject.qualified} in {registry_row.name}")
     done, _ = Client.objects.filter(subject=row, name=name[: MAX_NAME + 1].replace("\0", "")).delete()
     if not done:
-        raise ClientNotFound(f"{subject.qualified} has no client called {name[:MAX_NAME]!r}.", name=name[:MAX_NAME])
+        raise ClientNotFound(f"{subject.qualified} has no client named {name[:MAX_NAME]!r}.", name=name[:MAX_NAME])
 
 
 def _number(version: int | None) -> int | None:
     if version is not None and not 1 <= version <= MAX_VERSION:
-        raise InvalidInput(f"The version is {str(version)[:40]}; it takes a number from 1 to 2^31-1.", field="version")
+        raise InvalidInput(
+            f"The version is {str(version)[:40]}, but it must be a number from 1 to 2^31-1.", field="version"
+        )
     return version
 
 
@@ -332,14 +332,14 @@ def _fields(fields: Iterable[str]) -> list[str]:
     """Each path once, in order."""
     paths = sorted({_text(path, "fields", MAX_FIELD) for path in fields} - {""})
     if len(paths) > MAX_FIELDS:
-        raise InvalidInput(f"These are {len(paths)} fields; {MAX_FIELDS} are taken.", field="fields")
+        raise InvalidInput(f"There are {len(paths)} fields. At most {MAX_FIELDS} are allowed.", field="fields")
     return paths
 
 
 def _text(text: str, what: str, most: int) -> str:
     line = " ".join(text.split())
     if len(line) > most:
-        raise InvalidInput(f"The {what} has {len(line)} characters; {most} are taken.", field=what)
+        raise InvalidInput(f"The {what} has {len(line)} characters. At most {most} are allowed.", field=what)
     if not line.isprintable():
-        raise InvalidInput(f"The {what} has a character that can't be shown; take it out.", field=what)
+        raise InvalidInput(f"The {what} contains a character that can't be displayed. Remove it.", field=what)
     return line

@@ -86,7 +86,7 @@ def evidence_of(
         try:
             items_by_version = provider(registry, subject, list(versions))
         except Unavailable as error:
-            unknown = Evidence(kind, "unknown", f"What {name} knows can't be told: {error.message}")
+            unknown = Evidence(kind, "unknown", f"The usage according to {name} can't be read: {error.message}")
             items_by_version = {number: [unknown] for number in versions}
         for number in versions:
             items = items_by_version.get(number, ())
@@ -111,7 +111,7 @@ def refuse_in_use(
         require(by, "version.force", registry=registry.name, subject=subject.qualified)
         return
     number, items = next(iter(used.items()))
-    more = f" So are {len(used) - 1} more of its versions." if len(used) > 1 else ""
+    more = f" {len(used) - 1} more of its versions are in use too." if len(used) > 1 else ""
     raise VersionInUse(
         f"Version {number} of {subject.qualified} is in use: {items[0].sentence}{more} "
         "Wait, or force it with a reason.",

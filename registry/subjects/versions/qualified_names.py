@@ -40,7 +40,7 @@ def parse_subject(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName:
     context_name, colon, subject = text[1:].partition(":")
     if not colon:
         raise InvalidName(
-            f"{text!r} begins like a context but has no ':' after it; write :.context:subject.", name=text
+            f"{text!r} starts like a context but has no ':' after it. Write :.context:subject.", name=text
         )
     if subject in RESERVED or context_name == GLOBAL_CONTEXT:
         raise InvalidName(f"The name {text!r} is reserved.", name=text)
@@ -63,7 +63,8 @@ def check_context(name: str) -> str:
     dotted = bare if bare.startswith(".") else f".{bare}"
     if ":" in dotted or len(dotted) > 256:
         raise InvalidName(
-            f"{name[:80]!r} is not a context name: it may hold no ':' and at most 255 characters.", name=name
+            f"{name[:80]!r} is not a valid context name: it can't contain ':' and can have at most 255 characters.",
+            name=name,
         )
     _check_characters(dotted)
     return _of_bytes(dotted, MAX_CONTEXT_BYTES)

@@ -76,7 +76,7 @@ def list_standings(
     `after` is the id of the last one that was seen. Raises InvalidInput for a standing that doesn't exist.
     """
     if standing and standing not in SEVERITY:
-        raise InvalidInput(f"There is no standing {standing[:40]!r}; known are {', '.join(SEVERITY)}.")
+        raise InvalidInput(f"Unknown status {standing[:40]!r}. Use one of {', '.join(SEVERITY)}.")
     rows = VersionStanding.objects.filter(version__subject__context__registry=registry, version__gt=after)
     if subject is not None:
         rows = rows.filter(version__subject__context__name=subject.context, version__subject__name=subject.subject)

@@ -61,9 +61,9 @@ def test_those_who_go_on_are_named(cast: Cast) -> None:
 @pytest.mark.parametrize(
     ("schema", "does", "says"),
     [
-        (WITHOUT_DEFAULT, {"reads": False, "writes": True}, "writes what this version can't read"),
-        (BROKEN, {"reads": True}, "can't read what this version writes"),
-        (BROKEN, {"reads": True, "writes": True}, "can't read what this version writes"),
+        (WITHOUT_DEFAULT, {"reads": False, "writes": True}, "writes data that this version can't read"),
+        (BROKEN, {"reads": True}, "can't read data of this version"),
+        (BROKEN, {"reads": True, "writes": True}, "can't read data of this version"),
     ],
 )
 def test_those_who_do_not_go_on_are_named_with_what_they_meet(

@@ -89,7 +89,7 @@ def bring_one_by_one(*, registry: Registry, records: Iterable[VersionRecord], by
             done += Brought(problems=(Problem(item.title, error.message),))
         except (IntegrityError, DataError) as error:
             reason = str(error).partition("\n")[0][:200]
-            done += Brought(problems=(Problem(item.title, f"the database refuses it: {reason}"),))
+            done += Brought(problems=(Problem(item.title, f"the database rejects it: {reason}"),))
     return done
 
 
@@ -108,7 +108,7 @@ def restore_one_by_one(*, registry: str, subject: SubjectName, versions: Sequenc
 def _subject(registry: Registry, item: VersionRecord) -> Subject:
     check_context(item.subject.context)
     if parse_subject(item.subject.qualified) != item.subject:
-        raise InvalidInput("its name would mean another subject.")
+        raise InvalidInput("its name would refer to another subject.")
     return lock_subject(lock_context(registry, item.subject.context), item.subject.subject)
 
 
@@ -120,7 +120,7 @@ def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor)
     try:
         schema = schema_with_id(subject.context, submission, item.schema_id)
     except OperationNotPermitted as error:
-        raise OperationNotPermitted(f"schema id {item.schema_id} stands for {_holder(subject, item)} here.") from error
+        raise OperationNotPermitted(f"schema id {item.schema_id} is used by {_holder(subject, item)} here.") from error
     row = SchemaVersion.objects.create(
         subject=subject,
         version=item.version,
@@ -149,9 +149,9 @@ def _submission(registry: Registry, item: VersionRecord) -> Submission:
 
 def _settle(there: SchemaVersion, item: VersionRecord, submission: Submission) -> Brought:
     if there.schema.schema_id != item.schema_id:
-        raise OperationNotPermitted(f"here it has schema id {there.schema.schema_id}, there {item.schema_id}.")
+        raise OperationNotPermitted(f"it has schema id {there.schema.schema_id} here and {item.schema_id} there.")
     if there.schema.identity != submission.identity(submission.canonical(normalize=False)).digest:
-        raise OperationNotPermitted(f"here it is another schema under the same id {item.schema_id}.")
+        raise OperationNotPermitted(f"it is another schema here with the same id {item.schema_id}.")
     if (there.deleted_at is not None) == item.deleted:
         return Brought(same=1)
     deleted_at = (item.deleted_at or timezone.now()) if item.deleted else None

@@ -105,7 +105,7 @@ def test_what_stands_in_the_way_is_said_exactly(system: Actor) -> None:
     plan = plan_copy(registry="dev", number=copy.pk, ways=LIVE, by=system)
     said = {line.version: (line.fate, line.why) for line in plan.lines}
     assert said == {
-        1: ("left", f"it is there with schema id {new}, and was kept with {ids[0]}."),
+        1: ("left", f"it exists with schema id {new}, but the copy has {ids[0]}."),
         2: ("created", ""),
     }
     restore(copy, system)
@@ -123,7 +123,7 @@ def test_the_level_holds_for_what_comes_back_live(system: Actor) -> None:
     done = restore(KeptCopy.objects.get(), system)
     assert (
         done.lines[0].fate == "created"
-        and "it stays soft-deleted: Restored, version 2 would break" in done.lines[0].why
+        and "stays soft-deleted: If restored, version 2 would not be compatible" in done.lines[0].why
     )
     assert SchemaVersion.objects.get(version=2).deleted_at is not None
 

@@ -125,7 +125,7 @@ def test_a_running_registry_is_copied(source: str, system: Actor) -> None:
     code, said = run("--from", source, "--secret", "source", "--into", "copy")
     assert (code, said.splitlines()[-1]) == (
         0,
-        f"0 versions added, 0 changed, {len(there.versions)} were there, 0 problems",
+        f"0 versions added, 0 changed, {len(there.versions)} unchanged, 0 problems",
     )
 
 
@@ -162,7 +162,7 @@ def test_an_import_that_is_killed_goes_on_when_started_again(registries: None, s
     code, said = run(*arguments[1:])
     assert (code, said.splitlines()[-1]) == (
         0,
-        f"{400 - counts[2]} versions added, 0 changed, {counts[2]} were there, 0 problems",
+        f"{400 - counts[2]} versions added, 0 changed, {counts[2]} unchanged, 0 problems",
     )
     assert exported("half", tmp_path) == exported("full", tmp_path)
     assert run(*arguments[1:])[1].startswith("0 versions added, 0 changed, 400 were there")
@@ -209,7 +209,7 @@ def test_the_differences_are_said_and_nothing_changes(registries: None, system: 
     run("--from", str(file), "--into", "staging")
     register_version(registry="staging", subject=SubjectName(".", "mine"), text=record("Mine", "x"), by=system)
     code, said = run("--from", str(file), "--into", "staging", "--diff")
-    assert (code, said.splitlines()[0]) == (1, "- mine version 1 is here alone")
+    assert (code, said.splitlines()[0]) == (1, "- mine version 1 exists only here")
 
 
 @pytest.mark.django_db
@@ -219,7 +219,7 @@ def test_a_clash_is_said_and_the_rest_comes_if_asked(registries: None, system: A
     file = str(tmp_path / "dev.jsonl")
     register_version(registry="staging", subject=SubjectName(".", "own"), text=record("Own", "x"), by=system)
     code, said = run("--from", file, "--into", "staging")
-    clash = "! zz-money version 1: schema id 1 stands for another schema (own version 1) here."
+    clash = "! zz-money version 1: schema id 1 is used by another schema (own version 1) here."
     assert code == 1
     assert clash in said.splitlines()
     assert effective_mode(get_registry("staging")).mode == "IMPORT"
@@ -243,7 +243,7 @@ def test_a_closed_registry_takes_no_import(registries: None, system: Actor, tmp_
     assert _count("prod") == 0
     set_mode(registry="staging", subject=None, by=system, mode="READONLY")
     code, said = run("--from", str(tmp_path / "dev.jsonl"), "--into", "staging")
-    assert (code, said) == (2, "Registry staging is in mode READONLY; set it to READWRITE or IMPORT first.")
+    assert (code, said) == (2, "Registry staging is in mode READONLY. Set it to READWRITE or IMPORT first.")
     assert _count("staging") == 0
 
 
@@ -280,11 +280,11 @@ def _file(*edits: Callable[[list[bytes]], Any]) -> io.BytesIO:
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        (lambda lines: lines.pop(), "it was cut off"),
-        (lambda lines: lines.pop(-2), "doesn't fit the lines before it"),
+        (lambda lines: lines.pop(), "it is incomplete"),
+        (lambda lines: lines.pop(-2), "doesn't match the lines before it"),
         (lambda lines: lines.append(lines[1]), "comes after the end"),
         (lambda lines: lines.pop(0), "line 1 can't be read"),
-        (lambda lines: lines.insert(2, lines[4]), "comes a second time"),
+        (lambda lines: lines.insert(2, lines[4]), "repeats "),
         (lambda lines: lines.__setitem__(1, b"[]\n"), "line 2 can't be read"),
         (lambda lines: lines.__setitem__(1, b"[" * 100_000 + b"\n"), "line 2 can't be read"),
         (lambda lines: lines.__setitem__(1, b"\xff\xfe\n"), "line 2 can't be read"),
@@ -292,7 +292,7 @@ def _file(*edits: Callable[[list[bytes]], Any]) -> io.BytesIO:
         (lambda lines: lines.__setitem__(3, b'{"kind":"mode","context":null,"subject":null,"mode":"X"}\n'), "is no mode"),
         (lambda lines: lines.__setitem__(0, lines[0].replace(b'version":1', b'version":2')), "this program reads 1"),
         (lambda lines: lines.__setitem__(1, b"x" * (17 * 1024 * 1024)), "line 2 has more than"),
-        (lambda lines: lines.clear(), "it was cut off"),
+        (lambda lines: lines.clear(), "it is incomplete"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_whole_is_refused_by_its_line(edit: Callable[[list[bytes]], Any], why: str) -> None:

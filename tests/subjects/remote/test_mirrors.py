@@ -154,7 +154,7 @@ def test_what_cannot_be_mirrored_is_said_beside_the_rest(mirror: int, remote: Re
     remote.entries = [entry("a"), entry("b", 1, 2, schema="{"), entry("c", 1, 1, schema=record("Other", "z"))]
     error = synced(mirror).error
     assert error.startswith("2 parts can't be mirrored: b version 1: ")
-    assert "c version 1: schema id 1 stands for another schema (a version 1) here" in error
+    assert "c version 1: schema id 1 is used by another schema (a version 1) here" in error
     state = list_mirrors()[0]
     assert (state.error, versions()) == (error, {("a", 1): (1, True)})
     assert state.synced_at is not None
@@ -223,7 +223,7 @@ def test_a_worker_that_lost_its_claim_writes_nothing_more(
         return found
 
     monkeypatch.setattr(RemoteRegistry, "read", read_slowly)
-    assert "given to another worker" in synced(mirror).error
+    assert "moved to another worker" in synced(mirror).error
     assert (versions(), list_mirrors()[0].error) == ({}, "")
 
 
@@ -318,7 +318,7 @@ def test_an_address_without_a_registry_empties_no_mirror(mirror: int, remote: Re
     remote.entries = [entry("a")]
     synced(mirror)
     remote.broken = Told(404, b"{}")
-    assert "is no schema registry" in synced(mirror).error
+    assert "is not a schema registry" in synced(mirror).error
     assert versions() == {("a", 1): (1, True)}
 
 
@@ -426,7 +426,7 @@ def test_the_page_asks_where_somebody_wants_it_and_the_api_too(
     page = "/ui/registries/theirs/subjects/orders/report"
     sent = {"schema": TEXT, "format": "AVRO"}
     before = browser.post(page, sent).content.decode()
-    assert "Asking sends the text to" in before
+    assert "This check sends the text to" in before
     assert not calls
     after = browser.post(page, {**sent, "ask": "registry"}).content.decode()
     assert "The registry disagrees" in after

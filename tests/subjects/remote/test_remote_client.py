@@ -80,27 +80,27 @@ def subjects() -> list[tuple[str, int]]:
         (entry("a", version=2**31), "/version is 2147483648"),
         (entry("a", schema_id=-1), "/id is -1"),
         (entry("a", schemaType="THRIFT"), "/schemaType is 'THRIFT'"),
-        (entry("a", schemaType=7), "/schemaType is no text"),
-        (entry("a\x00b"), "holds what is no character"),
-        (entry("a", metadata={"properties": {"k": "\x00"}}), "holds what is no character"),
-        (entry("a", metadata={"properties": {"\ud800": "v"}}), "holds what is no character"),
-        (entry("a", schema_id=2**31 - 1), "the database refuses it: integer out of range"),
+        (entry("a", schemaType=7), "/schemaType is not a string"),
+        (entry("a\x00b"), "contains an invalid character"),
+        (entry("a", metadata={"properties": {"k": "\x00"}}), "contains an invalid character"),
+        (entry("a", metadata={"properties": {"\ud800": "v"}}), "contains an invalid character"),
+        (entry("a", schema_id=2**31 - 1), "the database rejects it: integer out of range"),
         (entry("a\x1fb"), "control character"),
-        (entry("\ud800"), "holds what is no character"),
+        (entry("\ud800"), "contains an invalid character"),
         (entry(""), "/subject is empty"),
         (entry("x" * 2000), "too long"),
-        (entry(":.broken"), "begins like a context"),
-        (entry("a", references={}) | {"references": "x"}, "/references is no array"),
-        (entry("a", references=[1]), "/references/0 is no object"),
+        (entry(":.broken"), "starts like a context"),
+        (entry("a", references={}) | {"references": "x"}, "/references is not an array"),
+        (entry("a", references=[1]), "/references/0 is not an object"),
         (entry("a", references=[{"name": "n", "subject": "s"}]), "/version is None"),
-        (entry("a", references=[{"name": "n", "subject": "s", "version": 1}] * 1001), "/references is no array"),
-        (entry("a", metadata=7), "/metadata takes an object"),
+        (entry("a", references=[{"name": "n", "subject": "s", "version": 1}] * 1001), "/references is not an array"),
+        (entry("a", metadata=7), "/metadata must be an object"),
         (entry("a", ruleSet={"domainRules": [{"name": "1"}]}), "Illegal initial character"),
         (entry("a", schema="{"), "a version 1"),
         (entry("a", schema="[" * 100_000), "a version 1"),
         (entry("a", schema="x" * 1_100_000), "too large"),
         (entry("a", references=[{"name": "n", "subject": "nowhere", "version": 1}]), "No schema reference found"),
-        (entry("a", references=[{"name": "n", "subject": "a", "version": 1}]), "lead in a circle"),
+        (entry("a", references=[{"name": "n", "subject": "a", "version": 1}]), "are circular"),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else "",
 )
@@ -137,12 +137,12 @@ def test_clashing_ids_are_told_and_the_rest_comes(registries: None, system: Acto
     problems = brought(
         answering([entry("a", schema_id=5), entry("b", schema_id=5, schema=text), entry("c", schema_id=6)]), system
     )
-    assert problems == ["b version 1: schema id 5 stands for another schema (a version 1) here."]
+    assert problems == ["b version 1: schema id 5 is used by another schema (a version 1) here."]
     assert subjects() == [("a", 1), ("c", 1)]
     again = brought(answering([entry("a", schema_id=5, schema=text), entry("c", schema_id=7)]), system)
     assert again == [
-        "a version 1: here it is another schema under the same id 5.",
-        "c version 1: here it has schema id 6, there 7.",
+        "a version 1: it is another schema here with the same id 5.",
+        "c version 1: it has schema id 6 here and 7 there.",
     ]
 
 
@@ -165,10 +165,10 @@ def test_without_keep_going_the_first_problem_ends_it(registries: None, system: 
     [
         ("/schemas", Told(200, b"<html>"), "is no JSON"),
         ("/schemas", Told(200, b"[" * 100_000), "is no JSON"),
-        ("/schemas", Told(200, b'{"a": 1}'), "is no array"),
+        ("/schemas", Told(200, b'{"a": 1}'), "is not an array"),
         ("/schemas", Told(500, b"{}"), "has status 500"),
         ("/schemas", Told(302, b"", {"Location": "http://169.254.169.254/"}), "Redirects are not followed"),
-        ("/contexts", Told(401, b"{}"), "refuses the sign-in"),
+        ("/contexts", Told(401, b"{}"), "rejects the sign-in"),
         ("/config", Told(200, b"nonsense"), "is no JSON"),
     ],
 )
@@ -186,8 +186,8 @@ def test_settings_that_are_not_known_are_told() -> None:
     assert snapshot.configs == {None: {"level": "FULL"}}
     assert [str(problem) for problem in problems] == [
         "config of the registry: somethingNew: no such setting here.",
-        "config of a: it is no object.",
-        "mode of the registry: 'SIDEWAYS' is no mode here; the modes are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT, FORWARD.",
+        "config of a: it is not an object.",
+        "mode of the registry: 'SIDEWAYS' is not a supported mode. The modes are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT, FORWARD.",
     ]
 
 
@@ -333,7 +333,7 @@ def test_a_server_with_a_lower_limit_of_its_own_is_read_to_the_end() -> None:
 
 
 def test_an_address_that_is_no_registry_is_said() -> None:
-    with pytest.raises(RemoteUnavailable, match="is no schema registry"):
+    with pytest.raises(RemoteUnavailable, match="is not a schema registry"):
         read(lambda call: None)
 
 
@@ -404,8 +404,8 @@ def test_the_mode_import_and_deleted_subjects_are_seen() -> None:
 @pytest.mark.parametrize(
     ("answers", "outcomes", "said"),
     [
-        ({"/subjects": Told(401, b"")}, [True, True, False, None], "refuses the sign-in"),
-        ({"/subjects": Told(200, b"<html>")}, [True, True, True, False], "no schema registry"),
+        ({"/subjects": Told(401, b"")}, [True, True, False, None], "rejects the sign-in"),
+        ({"/subjects": Told(200, b"<html>")}, [True, True, True, False], "not be a schema registry"),
         ({"/subjects": Told(302, b"", {"Location": "http://elsewhere"})}, [True, True, None, False], "redirect"),
     ],
 )

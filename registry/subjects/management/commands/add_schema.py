@@ -22,15 +22,15 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 class Command(BaseCommand):
     """Registers a file, checked at that moment against the versions that the subject's level names."""
 
-    help = "Add a schema from a file; with --evolve as the next version of a subject that is there."
+    help = "Add a schema from a file. With --evolve, add it as the next version of an existing subject."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """SUBJECT and FILE."""
         parser.add_argument("subject")
         parser.add_argument("file", type=Path)
-        parser.add_argument("--evolve", action="store_true", help="the subject is there; add its next version")
+        parser.add_argument("--evolve", action="store_true", help="add the next version of an existing subject")
         parser.add_argument(
-            "--force", metavar="REASON", default="", help="pass the level; the reason stands in the audit"
+            "--force", metavar="REASON", default="", help="override the level; the reason is recorded in the audit log"
         )
         parser.add_argument("--registry", default="", help="default: the default registry")
         parser.add_argument("--type", choices=sorted(FORMATS), default="AVRO", help="the format (default: AVRO)")
@@ -56,12 +56,12 @@ class Command(BaseCommand):
             raise CommandError(f"{options['file']}: {error.placed}") from error
         except (SchemadeskError, OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
-        state = "added" if done.created else "was there already"
+        state = "added" if done.created else "already existed"
         self.stdout.write(f"{subject.qualified} version {done.version}, schema id {done.schema_id}, {state}")
 
     def _refuse_surprise(self, subject: SubjectName, registry: str, *, evolve: bool) -> None:
         there = subject.qualified in list_subjects(get_registry(registry), context=subject.context)
         if there and not evolve:
-            raise CommandError(f"{subject.qualified} is there already; add its next version with --evolve.")
+            raise CommandError(f"{subject.qualified} already exists. Add its next version with --evolve.")
         if evolve and not there:
-            raise CommandError(f"{subject.qualified} isn't there yet; add it without --evolve.")
+            raise CommandError(f"{subject.qualified} doesn't exist yet. Add it without --evolve.")

@@ -53,14 +53,16 @@ class Command(BaseCommand):
         """FILE, and what it is held against."""
         parser.add_argument("file", type=Path, nargs="?", help="the new schema")
         group = parser.add_mutually_exclusive_group(required=True)
-        group.add_argument("--subject", help="hold it against this subject's versions, under its level")
-        group.add_argument("--against", type=Path, nargs="+", metavar="OLD", help="hold it against these, oldest first")
+        group.add_argument("--subject", help="check it against the versions of this subject, under its level")
+        group.add_argument(
+            "--against", type=Path, nargs="+", metavar="OLD", help="check it against these schemas, oldest first"
+        )
         group.add_argument(
             "--pairs",
             metavar="FILE",
             help='check JSON lines {"new": TEXT, "old": [TEXT, …], "type": …, "level": …}; "-" reads standard input',
         )
-        parser.add_argument("--registry", default="", help="where the subject is (default: the default registry)")
+        parser.add_argument("--registry", default="", help="registry of the subject (default: the default registry)")
         parser.add_argument(
             "--level", choices=list(LEVELS), default="BACKWARD", help="for --against and --pairs (default: BACKWARD)"
         )
@@ -69,9 +71,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--type", choices=sorted(FORMATS), help="the format (default: by the file's suffix, AVRO)")
         parser.add_argument(
-            "--reference", action="append", default=[], metavar="NAME=FILE", help="what a reference's name stands for"
+            "--reference", action="append", default=[], metavar="NAME=FILE", help="file for the name of a reference"
         )
-        parser.add_argument("--format", choices=[*FORMS, *FILE_FORMS], default="text", help="how the report is printed")
+        parser.add_argument(
+            "--format", choices=[*FORMS, *FILE_FORMS], default="text", help="output format of the report"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the report and end with its exit code."""
@@ -84,7 +88,7 @@ class Command(BaseCommand):
 
     def _file(self, options: dict[str, Any]) -> int:
         if options["file"] is None:
-            raise InvalidInput("Name the file with the new schema.")
+            raise InvalidInput("Give the file with the new schema.")
         form = options["format"]
         if form in FORMS:
             assessment = self._assessment(options)
@@ -140,7 +144,7 @@ class Command(BaseCommand):
 def _reference(option: str) -> ResolvedReference:
     name, sign, path = option.partition("=")
     if not (name and sign and path):
-        raise InvalidInput(f"--reference takes NAME=FILE, not {option!r}.")
+        raise InvalidInput(f"--reference needs NAME=FILE, not {option!r}.")
     return ResolvedReference(name, name, 1, Path(path).read_text(encoding="utf-8"))
 
 

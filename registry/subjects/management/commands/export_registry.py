@@ -19,7 +19,7 @@ from registry.subjects.import_export.registry_import import export_registry
 class Command(BaseCommand):
     """Writes beside the file and renames at the end, so a file of that name is whole."""
 
-    help = "Write all that a registry holds into one file, which import_registry --from FILE restores."
+    help = "Write a whole registry into one file. import_registry --from FILE restores it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """FILE."""

@@ -32,21 +32,28 @@ class Command(BaseCommand):
     """Started again it goes on where it was; what is there already isn't changed. Progress goes to standard error."""
 
     help = (
-        "Copy another registry, or an export file, with ids, versions, references, deletions, configs and modes."
-        " Exit code 0: both hold the same now; 1: something differs or couldn't be brought; 2: it could not be read."
+        "Copy another registry, or an export file, with ids, versions, references, deletions, configs and modes. "
+        "Exit code 0: both are now the same; 1: something differs or couldn't be imported; 2: it could not be "
+        "read."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where from, and into which registry."""
         parser.add_argument("--from", dest="source", required=True, metavar="URL|FILE")
         parser.add_argument(
-            "--into", dest="registry", default="", help="made where it is new; default: the default one"
+            "--into", dest="registry", default="", help="created if it doesn't exist; default: the default registry"
         )
-        parser.add_argument("--user", default="", help="who signs in there; without one the secret is a bearer token")
-        parser.add_argument("--secret", default="", metavar="NAME", help="the secret's name, never the secret")
-        parser.add_argument("--diff", action="store_true", help="say what differs and change nothing")
-        parser.add_argument("--only-missing", action="store_true", help="add what isn't here, change nothing that is")
-        parser.add_argument("--keep-going", action="store_true", help="go on with the rest after a problem")
+        parser.add_argument(
+            "--user", default="", help="user name for the sign-in; without it, the secret is a bearer token"
+        )
+        parser.add_argument(
+            "--secret", default="", metavar="NAME", help="the name of the secret, never the secret itself"
+        )
+        parser.add_argument("--diff", action="store_true", help="show the differences and change nothing")
+        parser.add_argument(
+            "--only-missing", action="store_true", help="add what is missing, change nothing that exists"
+        )
+        parser.add_argument("--keep-going", action="store_true", help="continue with the rest after a problem")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print progress, what was done, and every problem."""
@@ -110,11 +117,11 @@ class Command(BaseCommand):
         for problem in done.problems:
             self.stderr.write(f"! {problem}")
         self.stdout.write(
-            f"{done.added} versions added, {done.changed} changed, {done.same} were there, {len(done.problems)} problems"
+            f"{done.added} versions added, {done.changed} changed, {done.same} unchanged, {len(done.problems)} problems"
         )
         if done.problems:
             if not keep_going:
                 self.stderr.write(
-                    "Stopped. Start it again to go on, with --keep-going to pass over what can't be brought."
+                    "Stopped. Start it again to continue. Use --keep-going to skip what can't be imported."
                 )
             sys.exit(DIFFERENT)

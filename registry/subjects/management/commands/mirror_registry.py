@@ -17,14 +17,18 @@ from registry.subjects.remote.mirrors import EVERY_SECONDS, add_remote_registry,
 class Command(BaseCommand):
     """Adds a mirror and reads it once, so that a wrong address or secret shows at once."""
 
-    help = "Mirror another registry read-only. Without a name: list the mirrors, their age and what is wrong."
+    help = "Mirror another registry read-only. Without a name, list the mirrors with their age and problems."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The mirror's name, and where from."""
         parser.add_argument("name", nargs="?", default="")
         parser.add_argument("--from", dest="url", default="", metavar="URL")
-        parser.add_argument("--user", default="", help="who signs in there; without one the secret is a bearer token")
-        parser.add_argument("--secret", default="", metavar="NAME", help="the secret's name, never the secret")
+        parser.add_argument(
+            "--user", default="", help="user name for the sign-in; without it, the secret is a bearer token"
+        )
+        parser.add_argument(
+            "--secret", default="", metavar="NAME", help="the name of the secret, never the secret itself"
+        )
         parser.add_argument("--every", type=int, default=EVERY_SECONDS, metavar="SECONDS")
         parser.add_argument("--remove", action="store_true", help="remove the mirror of that name")
 
