@@ -33,13 +33,13 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 ADD, REMOVE, OWN_USER, OWN_GROUP = "add", "remove", "own_user", "own_group"
 #: what is done to several subjects → its choice in the form, and the right that it takes
 CHANGES: Final = {
-    ADD: (later("Add the tag"), "subject.describe"),
-    REMOVE: (later("Remove the tag"), "subject.describe"),
-    OWN_USER: (later("Make this person an owner"), "people.manage"),
-    OWN_GROUP: (later("Make this group an owner"), "people.manage"),
+    ADD: (later("Add tag"), "subject.describe"),
+    REMOVE: (later("Remove tag"), "subject.describe"),
+    OWN_USER: (later("Add person as owner"), "people.manage"),
+    OWN_GROUP: (later("Add group as owner"), "people.manage"),
 }
 MOST_CHOICES: Final = 100
-REASON: Final = Field(name="reason", label=later("Why"), kind="textarea", rows=2, help=later("For the audit."))
+REASON: Final = Field(name="reason", label=later("Reason"), kind="textarea", rows=2, help=later("For the audit log."))
 
 
 def note_part(
@@ -60,22 +60,24 @@ def note_part(
                 label=gettext("Tags"),
                 value=" ".join(shown.tags),
                 placeholder="PII sales",
-                help=gettext("Words with spaces between them, %(max_tags)s at most. Tags of personal data hide values.")
+                help=gettext(
+                    "Separate tags with spaces, at most %(max_tags)s. Values of fields with a personal-data tag are hidden."
+                )
                 % {"max_tags": MAX_TAGS},
             ),
             Field(
                 name="doc",
-                label=gettext("What it is"),
+                label=gettext("Description"),
                 kind="textarea",
                 rows=6,
                 value=shown.doc,
-                help=gettext("Plain text; an empty line begins a paragraph. %(max_doc)s characters at most.")
+                help=gettext("Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters.")
                 % {"max_doc": f"{MAX_DOC:,}"},
             ),
             REASON,
         ),
         submit=Action(
-            label=gettext("Save the description"),
+            label=gettext("Save description"),
             url=f"{subject_url(registry.name, name.qualified)}describe",
             method="post",
             allowed=not reason,
@@ -224,7 +226,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
             *(("subject", name.qualified) for name in names),
         ),
         submit=Action(
-            label=gettext("Do it"),
+            label=gettext("Apply"),
             url=reverse("ui:subjects_describe", args=[registry]),
             method="post",
             allowed=not problem,
@@ -233,7 +235,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
         ),
         back_url=subjects_url(registry),
         reason=REASON,
-        problem=Problem(what=problem, cure=gettext("Go back to the list and choose again.")) if problem else None,
+        problem=Problem(what=problem, cure=gettext("Go back to the list and select again.")) if problem else None,
     )
 
 
@@ -245,9 +247,9 @@ def chosen_subjects(texts: Sequence[str]) -> list[SubjectName]:
 def _problem(change: str, value: str, names: Sequence[SubjectName]) -> str:
     """Why nothing can be done, as a sentence; empty where it can."""
     if change not in CHANGES:
-        return gettext("Say what is to be done.")
+        return gettext("Choose an action.")
     if not 1 <= len(names) <= MOST:
-        return gettext("Choose 1 to %(most)s subjects in the list, not %(count)s.") % {
+        return gettext("Select 1 to %(most)s subjects in the list. You selected %(count)s.") % {
             "most": MOST,
             "count": len(names),
         }
@@ -256,7 +258,7 @@ def _problem(change: str, value: str, names: Sequence[SubjectName]) -> str:
             clean_tags([value])
         except SchemadeskError as error:
             return error.message
-    return "" if value else gettext("Name the owner.")
+    return "" if value else gettext("Enter the name of the owner.")
 
 
 def _after(change: str, value: str, tags: tuple[str, ...]) -> tuple[str, ...]:

@@ -48,12 +48,12 @@ def least_version(request: HttpRequest, registry: str, subject: str) -> HttpResp
     try:
         if given_text(request.POST, "clear"):
             clear_least_version(registry=registry, subject=name, by=actor)
-            messages.success(request, gettext("Any version may be written again."))
+            messages.success(request, gettext("Producers may write any version again."))
         else:
             number = whole_number(request.POST.get("version", ""), digits=9) or 0
             reason = given_text(request.POST, "reason")
             info = set_least_version(registry=registry, subject=name, version=number, reason=reason, by=actor)
-            message = gettext("Scans report who writes an older version than %(version)s from now on.")
+            message = gettext("From now on, scans report producers that write versions older than %(version)s.")
             messages.success(request, message % {"version": info.version})
     except SubjectNotFound:
         raise
@@ -74,7 +74,7 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     try:
         if status == GOOD:
             clear_standing(registry=registry, subject=name, version=version, by=actor)
-            messages.success(request, gettext("Version %(version)s is in good standing again.") % {"version": version})
+            messages.success(request, gettext("Version %(version)s is active again.") % {"version": version})
         else:
             set_standing(
                 registry=registry,
@@ -87,7 +87,7 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
             )
             messages.success(
                 request,
-                gettext("Version %(version)s is %(wanted)s. Readers are told in a header.")
+                gettext("Version %(version)s is %(wanted)s. Readers see this in a header.")
                 % {"version": version, "wanted": status},
             )
     except (Conflict, InvalidInput) as error:
@@ -101,14 +101,14 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 @require_POST
 def adopt(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Ask for the review of a version that came without a request."""
-    message = gettext("Request %(number)s asks for the adoption of version %(version)s.")
+    message = gettext("Created request %(number)s to adopt version %(version)s.")
     return _ask(request, registry, subject, request_adoption, message)
 
 
 @require_POST
 def roll_back(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Ask for an earlier version to be current again."""
-    message = gettext("Request %(number)s asks to roll back to version %(version)s.")
+    message = gettext("Created request %(number)s to roll back to version %(version)s.")
     return _ask(request, registry, subject, request_roll_back, message)
 
 
@@ -145,13 +145,15 @@ def decide(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     try:
         if decision == "back":
             undecide_rename(registry=registry, subject=name, by=actor, **pair)
-            messages.success(request, gettext("The decision is taken back."))
+            messages.success(request, gettext("The decision was removed."))
         elif decision in ("yes", "no"):
             why = given_text(request.POST, "why")
             decide_rename(registry=registry, subject=name, by=actor, is_rename=decision == "yes", reason=why, **pair)
-            messages.success(request, gettext("The decision is kept, and holds wherever this pair is met."))
+            messages.success(
+                request, gettext("The decision was saved. It applies wherever this pair of fields appears.")
+            )
         else:
-            raise InvalidInput(gettext("Say whether it is a rename."))
+            raise InvalidInput(gettext("Choose whether this is a rename."))
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
     return redirect(_back_to_page(request) or subject_url(registry, name.qualified))
@@ -183,7 +185,7 @@ def describe(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
         messages.error(request, error.message)
         page = subject_page(request, registry, subject, refused_note=Note(tuple(tags), doc))
         return render(request, "subjects/subject.html", {"page": page}, status=422)
-    messages.success(request, gettext("The description is saved."))
+    messages.success(request, gettext("Description saved."))
     return redirect(subject_url(registry, name.qualified) + "#note")
 
 

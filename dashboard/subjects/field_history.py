@@ -163,7 +163,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         bounds=_bounds(history),
         problem=""
         if history.chapters
-        else gettext("No version of %(qualified)s that was looked at has a field %(path)s.")
+        else gettext("No checked version of %(qualified)s has a field %(path)s.")
         % {"qualified": name.qualified, "path": path},
         nearest=tuple(Link(label=other, url=field_url(registry, name, other)) for other in history.nearest),
     )
@@ -181,18 +181,18 @@ def _summary(history: FieldHistory) -> str:
     first, changes = history.chapters[0], sum(len(item.changes) for item in history.chapters) - 1
     kind = first.changes[0].kind
     began = (
-        gettext("In version %(version)s it was there already") % {"version": first.version}
+        gettext("Already in version %(version)s") % {"version": first.version}
         if kind == THERE
-        else gettext("Version %(version)s brought it") % {"version": first.version}
+        else gettext("Added in version %(version)s") % {"version": first.version}
     )
     sentence = (
-        counted(changes, "%(began)s; %(n)s change since.", "%(began)s; %(n)s changes since.", began=began)
+        counted(changes, "%(began)s. %(n)s change since.", "%(began)s. %(n)s changes since.", began=began)
         if changes
-        else gettext("%(began)s; unchanged since.") % {"began": began}
+        else gettext("%(began)s. Unchanged since.") % {"began": began}
     )
     if history.field:
         return sentence
-    return f"{sentence} {gettext('Version %(version)s, the newest, doesn’t have it.') % {'version': history.newest}}"
+    return f"{sentence} {gettext('The newest version, %(version)s, doesn’t have it.') % {'version': history.newest}}"
 
 
 def _now(history: FieldHistory) -> tuple[Fact, ...]:
@@ -200,9 +200,7 @@ def _now(history: FieldHistory) -> tuple[Fact, ...]:
         return ()
     item = history.field
     default = (
-        item.default
-        if item.default is not None
-        else (gettext("none: it is required") if item.required else gettext("none"))
+        item.default if item.default is not None else (gettext("none (required)") if item.required else gettext("none"))
     )
     facts = [
         Fact(label=gettext("Type"), value=item.type, code=True),
@@ -218,17 +216,17 @@ def _now(history: FieldHistory) -> tuple[Fact, ...]:
 def _needed(clients: Sequence[ClientInfo], path: str) -> str:
     """Which declared clients need the field, or a part of it, or what it is a part of."""
     if not clients:
-        return gettext("No client is declared, so nothing is known of who needs it.")
+        return gettext("No clients are declared, so it is unknown who uses this field.")
     need = [client.name for client in clients if any(is_of(path, field) for field in client.fields)]
     silent = sum(not client.fields for client in clients)
     sentence = (
-        gettext("%(clients)s said to need it.") % {"clients": listed(need)}
+        gettext("Declared users: %(clients)s.") % {"clients": listed(need)}
         if need
-        else gettext("No client said to need it.")
+        else gettext("No client declares that it uses this field.")
     )
     if not silent:
         return sentence
-    rest = counted(silent, "%(n)s said nothing of fields.", "%(n)s said nothing of fields.")
+    rest = counted(silent, "%(n)s more client doesn’t list its fields.", "%(n)s more clients don’t list their fields.")
     return f"{sentence} {rest}"
 
 
@@ -260,13 +258,13 @@ def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bo
 def _data_sentence(days: Sequence[FieldOnDay]) -> str:
     messages = sum(item.messages for item in days)
     if not messages:
-        return gettext("No scan of the last %(max_days)s days has seen messages with this field.") % {
+        return gettext("No scan in the last %(max_days)s days has seen messages with this field.") % {
             "max_days": MAX_DAYS
         }
     missing, nulls = sum(item.messages - item.present for item in days), sum(item.nulls for item in days)
     return gettext(
-        "Of %(messages)s messages that scans of the last %(max_days)s days looked at, it is null in "
-        "%(null)s and missing in %(missing)s."
+        "Scans in the last %(max_days)s days read %(messages)s messages: this field is null in %(null)s and "
+        "missing in %(missing)s."
     ) % {
         "messages": f"{messages:,}",
         "max_days": MAX_DAYS,
@@ -295,8 +293,8 @@ def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
         (98 * (item.day - begin).days / whole + 1, 22 - 20 * share) for item, share in zip(read, shares, strict=True)
     )
     text = gettext(
-        "Without a value, by day from %(first)s to %(last)s: %(begin)s at first, %(end)s at last, "
-        "%(least)s at least and %(most)s at most."
+        "Share without a value per day, %(first)s to %(last)s: %(begin)s on the first day, %(end)s on the last "
+        "day, minimum %(least)s, maximum %(most)s."
     ) % {
         "first": read[0].day.isoformat(),
         "last": read[-1].day.isoformat(),
@@ -348,15 +346,15 @@ def _others_said(history: FieldHistory, others: Sequence[OtherType]) -> str:
     if history.field is None:
         return ""
     if not others:
-        return gettext("Wherever you may read, fields called %(field)s have this type, %(type)s.") % {
+        return gettext("In all subjects that you can read, fields called %(field)s have this type, %(type)s.") % {
             "field": history.field.name,
             "type": history.field.type,
         }
     count = sum(item.many for item in others)
     return counted(
         count,
-        "Here it is %(type)s; %(n)s field of the same name elsewhere has another type.",
-        "Here it is %(type)s; %(n)s fields of the same name elsewhere have another type.",
+        "Type here: %(type)s. %(n)s field with the same name elsewhere has another type.",
+        "Type here: %(type)s. %(n)s fields with the same name elsewhere have another type.",
         type=history.field.type,
     )
 
@@ -369,6 +367,6 @@ def _bounds(history: FieldHistory) -> tuple[str, ...]:
     left_out = history.versions - history.looked_at - len({version for version, _ in history.unread})
     if left_out > 0:
         sentences.append(
-            counted(left_out, "%(n)s older version wasn’t looked at.", "%(n)s older versions weren’t looked at.")
+            counted(left_out, "%(n)s older version was not checked.", "%(n)s older versions were not checked.")
         )
     return tuple(sentences)

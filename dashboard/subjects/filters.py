@@ -52,23 +52,23 @@ STATES: Final = {
     DELETED: later("Soft-deleted"),
 }
 ATTENTION: Final = {
-    "": later("Any attention"),
-    DRIFT: later("With open drift"),
-    PENDING: later("With an open request"),
-    UNOWNED: later("Without an owner"),
+    "": later("Any findings or requests"),
+    DRIFT: later("Open drift findings"),
+    PENDING: later("Open request"),
+    UNOWNED: later("No owner"),
 }
 MODES_BY_NAME: Final = {"": later("Any mode"), **{mode: mode for mode in MODES}}
 LEVELS_FROM: Final = {
     "": later("Own or inherited level"),
-    OWN: later("Level set here"),
-    INHERITED: later("Level inherited"),
+    OWN: later("Own level"),
+    INHERITED: later("Inherited level"),
 }
 REFERENCES: Final = {
     "": later("With or without references"),
     REFERS: later("Refers to others"),
-    REFERRED: later("Others refer to it"),
+    REFERRED: later("Referred to by others"),
 }
-USES: Final = {"": later("Needed or not"), UNUSED: later("Nothing needs it")}
+USES: Final = {"": later("Used or unused"), UNUSED: later("Unused")}
 ORDERS: Final = {
     "": later("Needs attention first"),
     BY_CHANGE: later("Last change first"),
@@ -95,7 +95,7 @@ NAMES: Final = {
     "state": later("state"),
     "attention": later("attention"),
     "references": later("references"),
-    "use": later("need"),
+    "use": later("use"),
     "tag": later("tag"),
     "owner": later("owner"),
     "sort": later("order"),
@@ -269,11 +269,11 @@ def _own(
 ) -> tuple[Filter, ...]:
     """Filters with a few values of their own."""
     labels = {
-        "level_from": gettext("Where the level is set"),
+        "level_from": gettext("Source of the level"),
         "mode": gettext("Mode"),
         "state": gettext("State"),
         "references": gettext("References"),
-        "use": gettext("Need"),
+        "use": gettext("Use"),
     }
     untold = {"use": (UNUSED,)}
     return tuple(

@@ -45,22 +45,22 @@ ORDER_WORDS: Final = {
 DOORS: Final = {
     "confluent": later("REST API"),
     "product": later("product API"),
-    "ui": later("this site"),
-    "task": later("a task"),
+    "ui": later("page"),
+    "task": later("task"),
     "command": "command",
 }
 MODE_SENTENCES: Final = {
     "READWRITE": later("Versions can be registered."),
-    "READONLY": later("Nothing can be registered here but by a release."),
-    "READONLY_OVERRIDE": later("Nothing can be registered here, releases included."),
-    "IMPORT": later("Only versions with given ids can be registered."),
-    "FORWARD": later("Another registry writes here: only versions with given ids can be registered."),
+    "READONLY": later("Versions can be registered only by a release."),
+    "READONLY_OVERRIDE": later("Nothing can be registered, not even by a release."),
+    "IMPORT": later("Only versions with explicit ids can be registered."),
+    "FORWARD": later("Another registry writes here: only versions with explicit ids can be registered."),
 }
 
 
 def level_order(level: str) -> str:
     """The headline that a level implies."""
-    return ORDER_WORDS.get(LEVELS[level].upgrade_order, gettext("No order is safe"))
+    return ORDER_WORDS.get(LEVELS[level].upgrade_order, gettext("No safe order"))
 
 
 def origin_words(origin: str) -> str:
@@ -69,7 +69,7 @@ def origin_words(origin: str) -> str:
         "subject": gettext("set for this subject"),
         "context": gettext("inherited from the context"),
         "registry": gettext("inherited from the registry"),
-    }.get(origin, gettext("nothing is set, this is the default"))
+    }.get(origin, gettext("default"))
 
 
 def for_people(info: selectors.VersionInfo) -> str:
@@ -95,8 +95,8 @@ _ASK: Final = "promotion.request"
 _BOTH: Final = ("FORWARD", "BACKWARD")
 _SIDES: Final = {"key": later("keys"), "value": later("values")}
 _BY: Final = {
-    "association": later("an association"),
-    "content type": later("the content type of its messages"),
+    "association": later("association"),
+    "content type": later("content type of its messages"),
 }
 
 
@@ -109,7 +109,7 @@ def propose_action(
     reason = refusal(page_actor(request), _ASK, registry=registry, subject=name.qualified)
     parameters = {"registry": registry, "subject": name.qualified} | ({"from": f"{registry}:latest"} if live else {})
     url = f"{reverse('ui:propose')}?{urlencode(parameters)}"
-    return Action(label=gettext("Propose a version"), url=url, allowed=not reason, reason=reason, icon="pencil")
+    return Action(label=gettext("Propose version"), url=url, allowed=not reason, reason=reason, icon="pencil")
 
 
 def subject_actions(
@@ -120,7 +120,7 @@ def subject_actions(
     actions = [
         _promote(request, registry, name, selected, order) if live else None,
         propose_action(request, registry, name, order=order, live=live),
-        Action(label=gettext("Check a new version"), url=subject_url(registry, own, "report"), icon="shield-check"),
+        Action(label=gettext("Check new version"), url=subject_url(registry, own, "report"), icon="shield-check"),
     ]
     return tuple(action for action in actions if action is not None)
 
@@ -131,7 +131,7 @@ def more_actions(
     """What is done with the subject seldom; reasons against it stand where each leads."""
     own = name.qualified
     actions = [
-        Action(label=gettext("Simulate on data"), url=subject_url(registry, own, "simulate"), icon="play")
+        Action(label=gettext("Simulate with data"), url=subject_url(registry, own, "simulate"), icon="play")
         if live
         else None,
         Action(
@@ -187,7 +187,7 @@ def restore_action(
     if not reason and preconditions.is_closed:
         reason = closed_refusal(right, registry, name.qualified)
     if not reason and change_guard.stops(mode, passes=preconditions.passes):
-        reason = gettext("The mode here is %(mode)s, in which nothing about it changes.") % {"mode": mode}
+        reason = gettext("The mode is %(mode)s: no changes are allowed.") % {"mode": mode}
     path, _, query = subject_url(registry.name, name.qualified, "retire", version=version, do=RESTORE).partition("?")
     return Action(
         label=gettext("Restore …")
@@ -211,9 +211,9 @@ def level_origin(spoken: Spoken) -> str:
         return origin_words(config.origin)
     wider = spoken.inherited().config()
     texts = {
-        "context": gettext("set here; the context’s is %(level)s"),
-        "registry": gettext("set here; the registry’s is %(level)s"),
-    }.get(wider.origin, gettext("set here; the default is %(level)s"))
+        "context": gettext("own setting; the context has %(level)s"),
+        "registry": gettext("own setting; the registry has %(level)s"),
+    }.get(wider.origin, gettext("own setting; the default is %(level)s"))
     return texts % {"level": wider.level}
 
 
@@ -224,16 +224,16 @@ def level_asks(config: EffectiveConfig, settings: OwnConfig, versions: int) -> s
         group = {"group": settings.compatibility_group}
         sentences.append(gettext("Only versions with the same %(group)s in their metadata are compared.") % group)
     if config.policy != NO_POLICY:
-        sentences.append(gettext("Beside it the rules of %(policy)s count.") % {"policy": config.policy})
+        sentences.append(gettext("The rules of %(policy)s apply as well.") % {"policy": config.policy})
     return " ".join(sentences)
 
 
 def _level_sentence(level: str, versions: int) -> str:
     level_rules = LEVELS[level]
     if not level_rules.directions:
-        return gettext("Nothing is checked: any schema is taken.")
+        return gettext("Nothing is checked: any schema is accepted.")
     if not versions:
-        return gettext("There is no version that a new schema would be held against.")
+        return gettext("There is no version to check a new schema against.")
     if level_rules.scope == "all":
         return _asked_of_all(level_rules.directions, versions)
     sentence = {
@@ -243,7 +243,7 @@ def _level_sentence(level: str, versions: int) -> str:
     if versions == 1:
         return sentence
     older = counted(
-        versions - 1, "The %(n)s version before it isn’t asked.", "The %(n)s versions before it aren’t asked."
+        versions - 1, "The %(n)s older version is not checked.", "The %(n)s older versions are not checked."
     )
     return f"{sentence} {older}"
 
@@ -252,18 +252,18 @@ def _asked_of_all(directions: Sequence[str], versions: int) -> str:
     if tuple(directions) == _BOTH:
         return counted(
             versions,
-            "A new schema and the one version must read each other’s data.",
+            "A new schema and the only version must read each other’s data.",
             "A new schema and all %(n)s versions must read each other’s data.",
         )
     if tuple(directions) == ("FORWARD",):
         return counted(
             versions,
-            "The one version must read the data of a new schema.",
+            "The only version must read the data of a new schema.",
             "All %(n)s versions must read the data of a new schema.",
         )
     return counted(
         versions,
-        "A new schema must read the data of the one version.",
+        "A new schema must read the data of the only version.",
         "A new schema must read the data of all %(n)s versions.",
     )
 
@@ -277,7 +277,7 @@ def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> Life
         return LifeMark(
             state=LifeState.DELETED,
             word=LifeState.DELETED.look.word,
-            sentence=gettext("All its versions are soft-deleted."),
+            sentence=gettext("All versions are soft-deleted."),
         )
     life = lives[newest]
     version = {"version": newest}
@@ -289,12 +289,12 @@ def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> Life
         return LifeMark(
             state=LifeState.RELEASED,
             word=gettext("Released to %(where)s") % {"where": where},
-            sentence=gettext("Version %(version)s, the newest one, came there by a request.") % version,
+            sentence=gettext("The newest version, %(version)s, was released there by a request.") % version,
         )
     return LifeMark(
         state=LifeState.REGISTERED,
         word=LifeState.REGISTERED.look.word,
-        sentence=gettext("Version %(version)s, the newest one, is in good standing.") % version,
+        sentence=gettext("The newest version, %(version)s, is active.") % version,
     )
 
 
@@ -311,11 +311,11 @@ def topic_links(actor: Actor, registry: Registry, name: SubjectName) -> TopicLin
 def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
     strategies = listing(_BY.get(strategy, strategy) for strategy in topic.strategies)
     if not topic.is_found:
-        by = gettext("by its name alone")
+        by = gettext("by its name only")
     elif strategies:
         by = gettext("by %(strategies)s") % {"strategies": strategies}
     else:
-        by = gettext("as its data say")
+        by = gettext("according to its data")
     url = reverse("ui:source", args=[topic.source]) + f"?{urlencode({'q': topic.name})}"
     return TopicLink(name=topic.name, side=_SIDES.get(topic.side, topic.side), by=by, url=url if may_look else "")
 
@@ -332,12 +332,12 @@ def subject_settings(name: SubjectName, spoken: Spoken, preconditions: SettingsP
         _setting(
             gettext("Compatibility"), config.level, config.origin, url, preconditions.reasons(CONFIG, name, mode.mode),
             sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
-            change=gettext("Change the level …"), own=own_level is not None, inherited=wider.config().level,
+            change=gettext("Change level …"), own=own_level is not None, inherited=wider.config().level,
         ),
         _setting(
             gettext("Mode"), mode.mode, mode.origin, "" if registry.kind == Registry.REMOTE else url, modes,
             sentence=MODE_SENTENCES[mode.mode],
-            change=gettext("Change the mode …"), own=own_mode is not None, inherited=wider.mode(registry).mode,
+            change=gettext("Change mode …"), own=own_mode is not None, inherited=wider.mode(registry).mode,
         ),
     )  # fmt: skip
 

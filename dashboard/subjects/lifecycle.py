@@ -30,13 +30,13 @@ class LifeState(Shown):
     ASKED = ("in review", "info", "git-pull-request-arrow", later("In review"))
     APPROVED = ("approved", "info", "circle-check", later("Approved"))
     SCHEDULED = ("scheduled", "info", "clock", later("Scheduled"))
-    APPLYING = ("applying", "info", "loader", later("Being applied"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Failed half-way"))
+    APPLYING = ("applying", "info", "loader", later("Applying"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Partly failed"))
     RELEASED = ("released", "ok", "rocket", later("Released"))
-    GHOST = ("ghost", "care", "circle-question-mark", later("Ghost"))
+    GHOST = ("ghost", "care", "circle-question-mark", later("Unapproved"))
     DEPRECATED = ("deprecated", "care", "hourglass", later("Deprecated"))
     RETIRED = ("retired", "unknown", "circle-slash", later("Retired"))
-    QUARANTINED = ("quarantined", "breaks", "ban", later("In quarantine"))
+    QUARANTINED = ("quarantined", "breaks", "ban", later("Quarantined"))
     REGISTERED = ("registered", "ok", "circle-check", later("Registered"))
     DELETED = ("deleted", "unknown", "circle-x", later("Soft-deleted"))
 
@@ -92,20 +92,23 @@ class LeastPart:
 GOOD: Final = "good"
 #: standing → its choice in the form
 CHOICES: Final = {
-    VersionStanding.DEPRECATED: later("Deprecated: use another one, until the end at most"),
-    VersionStanding.RETIRED: later("Retired: not for new data; reading goes on"),
-    VersionStanding.QUARANTINED: later("In quarantine: came without a request, and isn’t trusted"),
+    VersionStanding.DEPRECATED: later("Deprecated: use another version, before the end date at the latest"),
+    VersionStanding.RETIRED: later("Retired: not for new data, still readable"),
+    VersionStanding.QUARANTINED: later("Quarantined: registered without a request and not trusted"),
 }
 ADOPT_FIELD: Final = Field(
-    name="reason", label=later("How it came here, and why it should stay"), kind="textarea", rows=2, required=True
+    name="reason", label=later("How it was registered, and why to keep it"), kind="textarea", rows=2, required=True
 )
 ROLL_BACK_FIELD: Final = Field(
     name="reason",
-    label=later("What went wrong with the newer version"),
+    label=later("What is wrong with the newer version"),
     kind="textarea",
     rows=2,
     required=True,
-    help=later("It becomes a request: its text is registered again under the next number, and nothing is erased."),
+    help=later(
+        "This creates a request. Once it is applied, this schema is registered again under the next version "
+        "number. Nothing is deleted."
+    ),
 )
 
 
@@ -132,7 +135,7 @@ def _ghost() -> LifeMark:
     return LifeMark(
         state=LifeState.GHOST,
         word=LifeState.GHOST.look.word,
-        sentence=gettext("It came here without a request. Have it adopted, or put it in quarantine."),
+        sentence=gettext("It was registered without a request. Request its adoption, or quarantine it."),
     )
 
 
@@ -174,10 +177,8 @@ def standing_part(
         marks=(*releases, *marks_of(life)),
         says=_says(standing),
         fields=_fields(standing),
-        submit=Action(label=gettext("Set"), url=url, method="post", allowed=not reason, reason=reason),
-        clear=Action(
-            label=gettext("Back into good standing"), url=url, method="post", allowed=not reason, reason=reason
-        )
+        submit=Action(label=gettext("Set status"), url=url, method="post", allowed=not reason, reason=reason),
+        clear=Action(label=gettext("Reactivate"), url=url, method="post", allowed=not reason, reason=reason)
         if standing is not None
         else None,
         adopt=_adopt(actor, registry, name, life),
@@ -196,7 +197,7 @@ def _says(standing: Standing | None) -> tuple[str, ...]:
         "decided_by": standing.decided_by,
     }
     until = (
-        (gettext("To be used until %(ends_at)s at most.") % {"ends_at": f"{standing.ends_at:%Y-%m-%d}"},)
+        (gettext("Use it until %(ends_at)s at the latest.") % {"ends_at": f"{standing.ends_at:%Y-%m-%d}"},)
         if standing.ends_at
         else ()
     )
@@ -207,22 +208,22 @@ def _fields(standing: Standing | None) -> tuple[Field, ...]:
     chosen = standing.standing if standing else VersionStanding.DEPRECATED
     choices = tuple(Choice(value=value, label=label, selected=value == chosen) for value, label in CHOICES.items())
     return (
-        Field(name="standing", label=gettext("Standing"), kind="select", choices=choices, required=True),
+        Field(name="standing", label=gettext("Status"), kind="select", choices=choices, required=True),
         Field(
             name="message",
-            label=gettext("Why, and what to use instead"),
+            label=gettext("Reason, and what to use instead"),
             kind="textarea",
             rows=2,
             value=standing.message if standing else "",
             required=True,
-            help=gettext("Readers get it in a header, people on pages."),
+            help=gettext("Shown to readers in a header, and to people on pages."),
         ),
         Field(
             name="ends_at",
-            label=gettext("To be used until"),
+            label=gettext("End date"),
             kind="date",
             value=f"{standing.ends_at:%Y-%m-%d}" if standing and standing.ends_at else "",
-            help=gettext("For a deprecated version."),
+            help=gettext("Only for deprecated versions."),
         ),
     )
 
@@ -245,7 +246,7 @@ def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionTime
         return None
     reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
     return Action(
-        label=gettext("Ask to roll back to version %(version)s") % {"version": life.version},
+        label=gettext("Request rollback to version %(version)s") % {"version": life.version},
         url=f"{subject_url(registry, name.qualified)}roll-back",
         method="post",
         allowed=not reason,
@@ -260,7 +261,7 @@ def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor)
     info = least_version_of(registry, name)
     reason = refusal(actor, ACTION, registry=registry.name, subject=name.qualified)
     if not reason and newest < 2:
-        reason = gettext("There is no older version that could be forbidden.")
+        reason = gettext("There is no older version to exclude.")
     url = reverse("ui:least_version", args=[registry.name, name.qualified])
     return LeastPart(
         version=info.version if info else None,
@@ -271,7 +272,7 @@ def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor)
         fields=(
             Field(
                 name="version",
-                label=gettext("Least version"),
+                label=gettext("Minimum version"),
                 required=True,
                 kind="number",
                 value=str(info.version) if info else "",
@@ -279,17 +280,15 @@ def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor)
             ),
             Field(
                 name="reason",
-                label=gettext("Why older ones should no longer be written"),
+                label=gettext("Why producers should no longer write older versions"),
                 required=True,
                 kind="textarea",
                 rows=2,
                 value=info.reason if info else "",
             ),
         ),
-        submit=Action(
-            label=gettext("Set the least version"), url=url, method="post", allowed=not reason, reason=reason
-        ),
-        clear=Action(label=gettext("Let any be written again"), url=url, method="post", icon="undo-2")
+        submit=Action(label=gettext("Set minimum version"), url=url, method="post", allowed=not reason, reason=reason),
+        clear=Action(label=gettext("Remove minimum version"), url=url, method="post", icon="undo-2")
         if info and not refusal(actor, ACTION, registry=registry.name, subject=name.qualified)
         else None,
     )

@@ -180,8 +180,9 @@ def _all_deleted() -> Problem:
     return Problem(
         what=gettext("All versions of this subject are soft-deleted."),
         cure=gettext(
-            "Restore them: they come back with their numbers and schema ids. Until then clients don’t find the subject by"
-            " its name, and messages stay readable by id. Registering a schema anew would give it the next number."
+            "You can restore them with their version numbers and schema ids. Until then, clients can’t find the "
+            "subject by name. Messages stay readable by id. A newly registered schema would get the next version "
+            "number."
         ),
     )
 
@@ -271,9 +272,9 @@ def _reading_error(whole: _Subject, info: selectors.VersionInfo) -> SchemadeskEr
 
 def _unreadable(info: selectors.VersionInfo, error: SchemadeskError) -> Problem:
     position = error if isinstance(error, InvalidSchema) and error.line else None
-    cure = gettext("Its text is shown as it is stored. Register a sound version after it, and retire this one.")
+    cure = gettext("Its text is shown as stored. Register a valid version after it, and retire this one.")
     if isinstance(error, SchemaTooCostly):
-        cure = gettext("Its text is shown as it is stored. Who runs this server sets the limits of time and memory.")
+        cure = gettext("Its text is shown as stored. The operator of this server sets the limits for time and memory.")
     return Problem(
         what=gettext("Version %(version)s can’t be read as %(format)s.")
         % {"version": info.version, "format": format_name(info.schema.schema_type)},

@@ -164,9 +164,9 @@ def _dependant(registry: str, node: ReferenceNode, latest: int | None) -> Refere
         name=node.subject.qualified,
         url=_url(registry, node),
         sentence=(
-            gettext("version %(version)s (its latest is %(latest)s) means version %(pins)s")
+            gettext("version %(version)s refers to version %(pins)s (latest is %(latest)s)")
             if is_older
-            else gettext("version %(version)s means version %(pins)s")
+            else gettext("version %(version)s refers to version %(pins)s")
         )
         % {"version": node.version, "latest": node.latest, "pins": pins},
         behind=_behind(max(node.pins, default=0), latest),
@@ -178,7 +178,7 @@ def _dependant(registry: str, node: ReferenceNode, latest: int | None) -> Refere
 
 def _behind(version: int, latest: int | None) -> str:
     return (
-        gettext("The latest available is version %(latest)s.") % {"latest": latest}
+        gettext("Version %(latest)s is available.") % {"latest": latest}
         if latest is not None and latest > version
         else ""
     )
@@ -301,7 +301,7 @@ class _Drawing:
             item = _referenced(self.registry, node)
         else:
             pins = ", ".join(f"v{pin}" for pin in node.pins[:3])
-            small = gettext("v%(version)s means %(pins)s") % {"version": node.version, "pins": pins}
+            small = gettext("v%(version)s refers to v%(pins)s") % {"version": node.version, "pins": pins}
             small = f"{small}, {gettext('deleted')}{beyond}" if node.broken else f"{small}{beyond}"
             item = _dependant(self.registry, node, None)
         title = " ".join(filter(None, (f"{item.name}: {item.sentence}.", item.behind, item.broken)))
@@ -326,8 +326,8 @@ class _Drawing:
         out, into = len(self.graph.references) + self.graph.more_references, len(self.graph.dependants)
         into += self.graph.more_dependants
         return gettext(
-            "%(qualified)s version %(version)s refers to %(out)s and is referred to by %(into)s. What refers "
-            "stands left of what it refers to. The same is in the list below."
+            "%(qualified)s version %(version)s refers to %(out)s and is referred to by %(into)s. Each subject is to "
+            "the left of what it refers to. The list below has the same content."
         ) % {
             "qualified": self.graph.subject.qualified,
             "version": self.graph.version,

@@ -37,13 +37,13 @@ from registry.subjects.versions.qualified_names import SubjectName
 #: rule of an open finding → what it says beside the field
 WORDS: Final[Mapping[str, str]] = {
     "FIELD_UNDECLARED": later("not declared"),
-    "FIELD_MISSING": later("missing, though required"),
-    "FIELD_KIND_WRONG": later("another kind than declared"),
-    "ENUM_VALUE_UNDECLARED": later("a value that isn’t listed"),
-    "FIELD_KIND_NEW": later("a new kind of value"),
-    "NULL_SHARE_ROSE": later("emptier than before"),
-    "ENUM_SHARE_SHIFTED": later("values have shifted"),
-    "FIELD_NEVER_FILLED": later("not filled any more"),
+    "FIELD_MISSING": later("required but missing"),
+    "FIELD_KIND_WRONG": later("not the declared type"),
+    "ENUM_VALUE_UNDECLARED": later("unlisted value"),
+    "FIELD_KIND_NEW": later("new type of value"),
+    "NULL_SHARE_ROSE": later("filled less often"),
+    "ENUM_SHARE_SHIFTED": later("values have changed"),
+    "FIELD_NEVER_FILLED": later("no longer filled"),
 }
 #: findings about fields that the version doesn't declare, that are listed below the table
 MAX_ELSEWHERE: Final = 20
@@ -105,7 +105,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _link(mark: FieldMark, *, named: bool = False) -> FieldMarkLink:
-    word = WORDS.get(mark.rule, gettext("a finding"))
+    word = WORDS.get(mark.rule, gettext("finding"))
     return FieldMarkLink(
         word=word,
         path=mark.path if named else "",
@@ -288,15 +288,15 @@ def _users_said(clients: Sequence[ClientInfo], referrers: int) -> tuple[str, ...
     sentences = [
         counted(
             referrers,
-            "%(n)s subject refers to this version, and with it to all of its fields.",
-            "%(n)s subjects refer to this version, and with it to all of its fields.",
+            "%(n)s subject refers to this version and so to all its fields.",
+            "%(n)s subjects refer to this version and so to all its fields.",
         )
         if referrers
         else "",
         counted(
             silent,
-            "%(n)s declared client says nothing of fields: it may use any.",
-            "%(n)s declared clients say nothing of fields: they may use any.",
+            "%(n)s declared client doesn’t list its fields, so it may use any of them.",
+            "%(n)s declared clients don’t list their fields, so they may use any of them.",
         )
         if silent
         else "",
@@ -315,8 +315,8 @@ def _example(registry: Registry, name: SubjectName, version: int) -> ExamplePane
     note = (
         counted(
             example.placeholders,
-            "%(n)s value is a placeholder: its field is tagged as personal data.",
-            "%(n)s values are placeholders: their fields are tagged as personal data.",
+            "%(n)s value is a placeholder because its field is tagged as personal data.",
+            "%(n)s values are placeholders because their fields are tagged as personal data.",
         )
         if example.placeholders
         else ""
@@ -325,7 +325,7 @@ def _example(registry: Registry, name: SubjectName, version: int) -> ExamplePane
         text=shown,
         is_cut=len(shown) < len(text),
         note=note,
-        refused=gettext("With its placeholders it doesn’t pass the schema; put in values of your own: %(why)s")
+        refused=gettext("The placeholders don’t match the schema. Replace them with real values: %(why)s")
         % {"why": example.refused}
         if example.refused and example.placeholders
         else example.refused,

@@ -68,10 +68,10 @@ READ: Final = "schema.read"
 _COLUMNS: Final = {"health": "", "name": BY_NAME, "changed": BY_CHANGE}
 #: what is wrong → the sentence that says so
 _WHY: Final = {
-    DRIFT: later("What was seen of it isn’t what is approved: findings are open."),
-    REQUEST: later("An open request for it breaks something, or a check of it fails."),
-    UNCHECKED: later("It is in production with compatibility NONE: nothing is checked."),
-    UNOWNED: later("Nobody answers for it."),
+    DRIFT: later("Open drift findings: its data doesn’t match what was approved."),
+    REQUEST: later("An open request for it is breaking, or a check has failed."),
+    UNCHECKED: later("In production with compatibility NONE: nothing is checked."),
+    UNOWNED: later("No owner."),
 }
 
 
@@ -137,7 +137,9 @@ def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectR
     """What is told, with the way to all of them, where not all without an owner come first."""
     if page_rows.looked is None:
         return None
-    text = gettext("Of those without an owner, the ones among the last %(looked)s that changed come first: see all")
+    text = gettext(
+        "Subjects without an owner are listed first only if they are among the last %(looked)s changed. Show all"
+    )
     label = text % {"looked": f"{page_rows.looked:,}"}
     return Link(label=label, url=with_query(base, {**chosen, "attention": UNOWNED}))
 
@@ -146,7 +148,7 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
     """Where the same words are looked for in everything, and lists that are made of subjects' lives."""
     base = subjects_url(registry)
     links = [
-        Link(label=gettext("Subjects that nothing needs"), url=reverse("ui:orphans", args=[registry])),
+        Link(label=gettext("Unused subjects"), url=reverse("ui:orphans", args=[registry])),
         Link(label=gettext("Deprecated"), url=with_query(base, {"state": "deprecated"})),
         Link(label=gettext("Soft-deleted"), url=with_query(base, {"state": DELETED})),
     ]
@@ -218,7 +220,7 @@ def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
 
 def _pending(request: int | None) -> str:
     """An open request in words: by its number for whoever may read it."""
-    return gettext("request %(request)s") % {"request": request} if request else gettext("an open request")
+    return gettext("request %(request)s") % {"request": request} if request else gettext("open request")
 
 
 def _carriers(carried: SubjectCarriers) -> str:
@@ -269,7 +271,7 @@ def _row(
         changed_by=row.changed_by,
         deleted=row.deleted,
         health=None if row.deleted else SubjectHealth.of(row_signs[0]) if row_signs else SubjectHealth.GOOD,
-        reasons=tuple(_WHY[sign] for sign in row_signs) or (gettext("Nothing of it needs attention."),),
+        reasons=tuple(_WHY[sign] for sign in row_signs) or (gettext("Nothing needs attention."),),
     )
 
 
@@ -281,14 +283,14 @@ def deprecate_page(request: HttpRequest, registry: str, *, error: str = "") -> S
         require(actor, RIGHTS[DEPRECATE], registry=registry)
     registry_row, names = get_registry(registry), chosen_subjects(post.getlist("subject"))
     if not 1 <= len(names) <= MOST:
-        message = gettext("Choose 1 to %(most)s subjects in the list, not %(count)s.")
+        message = gettext("Select 1 to %(most)s subjects in the list. You selected %(count)s.")
         return SeveralPage(
             frame=_frame(request, registry),
             rows=(),
             back_url=subjects_url(registry),
             problem=Problem(
                 what=message % {"most": MOST, "count": len(names)},
-                cure=gettext("Go back to the list and choose again."),
+                cure=gettext("Go back to the list and select again."),
             ),
         )
     live = _live(registry_row, names)
@@ -298,7 +300,7 @@ def deprecate_page(request: HttpRequest, registry: str, *, error: str = "") -> S
             url=subject_url(registry, name.qualified),
             what=counted(live.get(name, 0), "%(n)s version", "%(n)s versions"),
             why_not=refusal(actor, RIGHTS[DEPRECATE], registry=registry, subject=name.qualified)
-            or ("" if name in live else gettext("It has no live version.")),
+            or ("" if name in live else gettext("No live version.")),
         )
         for name in names
     )
@@ -313,10 +315,12 @@ def deprecate_page(request: HttpRequest, registry: str, *, error: str = "") -> S
             url=reverse("ui:subjects_deprecate", args=[registry]),
             method="post",
             allowed=can > 0,
-            reason="" if can else gettext("None of these can be deprecated by you."),
+            reason="" if can else gettext("You can’t deprecate any of these."),
             tone="primary",
         ),
-        sentence=gettext("Look-ups go on; readers get the reason in a header, people on pages."),
+        sentence=gettext(
+            "The versions stay readable. The reason is shown to readers in a header and to people on pages."
+        ),
         back_url=subjects_url(registry),
     )
 
@@ -337,7 +341,7 @@ def done_page(request: HttpRequest, registry: str, done: Sequence[Outcome]) -> S
         frame=_frame(request, registry),
         rows=rows,
         done=True,
-        sentence=gettext("%(good)s of %(all)s are deprecated now.") % {"good": good, "all": len(rows)},
+        sentence=gettext("%(good)s of %(all)s are now deprecated.") % {"good": good, "all": len(rows)},
         back_url=subjects_url(registry),
     )
 
@@ -346,7 +350,7 @@ def _fields(request: HttpRequest, error: str) -> tuple[Field, ...]:
     return (
         Field(
             name="message",
-            label=gettext("Why, and what to use instead"),
+            label=gettext("Reason, and what to use instead"),
             kind="textarea",
             rows=2,
             value=given_text(request.POST, "message"),
@@ -355,10 +359,10 @@ def _fields(request: HttpRequest, error: str) -> tuple[Field, ...]:
         ),
         Field(
             name="ends_at",
-            label=gettext("To be used until"),
+            label=gettext("End date"),
             kind="date",
             value=given_text(request.POST, "ends_at"),
-            help=gettext("At most; empty for no end."),
+            help=gettext("Optional."),
         ),
     )
 

@@ -29,9 +29,9 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 #: why a version isn't judged → how its row says it
 _UNJUDGED: Final = {
-    NOT_ASKED: later("not asked"),
-    FIRST_OF_GROUP: later("first of its group"),
-    NOT_READ: later("can’t be judged"),
+    NOT_ASKED: later("not checked"),
+    FIRST_OF_GROUP: later("first in its group"),
+    NOT_READ: later("can’t be checked"),
 }
 
 Releases = Mapping[tuple[str, int], int]
@@ -74,7 +74,7 @@ def _against(registry: str, name: SubjectName, info: VersionInfo, summary: Versi
     """What a row says of the version before: nothing of a deleted version, which has none."""
     if summary is None:
         if info.deleted:
-            return {"summary": gettext("soft-deleted"), "verdict_note": gettext("not judged")}
+            return {"summary": gettext("soft-deleted"), "verdict_note": gettext("not checked")}
         return {"summary": gettext("first version")}
     verdict = None
     if summary.is_compatible is not None:
@@ -83,9 +83,9 @@ def _against(registry: str, name: SubjectName, info: VersionInfo, summary: Versi
         verdict = Verdict.UNKNOWN
     note = _UNJUDGED.get(summary.unjudged, "")
     if summary.against not in (None, summary.previous):
-        note = gettext("against version %(version)s of its group") % {"version": summary.against}
+        note = gettext("against version %(version)s in its group") % {"version": summary.against}
     return {
-        "summary": summary.sentence or gettext("what changed can’t be told"),
+        "summary": summary.sentence or gettext("changes unknown"),
         "problem": summary.problem,
         "verdict": verdict,
         "verdict_note": note,

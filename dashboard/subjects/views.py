@@ -142,7 +142,7 @@ def field(request: HttpRequest) -> HttpResponse:
     require(page_actor(request), "schema.read", registry=registry, subject=parse_subject(subject).qualified)
     if not (registry and path):
         raise InvalidInput(
-            gettext("Name a registry, a subject and the path of a field: /ui/fields?registry=…&subject=…&path=…")
+            gettext("Give a registry, a subject and the path of a field: /ui/fields?registry=…&subject=…&path=…")
         )
     page = field_page(request, registry, subject, path)
     return render(request, "fields/field.html", {"page": page}, status=404 if page.problem else 200)

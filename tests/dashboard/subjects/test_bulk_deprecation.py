@@ -90,7 +90,7 @@ def test_each_is_deprecated_by_its_own_rules(browser: Callable[[str], Client]) -
     preview = client.post(DEPRECATE, {"subject": NAMES})
     assert preview.status_code == 200 and not VersionStanding.objects.exists(), "it is shown first"
     rows = {row.name: row.why_not for row in preview.context["page"].rows}
-    assert rows == {"a": "", ":.x:a": "", "b": "", "c": "It has no live version."}
+    assert rows == {"a": "", ":.x:a": "", "b": "", "c": "No live version."}
     body = {"subject": NAMES, "message": "use d", "ends_at": "2999-01-01", "confirmed": "yes"}
     done = client.post(DEPRECATE, body)
     outcomes = {row.name: row.why_not for row in done.context["page"].rows}
@@ -99,7 +99,7 @@ def test_each_is_deprecated_by_its_own_rules(browser: Callable[[str], Client]) -
         and "READONLY_OVERRIDE" in outcomes["b"]
         and "nothing of c" in outcomes["c"]
     )
-    assert "2 of 4 are deprecated now." in done.content.decode()
+    assert "2 of 4 are now deprecated." in done.content.decode()
     stands = VersionStanding.objects.values_list("version__subject__name", "standing", "message", "ends_at__year")
     assert list(stands) == [("a", "deprecated", "use d", 2999)] * 2
 

@@ -128,11 +128,11 @@ def test_open_findings_stand_beside_their_field(topic: Topic, look: Callable[[st
     find(topic, "FIELD_KIND_NEW", "fax", subject="other-value")
     client = look("reader")
     rows, page = rows_of(client), client.get(PAGE).content.decode()
-    assert "emptier than before" in rows["customerMail"]
+    assert "filled less often" in rows["customerMail"]
     assert f'href="/ui/findings/{beside.pk}"' in page
-    assert "missing, though required" in rows["price"]
+    assert "required but missing" in rows["price"]
     assert "kind" not in rows["id"] + rows["fax"]
-    below = page.partition("Seen in data, not in this version")[2]
+    below = page.partition("Seen in data but not in this version")[2]
     assert "loyalty.&lt;i&gt;tier" in below
     assert f'href="/ui/findings/{undeclared.pk}"' in below
     assert below.count("not declared") == 1
@@ -146,8 +146,8 @@ def test_a_finding_of_another_part_of_a_large_schema_is_not_undeclared(
     register_version(registry="dev", subject=ORDERS, text=text, by=system, force=True)
     find(topic, "NULL_SHARE_ROSE", "f240")
     client = look("reader")
-    assert "Seen in data, not in this version" not in client.get(PAGE).content.decode()
-    assert "emptier than before" in rows_of(client, "?fields=200")["f240"]
+    assert "Seen in data but not in this version" not in client.get(PAGE).content.decode()
+    assert "filled less often" in rows_of(client, "?fields=200")["f240"]
 
 
 def test_as_many_queries_for_many_fields_as_for_few(topic: Topic, look: Callable[[str], Client], system: Actor) -> None:
@@ -179,7 +179,7 @@ def test_the_structure_in_business_words(topic: Topic, look: Callable[[str], Cli
     texts = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode())))
     assert "Order customer mail Order.customerMail Where <b>bills</b> go." in texts
     assert response.context["page"].selected.words_url == url.replace("&words=business", "")
-    assert "not described" in texts
+    assert "no description" in texts
 
 
 def test_every_word_is_of_a_rule_about_fields() -> None:

@@ -82,14 +82,14 @@ def test_every_version_that_did_something_is_told_in_order(add: Callable[..., No
     add(*LIFE)
     history = field_history(dev, ORDERS, "Order.mail")
     assert told(history) == [
-        (2, "introduced", "It was introduced: type string, required."),
+        (2, "introduced", "It was added: type string, required."),
         (3, "changed", "Its type changed from string to string?."),
         (3, "changed", "It was required and is with default null."),
         (4, "changed", "Its description was added: “Where <b>bills</b> go.”"),
         (5, "changed", "Its description changed from “Where <b>bills</b> go.” to “Where bills go.”"),
         (5, "changed", "The tag PII was added."),
-        (6, "removed", "It is gone."),
-        (7, "returned", "It came back: type string, required, also known as post."),
+        (6, "removed", "It was removed."),
+        (7, "returned", "It was added again: type string, required, also known as post."),
     ]
     assert (history.newest, history.looked_at, history.versions) == (7, 7, 7)
     assert history.field is not None
@@ -99,9 +99,7 @@ def test_every_version_that_did_something_is_told_in_order(add: Callable[..., No
 
 def test_a_field_that_never_changed_has_one_chapter(add: Callable[..., None], dev: Registry) -> None:
     add(*LIFE)
-    assert told(field_history(dev, ORDERS, "Order.id")) == [
-        (1, "introduced", "It was introduced: type long, required.")
-    ]
+    assert told(field_history(dev, ORDERS, "Order.id")) == [(1, "introduced", "It was added: type long, required.")]
 
 
 def test_a_rename_with_an_alias_leads_to_the_old_name(
@@ -151,8 +149,8 @@ def test_old_versions_are_left_out_and_nothing_is_made_up_about_them(
     assert told(history)[0][:2] == (4, "there")
     assert (history.looked_at, history.versions) == (4, 7)
     text = text_of(look("reader").get(*page_of("Order.mail")))
-    assert "In version 4 it was there already" in text
-    assert "3 older versions weren’t looked at." in text
+    assert "Already in version 4" in text
+    assert "3 older versions were not checked." in text
     assert field_history(dev, ORDERS, "Order.mail", seconds=0).looked_at == 1
 
 
@@ -208,7 +206,7 @@ def test_what_data_say_of_it_is_told_by_day(
     add: Callable[..., None], dev: Registry, look: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(*LIFE[:3])
-    assert "No scan of the last 30 days" in text_of(look("reader").get(*page_of("Order.mail")))
+    assert "No scan in the last 30 days" in text_of(look("reader").get(*page_of("Order.mail")))
     cluster = Cluster.objects.create(name="c", bootstrap="localhost:9092", created_by="x")
     source = Source.objects.create(registry=dev, kind="kafka", name="orders", created_by="x", cluster=cluster)
     topic = Topic.objects.create(source=source, name="orders")
@@ -226,9 +224,7 @@ def test_what_data_say_of_it_is_told_by_day(
             topic=topic, side="value", path=path, day=day, messages=messages, present=present, nulls=nulls
         )
     text = text_of(look("reader").get(*page_of("Order.mail")))
-    assert (
-        "Of 200 messages that scans of the last 30 days looked at, it is null in 15.0 % and missing in 5.0 %." in text
-    )
+    assert "Scans in the last 30 days read 200 messages: this field is null in 15.0 % and missing in 5.0 %." in text
     assert f"{today:%Y-%m-%d} 100 30.0 % 10.0 %" in text
     line = look("reader").get(*page_of("Order.mail")).context["page"].sparkline
     assert line.drawn == "1.0,22.0 99.0,14.0"
@@ -247,13 +243,13 @@ def test_the_same_name_with_another_type_elsewhere(
     add([{"name": "id", "type": "int"}], subject=SubjectName(".", "<b>secret"))
     index_stale()
     text = text_of(look("reader").get(*page_of("Order.id")))
-    assert "Here it is long; 2 fields of the same name elsewhere have another type." in text
+    assert "Type here: long. 2 fields with the same name elsewhere have another type." in text
     assert "users-value (dev), in Order" in text
     assert "same-value" not in text
     client = look("stranger")
     RoleGrant.objects.create(user=User.objects.get(username="stranger"), role="reader", subject_pattern="*s-value")
     text = text_of(client.get(*page_of("Order.id")))
-    assert "1 field of the same name elsewhere has another type." in text
+    assert "1 field with the same name elsewhere has another type." in text
     assert "secret" not in text
 
 
@@ -313,6 +309,6 @@ def test_from_the_structure_to_a_life_by_keyboard(
     page.goto("/ui/registries/dev/subjects/orders-value/")
     page.get_by_role("link", name="history of mail").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="What happened to it")).to_be_visible()
+    expect(page.get_by_role("heading", name="History")).to_be_visible()
     expect(page.get_by_text("Its type changed from string to string?.")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0

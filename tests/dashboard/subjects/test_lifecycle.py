@@ -69,7 +69,7 @@ def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look:
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [
-        ({"version": "1", "standing": "deprecated", "message": ""}, "Say why in a message"),
+        ({"version": "1", "standing": "deprecated", "message": ""}, "Give a reason in the message"),
         ({"version": "1", "standing": "worse", "message": "x"}, "known are deprecated, retired, quarantined"),
         ({"version": "x", "standing": "retired", "message": "x"}, "not a valid version"),
         ({"version": "1", "standing": "retired", "message": "x", "ends_at": "2099-01-01"}, "Only a deprecated version"),
@@ -102,7 +102,7 @@ def test_a_ghost_is_marked_and_adopted_from_its_page(
 ) -> None:
     client = look("steward")
     page = seen(client, STAGING)
-    assert "Ghost : It came here without a request." in page
+    assert "Unapproved : It was registered without a request." in page
     assert "Request adoption" in page
     assert client.post(f"{STAGING}adopt", {"version": "1", "reason": ""})["Location"].endswith("#standing")
     response = client.post(f"{STAGING}adopt", {"version": "1", "reason": "It was urgent."})
@@ -123,8 +123,8 @@ def test_an_earlier_version_is_asked_back_from_its_page(
 ) -> None:
     register_version(registry="staging", subject=ORDERS, text=text(*"ab"), by=system)
     client, first = look("steward"), f"{STAGING}?version=1"
-    assert "Ask to roll back" not in seen(client, STAGING), "it is current"
-    assert "Ask to roll back to version 1" in seen(client, first)
+    assert "Request rollback" not in seen(client, STAGING), "it is current"
+    assert "Request rollback to version 1" in seen(client, first)
     assert client.post(f"{STAGING}roll-back", {"version": "1", "reason": " "})["Location"].endswith("#standing")
     assert client.post(f"{STAGING}roll-back", {"version": "2", "reason": "x"})["Location"].endswith("#standing")
     assert not PromotionRequest.objects.exists()
@@ -133,7 +133,7 @@ def test_an_earlier_version_is_asked_back_from_its_page(
     assert response["Location"] == f"/ui/promotions/{request.pk}"
     assert (request.kind, request.reason) == (PromotionRequest.ROLL_BACK, "Version 2 loses orders.")
     assert "Roll orders-value back to version 1 in staging" in seen(client, f"/ui/promotions/{request.pk}")
-    assert "Ask to roll back" not in seen(client, first), "it is asked for already"
+    assert "Request rollback" not in seen(client, first), "it is asked for already"
     reader = look("reader")
     assert reader.post(f"{STAGING}roll-back", {"version": "1", "reason": "x"}).status_code == 403
 

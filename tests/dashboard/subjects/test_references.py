@@ -124,7 +124,7 @@ def test_a_reference_to_what_was_deleted_is_marked(
     assert response.content.decode().count("edge-broken") == 1
     assert response.content.decode().count("box-broken") == 1
     into = look("reader").get(page_of("address"))
-    assert "version 1 means version 1" in text_of(into)
+    assert "version 1 refers to version 1" in text_of(into)
     assert "Version 1 was deleted." in text_of(into)
 
 
@@ -195,7 +195,9 @@ def test_as_many_queries_for_a_thousand_as_for_three(shop: None, dev: Registry, 
 
 def test_the_page_is_a_picture_and_the_same_as_a_list(shop: None, look: Callable[[str], Client]) -> None:
     page = look("reader").get(page_of("order")).content.decode()
-    picture = page[page.index('<svg class="graph"') : page.index("</svg>\n    </div>")]
+    drawn = re.search(r'<svg\s+class="graph".*?</svg>\s*</div>', page, re.DOTALL)
+    assert drawn is not None
+    picture = drawn[0]
     listed = page[page.index('id="refers-to"') :]
     for subject in ("address", "customer", "country", "invoice", "report"):
         link = f'href="/ui/registries/dev/subjects/{subject}/?version=1"'
@@ -203,7 +205,7 @@ def test_the_page_is_a_picture_and_the_same_as_a_list(shop: None, look: Callable
         assert link in listed, subject
     assert '<title id="graph-name">References of order</title>' in picture
     assert "refers to 2 and is referred to by 1" in picture
-    assert "The latest available is version 2." in listed
+    assert "Version 2 is available." in listed
     assert "latest is v2" in picture
     assert len(re.findall(r'class="edge', picture)) == 6
     assert " style=" not in page
@@ -215,16 +217,16 @@ def test_the_subject_page_lists_both_directions_and_leads_to_the_graph(
     response = look("reader").get("/ui/registries/dev/subjects/address/?tab=references")
     text = text_of(response)
     assert "country version 1, as of.country" in text
-    assert "customer version 1 means version 1" in text
+    assert "customer version 1 refers to version 1" in text
     assert 'href="/ui/registries/dev/subjects/address/references?version=2"' in response.content.decode()
     nothing = text_of(look("reader").get("/ui/registries/dev/subjects/country/?tab=references"))
-    assert "Nothing: the schema says all itself." in nothing
+    assert "None. The schema is self-contained." in nothing
 
 
 def test_a_subject_alone_has_no_picture(add: Callable[..., None], look: Callable[[str], Client]) -> None:
     add("alone")
     response = look("reader").get(page_of("alone"))
-    assert "No other subject." in text_of(response)
+    assert "No other subjects" in text_of(response)
     assert '<svg class="graph"' not in response.content.decode()
 
 

@@ -123,7 +123,7 @@ def test_who_uses_a_field(deep: None, system: Actor, look: Callable[[str], Clien
     assert {field.name: field.used_by for field in page.fields if field.used_by} == {
         "mail": ("billing",), "n1": ("audit",), "r0": ("audit",),
     }  # fmt: skip
-    assert page.tree.users == ("1 declared client says nothing of fields: it may use any.",)
+    assert page.tree.users == ("1 declared client doesn’t list its fields, so it may use any of them.",)
     assert "Used by" in response.content.decode()
 
 
@@ -135,7 +135,7 @@ def test_referring_subjects_use_all_of_it(deep: None, system: Actor, look: Calla
         registry="dev", subject=SubjectName(".", "user-value"), text=json.dumps(user),
         references=(Reference("R0", "deep-value", 1),), by=system,
     )  # fmt: skip
-    assert tree(look("reader")).users == ("1 subject refers to this version, and with it to all of its fields.",)
+    assert tree(look("reader")).users == ("1 subject refers to this version and so to all its fields.",)
 
 
 def test_the_example_comes_when_asked_for_with_placeholders(deep: None, look: Callable[[str], Client]) -> None:
@@ -146,7 +146,7 @@ def test_the_example_comes_when_asked_for_with_placeholders(deep: None, look: Ca
     example = response.context["page"].selected.tree.example
     assert json.loads(example.text)["mail"] == {"string": MASK}
     assert (example.refused, example.problem, example.is_cut) == ("", "", False)
-    assert example.note == "1 value is a placeholder: its field is tagged as personal data."
+    assert example.note == "1 value is a placeholder because its field is tagged as personal data."
     assert 'data-copy="#example-text"' in response.content.decode()
     assert client.get(closed.example_url).context["page"].selected.tree.example == example
 
@@ -155,8 +155,8 @@ def test_a_schema_without_data_says_so(registries: None, system: Actor, look: Ca
     text = '{"type":"record","name":"N","fields":[{"name":"next","type":"N"}]}'
     register_version(registry="dev", subject=DEEP, text=text, by=system)
     response = look("reader").get(PAGE + "?example=shown")
-    assert "no finite datum" in response.context["page"].selected.tree.example.problem
-    assert re.search(r"no finite datum", response.content.decode())
+    assert "no finite value" in response.context["page"].selected.tree.example.problem
+    assert re.search(r"no finite value", response.content.decode())
 
 
 def test_a_long_example_is_cut(registries: None, system: Actor, look: Callable[[str], Client]) -> None:

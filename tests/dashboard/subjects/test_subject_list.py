@@ -155,8 +155,8 @@ def test_the_numbers_of_a_large_registry_come_after_its_page(large: Client) -> N
         >= {
             choice_id("format", ""): "Any format",
             choice_id("format", "AVRO"): "Avro (2)",
-            choice_id("attention", "drift"): "With open drift (1)",
-            choice_id("attention", "unowned"): "Without an owner (2)",
+            choice_id("attention", "drift"): "Open drift findings (1)",
+            choice_id("attention", "unowned"): "No owner (2)",
             choice_id("tag", "gdpr"): "gdpr (1)",
             choice_id("state", "deprecated"): "Deprecated (1)",
             choice_id("sort", "name"): "By name",
@@ -183,7 +183,7 @@ def test_a_list_that_htmx_narrows_tells_the_filters_around_it(client: Client) ->
 def test_what_takes_too_long_is_said(large: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.subjects.filters.COUNTING_SECONDS", 0)
     page = large.get(f"{BASE}?counts=1").content.decode()
-    assert "There is too much to be counted in time." in page and "Avro (" not in page
+    assert "There are too many subjects to count in time." in page and "Avro (" not in page
 
 
 def test_who_may_not_read_is_told_no_numbers(large: Client, browser: Callable[[str], Client]) -> None:  # noqa: F811
@@ -195,7 +195,7 @@ def test_where_not_all_without_an_owner_come_first_that_is_said(
     client: Client, person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Ownership.objects.create(subject_pattern="x*", user=User.objects.get(username=person("steward").name))
-    sentence = "Of those without an owner"
+    sentence = "Subjects without an owner are listed first"
     assert sentence not in client.get(BASE).content.decode()
     monkeypatch.setattr("registry.search.subject_list.MOST_LOOKED", 1)
     page = client.get(BASE).content.decode()

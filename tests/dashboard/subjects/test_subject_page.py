@@ -107,13 +107,13 @@ def test_each_step_is_judged_under_the_level_in_force(
         verdicts = {row.version: row.verdict.code if row.verdict else None for row in page_of(response).versions}
         assert (verdicts[2], verdicts[3]) == expected, name
         assert verdicts[1] is None
-        assert f"Against the version before, under {name}" in text_of(response)
+        assert f"Against the previous version, under {name}" in text_of(response)
     assert len(queries) == 1
 
 
 def test_a_level_that_asks_nothing_gives_no_verdict(three: None, look: Callable[[str], Client]) -> None:
     rows = {row.version: row for row in page_of(look("reader").get(PAGE)).versions}
-    assert [(row.verdict, row.verdict_note) for row in (rows[2], rows[3])] == [(None, "not asked")] * 2
+    assert [(row.verdict, row.verdict_note) for row in (rows[2], rows[3])] == [(None, "not checked")] * 2
     assert rows[1].verdict_note == ""
 
 
@@ -132,7 +132,7 @@ def test_versions_are_judged_within_their_group(registries: None, system: Actor)
         number: (summary.previous, summary.against, summary.is_compatible) for number, summary in summaries.items()
     }
     assert verdicts == {2: (1, None, None), 3: (2, 1, True), 4: (3, 2, False)}
-    assert summaries[2].unjudged == "first of its group"
+    assert summaries[2].unjudged == "first in its group"
 
 
 def test_the_rules_beside_the_level_count(registries: None, system: Actor) -> None:
@@ -157,13 +157,13 @@ def test_the_rules_beside_the_level_count(registries: None, system: Actor) -> No
 @pytest.mark.parametrize(
     ("name", "versions", "sentence"),
     [
-        ("NONE", 3, "Nothing is checked: any schema is taken."),
-        ("BACKWARD", 0, "There is no version that a new schema would be held against."),
+        ("NONE", 3, "Nothing is checked: any schema is accepted."),
+        ("BACKWARD", 0, "There is no version to check a new schema against."),
         ("BACKWARD", 1, "A new schema must read the data of the newest version."),
-        ("BACKWARD", 3, "A new schema must read the data of the newest version. The 2 versions before it aren’t asked."),
+        ("BACKWARD", 3, "A new schema must read the data of the newest version. The 2 older versions are not checked."),
         ("BACKWARD_TRANSITIVE", 7, "A new schema must read the data of all 7 versions."),
-        ("FORWARD", 2, "The newest version must read the data of a new schema. The 1 version before it isn’t asked."),
-        ("FORWARD_TRANSITIVE", 1, "The one version must read the data of a new schema."),
+        ("FORWARD", 2, "The newest version must read the data of a new schema. The 1 older version is not checked."),
+        ("FORWARD_TRANSITIVE", 1, "The only version must read the data of a new schema."),
         ("FULL", 1, "A new schema and the newest version must read each other’s data."),
         ("FULL_TRANSITIVE", 12, "A new schema and all 12 versions must read each other’s data."),
     ],
@@ -177,10 +177,12 @@ def test_the_head_says_where_the_level_is_set_and_what_is_inherited(
     three: None, system: Actor, look: Callable[[str], Client]
 ) -> None:
     client = look("reader")
-    assert "NONE (set here; the default is BACKWARD)" in text_of(client.get(PAGE))
+    assert "NONE (own setting; the default is BACKWARD)" in text_of(client.get(PAGE))
     set_config(registry="dev", subject=None, by=system, level="FULL")
     level(system, "BACKWARD_TRANSITIVE")
-    said = "BACKWARD_TRANSITIVE (set here; the registry’s is FULL): A new schema must read the data of all 3 versions."
+    said = (
+        "BACKWARD_TRANSITIVE (own setting; the registry has FULL): A new schema must read the data of all 3 versions."
+    )
     assert said in text_of(client.get(PAGE))
 
 
@@ -205,19 +207,19 @@ def test_the_head_names_the_topics_and_how_they_are_known(three: None, look: Cal
     ]
     text = text_of(look("reader").get(PAGE))
     assert "bills values, by RecordName" in text
-    assert "orders values, by its name alone" in text
+    assert "orders values, by its name only" in text
 
 
 def test_the_actions_stand_in_the_head(three: None, look: Callable[[str], Client]) -> None:
     actions = {action.label: action for action in page_of(look("steward").get(PAGE)).actions}
-    assert list(actions) == ["Promote…", "Propose a version", "Check a new version"]
+    assert list(actions) == ["Promote…", "Propose version", "Check new version"]
     more = {action.label: action for action in page_of(look("steward").get(PAGE)).more}
-    assert list(more) == ["Simulate on data", "Describe", "Subscribe", "Policy", "Retire …"]
+    assert list(more) == ["Simulate with data", "Describe", "Subscribe", "Policy", "Retire …"]
     assert all(action.allowed for action in actions.values())
-    assert "subject=orders-value&from=dev%3Alatest" in actions["Propose a version"].url
+    assert "subject=orders-value&from=dev%3Alatest" in actions["Propose version"].url
     assert "subject=orders-value" in more["Policy"].url
     client = look("reader")
-    refused = {action.label: action for action in page_of(client.get(PAGE)).actions}["Propose a version"]
+    refused = {action.label: action for action in page_of(client.get(PAGE)).actions}["Propose version"]
     assert not refused.allowed
     assert refused.reason in text_of(client.get(PAGE))
 
@@ -290,7 +292,7 @@ def test_a_subject_that_is_soft_deleted_leads_to_its_restoring(
     client = look("steward")
     response = client.get(PAGE)
     restore = page_of(response).restore
-    assert "Restore them" in text_of(response)
+    assert "You can restore them" in text_of(response)
     assert page_of(response).state.state.code == "deleted"
     assert restore.allowed
     assert client.get(restore.url).status_code == 200
@@ -307,7 +309,7 @@ def test_who_may_not_restore_is_told_why(three: None, system: Actor, look: Calla
     set_mode(registry="dev", subject=ORDERS, by=system, mode="READONLY")
     response = look("steward").get(PAGE)
     assert not page_of(response).restore.allowed
-    assert "READONLY, in which nothing about it changes" in text_of(response)
+    assert "The mode is READONLY: no changes are allowed" in text_of(response)
 
 
 def test_a_soft_deleted_version_leads_to_its_own_restoring(
@@ -345,7 +347,7 @@ def test_settings_lead_to_where_they_are_changed(three: None, system: Actor, loo
 
 def test_the_editor_begins_with_the_newest_version(three: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
-    url = {action.label: action for action in page_of(client.get(PAGE)).actions}["Propose a version"].url
+    url = {action.label: action for action in page_of(client.get(PAGE)).actions}["Propose version"].url
     form = page_of(client.get(url))
     assert json.loads(form.text.value) == json.loads(record("a", "c"))
     assert form.subject.value == "orders-value"

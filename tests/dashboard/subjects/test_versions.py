@@ -109,7 +109,7 @@ def test_the_version_of_the_same_group_is_read_too(look: Look, steward: Actor) -
         metadata = {"properties": {"major": major}}
         register_version(registry="dev", subject=ORDERS, text=schema(number), metadata=metadata, by=steward)
     row = page_of(look("reader").get(PAGE)).versions[0]
-    assert (row.version, row.verdict_note) == (11, "against version 8 of its group")
+    assert (row.version, row.verdict_note) == (11, "against version 8 in its group")
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_two_that_are_ticked_are_compared_the_older_one_first(
 @pytest.mark.parametrize(
     ("picks", "sentence"),
     [
-        ([2], "Two versions are compared, and 1 was ticked."),
-        ([2, 2], "Two versions are compared, and 1 was ticked."),
-        ([1, 2, 3], "Two versions are compared, and 3 were ticked."),
+        ([2], "A comparison needs two versions. You selected 1."),
+        ([2, 2], "A comparison needs two versions. You selected 1."),
+        ([1, 2, 3], "A comparison needs two versions. You selected 3."),
     ],
 )
 def test_another_number_of_them_is_answered_with_a_sentence(
@@ -153,16 +153,16 @@ def test_a_content_that_is_elsewhere_alone_is_on_the_strip(look: Look, steward: 
     assert [(head.version, head.elsewhere) for head in strip.heads][-1] == (2, "staging")
     cells = {lane.environment.name: lane.cells[-1] for lane in strip.lanes}
     assert (cells["dev"].there, cells["staging"].there, cells["staging"].direct) == (None, 2, True)
-    assert "staging v2" in seen(response) and "not here" in seen(response)
+    assert "staging v2" in seen(response) and "missing here" in seen(response)
     assert "UTC" in response.content.decode().split('class="dot', 1)[1].split('"', 6)[4]
     there = look("reader").get("/ui/registries/staging/subjects/orders-value/")
     assert "dev v7" in seen(there)
 
 
 def test_the_strip_says_that_it_is_cut(look: Look, steward: Actor) -> None:
-    assert "all versions are in the table" not in seen(look("reader").get(PAGE))
+    assert "The table lists all versions" not in seen(look("reader").get(PAGE))
     for number in range(8, 16):
         register_version(registry="dev", subject=ORDERS, text=schema(number), by=steward)
     response = look("reader").get(PAGE)
-    assert "The newest 12 of 14; all versions are in the table" in seen(response)
+    assert "The newest 12 of 14. The table lists all versions." in seen(response)
     assert page_of(response).lanes.heads[0].version == 3

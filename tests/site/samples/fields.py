@@ -31,16 +31,16 @@ FIELD = FieldPage(
     chapters=(
         ChapterRow(version=1, url=f"{ORDERS}?version=1", at=ago(days=90), by="steward", via="REST API", changes=(ChangeLine(icon="plus", sentence="It was added as a string."),), deleted=True),
         ChapterRow(
-            version=3, url=f"{ORDERS}?version=3", at=ago(days=9), by=HOSTILE, via="this site", compare_url=subject_url("dev", "orders-value", "compare", from_=2, to=3),
+            version=3, url=f"{ORDERS}?version=3", at=ago(days=9), by=HOSTILE, via="page", compare_url=subject_url("dev", "orders-value", "compare", from_=2, to=3),
             changes=(ChangeLine(icon="arrow-left-right", sentence="Its name was mail before.", url="/ui/fields?path=Order.customer.mail"), ChangeLine(icon="pencil", sentence=f"Its doc became: {LONG}")),
         ),
     ),
     in_data="4,096 messages of two topics were looked at since 2026-11-01.", usage_url=subject_url("dev", "orders-value", "usage"),
-    needed=f"billing and {HOSTILE} said to need it. 2 said nothing of fields.",
+    needed=f"Declared users: billing and {HOSTILE}. 2 more clients don’t list their fields.",
     days=(DayRow(day=date(2026, 11, 21), messages=4_000, missing="none", nulls="3.2 %"), DayRow(day=date(2026, 11, 20), messages=96, missing="1 %", nulls="none")),
     sparkline=Sparkline(
         points=((1.0, 2.0), (20.0, 21.4), (40.0, 20.1), (70.0, 12.0), (99.0, 21.4)),
-        text="Without a value, by day from 2026-11-01 to 2026-11-21: 100 % at first, 3.2 % at last, 3.2 % at least and 100 % at most.",
+        text="Share without a value per day, 2026-11-01 to 2026-11-21: 100 % on the first day, 3.2 % on the last day, minimum 3.2 %, maximum 100 %.",
     ),
     others=(
         OtherTypeRow(type="string", fields=(Link(label="Customer.email of customers-value", url=subject_url("dev", "customers-value")), Link(label=f"{ARABIC}.email", url=ORDERS)), more="and 12 more"),
@@ -62,11 +62,11 @@ FIELD_UNKNOWN = replace(
 
 ADDRESS = ReferenceItem(
     name="common.address-value", url=subject_url("dev", "common.address-value"), sentence="version 2, as shop.Address",
-    behind="The latest available is version 4.", items=(ReferenceItem(name="common.country-value", url="", sentence="version 1, as shop.Country"),), more="and 3 more",
+    behind="Version 4 is available.", items=(ReferenceItem(name="common.country-value", url="", sentence="version 1, as shop.Country"),), more="and 3 more",
 )  # fmt: skip
 GONE = ReferenceItem(name=HOSTILE, url=ORDERS, sentence="version 9, as shop.Gone", broken="Version 9 was deleted.")
 INVOICES = ReferenceItem(
-    name="invoices-value", url=subject_url("dev", "invoices-value"), sentence="version 5 means version 3"
+    name="invoices-value", url=subject_url("dev", "invoices-value"), sentence="version 5 refers to version 3"
 )
 PICTURE = GraphPicture(
     width=780, height=180, box_width=220, box_height=48, description="orders-value refers to 2 subjects; 1 refers to it.",
@@ -99,24 +99,24 @@ DESCRIBE = BulkPage(
     ),
     hidden=(("change", "add"), ("value", "team-orders"), ("subject", "orders-value")),
     submit=Action(label="Add the tag to 3 subjects", url="/ui/registries/dev/describe", method="post", tone="primary"),
-    back_url="/ui/registries/dev/subjects", reason=Field(name="reason", label="Why", help="For the audit.", errors=("Say why.",)),
+    back_url="/ui/registries/dev/subjects", reason=Field(name="reason", label="Why", help="For the audit log.", errors=("Say why.",)),
 )  # fmt: skip
 DESCRIBE_REFUSED = replace(
     DESCRIBE, rows=(), problem=Problem(what="No subject was chosen.", cure="Choose some of the list, then what to do with them."),
 )  # fmt: skip
 DEPRECATE = SeveralPage(
-    frame=frame("Deprecate several subjects", Section.SUBJECTS, *subject_crumbs()), sentence="Look-ups go on; readers get the reason in a header, people on pages.",
+    frame=frame("Deprecate several subjects", Section.SUBJECTS, *subject_crumbs()), sentence="The versions stay readable. The reason is shown to readers in a header and to people on pages.",
     rows=(
         SeveralRow(name="orders-value", url=ORDERS, what="3 versions"), SeveralRow(name=HOSTILE, url=ORDERS, why_not=HOSTILE),
-        SeveralRow(name=LONG, url=ORDERS, what="1 version", why_not="It has no live version."),
+        SeveralRow(name=LONG, url=ORDERS, what="1 version", why_not="No live version."),
     ),
     hidden=(("subject", "orders-value"),), back_url="/ui/registries/dev/subjects",
-    fields=(Field(name="message", label="Why, and what to use instead", kind="textarea", rows=2, required=True), Field(name="ends_at", label="To be used until", kind="date", help="At most; empty for no end.")),
+    fields=(Field(name="message", label="Reason, and what to use instead", kind="textarea", rows=2, required=True), Field(name="ends_at", label="End date", kind="date", help="Optional.")),
     submit=Action(label="Deprecate 1 subject", url="/ui/registries/dev/deprecate", method="post", tone="primary"),
 )  # fmt: skip
-DEPRECATE_DONE = replace(DEPRECATE, done=True, sentence="1 of 3 are deprecated now.", submit=None)
+DEPRECATE_DONE = replace(DEPRECATE, done=True, sentence="1 of 3 are now deprecated.", submit=None)
 DEPRECATE_REFUSED = replace(
-    DEPRECATE, rows=(), submit=None, problem=Problem(what="Choose 1 to 200 subjects in the list, not 0.", cure="Go back to the list and choose again."),
+    DEPRECATE, rows=(), submit=None, problem=Problem(what="Select 1 to 200 subjects in the list. You selected 0.", cure="Go back to the list and select again."),
 )  # fmt: skip
 DESCRIBE_READER = replace(
     DESCRIBE,

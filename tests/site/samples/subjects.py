@@ -103,7 +103,7 @@ def row(name: str, versions: tuple[VersionChip, ...], **more: object) -> Subject
         changed_at=ago(hours=2),
         changed_by="reader@shop",
         health=SubjectHealth.GOOD,
-        reasons=("Nothing of it needs attention.",),
+        reasons=("Nothing needs attention.",),
     )
     return replace(base, qualified=name, **more)  # type: ignore[arg-type]
 
@@ -115,7 +115,7 @@ ROWS = (
         level="BACKWARD_TRANSITIVE",
         level_inherited=False,
         health=SubjectHealth.DRIFT,
-        reasons=("What was seen of it isn’t what is approved: findings are open.", "Nobody answers for it."),
+        reasons=("Open drift findings: its data doesn’t match what was approved.", "No owner."),
         carriers="2 topics, 1 query",
         carriers_url="/gallery/usage",
         last_seen=ago(hours=3),
@@ -124,7 +124,7 @@ ROWS = (
         changed_at=ago(minutes=4),
         changed_by="orders-producer",
     ),
-    row("orders-key", chips(1, 1, 1), pending="an open request", changed_at=ago(days=12), changed_by="orders-producer"),
+    row("orders-key", chips(1, 1, 1), pending="open request", changed_at=ago(days=12), changed_by="orders-producer"),
     row(
         "customers-value",
         chips(2, 2, 1),
@@ -214,17 +214,17 @@ SEARCH = SearchBox(
         ),
         *words_filters(
             ("state", "State", ("Any state", "Deprecated", "Retired")),
-            ("attention", "Needs attention", ("Any attention", "With open drift", "With an open request")),
+            ("attention", "Needs attention", ("Any findings or requests", "Open drift findings", "Open request")),
             ("tag", "Tag", ("Any tag", "pii")),
             ("owner", "Owner", ("Any owner", "reader")),
             ("sort", "Order", ("Needs attention first", "Last change first", "By name")),
         ),
     ),
     rarer=words_filters(
-        ("level_from", "Where the level is set", ("Own or inherited level", "Level set here", "Level inherited")),
+        ("level_from", "Source of the level", ("Own or inherited level", "Own level", "Inherited level")),
         ("mode", "Mode", ("Any mode", "READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")),
-        ("references", "References", ("With or without references", "Refers to others", "Others refer to it")),
-        ("use", "Need", ("Needed or not", "Nothing needs it")),
+        ("references", "References", ("With or without references", "Refers to others", "Referred to by others")),
+        ("use", "Use", ("Used or unused", "Unused")),
     ),
 )
 
@@ -253,13 +253,13 @@ LIST = SubjectList(
         export_url="/ui/registries/dev/export",
         deprecate_url="/ui/registries/dev/deprecate",
         choices=(
-            Choice(value="add", label="Add the tag", selected=True),
-            Choice(value="remove", label="Remove the tag"),
+            Choice(value="add", label="Add tag", selected=True),
+            Choice(value="remove", label="Remove tag"),
         ),
     ),
     links=(
         Link(label=f"Search everything for “{HOSTILE}”", url="/ui/search?q=x"),
-        Link(label="Subjects that nothing needs", url="/gallery/orphans"),
+        Link(label="Unused subjects", url="/gallery/orphans"),
         Link(label="Deprecated", url="/gallery/subjects?state=deprecated"),
         Link(label="Soft-deleted", url="/gallery/subjects-deleted"),
     ),
@@ -280,7 +280,7 @@ LIST_LARGE = replace(
     ),
     numbers=SubjectNumbers(url="/ui/registries/dev/subjects?later", count_url="/gallery/subjects?counts=1"),
     unowned=Link(
-        label="Of those without an owner, the ones among the last 10,000 that changed come first: see all",
+        label="Subjects without an owner are listed first only if they are among the last 10,000 changed. Show all",
         url="/gallery/subjects?attention=unowned",
     ),
 )
@@ -320,7 +320,7 @@ LIST_UNANSWERED = replace(
     search=replace(SEARCH, query="compat:SOMETIMES", active=(ActiveFilter(label="text: compat:SOMETIMES", url="?"),)),
     rows=(),
     paging=Paging(first=0, last=0, total=0),
-    unanswered=f"compat: takes one of NONE, BACKWARD, FULL, not {HOSTILE}.",
+    unanswered=f"compat: needs one of NONE, BACKWARD, FULL, not {HOSTILE}.",
 )
 LIST_NO_MATCH = replace(
     LIST,
@@ -477,7 +477,7 @@ def tabs(version: int) -> tuple[tuple[str, str, str], ...]:
 
 TODAY = ago(days=0).date()
 EMPTIER = FieldMarkLink(
-    word="emptier than before",
+    word="filled less often",
     sentence="Field email is empty in 41 of 5,000 messages of orders (value).",
     severity=Severity.RISK,
     url="/gallery/finding",
@@ -486,7 +486,7 @@ SEEN = {
     "Order.id": SeenField(filled="always", messages=5_120, last_day=TODAY),
     "Order.currency": SeenField(filled="99.9 %", messages=5_120, present="99.9 %", nulls="0 %", last_day=TODAY),
     "Order.items[].discount": SeenField(filled="never", never=True, messages=5_120, present="0 %", nulls="0 %"),
-    "Order.status": SeenField(marks=(replace(EMPTIER, word="a value that isn’t listed", sentence=HOSTILE),)),
+    "Order.status": SeenField(marks=(replace(EMPTIER, word="unlisted value", sentence=HOSTILE),)),
     "Order.email": SeenField(
         filled="3.2 %", messages=5_120, present="100 %", nulls="96.8 %", last_day=TODAY, marks=(EMPTIER,)
     ),
@@ -497,7 +497,7 @@ TREE = Tree(
     hidden=12,
     open_all_url="/gallery/subject?open=all",
     shows_users=True,
-    users=("2 subjects refer to this version, and with it to all of its fields.",),
+    users=("2 subjects refer to this version and so to all its fields.",),
     usage_url="/gallery/usage",
     example_url="/gallery/subject-words",
 )
@@ -541,7 +541,7 @@ SELECTED = SelectedVersion(
             sentence="A new schema must read the data of all 3 versions. Upgrade consumers first.",
             own=True,
             inherited="BACKWARD",
-            change=Action(label="Change the level …", url="/gallery/policy", icon="pencil"),
+            change=Action(label="Change level …", url="/gallery/policy", icon="pencil"),
             reset=Action(label="Reset to inherited …", url="/gallery/policy", icon="undo-2"),
         ),
         Setting(
@@ -549,7 +549,7 @@ SELECTED = SelectedVersion(
             value="READWRITE",
             origin="inherited from the registry dev",
             sentence="New versions can be registered and settings changed.",
-            change=Action(label="Change the mode …", url="", allowed=False, reason=HOSTILE),
+            change=Action(label="Change mode …", url="", allowed=False, reason=HOSTILE),
             why=(WhyNot(code="rights", sentence="Your role is steward.", cure="Ask somebody who has the right."),),
         ),
     ),
@@ -570,11 +570,11 @@ PROMOTE = Action(
 )
 ACTIONS = (
     PROMOTE,
-    Action(label="Propose a version", url="/gallery/propose", icon="pencil"),
-    Action(label="Check a new version", url="/gallery/report", icon="shield-check"),
+    Action(label="Propose version", url="/gallery/propose", icon="pencil"),
+    Action(label="Check new version", url="/gallery/report", icon="shield-check"),
 )
 MORE = (
-    Action(label="Simulate on data", url="/gallery/simulate", icon="play"),
+    Action(label="Simulate with data", url="/gallery/simulate", icon="play"),
     Action(label="Describe", url="#note", icon="message-square"),
     Action(label="Subscribe", url="/gallery/subscriptions", icon="inbox"),
     Action(label="Policy", url="/gallery/policy", icon="lock"),
@@ -619,7 +619,7 @@ SUBJECT = SubjectPage(
     subject="orders-value",
     format="Avro",
     level="BACKWARD_TRANSITIVE",
-    level_origin="set here; the default is BACKWARD",
+    level_origin="own setting; the default is BACKWARD",
     level_asks="A new schema must read the data of all 3 versions.",
     upgrade_order="Upgrade consumers first",
     versions=versions(3),
@@ -631,7 +631,7 @@ SUBJECT = SubjectPage(
     topics=TopicLinks(
         topics=(
             TopicLink(name="orders", side="values", by="by TopicName", url="/gallery/source"),
-            TopicLink(name=HOSTILE, side="keys", by="by its name alone"),
+            TopicLink(name=HOSTILE, side="keys", by="by its name only"),
         ),
         more=4,
         more_url="/gallery/usage",
@@ -659,8 +659,8 @@ SUBJECT_WORDS = replace(
             open_all_url="",
             example=ExamplePanel(
                 text=json.dumps({"id": "(personal data)", HOSTILE: 1}, indent=2),
-                note="1 value is a placeholder: its field is tagged as personal data.",
-                refused=f"With its placeholders it doesn’t pass the schema; put in values of your own: {HOSTILE}",
+                note="1 value is a placeholder because its field is tagged as personal data.",
+                refused=f"The placeholders don’t match the schema. Replace them with real values: {HOSTILE}",
             ),
         ),
         in_data=InData(),
@@ -679,11 +679,13 @@ SUBJECT_SOURCE = replace(
             LifeMark(state=LifeState.RELEASED, word="Released to prod", sentence=HOSTILE, url="/gallery/promotion"),
         ),
         says=("Deprecated since 2026-11-02, by steward.", HOSTILE),
-        fields=(Field(name="message", label="Why, and what to use instead", kind="textarea", rows=2, required=True),),
+        fields=(
+            Field(name="message", label="Reason, and what to use instead", kind="textarea", rows=2, required=True),
+        ),
         submit=Action(label="Set", url="/gallery/subject", method="post"),
-        clear=Action(label="Back into good standing", url="/gallery/subject", method="post"),
-        roll_back=Action(label="Ask to roll back to version 2", url="/gallery/subject", method="post"),
-        roll_back_field=Field(name="reason", label="What went wrong with the newer version", kind="textarea", rows=2),
+        clear=Action(label="Reactivate", url="/gallery/subject", method="post"),
+        roll_back=Action(label="Request rollback to version 2", url="/gallery/subject", method="post"),
+        roll_back_field=Field(name="reason", label="What is wrong with the newer version", kind="textarea", rows=2),
     ),
 )
 LEAST = LeastPart(
@@ -693,13 +695,17 @@ LEAST = LeastPart(
     set_by=HOSTILE,
     set_at=ago(days=3),
     fields=(
-        Field(name="version", label="Least version", kind="number", value="2", required=True, help="From 2 to 3."),
+        Field(name="version", label="Minimum version", kind="number", value="2", required=True, help="From 2 to 3."),
         Field(
-            name="reason", label="Why older ones should no longer be written", kind="textarea", rows=2, required=True
+            name="reason",
+            label="Why producers should no longer write older versions",
+            kind="textarea",
+            rows=2,
+            required=True,
         ),
     ),
-    submit=Action(label="Set the least version", url="/gallery/subject", method="post"),
-    clear=Action(label="Let any be written again", url="/gallery/subject", method="post"),
+    submit=Action(label="Set minimum version", url="/gallery/subject", method="post"),
+    clear=Action(label="Remove minimum version", url="/gallery/subject", method="post"),
 )
 SUBJECT_SETTINGS = replace(
     SUBJECT,
@@ -713,7 +719,7 @@ SUBJECT_BROKEN = replace(
     frame=frame(HOSTILE, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     subject=HOSTILE,
     versions=(
-        replace(versions(3)[0], problem=HOSTILE, verdict=Verdict.UNKNOWN, verdict_note="can’t be judged"),
+        replace(versions(3)[0], problem=HOSTILE, verdict=Verdict.UNKNOWN, verdict_note="can’t be checked"),
         *versions(3)[2:],
     ),
     lanes=None,
@@ -724,7 +730,7 @@ SUBJECT_BROKEN = replace(
         problem=Problem(
             what="Version 3 can’t be read as Avro.",
             where="line 3, column 14",
-            cure="Its text is shown as it is stored. Register a sound version after it, and retire this one.",
+            cure="Its text is shown as stored. Register a valid version after it, and retire this one.",
             detail='unknown type "Nope"',
         ),
         snippet=snippet(NEW, 3, 14),
@@ -753,7 +759,7 @@ SUBJECT_DELETED = replace(
     subject=LONG,
     versions=tuple(replace(row, deleted=True, verdict=None, live_in=()) for row in versions(3)),
     lanes=None,
-    state=LifeMark(state=LifeState.DELETED, word="Soft-deleted", sentence="All its versions are soft-deleted."),
+    state=LifeMark(state=LifeState.DELETED, word="Soft-deleted", sentence="All versions are soft-deleted."),
     actions=(ACTIONS[2], *ACTIONS[4:]),
     restore=Action(label="Restore …", url="/gallery/retire", tone="primary", icon="undo-2"),
     problem=Problem(

@@ -14,7 +14,7 @@ QUARANTINE = Action(label="Quarantine", url="/ui/registries/prod/subjects/orders
 ROW = UnapprovedVersionRow(
     number=71, environment=PROD, subject="orders-value", url="/gallery/subject", version=3, format="Avro", schema_id=14,
     at=ago(minutes=40), who="orders-producer", door="REST API", seen_at=ago(minutes=2), adopt=ADOPT, quarantine=QUARANTINE,
-    adopt_field=Field(name="reason", label="How it came here, and why it should stay", kind="textarea", rows=2, required=True),
+    adopt_field=Field(name="reason", label="How it was registered, and why to keep it", kind="textarea", rows=2, required=True),
     quarantine_field=Field(name="message", label="Reason for the quarantine", required=True, help="It is no longer promoted."),
 )  # fmt: skip
 ASKED = replace(ROW, number=66, environment=STAGING, version=2, seen_at=None, adopt=None,
