@@ -48,7 +48,7 @@ HEADLINES = {
     (True, True): later("Deploy in any order"),
     (True, False): later("Deploy consumers first"),
     (False, True): later("Deploy producers first"),
-    (False, False): later("Needs a new topic, or both sides at once"),
+    (False, False): later("Needs a new topic, or deploy both sides at once"),
 }
 KINDS = {
     "added": ChangeKind.ADDED,
@@ -57,8 +57,8 @@ KINDS = {
     "renamed": ChangeKind.RENAMED,
     "moved": ChangeKind.MOVED,
 }
-_LOSS = later("the established rules accept this, the data come out changed.")
-_NO_PROOF = later("the established rules refuse this, no datum was found that breaks.")
+_LOSS = later("the established rules accept this, but data changes.")
+_NO_PROOF = later("the established rules reject this, but no breaking data was found.")
 #: changes, and rows of the text, that a page draws unless all are asked for: more would be too heavy for it
 MAX_CARDS: Final = 50
 MAX_TEXT: Final = 250
@@ -156,15 +156,16 @@ def _texts_alone(
         old=old,
         new=new,
         verdict=Verdict.BREAKS if differ else Verdict.UNKNOWN,
-        headline=HEADLINES[False, False] if differ else gettext("Compared as texts alone"),
-        sentence=gettext("%(old)s became %(new)s.") % {"old": format_name(kinds[0]), "new": format_name(kinds[1])}
+        headline=HEADLINES[False, False] if differ else gettext("Compared as text only"),
+        sentence=gettext("The format changed from %(old)s to %(new)s.")
+        % {"old": format_name(kinds[0]), "new": format_name(kinds[1])}
         if differ
-        else gettext("What differs in meaning isn’t known."),
+        else gettext("It is unknown whether the meaning differs."),
         text=text_diff(*texts),
         extras=extras_of(comparison.old, comparison.new),
         problem=Problem(
-            what=gettext("Schemas of two formats can't be compared field by field.") if differ else problem,
-            cure=gettext("Data of one format can't be read as the other. The texts are below.") if differ else "",
+            what=gettext("Schemas in two formats can’t be compared field by field.") if differ else problem,
+            cure=gettext("Data in one format can’t be read as the other. The texts are below.") if differ else "",
         ),
     )
 
@@ -185,7 +186,7 @@ def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named
 def _headline(backward: Report, forward: Report, *, any_change: bool, any_extra: bool) -> str:
     if any_change:
         return HEADLINES[backward.is_compatible, forward.is_compatible]
-    return gettext("Same schema, but not all beside it") if any_extra else gettext("Same meaning")
+    return gettext("Same schema, other differences") if any_extra else gettext("Same meaning")
 
 
 def _sentence(
@@ -196,13 +197,13 @@ def _sentence(
         differs = (
             gettext("only formatting differs")
             if comparison.old.submitted != comparison.new.submitted
-            else gettext("the texts are equal too")
+            else gettext("the texts are identical")
         )
-        sentence = gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
+        sentence = gettext("No effect on readers or writers: %(differs)s.") % {"differs": differs}
     else:
         sentence = _verdict_sentence(count, total)
     if extras:
-        beside = counted(len(extras), "%(n)s change beside the schema.", "%(n)s changes beside the schema.")
+        beside = counted(len(extras), "%(n)s change outside the schema.", "%(n)s changes outside the schema.")
         sentence = f"{sentence} {beside}"
     return f"{sentence} {skipped}" if skipped else sentence
 
@@ -211,7 +212,7 @@ def _verdict_sentence(count: Mapping[Verdict, int], total: int) -> str:
     """How many changes there are, of each verdict."""
     labels = {
         Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),
-        Verdict.CARE: counted(count[Verdict.CARE], "%(n)s to look at", "%(n)s to look at"),
+        Verdict.CARE: counted(count[Verdict.CARE], "%(n)s to review", "%(n)s to review"),
         Verdict.UNKNOWN: counted(count[Verdict.UNKNOWN], "%(n)s not checked", "%(n)s not checked"),
         Verdict.OK: counted(count[Verdict.OK], "%(n)s safe", "%(n)s safe"),
     }

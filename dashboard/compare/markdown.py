@@ -34,9 +34,9 @@ def comparison_markdown(subject: str, comparison: VersionComparison) -> str:
             f"- {plain(item.part)} {code(item.name)}: {_value(item.before)} → {_value(item.after)}"
             for item in comparison.extras
         ]
-        parts += ["## Beside the schema", "\n".join(rows)]
+        parts += ["## Outside the schema", "\n".join(rows)]
     if comparison.same_meaning and comparison.text and not comparison.text.identical:
-        parts.append("Same meaning: only formatting, order of attributes or docs differ.")
+        parts.append("Same meaning: only formatting, attribute order or documentation differs.")
     if comparison.text and not comparison.text.identical:
         parts += ["## Text", fenced("\n".join(_lines(comparison.text)), "diff")]
     return "\n\n".join(parts) + "\n"
@@ -58,7 +58,7 @@ def _card(card: ChangeCard) -> Iterator[str]:
     if card.before is not None or card.after is not None:
         yield f"  {_value(card.before)} → {_value(card.after)}  "
     details = [
-        ("Rules and data part", card.parting),
+        ("Rules and data disagree", card.parting),
         ("Why", card.why),
         ("Repair", card.remedy),
         ("For example", card.example),
@@ -69,7 +69,7 @@ def _card(card: ChangeCard) -> Iterator[str]:
 
 
 def _value(value: str | None) -> str:
-    return "not there" if value is None else code(value[:_SHOWN])
+    return "missing" if value is None else code(value[:_SHOWN])
 
 
 def _proof(proof: Proof) -> str:

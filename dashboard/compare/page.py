@@ -206,16 +206,16 @@ def _picked_wrong(request: HttpRequest) -> Problem | None:
         return None
     what = counted(
         picks,
-        "Two versions are compared, and %(n)s was ticked.",
-        "Two versions are compared, and %(n)s were ticked.",
+        "A comparison needs two versions. You selected %(n)s.",
+        "A comparison needs two versions. You selected %(n)s.",
     )
-    return Problem(what=what, cure=gettext("Choose the two above, or go back and tick two."))
+    return Problem(what=what, cure=gettext("Choose two versions above, or go back and select two."))
 
 
 def _named(sides: Sides, side: SideAddress) -> str:
     if sides.old.registry == sides.new.registry == sides.here.name:
         return side.name
-    return gettext("%(version)s of %(registry)s") % {"version": side.name, "registry": side.registry}
+    return gettext("%(version)s in %(registry)s") % {"version": side.name, "registry": side.registry}
 
 
 def _compared(
@@ -228,15 +228,11 @@ def _compared(
     except SchemadeskError as error:
         choose = subject_url(sides.here.name, sides.subject.qualified)
         link = Link(label=gettext("Versions of %(qualified)s") % {"qualified": sides.subject.qualified}, url=choose)
-        return None, Problem(what=error.message, cure=gettext("Choose two versions that are there."), links=(link,))
+        return None, Problem(what=error.message, cure=gettext("Choose two existing versions."), links=(link,))
     settings = settings_changes(old.side, new.side)
     notes = [_skipped(sides, comparison, presence), old.note, new.note]
     if settings:
-        notes.append(
-            counted(
-                len(settings), "Its place differs in %(n)s setting.", "The places of the two differ in %(n)s settings."
-            )
-        )
+        notes.append(counted(len(settings), "%(n)s setting differs.", "%(n)s settings differ."))
     shown = present_comparison(
         comparison,
         sides.old.registry,

@@ -176,12 +176,12 @@ MAX_RENAMES: Final = 20
 MAX_WHOLE: Final = 20_000
 DIRECTIONS: Final = {"BACKWARD": later("New reader, old data"), "FORWARD": later("Old reader, new data")}
 _PARTED: Final[dict[tuple[Answer, Answer], str]] = {
-    ("yes", "no"): later("The rules accept it, the data change"),
-    ("yes", "unknown"): later("The rules accept it, the data don’t prove it"),
-    ("yes", "differs"): later("The rules accept it, and decoders differ"),
-    ("no", "differs"): later("The rules refuse it, and decoders differ"),
-    ("no", "yes"): later("The rules refuse it, no datum breaks"),
-    ("no", "unknown"): later("The rules refuse it, the data don’t prove it"),
+    ("yes", "no"): later("The rules accept it, but data changes"),
+    ("yes", "unknown"): later("The rules accept it, but the data doesn’t prove it"),
+    ("yes", "differs"): later("The rules accept it, but decoders differ"),
+    ("no", "differs"): later("The rules reject it, but decoders differ"),
+    ("no", "yes"): later("The rules reject it, but no data breaks"),
+    ("no", "unknown"): later("The rules reject it, but the data doesn’t prove it"),
 }
 
 

@@ -94,13 +94,16 @@ def weighed_evidence(weighed: WeighedReplay) -> DataEvidence:
 def _replay(report: ReplayReport) -> ReplayResult:
     left = (
         (report.no_value, counted(report.no_value, "%(n)s without a value", "%(n)s without a value")),
-        (report.unframed, counted(report.unframed, "%(n)s not framed", "%(n)s not framed")),
-        (report.unknown, counted(report.unknown, "%(n)s of an unknown writer", "%(n)s of an unknown writer")),
+        (report.unframed, counted(report.unframed, "%(n)s without a schema id", "%(n)s without a schema id")),
+        (
+            report.unknown,
+            counted(report.unknown, "%(n)s with an unknown writer schema", "%(n)s with an unknown writer schema"),
+        ),
         (report.too_large, counted(report.too_large, "%(n)s too large", "%(n)s too large")),
-        (report.not_tried, counted(report.not_tried, "%(n)s not tried in time", "%(n)s not tried in time")),
+        (report.not_tried, counted(report.not_tried, "%(n)s not tested in time", "%(n)s not tested in time")),
     )
     apart = listing(sentence for count, sentence in left if count)
-    sentence = gettext("%(looked_at)s of the newest messages were looked at in %(seconds)s s") % {
+    sentence = gettext("Read the newest messages: %(looked_at)s in %(seconds)s s") % {
         "looked_at": f"{report.looked_at:,}",
         "seconds": f"{report.seconds:.1f}",
     }

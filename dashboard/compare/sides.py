@@ -57,7 +57,7 @@ class SideAddress:
         kind, number = self.text
         if kind == DRAFT:
             return gettext("your draft %(number)s") % {"number": number}
-        return gettext("what the data hold by finding %(number)s") % {"number": number}
+        return gettext("observed data from finding %(number)s") % {"number": number}
 
 
 def asked_side(text: str, here: str) -> SideAddress | None:
@@ -88,7 +88,7 @@ def content_of(here: Registry, address: SideAddress, subject: SubjectName, actor
         return Content(selectors.Side(registry, subject, address.version))
     kind, number = address.text
     if actor.past:
-        raise InvalidVersion(gettext("Drafts, and what data hold, are compared at present alone."))
+        raise InvalidVersion(gettext("Drafts and observed data can be compared only in the present."))
     return _draft(registry, subject, number, actor) if kind == DRAFT else _observed(registry, subject, number, actor)
 
 
@@ -114,7 +114,7 @@ def _observed(registry: Registry, subject: SubjectName, number: int, actor: Acto
     references = selectors.get_version(registry, subject, "latest").schema.references
     return Content(
         selectors.Text(registry, subject, shape.text, shape.schema_type, references),
-        label=gettext("what the data hold"),
+        label=gettext("observed data"),
         url=reverse("ui:finding", args=[number]),
         note=shape.note,
     )
@@ -178,7 +178,7 @@ def side_choices(content_choices: SideOptions, here: str, chosen: SideAddress) -
                 Choice(value=side.written(here), label=text, selected=side == chosen) for side, text in choices
             ),
         )
-        for label, choices in (*versions, (gettext("Your drafts"), drafts), (gettext("Seen in data"), shapes))
+        for label, choices in (*versions, (gettext("Your drafts"), drafts), (gettext("Observed data"), shapes))
         if choices
     )
 

@@ -225,11 +225,11 @@ class SyntaxProblem:
         """That it doesn't parse, and where."""
         position = {"line": self.line, "column": self.column}
         if self.line and self.column:
-            return gettext("The schema doesn’t parse: line %(line)s, column %(column)s") % position
+            return gettext("The schema can’t be parsed: line %(line)s, column %(column)s") % position
         return (
-            gettext("The schema doesn’t parse: line %(line)s") % position
+            gettext("The schema can’t be parsed: line %(line)s") % position
             if self.line
-            else gettext("The schema doesn’t parse")
+            else gettext("The schema can’t be parsed")
         )
 
 

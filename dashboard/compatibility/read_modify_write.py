@@ -186,18 +186,18 @@ def read_json(text: str) -> Any:
     """A datum that somebody typed. Raises InvalidDatum, which says where it stops being JSON."""
     if len(text) > MAX_DATUM:
         raise InvalidDatum(
-            gettext("The datum has %(n)s characters; %(max_datum)s are tried here.")
+            gettext("The record has %(n)s characters. At most %(max_datum)s are allowed here.")
             % {"n": f"{len(text):,}", "max_datum": f"{MAX_DATUM:,}"}
         )
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InvalidDatum(
-            gettext("This isn’t JSON: line %(lineno)s, column %(colno)s: %(msg)s.")
+            gettext("Invalid JSON in line %(lineno)s, column %(colno)s: %(msg)s.")
             % {"lineno": error.lineno, "colno": error.colno, "msg": error.msg}
         ) from None
     except (RecursionError, ValueError) as error:  # nested too deep, or a number of thousands of digits
-        raise InvalidDatum(gettext("This JSON can't be read: %(error)s.") % {"error": str(error)[:200]}) from None
+        raise InvalidDatum(gettext("This JSON can’t be read: %(error)s.") % {"error": str(error)[:200]}) from None
 
 
 @dataclass
@@ -285,7 +285,7 @@ def round_of(simulation: Simulation, written_by: int, modified_by: int) -> Round
         (gettext("Client on version %(written_by)s") % {"written_by": written_by}, gettext("writes the record")),
         (
             gettext("Client on version %(modified_by)s") % {"modified_by": modified_by},
-            gettext("reads it, %(did)s, writes it back") % {"did": did}
+            gettext("reads it, %(did)s and writes it back") % {"did": did}
             if did
             else gettext("reads it and writes it back"),
         ),
@@ -352,7 +352,7 @@ def _outcome_fate(item: FieldOutcome) -> FieldFate:
 
 
 def _reset_fate(item: FieldReset) -> FieldFate:
-    note = gettext("back to its default") if item.is_default else ""
+    note = gettext("reset to the default") if item.is_default else ""
     return FieldFate(
         path=item.path, fate=Fate.RESET, before=short_json(item.before), after=short_json(item.after), note=note
     )

@@ -86,7 +86,7 @@ _EMPTY_ROWS: Final = 2
 MAX_CARDS: Final = 20
 _PROFILE_NAMES: Final[dict[Profile, str]] = {
     "confluent": later("the established rules (confluent)"),
-    "semantic": later("what the data do (semantic)"),
+    "semantic": later("effects on data (semantic)"),
 }
 
 
@@ -133,7 +133,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
     return ReportPage(
         frame=make_frame(
             request,
-            title=gettext("Check a new version"),
+            title=gettext("Check new version"),
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=subject_crumbs(registry, name),
@@ -155,7 +155,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             rows=16,
             code=True,
             required=True,
-            help=gettext("The whole text. It starts as the newest version: change it, or paste your own."),
+            help=gettext("The full text. It starts as the newest version. Edit it or paste your own."),
         ),
         format_choices=_chosen([(kind, format_name(kind)) for kind in sorted(FORMATS)], form.schema_type),
         profile_choices=_chosen([(key, label) for key, label in _PROFILE_NAMES.items()], form.profile),
@@ -172,7 +172,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         view="split" if request.POST.get("view") == "split" else "unified",
         is_whole=_is_whole(request),
         level_choices=_chosen(
-            [("", gettext("%(level)s, the one in force") % {"level": config.level}), *((key, key) for key in LEVELS)],
+            [("", gettext("%(level)s (current)") % {"level": config.level}), *((key, key) for key in LEVELS)],
             form.level,
         ),
         link=link,
@@ -197,7 +197,7 @@ def _keep(request: HttpRequest, registry: str, name: SubjectName) -> Action:
     actor, right = page_actor(request), "promotion.request"
     allowed = may(actor, right, registry=registry, subject=name.qualified)
     reason = "" if allowed else refusal(actor, right)
-    return Action(label=gettext("Keep it for a link"), url="", allowed=allowed, reason=reason)
+    return Action(label=gettext("Save and get a link"), url="", allowed=allowed, reason=reason)
 
 
 def _form_with_settings(request: HttpRequest, registry: str, name: SubjectName, form: Form) -> Form:
@@ -218,7 +218,7 @@ def _form_with_settings(request: HttpRequest, registry: str, name: SubjectName, 
 def _propose(request: HttpRequest, registry: str, name: SubjectName, order: list[str]) -> Action | None:
     """What takes the form's text, format and references to the editor; absent where nothing can be proposed."""
     action = propose_action(request, registry, name, order=order, live=False)
-    return replace(action, label=gettext("Propose this text"), url=reverse("ui:propose")) if action else None
+    return replace(action, label=gettext("Propose this schema"), url=reverse("ui:propose")) if action else None
 
 
 def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str, str, str] | None:

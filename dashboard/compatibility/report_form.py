@@ -59,7 +59,8 @@ class Form:
             number = -1 if version in _LATEST else whole_number(version, digits=10)
             if number is None:
                 raise InvalidReference(
-                    gettext("%(version)s is no version: a number or latest.") % {"version": repr(version[:20])},
+                    gettext("%(version)s is not a version. Enter a number or latest.")
+                    % {"version": repr(version[:20])},
                     reference=name,
                 )
             rows.append(Reference(name, subject, number))
@@ -72,7 +73,7 @@ def form_sent(request: HttpRequest) -> Form:
     columns = [[text.strip() for text in posted.getlist(f"ref_{part}")] for part in ("name", "subject", "version")]
     if len(columns[0]) > MAX_REFERENCES:
         raise InvalidInput(
-            gettext("More than %(max_references)s references can't be sent by this form.")
+            gettext("This form can’t send more than %(max_references)s references.")
             % {"max_references": MAX_REFERENCES}
         )
     rows = tuple(row for row in zip(*columns, strict=False) if row[0] or row[1])

@@ -86,15 +86,15 @@ _PASSED: Final = {
     "consumers first": later("Deploy consumers first"),
     "producers first": later("Deploy producers first"),
     "any order": later("Deploy in any order"),
-    "needs a new topic": later("Nothing keeps readers and writers together: use a new topic"),
+    "needs a new topic": later("Readers and writers can’t be compatible: use a new topic"),
 }
 _FAILED: Final = {
-    "consumers first": later("Safe only with consumers first"),
-    "producers first": later("Safe only with producers first"),
-    "any order": later("Refused by the policy"),
-    "needs a new topic": later("Needs a new topic, or a repair"),
+    "consumers first": later("Safe only if consumers are deployed first"),
+    "producers first": later("Safe only if producers are deployed first"),
+    "any order": later("Rejected by the policy"),
+    "needs a new topic": later("Needs a new topic or a fix"),
 }
-_PROFILES: Final = {"confluent": later("by the established rules"), "semantic": later("by what the data do")}
+_PROFILES: Final = {"confluent": later("by the established rules"), "semantic": later("by effects on data")}
 _POLICY: Final = {
     "accepted": (Verdict.OK, later("Accepted")),
     "accepted only with force": (Verdict.CARE, later("Only with force")),
@@ -197,9 +197,9 @@ def _overall(proposal: Proposal) -> Verdict:
 def _sentence(proposal: Proposal) -> str:
     report = proposal.assessment.report
     if not proposal.assessment.strip.matrix:
-        return gettext("The subject has no version yet.")
+        return gettext("The subject has no versions yet.")
     if not report.versions:
-        sentence = gettext("%(level)s asks no version.") % {"level": report.level}
+        sentence = gettext("%(level)s checks no versions.") % {"level": report.level}
     else:
         scope = (
             gettext("version %(version)s") % {"version": report.versions[0]}
@@ -210,14 +210,14 @@ def _sentence(proposal: Proposal) -> str:
         outcome = (
             counted(broken, "%(n)s problem, all listed below.", "%(n)s problems, all listed below.")
             if broken
-            else gettext("nothing breaks.")
+            else gettext("no breaking changes.")
         )
         sentence = gettext("Checked against %(asked)s: %(found)s") % {"asked": scope, "found": outcome}
         if report.verdict == "differs":
-            differs = gettext("It depends on the decoder: one reads all data unchanged, another doesn’t.")
+            differs = gettext("The result depends on the decoder: one reads all data unchanged, another doesn’t.")
             sentence = f"{sentence} {differs}"
     if proposal.policy and not proposal.policy.is_accepted():
-        return gettext("%(said)s The policy %(policy)s says: %(verdict)s.") % {
+        return gettext("%(said)s Verdict of the policy %(policy)s: %(verdict)s.") % {
             "said": sentence,
             "policy": proposal.policy.policy,
             "verdict": proposal.policy.verdict,

@@ -115,28 +115,29 @@ def modify_part(
 
 
 _POINTER: Final = Field(
-    name="pointer", label=later("Field that is changed"), kind="select", required=True, help=later("As the client in the middle sees it.")
+    name="pointer", label=later("Field to change"), kind="select", required=True,
+    help=later("As seen by the client in the middle."),
 )  # fmt: skip
 _VALUE: Final = Field(
     name="value",
-    label=later("Its new value"),
+    label=later("New value"),
     code=True,
     required=True,
-    help=later("JSON; a word that is none is taken as text."),
+    help=later("JSON. Anything else is used as text."),
 )
 
 
 def _datum_field(text: str, version: int, errors: tuple[str, ...]) -> Field:
     return Field(
         name="datum",
-        label=gettext("Datum of version %(version)s") % {"version": version},
+        label=gettext("Record of version %(version)s") % {"version": version},
         value=text,
         kind="textarea",
         rows=max(5, min(16, text.count("\n") + 2)),
         code=True,
         required=True,
         errors=errors,
-        help=gettext("As JSON. Fields that are left out have their default."),
+        help=gettext("As JSON. Missing fields get their default."),
     )
 
 
@@ -180,10 +181,10 @@ def _reading(resolution: Resolution, writer: int, reader: int) -> DatumReading:
     sentence = (
         counted(sum(counts.values()), "%(n)s field: %(told)s.", "%(n)s fields: %(told)s.", told=counts_text)
         if counts_text
-        else gettext("The whole datum is one value.")
+        else gettext("The record is a single value.")
     )
     return DatumReading(
-        sentence=gettext("The reader stops.") if resolution.error else sentence,
+        sentence=gettext("Decoding fails.") if resolution.error else sentence,
         written=json_text(resolution.datum),
         encoded=bytes_view(resolution.encoded, "bytes-written"),
         read="" if resolution.error else json_text(resolution.value),
@@ -258,7 +259,7 @@ def _pointers(datum: Any, chosen: str) -> tuple[Choice, ...]:
     pointers = [(pointer, value) for pointer, value in scalar_places(datum) if pointer][:MAX_PLACES]
     if chosen and chosen not in {pointer for pointer, _ in pointers}:
         pointers.append((chosen, None))
-    rows = [Choice(value="", label=gettext("nothing: it is written back as it was read"), selected=not chosen)]
+    rows = [Choice(value="", label=gettext("none: write it back unchanged"), selected=not chosen)]
     rows += [Choice(value=pointer, label=place_label(pointer), selected=pointer == chosen) for pointer, _ in pointers]
     return tuple(rows)
 
@@ -282,7 +283,9 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
     if part == "modify" and len(offered) < 2:
         return replace(
             page,
-            too_few=gettext("Version %(offered)s is the only one in %(kind)s: nothing can lose its fields.")
+            too_few=gettext(
+                "Version %(offered)s is the only version in %(kind)s, so no other version can reset its fields."
+            )
             % {"offered": offered[0], "kind": format_name(kind)},
         )
     try:
@@ -300,7 +303,7 @@ def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, ki
     return SimulatorPage(
         frame=make_frame(
             request,
-            title=gettext("Simulate on data"),
+            title=gettext("Simulate with data"),
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=subject_crumbs(registry, name),
@@ -359,7 +362,7 @@ def _number(text: str, offered: Sequence[int]) -> int:
         )
     if number not in offered:
         raise VersionNotFound(
-            gettext("Version %(number)s not found among the live ones of the newest format.") % {"number": number},
+            gettext("Version %(number)s is not among the live versions in the newest format.") % {"number": number},
             version=number,
         )
     return number

@@ -227,12 +227,12 @@ def test_two_versions_that_differ_beside_the_schema_alone_say_in_what(look: Brow
         ("Rules", "domainRules.lost", "removed"),
         ("Rules", "order of domainRules", "changed"),
     ]
-    assert "6 changes beside the schema." in said(response)
-    assert "Same schema, but not all beside it" in said(response)
-    assert "Beside the schema" in said(response)
+    assert "6 changes outside the schema." in said(response)
+    assert "Same schema, other differences" in said(response)
+    assert "Outside the schema" in said(response)
     assert HOSTILE not in response.content.decode()
     markdown = look("reader").get(f"{COMPARE}?from=1&to=2&as=markdown").content.decode()
-    assert "- Metadata `properties.gone`: `x` → not there" in markdown
+    assert "- Metadata `properties.gone`: `x` → missing" in markdown
     same = look("reader").get(f"{COMPARE}?from=1&to=1").context["page"].comparison
     assert same.extras == () and same.headline == "Same meaning"
 

@@ -52,10 +52,10 @@ def test_all_changes_of_a_request_are_read_and_commented_on_by_field(
 ) -> None:  # fmt: skip
     client, address = browser("approver"), f"/ui/promotions/{wide}"
     drawn = client.get(f"{address}?item=orders-value&view=split")
-    assert len(paths(drawn)) == 1 and "3 more changes aren’t drawn" in text_of(drawn)
-    everything = client.get(link(drawn, "Show all of them"))
+    assert len(paths(drawn)) == 1 and "3 more changes of the same or lower severity aren’t shown" in text_of(drawn)
+    everything = client.get(link(drawn, "Show all"))
     assert sorted(paths(everything)) == PATHS
-    assert "aren’t drawn" not in text_of(everything) and "Show all of them" not in text_of(everything)
+    assert "aren’t shown" not in text_of(everything) and "Show all" not in text_of(everything)
     page = everything.context["page"]
     assert page.view == "split" and "all=1" in page.unified_url
     hidden = next(path for path in PATHS if path not in paths(drawn))
@@ -72,8 +72,8 @@ def test_a_request_lists_what_stays_and_compares_texts_as_submitted(
     browser: Browser, cast: Cast, wide: int  # noqa: F811
 ) -> None:  # fmt: skip
     client, address = browser("reader"), f"/ui/promotions/{wide}"
-    shown = client.get(link(client.get(address), "Show them"))
-    assert re.search(r'<ul class="unchanged">.*Order\.id.*</ul>', text_of(shown))
+    shown = client.get(link(client.get(address), "Show"))
+    assert re.search(r'<ul class="unchanged">.*Order\.id.*</ul>', text_of(shown), re.DOTALL)
     submitted = client.get(f"{address}?text=submitted", headers={"HX-Request": "true", "HX-Target": "text"})
     assert submitted.context["page"].text_switch.as_submitted
     assert submitted.content.decode().lstrip().startswith('<section class="panel" id="text"')
@@ -88,7 +88,7 @@ def test_all_changes_of_a_text_are_read_before_it_is_asked_for(
     form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(WIDE)}
     checked = client.post(page, form)
     assert len(paths(checked)) == 1
-    button = re.search(r'<button[^>]+formaction="([^"]+)"[^>]+name="all" value="1"[^>]*>Show all', text_of(checked))
+    button = re.search(r'<button[^>]+formaction="([^"]+)"[^>]+name="all"\s+value="1"\s*>\s*Show all', text_of(checked))
     assert button is not None
     everything = client.post(html.unescape(button[1]), {**form, "all": "1"})
     assert sorted(paths(everything)) == PATHS

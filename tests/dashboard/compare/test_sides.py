@@ -115,7 +115,7 @@ def test_half_a_draft_is_shown_as_text(look: Look, steward: Actor) -> None:
     number = services.save_draft(registry="dev", subject=ORDERS, text='{"type": "rec', by=steward)
     response = look("steward").get(f"{COMPARE}?from=1&to=draft-{number}")
     assert response.status_code == 200
-    assert "Compared as texts alone" in read(response)
+    assert "Compared as text only" in read(response)
 
 
 def test_what_the_data_hold_is_a_side(look: Look, steward: Actor) -> None:
@@ -123,7 +123,7 @@ def test_what_the_data_hold_is_a_side(look: Look, steward: Actor) -> None:
     seen(topic, "tip", present=3_000, kinds={"string": 3_000})
     row = finding(topic)
     response = look("reader").get(f"{COMPARE}?from=2&to=observed-{row.pk}")
-    assert f"what the data hold by finding {row.pk}" in read(response)
+    assert f"observed data from finding {row.pk}" in read(response)
     assert "Order.tip" in paths(response)
     assert f"/ui/findings/{row.pk}" in response.content.decode()
     assert f"observed-{row.pk}" in choices(response)
@@ -144,12 +144,12 @@ def test_a_finding_of_something_else_is_not_there(look: Look, steward: Actor, ch
 @pytest.mark.parametrize("query", ["in=staging&with=payments", "from=staging:1&to=2&with=payments"])
 def test_a_subject_of_another_registry_is_a_side(look: Look, payments: None, query: str) -> None:
     response = look("reader").get(f"{COMPARE}?{query}")
-    assert "Compare version 1 of staging and version 2 of dev" in read(response)
+    assert "Compare version 1 in staging and version 2 in dev" in read(response)
     swap = html.unescape(
         re.findall(r'href="([^"]+)"[^>]*><svg[^>]*><use[^>]*></use></svg>Swap', response.content.decode())[0]
     )
     assert swap == "/ui/registries/staging/subjects/payments/compare?from=dev%3A2&to=1&with=orders-value"
-    assert "Compare version 2 of dev and version 1 of staging" in read(look("reader").get(swap))
+    assert "Compare version 2 in dev and version 1 in staging" in read(look("reader").get(swap))
 
 
 def test_a_registry_that_one_may_not_read_is_as_one_that_is_not_there(
@@ -173,7 +173,7 @@ def test_a_sound_side_of_another_registry_is_shown(look: Look, steward: Actor, s
     register_version(registry="staging", subject=ORDERS, text=json.dumps(V1), by=system)
     response = look("reader").get(f"{COMPARE}?from=staging:1&to=9")
     assert response.status_code == 404
-    assert "Version 1 is there" in read(response) and "customer_name" in read(response)
+    assert "Version 1 exists" in read(response) and "customer_name" in read(response)
 
 
 def test_settings_that_differ_are_told(look: Look, steward: Actor, system: Actor) -> None:
@@ -183,7 +183,7 @@ def test_settings_that_differ_are_told(look: Look, steward: Actor, system: Actor
     response = look("reader").get(f"{COMPARE}?from=staging:1&to=1")
     extras = {item.name: (item.before, item.after) for item in response.context["page"].comparison.extras}
     assert extras == {"Compatibility": ("FULL", "NONE"), "Mode": ("READONLY", "READWRITE")}
-    assert "The places of the two differ in 2 settings." in read(response)
+    assert "2 settings differ." in read(response)
     assert not look("reader").get(f"{COMPARE}?from=1&to=2").context["page"].comparison.extras
 
 

@@ -58,7 +58,7 @@ def page_for(client: Client, person: Any, name: str, **form: str) -> str:
 @pytest.mark.requirement("CARD-2", "CARD-3")
 def test_what_breaks_on_paper_alone_says_so(client: Client, scanned: Topic, person: Any) -> None:
     page = page_for(client, person, "steward")
-    assert "What real data say" in page
+    assert "Evidence from real data" in page
     assert "On paper only" in page
     assert "2,100 messages" in page
     assert 'name="replay" value="1"' in page
@@ -68,7 +68,7 @@ def test_without_scans_it_says_that_nothing_is_known(
     client: Client, registries: None, system: Actor, person: Any
 ) -> None:
     register_version(registry="dev", subject=SUBJECT, text=record(ID, FAX), by=system)
-    assert "No scan of the last weeks read fields" in page_for(client, person, "steward")
+    assert "No scan in recent weeks has read the fields" in page_for(client, person, "steward")
 
 
 def test_a_reader_sees_why_a_replay_is_not_for_them(client: Client, scanned: Topic, person: Any) -> None:

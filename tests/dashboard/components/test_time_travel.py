@@ -185,7 +185,7 @@ def test_a_text_is_checked_against_what_was_then(look: Look, then: str) -> None:
     client, address = look("admin"), f"{HERE}report"
     was = main_of(page(client, address, at=then, version="1"))
     assert f'action="{address}?at={quote(then)}"' in was
-    assert "It says the same as" in was
+    assert "It is identical to" in was
     for query, level in ((f"?at={quote(then)}", "FULL"), ("", "NONE")):
         response = client.post(f"{address}{query}", {"schema": text("alpha", "gamma"), "format": "AVRO"})
         assert response.status_code == 200
@@ -225,7 +225,7 @@ DECIDED = {
     "/ui/promotions": (("orders/value", "<span>In review</span>"), ("<span>Applied</span>",)),
     "/ui/promotions/{number}": (("the early reason", "why so early", "<span>In review</span>"), ("good and late",)),
     "/ui/environments/staging": (("Open", "staging"), ("only be changed by releasing an approved request",)),
-    "/ui/fields?registry=dev&subject=orders/value&path=Order.beta": (("As it was then", "Version 2"), ("In data",)),
+    "/ui/fields?registry=dev&subject=orders/value&path=Order.beta": (("At that time", "Version 2"), ("In data",)),
     "/ui/ghosts": ((), ("gone-value",)),
 }
 

@@ -227,7 +227,7 @@ def test_the_keys_of_the_editor_and_of_a_discussion(
     where = text.bounding_box()
     text.fill(json.dumps(V2)[:-1])
     expect(page.get_by_text("Checking")).to_be_visible()
-    expect(told).to_contain_text("The schema doesn’t parse: line 1")
+    expect(told).to_contain_text("The schema can’t be parsed: line 1")
     text.press("End")
     text.press_sequentially("} ", delay=20)
     expect(told).to_contain_text("1 safe")

@@ -80,7 +80,7 @@ RENAMES = (
 )  # fmt: skip
 PARTINGS = (
     PartingNote(
-        title="Old reader, new data: the rules accept it, the data change",
+        title="Old reader, new data: the rules accept it, but data changes",
         sentence="Whether version 2 reads data of the new schema: the established rules accept it; data are lost.",
         proof=replace(CHANGES, encoded=bytes_view("82808010", "bytes-parting")),
     ),
@@ -120,7 +120,7 @@ CARDS = (
         after="long",
         why="A reader on version 2 can’t read a long as an int.",
         remedy="upgrade every consumer before the first producer; or add amount_cents as long and keep amount.",
-        parting="Old reader, new data: the established rules accept this, the data come out changed.",
+        parting="Old reader, new data: the established rules accept this, but data changes.",
         example="16777217 is read as 16777216",
         evidence=(
             EvidenceNote(
@@ -329,7 +329,7 @@ COMPARE_OTHER = replace(
     comparison=replace(
         COMPARISON,
         old=replace(COMPARISON.old, subject=HOSTILE),
-        new=replace(COMPARISON.new, label="what the data hold", version=0, registered_at=None),
+        new=replace(COMPARISON.new, label="observed data", version=0, registered_at=None),
         formatting_differs=True,
         formatting_hidden=1_204,
         hidden_changes=1_804,
@@ -343,10 +343,10 @@ COMPARE_FORMATS = replace(
         old=COMPARISON.old,
         new=COMPARISON.new,
         verdict=Verdict.BREAKS,
-        headline="Needs a new topic, or both sides at once",
+        headline="Needs a new topic, or deploy both sides at once",
         sentence="Avro became JSON Schema.",
         text=text_diff(OLD, NEW),
-        problem=Problem(what="Schemas of two formats can't be compared field by field.", cure="The texts are below."),
+        problem=Problem(what="Schemas in two formats can’t be compared field by field.", cure="The texts are below."),
     ),
 )
 COMPARE_ONE_SIDE = replace(COMPARE_PROBLEM, other_side=COMPARISON.new, other_text=NEW.replace("An order", HOSTILE))

@@ -38,7 +38,7 @@ from tests.site.samples.subjects import NEW, OLD
 PROPOSED = NEW.replace('"type": "long", "logicalType"', '"type": "long" "logicalType"')
 REPORT_EMPTY = ReportPage(
     frame=frame(
-        "Check a new version",
+        "Check new version",
         Section.SUBJECTS,
         *subject_crumbs(),
         Crumb(label="orders-value", url="/gallery/subject", code=True),
@@ -61,7 +61,7 @@ REPORT_EMPTY = ReportPage(
     ),
     format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
     level_choices=(
-        Choice(value="", label="BACKWARD_TRANSITIVE, the one in force", selected=True),
+        Choice(value="", label="BACKWARD_TRANSITIVE (current)", selected=True),
         Choice(value="FULL", label="FULL"),
     ),
     profile_choices=(Choice(value="confluent", label="the established rules (confluent)", selected=True),),
@@ -97,7 +97,7 @@ LINT = (
     LintGroup(
         rule="FIELD_WITHOUT_DOC",
         weight=LintWeight.INFO,
-        why="What a name means is known to its author, and to others only if it is written.",
+        why="The author knows what the name means. Others know only if it is documented.",
         locations=tuple(
             LintLocation(path=path, sentence=f'The field "{path}" isn’t described', cure=HOSTILE)
             for path in ("Order.id", "Order.customer.email", HOSTILE)
@@ -174,7 +174,7 @@ RESULT = ReportResult(
             direction="Both directions",
             versions=(),
             remedy="give every new field a default.",
-            parting="New reader, old data: the established rules refuse this, no datum was found that breaks.",
+            parting="New reader, old data: the established rules reject this, but no breaking data was found.",
             proof=UNPROVED,
         ),
     ),
@@ -213,7 +213,7 @@ RESULT = ReportResult(
             name="billing",
             verdict=Verdict.UNKNOWN,
             does="reads and writes",
-            sentence="has no version that could be compared",
+            sentence="has no version to compare",
         ),
     ),
     dependants=(
@@ -257,7 +257,7 @@ EVIDENCE = DataEvidence(
     ),
     replay=ReplayResult(
         topic="orders",
-        sentence="304 of the newest messages were looked at in 2.1 s: 1 without a value, 1 not framed.",
+        sentence="Read the newest messages: 304 in 2.1 s: 1 without a value, 1 not framed.",
         rows=(
             ReplayRow(writer="version 3", messages=271, read=261, failed=10, foreign=0, first_failure=HOSTILE),
             ReplayRow(writer="guid 6f1a2b3c-0000-4000-8000-000000000001", messages=30, read=30, failed=0, foreign=0),
@@ -270,8 +270,8 @@ REPORT = replace(
     comparison=AGAINST_LATEST,
     evidence=EVIDENCE,
     schema=replace(REPORT_EMPTY.schema, value=NEW),
-    propose=Action(label="Propose this text", url="/gallery/propose", icon="pencil"),
-    keep=Action(label="Keep it for a link", url=""),
+    propose=Action(label="Propose this schema", url="/gallery/propose", icon="pencil"),
+    keep=Action(label="Save and get a link", url=""),
     answer=RegistryAnswer(
         where="registry.example.com:8081",
         is_asked=True,
@@ -351,7 +351,7 @@ REPORT_FIRST = replace(
     REPORT,
     answer=RegistryAnswer(where=HOSTILE, is_asked=True, reason=HOSTILE),
     keep=Action(
-        label="Keep it for a link",
+        label="Save and get a link",
         url="",
         allowed=False,
         reason="You need the admin, approver or steward role to request promotions.",

@@ -26,13 +26,13 @@ ENCODED = b"\x08text<script>alert(1)</script>".hex()
 VERSIONS = (Choice(value="3", label="Version 3", selected=True), Choice(value="2", label="Version 2"))
 DATUM = Field(
     name="datum",
-    label="Datum of version 2",
+    label="Record of version 2",
     kind="textarea",
     rows=6,
     code=True,
     required=True,
     value='{\n  "name": "text",\n  "age": 41\n}',
-    help="As JSON. Fields that are left out have their default.",
+    help="As JSON. Missing fields get their default.",
 )
 FATES = FateTable(
     before_label="Written by version 2",
@@ -47,7 +47,7 @@ FATES = FateTable(
 )
 BASE = SimulatorPage(
     frame=frame(
-        "Simulate on data",
+        "Simulate with data",
         Section.SUBJECTS,
         *subject_crumbs(),
         Crumb(label="person-value", url="/gallery/subject", code=True),
@@ -113,7 +113,7 @@ STEPS = (
     StepView(
         number=2,
         who="Client on version 1",
-        what=f"reads it, changes name to {HOSTILE}, writes it back",
+        what=f"reads it, changes name to {HOSTILE} and writes it back",
         value='{\n  "name": "text"\n}',
         encoded=bytes_view("0874657874", "bytes-step-2", width=8),
         fates=FATES,
@@ -127,7 +127,7 @@ STEPS = (
         fates=FateTable(
             rows=(
                 FieldFate(path="Person.name", fate=Fate.KEPT, before='"text"', after='"text"'),
-                FieldFate(path="Person.age", fate=Fate.RESET, before="41", after="-1", note="back to its default"),
+                FieldFate(path="Person.age", fate=Fate.RESET, before="41", after="-1", note="reset to the default"),
             )
         ),
     ),
@@ -162,12 +162,12 @@ MODIFY = replace(
         datum=DATUM,
         pointer=Field(
             name="pointer",
-            label="Field that is changed",
+            label="Field to change",
             kind="select",
             required=True,
             choices=(Choice(value="", label="nothing"), Choice(value="/name", label=HOSTILE, selected=True)),
         ),
-        value=Field(name="value", label="Its new value", code=True, required=True, value='"text changed"'),
+        value=Field(name="value", label="New value", code=True, required=True, value='"text changed"'),
         example_url="/gallery/simulate-modify",
         remedies=(
             RemedyLine(title="Upgrade first, use later", text=f"Upgrade every client before any sets {HOSTILE}."),
@@ -208,9 +208,11 @@ MODIFY_ERROR = replace(
     modify=replace(
         MODIFY.modify,
         round=None,
-        pointer=replace(MODIFY.modify.pointer, errors=("the change leads nowhere",)),
+        pointer=replace(MODIFY.modify.pointer, errors=("the change points to a missing value",)),
         value=replace(MODIFY.modify.value, errors=(HOSTILE,)),
     ),
 )
-TOO_FEW = replace(BASE, part="modify", too_few="Version 1 is the only one in Avro: nothing can lose its fields.")
+TOO_FEW = replace(
+    BASE, part="modify", too_few="Version 1 is the only version in Avro, so no other version can reset its fields."
+)
 PROBLEM = replace(BASE, problem=Problem(what=f"Reading the schema {HOSTILE} takes more than 2 s."))
