@@ -33,11 +33,11 @@ from registry.subjects.versions.qualified_names import SubjectName
 class ImportFate(Shown):
     """What becomes of a version when a copy is brought in."""
 
-    CONFLICT = ("conflict", "breaks", "octagon-x", later("Can’t come"))
-    LEFT = ("left", "care", "triangle-alert", later("Stays as it is here"))
-    CHANGED = ("changed", "care", "pencil", later("Changes"))
-    CREATED = ("created", "ok", "plus", later("Comes"))
-    SAME = ("same", "unknown", "circle-check", later("Is there already"))
+    CONFLICT = ("conflict", "breaks", "octagon-x", later("Can’t be imported"))
+    LEFT = ("left", "care", "triangle-alert", later("Unchanged here"))
+    CHANGED = ("changed", "care", "pencil", later("To change"))
+    CREATED = ("created", "ok", "plus", later("To import"))
+    SAME = ("same", "unknown", "circle-check", later("Already exists"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
     return DeletedPage(
         frame=make_frame(
             request,
-            title=gettext("Deleted for good"),
+            title=gettext("Permanently deleted"),
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=(subjects_crumb(registry), moving_crumb(registry)),
@@ -182,7 +182,7 @@ def copy_row(registry: str, copy: CopyInfo, *, is_deleted: bool) -> CopyRow:
         made_by=copy.made_by,
         until=copy.until,
         open=Action(
-            label=gettext("Restore …") if is_deleted else gettext("Look and confirm …"),
+            label=gettext("Restore …") if is_deleted else gettext("Review …"),
             url=copy_url(registry, copy.number),
             icon="undo-2" if is_deleted else "arrow-right",
         ),
@@ -226,7 +226,7 @@ def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
         until=row.until,
         file_url=copy_url(registry, number, "copy_file"),
         forget=Action(
-            label=gettext("Forget the copy now"),
+            label=gettext("Delete copy now"),
             url=copy_url(registry, number, "copy_forget"),
             method="post",
             tone="danger",
@@ -243,7 +243,7 @@ def _frame(request: HttpRequest, registry: str, row: KeptCopy) -> Frame:
     is_deleted = row.kind == KeptCopy.DELETED
     crumbs = [subjects_crumb(registry), moving_crumb(registry)]
     if is_deleted:
-        crumbs.append(Crumb(label=gettext("Deleted for good"), url=reverse("ui:deleted", args=[registry])))
+        crumbs.append(Crumb(label=gettext("Permanently deleted"), url=reverse("ui:deleted", args=[registry])))
     title = gettext("Restore %(name)s") if is_deleted else gettext("Import %(name)s")
     return make_frame(
         request, title=title % {"name": row.name}, section=Section.SUBJECTS, registry=registry, crumbs=tuple(crumbs)
@@ -254,8 +254,10 @@ def _facts(copy: OpenCopy) -> tuple[Fact, ...]:
     row = copy.row
     facts = [
         Fact(label=gettext("Versions"), value=f"{row.versions:,}"),
-        Fact(label=gettext("Deleted by") if row.kind == KeptCopy.DELETED else gettext("Sent by"), value=row.made_by),
-        Fact(label=gettext("At"), value=gettext("%(at)s UTC") % {"at": f"{row.made_at:%Y-%m-%d %H:%M}"}),
+        Fact(
+            label=gettext("Deleted by") if row.kind == KeptCopy.DELETED else gettext("Uploaded by"), value=row.made_by
+        ),
+        Fact(label=gettext("Time"), value=gettext("%(at)s UTC") % {"at": f"{row.made_at:%Y-%m-%d %H:%M}"}),
         Fact(label=gettext("Kept until"), value=gettext("%(at)s UTC") % {"at": f"{row.until:%Y-%m-%d %H:%M}"}),
     ]
     owners = copy.contents.owners if row.kind == KeptCopy.DELETED else ()
@@ -266,11 +268,11 @@ def _ways_of(registry: str, number: int, ways: Ways, *, is_deleted: bool) -> tup
     url = copy_url(registry, number)
     if is_deleted:
         return (
-            Way(label=gettext("Live again"), url=url, current=ways.live),
+            Way(label=gettext("Live"), url=url, current=ways.live),
             Way(label=gettext("Soft-deleted, as before"), url=f"{url}?as=deleted", current=not ways.live),
         )
     return (
-        Way(label=gettext("All of it, as in the file"), url=url, current=not ways.only_missing),
+        Way(label=gettext("Everything, as in the file"), url=url, current=not ways.only_missing),
         Way(label=gettext("Only what is missing"), url=f"{url}?only=missing", current=ways.only_missing),
     )
 
@@ -278,20 +280,20 @@ def _ways_of(registry: str, number: int, ways: Ways, *, is_deleted: bool) -> tup
 def _way_sentence(ways: Ways, *, is_deleted: bool) -> str:
     if is_deleted:
         return gettext(
-            "Versions come back with their numbers and ids where these are free; nothing that is there is changed."
+            "Versions are restored with their numbers and ids where these are free. Existing data is not changed."
         )
     if ways.only_missing:
-        return gettext("What is there stays as it is. What can’t come is passed over.")
+        return gettext("Existing data is not changed. Anything that can’t be imported is skipped.")
     return gettext(
-        "What the file has is here as it is there afterwards: versions, deletions, levels, modes, tags and descriptions."
-        " What is here alone stays. If one part can’t come, nothing does."
+        "Everything in the file is imported exactly: versions, deletions, levels, modes, tags and descriptions. "
+        "Data that exists only here stays. If any part can’t be imported, nothing is imported."
     )
 
 
 def _planned(registry: Registry, number: int, plan: Plan, ways: Ways, *, is_deleted: bool) -> dict[str, object]:
     """What the page shows of a plan."""
     refused = _refused(plan, ways, is_deleted=is_deleted)
-    label = gettext("Restore it") if is_deleted else gettext("Bring it in")
+    label = gettext("Restore") if is_deleted else gettext("Import")
     return {
         "verdict": _verdict(plan),
         "sentence": _sentence(plan),
@@ -331,9 +333,9 @@ def _planned(registry: Registry, number: int, plan: Plan, ways: Ways, *, is_dele
 
 def _refused(plan: Plan, ways: Ways, *, is_deleted: bool) -> str:
     if plan.is_empty:
-        return gettext("There is nothing to bring in.")
+        return gettext("There is nothing to import.")
     if plan.stops and not ways.only_missing and not is_deleted:
-        return gettext("Something of it can’t come: choose “Only what is missing”.")
+        return gettext("Some of it can’t be imported. Choose “Only what is missing”.")
     return ""
 
 
@@ -348,14 +350,14 @@ def _verdict(plan: Plan) -> ImportFate:
 
 def _sentence(plan: Plan) -> str:
     if not plan.lines:
-        return gettext("It has no versions.")
+        return gettext("No versions.")
     number = {coming: plan.count(coming.code) for coming in ImportFate}  # type: ignore[arg-type]
     labels = {
-        ImportFate.CONFLICT: counted(number[ImportFate.CONFLICT], "%(n)s can’t come", "%(n)s can’t come"),
-        ImportFate.LEFT: counted(number[ImportFate.LEFT], "%(n)s stays as it is here", "%(n)s stay as they are here"),
-        ImportFate.CHANGED: counted(number[ImportFate.CHANGED], "%(n)s changes", "%(n)s change"),
-        ImportFate.CREATED: counted(number[ImportFate.CREATED], "%(n)s comes", "%(n)s come"),
-        ImportFate.SAME: counted(number[ImportFate.SAME], "%(n)s is there already", "%(n)s are there already"),
+        ImportFate.CONFLICT: counted(number[ImportFate.CONFLICT], "%(n)s can’t be imported", "%(n)s can’t be imported"),
+        ImportFate.LEFT: counted(number[ImportFate.LEFT], "%(n)s unchanged here", "%(n)s unchanged here"),
+        ImportFate.CHANGED: counted(number[ImportFate.CHANGED], "%(n)s to change", "%(n)s to change"),
+        ImportFate.CREATED: counted(number[ImportFate.CREATED], "%(n)s to import", "%(n)s to import"),
+        ImportFate.SAME: counted(number[ImportFate.SAME], "%(n)s already exists", "%(n)s already exist"),
     }
     versions = counted(len(plan.lines), "%(n)s version", "%(n)s versions")
     parts = listing(label for coming, label in labels.items() if number[coming])
@@ -377,13 +379,13 @@ def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> Movi
             url_in=lambda other: reverse("ui:moving", args=[other]),
         ),
         registry=registry,
-        holds=gettext("%(subjects)s with %(versions)s now")
+        holds=gettext("Currently %(subjects)s with %(versions)s")
         % {
             "subjects": counted(subjects, "%(n)s subject", "%(n)s subjects"),
             "versions": counted(versions, "%(n)s live version", "%(n)s live versions"),
         },
         export=Action(
-            label=gettext("Export all of it"),
+            label=gettext("Export everything"),
             url=reverse("ui:registry_export", args=[registry]),
             method="post",
             allowed=not unread,
@@ -393,7 +395,7 @@ def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> Movi
         ),
         upload=_upload(registry_row, actor),
         limits=gettext(
-            "At most %(sent)s MiB, and %(versions)s versions to bring in; larger ones by the command %(command)s."
+            "At most %(sent)s MiB and %(versions)s versions to import. For larger files, use the command %(command)s."
         )
         % {"sent": MAX_SENT // 2**20, "versions": f"{MOST:,}", "command": "import_registry"},
         waiting=tuple(copy_row(registry, copy, is_deleted=False) for copy in waiting_files(registry_row, by=actor)),
@@ -405,9 +407,9 @@ def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> Movi
 def _upload(registry: Registry, actor: Actor) -> Action:
     reason = refusal(actor, RIGHTS[KeptCopy.SENT], registry=registry.name)
     if not reason and registry.kind == Registry.REMOTE:
-        reason = gettext("It is a mirror: nothing is brought in here.")
+        reason = gettext("This registry is a mirror. Nothing can be imported into it.")
     return Action(
-        label=gettext("Read the file and plan"),
+        label=gettext("Upload and review"),
         url=reverse("ui:registry_import", args=[registry.name]),
         method="post",
         allowed=not reason,

@@ -33,24 +33,24 @@ from registry.subjects.remote.mirrors import EVERY_SECONDS, get_mirror
 class RegistryState(Shown):
     """Where a registry stands; one of ours is up as long as the page is."""
 
-    OURS = ("ours", "ok", "circle-check", later("Ours"))
+    OURS = ("ours", "ok", "circle-check", later("Local"))
     FRESH = ("fresh", "ok", "circle-check", later("In sync"))
     RUNNING = ("running", "info", "loader", later("Running"))
     QUEUED = ("queued", "info", "clock", later("Queued"))
     STALE = ("stale", "care", "triangle-alert", later("Out of date"))
     FAILING = ("failing", "breaks", "octagon-x", later("Failing"))
-    NEVER = ("never", "unknown", "circle-dashed", later("Not read yet"))
+    NEVER = ("never", "unknown", "circle-dashed", later("Not synced yet"))
 
 
 class StepState(Shown):
     """How a step of a test ended, or what a server can."""
 
-    OK = ("ok", "ok", "circle-check", later("Works"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Fails"))
-    SKIPPED = ("skipped", "unknown", "circle-slash", later("Not tried"))
-    HAS = ("has", "ok", "circle-check", later("Known there"))
-    LACKS = ("lacks", "unknown", "ban", later("Not there"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known"))
+    OK = ("ok", "ok", "circle-check", later("OK"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+    SKIPPED = ("skipped", "unknown", "circle-slash", later("Skipped"))
+    HAS = ("has", "ok", "circle-check", later("Available"))
+    LACKS = ("lacks", "unknown", "ban", later("Not available"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,16 +194,16 @@ def _moving(registry: str) -> Action:
 
 ADDRESS: Final = ("url", "user", "secret")
 STEPS: Final = {
-    probing.ADDRESS: later("Its address may be connected to"),
-    probing.REACHED: later("It is reached"),
-    probing.SIGNED_IN: later("The sign-in is taken"),
-    probing.SUBJECTS: later("It lists its subjects"),
+    probing.ADDRESS: later("Address allowed"),
+    probing.REACHED: later("Server reached"),
+    probing.SIGNED_IN: later("Sign-in accepted"),
+    probing.SUBJECTS: later("Subjects listed"),
 }
 CAPABILITIES: Final = {
     probing.CONTEXTS: later("Contexts"),
-    probing.IMPORT: later("Mode IMPORT: versions keep their ids"),
+    probing.IMPORT: later("Mode IMPORT (versions keep their ids)"),
     probing.REFERENCES: later("References"),
-    probing.DELETED: later("Versions that are deleted softly"),
+    probing.DELETED: later("Soft-deleted versions"),
     "format:AVRO": later("Avro"),
     "format:PROTOBUF": later("Protobuf"),
     "format:JSON": later("JSON Schema"),
@@ -219,7 +219,7 @@ def sent_fields(post: Mapping[str, str]) -> dict[str, Any]:
     """All fields as a form sent them. Raises InvalidInput for an interval that is no number."""
     every = whole_number(post.get("every_seconds", ""), digits=9)
     if every is None:
-        raise InvalidInput(gettext("How often it is read is a number of seconds."))
+        raise InvalidInput(gettext("Enter the sync interval as a number of seconds."))
     return {**sent_address(post), "every_seconds": every}
 
 
@@ -254,7 +254,7 @@ def registry_form(
         disconnect=Action(label=gettext("Disconnect"), url=reverse("ui:registry_disconnect", args=[registry]))
         if registry
         else None,
-        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved."))
+        problem=Problem(what=problem.message, cure=gettext("Correct the form below. Nothing was saved."))
         if problem
         else None,
     )
@@ -276,7 +276,7 @@ def _groups(values: Mapping[str, str], *, is_new: bool) -> tuple[FieldGroup, ...
     def text(name: str, label: str, **more: Any) -> Field:
         return Field(name=name, label=label, value=values.get(name, ""), code=True, **more)
 
-    name = text("name", gettext("Name"), required=True, help=gettext("How it is called here, and in addresses."))
+    name = text("name", gettext("Name"), required=True, help=gettext("Its name here and in URLs."))
     where = (
         *((name,) if is_new else ()),
         text(
@@ -284,20 +284,20 @@ def _groups(values: Mapping[str, str], *, is_new: bool) -> tuple[FieldGroup, ...
             gettext("Address"),
             required=True,
             placeholder="https://registry.example.com",
-            help=gettext("Where Confluent’s REST API begins."),
+            help=gettext("The base URL of Confluent’s REST API."),
         ),
-        text("every_seconds", gettext("Read every … seconds"), required=True),
+        text("every_seconds", gettext("Sync interval in seconds"), required=True),
     )
     sign_in = (
         text("user", gettext("User")),
-        text("secret", gettext("Secret’s name"), help=gettext("The name alone, never the password.")),
+        text("secret", gettext("Name of the secret"), help=gettext("Only the name, never the password.")),
     )
     return (
-        FieldGroup(title=gettext("Where"), fields=where),
+        FieldGroup(title=gettext("Location"), fields=where),
         FieldGroup(
             title=gettext("Sign-in"),
             fields=sign_in,
-            note=gettext("With a user the secret is a password, without one a bearer token."),
+            note=gettext("With a user, the secret is a password. Without a user, it is a bearer token."),
         ),
     )
 
@@ -307,9 +307,9 @@ def test_in_words(probe: Probe) -> ConnectionTest:
     failed = next((step for step in probe.steps if step.ok is False), None)
     return ConnectionTest(
         ok=probe.ok,
-        sentence=gettext("It can be mirrored. Nothing was saved.")
+        sentence=gettext("This registry can be mirrored. Nothing was saved.")
         if probe.ok or failed is None
-        else gettext("It can’t be mirrored like this. Nothing was saved."),
+        else gettext("This registry can’t be mirrored with these settings. Nothing was saved."),
         steps=tuple(map(_step, probe.steps)),
         capabilities=tuple(map(_capability, probe.capabilities)),
     )
@@ -332,22 +332,21 @@ def disconnect_page(request: HttpRequest, registry: str, problem: SchemadeskErro
     entry = next(entry_row for entry_row in registries.registries_for(actor) if entry_row.name == row.name)
     return ConfirmPage(
         frame=make_frame(request, title=gettext("Disconnect %(registry)s") % {"registry": row.name}, crumbs=_crumbs()),
-        sentence=gettext("%(address)s is no longer read, and what was mirrored of it is removed here.")
-        % {"address": row.url},
+        sentence=gettext("Schemadesk stops reading %(address)s and deletes its mirror.") % {"address": row.url},
         losses=(
             counted(entry.subjects, "the mirror of %(n)s subject", "the mirrors of %(n)s subjects")
             + " "
             + counted(entry.versions, "with %(n)s version", "with %(n)s versions"),
-            gettext("what people wrote about them here: descriptions, tags, owners’ notes"),
-            gettext("its address, its user and the name of its secret"),
+            gettext("descriptions, tags and owners’ notes that were added here"),
+            gettext("its address, user and secret name"),
         ),
         stays=(
-            gettext("the registry itself: nothing is written to it"),
-            gettext("the secret, which the operator keeps"),
-            gettext("the record of all that was done here, in the audit"),
+            gettext("the remote registry: nothing is written to it"),
+            gettext("the secret, which is managed by the operator"),
+            gettext("the audit log"),
         ),
         confirm=Action(
-            label=gettext("Disconnect the registry"),
+            label=gettext("Disconnect registry"),
             url=reverse("ui:registry_disconnect", args=[row.name]),
             method="post",
             tone="danger",

@@ -41,20 +41,23 @@ INHERITED: Final = ""
 SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
     "normalize": (
         later("Normalize"),
-        {True: later("texts that differ in order alone are one schema"), False: later("texts stay as sent")},
+        {True: later("texts that differ only in order are one schema"), False: later("texts are kept as sent")},
     ),
-    "profile": (later("Verdict by"), {"semantic": later("what data do"), "confluent": later("the established rules")}),
-    "policy": (later("Rules beside the level"), {}),
-    "alias": (later("Alias: calls for it mean"), {}),
+    "profile": (
+        later("Verdict by"),
+        {"semantic": later("effects on data"), "confluent": later("the established rules")},
+    ),
+    "policy": (later("Additional rules"), {}),
+    "alias": (later("Alias for"), {}),
     "alias_for_deks": (later("Alias for keys"), {}),
     "compatibility_policy": (later("Compatibility policy"), {}),
-    "compatibility_group": (later("Compared within the group"), {}),
+    "compatibility_group": (later("Compared within group"), {}),
     "validate_fields": (
         later("Reserved fields"),
-        {True: later("are looked after"), False: later("aren’t looked after")},
+        {True: later("are protected"), False: later("aren’t protected")},
     ),
     "validate_new_schemas": (
-        later("New schemas’ defaults"),
+        later("Defaults of new schemas"),
         {True: later("are checked"), False: later("aren’t checked")},
     ),
     "validate_rules": (later("Rules"), {True: later("are checked"), False: later("aren’t checked")}),
@@ -77,7 +80,7 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
     base = reverse("ui:policy", args=[registry])
     count = sum(1 for item in tree.nodes if item.sets_something)
     shown = (
-        gettext("%(count)s of %(total)s exceptions are shown.") % {"count": count, "total": f"{tree.total:,}"}
+        gettext("Showing %(count)s of %(total)s exceptions.") % {"count": count, "total": f"{tree.total:,}"}
         if count < tree.total
         else ""
     )
@@ -105,10 +108,12 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
 
 def _exceptions(total: int) -> str:
     if not total:
-        return gettext("No context and no subject sets anything of its own: all inherit.")
+        return gettext("No context or subject has its own settings. All inherit.")
     if total == 1:
-        return gettext("1 place sets something of its own; all others inherit.")
-    return gettext("%(total)s places set something of their own; all others inherit.") % {"total": f"{total:,}"}
+        return gettext("1 context or subject has its own settings. All others inherit.")
+    return gettext("%(total)s contexts and subjects have their own settings. All others inherit.") % {
+        "total": f"{total:,}"
+    }
 
 
 def policy_row(registry: str, node: PolicyNode) -> PolicyRow:
@@ -143,7 +148,7 @@ def _inheriting(node: PolicyNode) -> str:
         return (
             gettext("All %(subjects)s subjects inherit.") % {"subjects": f"{node.subjects:,}"}
             if node.subjects > 1
-            else gettext("Its one subject inherits.")
+            else gettext("Its only subject inherits.")
         )
     return gettext("%(inheriting)s of %(subjects)s subjects inherit.") % {
         "inheriting": f"{node.inheriting:,}",
@@ -153,9 +158,9 @@ def _inheriting(node: PolicyNode) -> str:
 
 def _origin(origin: str, kind: str) -> str:
     if origin == kind:
-        return gettext("set here")
+        return gettext("own setting")
     return {"context": gettext("inherited from the context"), "registry": gettext("inherited from the registry")}.get(
-        origin, gettext("nothing is set, this is the default")
+        origin, gettext("default")
     )
 
 
@@ -205,14 +210,14 @@ def _config_form(registry: str, node: PolicyNode, preconditions: SettingsPrecond
             "normalize", gettext("Normalize"), _switch(own.normalize), {"true": gettext("yes"), "false": gettext("no")}
         ),
         _select("profile", gettext("Verdict by"), own.profile, {name: SAID["profile"][1][name] for name in PROFILES}),
-        _select("policy", gettext("Rules beside the level"), own.policy, {name: name for name in POLICIES}),
+        _select("policy", gettext("Additional rules"), own.policy, {name: name for name in POLICIES}),
     )
     alias = Field(
         name="alias",
         label=gettext("Alias"),
         value=own.alias or "",
         code=True,
-        help=gettext("Calls for this subject mean the one that is named here."),
+        help=gettext("Calls for this subject use the subject named here."),
     )
     fields = (*rest, alias) if node.kind == "subject" else rest
     return _form(
@@ -230,7 +235,7 @@ def _mode_form(registry: str, node: PolicyNode, preconditions: SettingsPrecondit
     values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in offered}
     fields = (_select("mode", gettext("Mode"), node.own_mode, values, _inherits(node, "mode")),)
     reasons = preconditions.reasons(MODE, node.scope, node.mode.mode)
-    return _form(gettext("What may be done here"), "mode", fields, reasons, registry, own=node.own_mode is not None)
+    return _form(gettext("Allowed changes"), "mode", fields, reasons, registry, own=node.own_mode is not None)
 
 
 def _form(
@@ -251,7 +256,7 @@ def _form(
         part=part,
         fields=fields,
         submit=Action(
-            label=gettext("Set the mode") if part == "mode" else gettext("Set the settings"),
+            label=gettext("Set mode") if part == "mode" else gettext("Save settings"),
             url=reverse("ui:policy_change", args=[registry]),
             method="post",
             allowed=not why,
@@ -270,9 +275,9 @@ def _inherits(node: PolicyNode, what: str) -> str:
         "mode": (node.own_mode, node.mode.mode, node.mode.origin),
     }[what]
     if own is None and origin != node.kind:
-        return gettext("inherited: %(value)s now") % {"value": value}
+        return gettext("inherited (currently %(value)s)") % {"value": value}
     usual = DEFAULT_LEVEL if what == "level" else DEFAULT_MODE
-    return gettext("the default, %(usual)s") % {"usual": usual} if node.kind == "registry" else gettext("inherited")
+    return gettext("default (%(usual)s)") % {"usual": usual} if node.kind == "registry" else gettext("inherited")
 
 
 def _select(

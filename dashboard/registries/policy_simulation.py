@@ -74,7 +74,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
 
 
 def _outcome(registry: str, simulation: WhatIf, under: RequestsUnder | None) -> WhatIfOutcome:
-    judged = counted(simulation.transitions, "%(n)s existing transition", "%(n)s existing transitions")
+    judged = counted(simulation.transitions, "%(n)s existing change", "%(n)s existing changes")
     is_all = not simulation.cursor and not simulation.stopped and all(item.is_whole for item in simulation.subjects)
     if simulation.failing:
         verdict = Verdict.BREAKS
@@ -87,11 +87,11 @@ def _outcome(registry: str, simulation: WhatIf, under: RequestsUnder | None) -> 
         verdict = Verdict.OK if is_all else Verdict.UNKNOWN
         values = {"level": simulation.level, "judged": judged}
         if not simulation.transitions:
-            sentence = gettext("With %(level)s, there is no transition to look at.") % values
+            sentence = gettext("With %(level)s, there are no changes to check.") % values
         elif is_all:
             sentence = gettext("With %(level)s, none of %(judged)s would fail.") % values
         else:
-            sentence = gettext("With %(level)s, none of %(judged)s would fail of those that were looked at.") % values
+            sentence = gettext("With %(level)s, none of the %(judged)s checked so far would fail.") % values
     return WhatIfOutcome(
         verdict=verdict,
         sentence=sentence,
@@ -120,16 +120,16 @@ def _progress(simulation: WhatIf) -> str:
         return ""
     looked = counted(
         simulation.total,
-        "Looked at %(looked)s of %(n)s subject",
-        "Looked at %(looked)s of %(n)s subjects",
+        "Checked %(looked)s of %(n)s subject",
+        "Checked %(looked)s of %(n)s subjects",
         looked=f"{simulation.looked_at:,}",
     )
     if not simulation.keeping:
         return f"{looked}."
     return counted(
         simulation.keeping,
-        "%(looked)s; %(n)s more has a level of its own and keeps it.",
-        "%(looked)s; %(n)s more have a level of their own and keep it.",
+        "%(looked)s. %(n)s more has its own level and keeps it.",
+        "%(looked)s. %(n)s more have their own levels and keep them.",
         looked=looked,
     )
 
@@ -138,26 +138,27 @@ def _trial(registry: str, trial: SubjectTrial) -> TrialRow:
     name = trial.subject.qualified
     failing = trial.failing[:MAX_FAILING]
     notes = [
-        gettext("Version %(version)s can’t be judged: %(sentence)s")
+        gettext("Version %(version)s can’t be checked: %(sentence)s")
         % {"version": item.version, "sentence": item.sentence}
         for item in trial.unjudged[:MAX_FAILING]
     ]
     if trial.left_out:
         notes.append(
-            counted(trial.left_out, "%(n)s older version weren’t looked at.", "%(n)s older versions weren’t looked at.")
+            counted(trial.left_out, "%(n)s older version was not checked.", "%(n)s older versions were not checked.")
         )
     elif trial.judged + len(trial.unjudged) < trial.transitions:
         notes.append(
             counted(
                 trial.transitions,
-                "%(judged)s of %(n)s transition were looked at, newest first.",
-                "%(judged)s of %(n)s transitions were looked at, newest first.",
+                "%(judged)s of %(n)s change was checked, newest first.",
+                "%(judged)s of %(n)s changes were checked, newest first.",
                 judged=f"{trial.judged:,}",
             )
         )
     if len(trial.failing) > MAX_FAILING:
         notes.append(
-            gettext("%(number)s more fail; the API lists all.") % {"number": f"{len(trial.failing) - MAX_FAILING:,}"}
+            gettext("%(number)s more would fail. The API lists all.")
+            % {"number": f"{len(trial.failing) - MAX_FAILING:,}"}
         )
     return TrialRow(
         name=name,
@@ -165,8 +166,8 @@ def _trial(registry: str, trial: SubjectTrial) -> TrialRow:
         level=trial.level,
         sentence=counted(
             trial.judged,
-            "%(failing)s of %(n)s transition would fail; %(level)s is in force.",
-            "%(failing)s of %(n)s transitions would fail; %(level)s is in force.",
+            "%(failing)s of %(n)s change would fail. The current level is %(level)s.",
+            "%(failing)s of %(n)s changes would fail. The current level is %(level)s.",
             failing=f"{len(trial.failing):,}",
             level=trial.level,
         ),
@@ -193,12 +194,12 @@ def _against(numbers: tuple[int, ...]) -> str:
 
 def _requests_said(under: RequestsUnder) -> str:
     if not under.total:
-        return gettext("No request is open here.")
+        return gettext("No open requests.")
     changed = len(under.changed)
     requests = counted(under.total, "%(n)s open request", "%(n)s open requests")
     if under.stopped:
         requests = gettext("%(looked)s of %(requests)s") % {"looked": f"{under.looked_at:,}", "requests": requests}
-    sentence = gettext("Of %(requests)s, %(changed)s would be judged otherwise.") % {
+    sentence = gettext("The verdict would change for %(changed)s of %(requests)s.") % {
         "requests": requests,
         "changed": changed or gettext("none"),
     }

@@ -96,11 +96,11 @@ def _keep(request: HttpRequest, registry: str) -> HttpResponse:
     if registry:
         update_remote_registry(name=registry, by=actor, **fields)
         number = request_sync(name=registry, by=actor)
-        messages.success(request, gettext("Saved. It is read anew now."))
+        messages.success(request, gettext("Saved. A sync has started."))
     else:
         name = request.POST.get("name", "").strip()
         number = add_remote_registry(name=name, by=actor, **fields)
-        messages.success(request, gettext("%(name)s is connected and read for the first time.") % {"name": name})
+        messages.success(request, gettext("%(name)s is connected. The first sync has started.") % {"name": name})
     if number is not None:
         sync_remote.delay_on_commit(number)
     return redirect("ui:registries")
@@ -119,10 +119,10 @@ def refresh(request: HttpRequest, registry: str) -> HttpResponse:
     """Have a mirror read now; once, however often it is asked for."""
     number = request_sync(name=registry, by=page_actor(request))
     if number is None:
-        messages.info(request, gettext("A sync of %(name)s is under way already.") % {"name": registry})
+        messages.info(request, gettext("A sync of %(name)s is already running.") % {"name": registry})
     else:
         sync_remote.delay_on_commit(number)
-        messages.success(request, gettext("%(name)s is read anew now.") % {"name": registry})
+        messages.success(request, gettext("A sync of %(name)s has started.") % {"name": registry})
     back = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
     return redirect(back if is_ours else "ui:registries")
@@ -139,7 +139,7 @@ def disconnect(request: HttpRequest, registry: str) -> HttpResponse:
         except Conflict as error:
             problem = error
         else:
-            messages.success(request, gettext("%(name)s is disconnected.") % {"name": registry})
+            messages.success(request, gettext("%(name)s was disconnected.") % {"name": registry})
             return redirect("ui:registries")
     page = pages.disconnect_page(request, registry, problem)
     return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
@@ -214,8 +214,8 @@ def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpRespons
         messages.error(request, error.placed)
         query = {"only": "missing"} if ways.only_missing else {"as": "deleted"} if not ways.live else {}
         return redirect(archive.copy_url(registry, copy_id, **query))
-    sentence = counted(done.count("created"), "%(n)s version came", "%(n)s versions came")
-    messages.success(request, gettext("Done: %(said)s. The copy is kept no longer.") % {"said": sentence})
+    sentence = counted(done.count("created"), "%(n)s version imported", "%(n)s versions imported")
+    messages.success(request, gettext("Done: %(said)s. The copy was deleted.") % {"said": sentence})
     names = {line.subject.qualified for line in done.lines}
     return redirect(subject_url(registry, names.pop()) if len(names) == 1 else subjects_url(registry))
 
@@ -224,7 +224,7 @@ def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpRespons
 def copy_forget(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
     """Remove a copy now."""
     name = forget(registry=registry, number=copy_id, by=page_actor(request))
-    messages.success(request, gettext("The copy of %(name)s is gone.") % {"name": name[:200]})
+    messages.success(request, gettext("The copy of %(name)s was deleted.") % {"name": name[:200]})
     return redirect("ui:moving", registry)
 
 
@@ -273,7 +273,8 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
             set_config(**where, unset=unset, **{name: value for name, value in values.items() if value != ""})
         messages.success(
             request,
-            gettext("Done: this counts for %(place_words)s now.") % {"place_words": place_words(registry, scope)},
+            gettext("Done: the setting now applies to %(place_words)s.")
+            % {"place_words": place_words(registry, scope)},
         )
     except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
         messages.error(request, error.message)
@@ -289,7 +290,7 @@ def reset(request: HttpRequest, registry: str) -> HttpResponse:
         undo(registry=registry, subject=scope, by=page_actor(request))
         messages.success(
             request,
-            gettext("Taken back: %(place_words)s inherits again.") % {"place_words": place_words(registry, scope)},
+            gettext("Reset: %(place_words)s inherits again.") % {"place_words": place_words(registry, scope)},
         )
     except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
         messages.error(request, error.message)

@@ -65,7 +65,7 @@ def test_the_page_and_the_api_give_the_file_of_the_command(
     with CaptureQueriesContext(connection) as queries:
         shown = reader.get(PAGE).content.decode()
     assert len(queries) <= QUERIES["moving"]
-    assert "5 subjects" not in shown and "4 subjects with 8 live versions now" in shown
+    assert "5 subjects" not in shown and "Currently 4 subjects with 8 live versions" in shown
     response = browser("reader").post(f"{PAGE}/export")
     assert 'filename="dev.jsonl"' in response["Content-Disposition"]
     assert response.getvalue() == whole()
@@ -120,12 +120,16 @@ def test_a_file_is_planned_confirmed_and_there(registries: None, system: Actor, 
     with CaptureQueriesContext(connection) as queries:
         page = admin.get(plan_url)
     shown = page.content.decode()
-    assert "Of 10 versions: 10 come." in shown and "All of it can come" in shown and whole("staging") == before
+    assert (
+        "Of 10 versions: 10 to import." in shown
+        and "Everything can be imported" in shown
+        and whole("staging") == before
+    )
     assert len(queries) <= QUERIES["copy: sent"]
     assert "dev.jsonl" in admin.get("/ui/registries/staging/moving").content.decode()
     body = dict(page.context["page"].hidden)
     other = admin.post(f"{plan_url}/bring", body | {"plan": "x"}, follow=True)
-    assert "read the plan again" in other.content.decode() and whole("staging") == before
+    assert "Review the plan again" in other.content.decode() and whole("staging") == before
     done = admin.post(f"{plan_url}/bring", body)
     assert done.status_code == 302 and whole("staging") == whole()
     assert admin.post(f"{plan_url}/bring", body).status_code == 404, "a second click finds nothing to do"
@@ -141,7 +145,7 @@ def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, sys
     page = admin.get(plan_url)
     shown = page.content.decode()
     assert page.context["page"].rows[0].coming.code == "conflict" and page.context["page"].rows[0].version == 1
-    assert "choose “Only what is missing”" in shown and hostile not in shown
+    assert "Choose “Only what is missing”" in shown and hostile not in shown
     missing = admin.get(f"{plan_url}?only=missing").context["page"]
     assert missing.confirm.allowed and missing.verdict.code == "conflict"
     admin.post(f"{plan_url}/bring", dict(missing.hidden))
@@ -211,7 +215,7 @@ def test_what_was_deleted_for_good_is_listed_saved_restored_and_forgotten(
     with CaptureQueriesContext(connection) as queries:
         page = admin.get(orders)
     assert len(queries) <= QUERIES["copy"]
-    assert "Live again" in page.content.decode() and "Of 1 version: 1 comes." in page.content.decode()
+    assert "Live" in page.content.decode() and "Of 1 version: 1 to import." in page.content.decode()
     back = admin.post(f"{orders}/bring", dict(page.context["page"].hidden))
     assert back["Location"] == "/ui/registries/dev/subjects/orders/"
     assert admin.get(back["Location"]).status_code == 200

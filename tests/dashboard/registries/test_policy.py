@@ -73,19 +73,19 @@ def test_places_that_set_something_are_rows_and_the_others_are_counted(
     assert list(rows) == [
         "registry dev", "context .", "subject held", "subject strict", "subject to-come", "context .team",
     ]  # fmt: skip
-    assert "FORWARD set here Consumers with the latest version can read data of the new schema. Deploy producers first." in rows["registry dev"]  # fmt: skip
+    assert "FORWARD own setting Consumers with the latest version can read data of the new schema. Deploy producers first." in rows["registry dev"]  # fmt: skip
     assert "2 of 4 subjects inherit." in rows["registry dev"]
     assert "1 of 3 subjects inherit." in rows["context ."]
     assert "FORWARD inherited from the registry" in rows["subject held"]
-    assert "READONLY set here Nothing can be registered here but by a release." in rows["subject held"]
-    assert "FULL_TRANSITIVE set here" in rows["subject strict"]
+    assert "READONLY own setting Versions can be registered only by a release." in rows["subject held"]
+    assert "FULL_TRANSITIVE own setting" in rows["subject strict"]
     assert "Deploy in any order." in rows["subject strict"]
-    assert "Rules beside the level oracle_nosql" in rows["subject strict"]
+    assert "Additional rules oracle_nosql" in rows["subject strict"]
     assert "no version yet" in rows["subject to-come"]
-    assert "Alias: calls for it mean plain" in rows["subject to-come"]
-    assert "NONE set here Nothing is checked: any schema is accepted. No order is safe." in rows["context .team"]
-    assert "texts that differ in order alone are one schema" in rows["context .team"]
-    assert "4 places set something of their own; all others inherit." in text_of(response)
+    assert "Alias for plain" in rows["subject to-come"]
+    assert "NONE own setting Nothing is checked: any schema is accepted. No order is safe." in rows["context .team"]
+    assert "texts that differ only in order are one schema" in rows["context .team"]
+    assert "4 contexts and subjects have their own settings. All others inherit." in text_of(response)
 
 
 def test_exceptions_are_paged_without_a_gap(
@@ -98,7 +98,7 @@ def test_exceptions_are_paged_without_a_gap(
     client = look("reader")
     first = client.get(POLICY)
     assert [name for name in rows_of(first) if name.startswith("subject")] == [f"subject s{n}" for n in range(4)]
-    assert "4 of 6 exceptions are shown." in text_of(first)
+    assert "Showing 4 of 6 exceptions." in text_of(first)
     (following,) = re.findall(r'rel="next" href="([^"]*)"', first.content.decode())
     second = client.get(html.unescape(following))
     assert list(rows_of(second))[1:] == ["subject s4", "context .z", "subject last"]
@@ -113,7 +113,7 @@ def test_a_steward_changes_and_resets_settings_by_forms(settings_of_all: None, l
     config = effective_config(dev, SubjectName(".", "strict"))
     assert (config.level, config.normalize, config.policy) == ("FULL", True, "none")
     shown = client.get(response["Location"])
-    assert "this counts for subject strict now" in text_of(shown)
+    assert "the setting now applies to subject strict" in text_of(shown)
     assert '<option value="FULL" selected>' in shown.content.decode()
     client.post(f"{POLICY}/reset", {"part": "config", "subject": "strict"})
     assert effective_config(dev, SubjectName(".", "strict")).origin == "registry"
@@ -146,8 +146,8 @@ def test_an_admin_changes_modes_and_a_steward_reads_why_they_cannot(
     ("form", "sentence"),
     [
         ({"level": "SIDEWARD"}, "Invalid compatibility level"),
-        ({"normalize": "perhaps"}, "takes true or false"),
-        ({"profile": "mine"}, "is no profile"),
+        ({"normalize": "perhaps"}, "must be true or false"),
+        ({"profile": "mine"}, "is not a valid "),
         ({"alias": "\x07"}, "control character"),
         ({"part": "mode", "mode": "ASLEEP"}, "Invalid mode"),
         ({"level": "FULL", "subject": "held"}, "read-only mode"),
@@ -227,7 +227,7 @@ def test_hostile_names_are_shown_harmlessly_and_can_be_changed(
     tried = client.get(WHAT_IF, {"level": "FULL", "subject": NASTY})
     assert tried.status_code == 200
     assert "<script>alert" not in tried.content.decode()
-    assert "1 of 1 existing transition would fail" in text_of(tried)
+    assert "1 of 1 existing change would fail" in text_of(tried)
     assert client.get(POLICY, {"change": "1", "subject": "a\0b"}).status_code in (200, 422)
     assert client.get(POLICY, {"cursor": ":nowhere"}).status_code in (200, 422)
 
@@ -251,14 +251,14 @@ def test_a_level_is_tried_in_words_with_links_and_nothing_is_changed(past: int, 
     client = look("reader")
     response = client.get(f"{WHAT_IF}?level=FULL")
     text = text_of(response)
-    assert "With FULL, 1 of 1 existing transition would fail." in text
-    assert "Looked at 1 of 1 subject." in text
-    assert "No request is open here." in text
+    assert "With FULL, 1 of 1 existing change would fail." in text
+    assert "Checked 1 of 1 subject." in text
+    assert "No open requests." in text
     assert "/subjects/orders-value/compare?from=1&amp;to=2" in response.content.decode()
     text = text_of(client.get("/ui/registries/staging/what-if?level=FULL"))
-    assert "Of 1 open request, 1 would be judged otherwise." in text
+    assert "The verdict would change for 1 of 1 open request." in text
     assert f"Request {past}" in text
-    assert "none of 1 existing transition would fail" in text_of(client.get(f"{WHAT_IF}?level=backward"))
+    assert "none of 1 existing change would fail" in text_of(client.get(f"{WHAT_IF}?level=backward"))
     assert Config.objects.count() == 0
 
 
@@ -272,7 +272,7 @@ def test_the_settings_tab_tries_it_on_demand_with_and_without_javascript(
     query = {"level": "FORWARD", "subject": "orders-value"}
     part = client.get(WHAT_IF, query, headers={"HX-Request": "true", "HX-Target": "what-if"})
     assert "<html" not in part.content.decode()
-    assert "With FORWARD, 1 of 1 existing transition would fail." in text_of(part)
+    assert "With FORWARD, 1 of 1 existing change would fail." in text_of(part)
     assert "<html" in client.get(WHAT_IF, query).content.decode()
 
 
@@ -280,7 +280,7 @@ def test_what_cannot_be_tried_is_said(past: int, look: Callable[[str], Client]) 
     client = look("reader")
     refused = client.get(f"{WHAT_IF}?level=SIDEWARD")
     assert refused.status_code == 422
-    assert "is no compatibility level" in text_of(refused)
+    assert "is not a compatibility level" in text_of(refused)
     assert client.get(f"{WHAT_IF}?level=FULL&subject=absent").status_code == 404
     assert client.get(WHAT_IF).status_code == 200
 
@@ -296,8 +296,8 @@ def test_a_search_that_stopped_goes_on(
     )
     client = look("reader")
     first = client.get(f"{WHAT_IF}?level=FULL")
-    assert "Looked at 1 of 3 subjects." in text_of(first)
-    assert "The time limit was reached." in text_of(first)
+    assert "Checked 1 of 3 subjects." in text_of(first)
+    assert "The time limit for one answer was reached." in text_of(first)
     (following,) = re.findall(r'href="([^"]*cursor=[^"]*)"', first.content.decode())
     assert "s2" in text_of(client.get(html.unescape(following)))
 
@@ -342,13 +342,13 @@ def test_the_policy_is_changed_and_tried_by_keyboard(
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Change subject strict")).to_be_visible()
     page.get_by_label("Compatibility").select_option("NONE")
-    page.get_by_role("button", name="Set the settings").focus()
+    page.get_by_role("button", name="Save settings").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("this counts for subject strict now")).to_be_visible()
+    expect(page.get_by_text("the setting now applies to subject strict")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     page.goto("/ui/registries/dev/subjects/plain/?tab=settings")
     page.get_by_label("Level").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator("#what-if")).to_contain_text("there is no transition to look at")
+    expect(page.locator("#what-if")).to_contain_text("there are no changes to check")
     assert "tab=settings" in page.url, "the outcome came into the page"

@@ -52,7 +52,7 @@ def test_the_list_says_what_is_there_and_how_fresh_it_is(
     register_version(registry="dev", subject=SubjectName(".", "orders"), text='"string"', by=system)
     remote.entries = [entry("a"), entry("a", 2, 2)]
     admin = browser("admin")
-    assert "Not read yet" in text(admin.get("/ui/registries"))
+    assert "Not synced yet" in text(admin.get("/ui/registries"))
     sync_registry(registry_id=mirror)
     admin.get("/ui/registries")
     with django_assert_max_num_queries(QUERIES["registries"]):
@@ -71,7 +71,7 @@ def test_connecting_is_tested_first_and_keeps_nothing(browser: Browser, remote: 
     admin = browser("admin")
     fields = {"name": "theirs", "url": remote.url, "every_seconds": "60"}
     shown = text(admin.post("/ui/registries/connect", {**fields, "do": "test"}))
-    assert "Steps of the test" in shown and f'value="{remote.url}"' in shown
+    assert "Test steps" in shown and f'value="{remote.url}"' in shown
     assert not Registry.objects.filter(name="theirs").exists()
     refused = admin.post("/ui/registries/connect", {**fields, "every_seconds": "x", "do": "keep"})
     assert refused.status_code == 422 and "number of seconds" in text(refused)
@@ -87,8 +87,8 @@ def test_two_clicks_are_one_sync(browser: Browser, mirror: int, django_capture_o
         first = steward.post("/ui/registries/theirs/refresh", {"next": "/ui/registries/dev/subjects"}, follow=True)
         second = steward.post("/ui/registries/theirs/refresh", {"next": "//evil.example"}, follow=True)
     assert len(sent) == 1
-    assert first.redirect_chain[0][0] == "/ui/registries/dev/subjects" and "read anew" in text(first)
-    assert second.redirect_chain[0][0] == "/ui/registries" and "under way already" in text(second)
+    assert first.redirect_chain[0][0] == "/ui/registries/dev/subjects" and "sync has started" in text(first)
+    assert second.redirect_chain[0][0] == "/ui/registries" and "already running" in text(second)
     assert list_mirrors()[0].is_queued and "Queued" in text(second)
     sync_registry(registry_id=mirror)
     assert not list_mirrors()[0].is_queued
@@ -119,7 +119,7 @@ def test_a_mirrors_pages_have_a_button_that_leads_back(browser: Browser, mirror:
 def test_changing_and_testing_what_is_connected(browser: Browser, mirror: int, remote: Remote) -> None:  # noqa: F811
     admin = browser("admin")
     assert f'value="{remote.url}"' in text(admin.get("/ui/registries/theirs/connection"))
-    assert "Steps of the test" in text(admin.post("/ui/registries/theirs/test"))
+    assert "Test steps" in text(admin.post("/ui/registries/theirs/test"))
     sent = {"url": f"{remote.url}/other", "every_seconds": "90", "do": "keep"}
     assert admin.post("/ui/registries/theirs/connection", sent).status_code == 302
     mirror_row = list_mirrors()[0]

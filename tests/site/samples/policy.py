@@ -26,13 +26,13 @@ WHAT_IF_URL = "/ui/registries/dev/what-if"
 BACKWARD = "A new schema reads what the latest version wrote. Deploy consumers first."
 READER = "You need the admin or steward role to change the policy of registry dev."
 ROOT = PolicyRow(
-    kind="registry", name="dev", depth=0, level="BACKWARD", level_is_own=True, origin="set here", sentence=BACKWARD,
+    kind="registry", name="dev", depth=0, level="BACKWARD", level_is_own=True, origin="own setting", sentence=BACKWARD,
     mode="READWRITE", mode_is_own=False, mode_origin="the usual one", mode_sentence="", own=(Fact(label="Normalize", value="yes"),),
     change_url=f"{URL}?change=1#change", what_if_url=WHAT_IF_URL,
 )  # fmt: skip
 CONTEXT = replace(
     ROOT, kind="context", name=".payments", depth=1, level="FULL_TRANSITIVE", own=(), inheriting="12 subjects inherit it",
-    mode="READONLY", mode_is_own=True, mode_origin="set here", mode_sentence="Nothing can be registered here but by a release.",
+    mode="READONLY", mode_is_own=True, mode_origin="own setting", mode_sentence="Versions can be registered only by a release.",
     change_url=f"{URL}?change=1&context=.payments#change", what_if_url=f"{WHAT_IF_URL}?context=.payments",
 )  # fmt: skip
 SUBJECT = replace(
@@ -54,21 +54,21 @@ SETTINGS = ChangeForm(
     reset=Action(label="Inherit all of it again", url=f"{URL}/reset", method="post", icon="undo-2"),
 )  # fmt: skip
 MODE = ChangeForm(
-    title="What may be done here", part="mode",
+    title="Allowed changes", part="mode",
     fields=(Field(name="mode", label="Mode", kind="select", choices=(Choice(value="READWRITE", label="READWRITE", selected=True), Choice(value="READONLY", label="READONLY"))),),
-    submit=Action(label="Set the mode", url=f"{URL}/change", method="post", allowed=False, reason=READER),
+    submit=Action(label="Set mode", url=f"{URL}/change", method="post", allowed=False, reason=READER),
     why=(WhyNot(code="role", sentence=READER, cure="Ask an admin for the role."), WhyNot(code="closed", sentence="dev is closed.", cure="Open break-glass.")),
 )  # fmt: skip
 POLICY = PolicyPage(
     frame=frame("Policy", Section.POLICY, *subject_crumbs()), registry="dev", root=ROOT,
     rows=(CONTEXT, SUBJECT, replace(SUBJECT, name=HOSTILE, absent=True, url=""), replace(SUBJECT, name=LONG)),
-    exceptions="412 places set something of their own; all others inherit. 4 of 412 exceptions are shown.",
+    exceptions="412 contexts and subjects have their own settings. All others inherit. 4 of 412 exceptions are shown.",
     what_if=FORM, find_url=URL, first_url=URL, next_url=f"{URL}?cursor=x",
     change=ChangePart(row=SUBJECT, context="", subject="orders-value", forms=(SETTINGS, MODE), close_url=URL),
 )  # fmt: skip
 POLICY_EMPTY = replace(
     POLICY, rows=(), change=None, first_url="", next_url="",
-    exceptions="No context and no subject sets anything of its own: all inherit.",
+    exceptions="No context or subject has its own settings. All inherit.",
 )  # fmt: skip
 POLICY_READER = replace(
     POLICY, change=ChangePart(row=CONTEXT, context=".payments", subject="", forms=(MODE,), close_url=URL)
@@ -93,7 +93,7 @@ OUTCOME = WhatIfOutcome(
     stopped="The time for one answer is over.", next_url=f"{WHAT_IF_URL}?level=FULL&cursor=x",
 )  # fmt: skip
 WHAT_IF = WhatIfPage(
-    frame=frame("What if it had another level?", Section.POLICY, *subject_crumbs(), Crumb(label="Policy", url=URL)),
+    frame=frame("What if this subject had another level?", Section.POLICY, *subject_crumbs(), Crumb(label="Policy", url=URL)),
     registry="dev", scope="dev", form=FORM, outcome=OUTCOME,
 )  # fmt: skip
 WHAT_IF_FORM = replace(WHAT_IF, outcome=None)
