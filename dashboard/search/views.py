@@ -153,7 +153,7 @@ def search_page(request: HttpRequest) -> SearchPage:
         if pasted_text.strip():
             pasted = _pasted(find_pasted(pasted_text, by=actor), pasted_text, order)
         elif request.method == "POST":
-            raise InvalidInput(gettext("Paste a schema, or a message that names its schema, as hexadecimal or base64."))
+            raise InvalidInput(gettext("Paste a schema, or a message with its schema id as hexadecimal or base64."))
         elif only:
             cursor = request.GET.get("cursor", "")
             page = search_group(text, only, by=actor, cursor=cursor, limit=PAGE_ROWS)
@@ -189,8 +189,8 @@ def search_page(request: HttpRequest) -> SearchPage:
             required=True,
             value=pasted_text[:10_000] if request.method == "POST" else "",
             help=gettext(
-                "A schema finds the subjects that have it and those nearest to it; a message, as hexadecimal or base64,"
-                " the version that wrote it. Nothing of it is kept."
+                "A schema finds the subjects that have it and the most similar subjects. A message (hexadecimal or "
+                "base64) finds the version that wrote it. The pasted text is not stored."
             ),
         ),
         submit=Action(label=gettext("Find"), url=reverse("ui:search"), method="post"),
@@ -329,16 +329,14 @@ _ROWS: Final[Mapping[type, Callable[[Any, list[str]], ResultRow]]] = {
 
 
 def _marked(kind: str, value: object) -> str:
-    sentence = (
-        gettext("its schema has the id %(value)s") if kind == "id" else gettext("its schema has the GUID %(value)s")
-    )
+    sentence = gettext("schema id %(value)s") if kind == "id" else gettext("schema GUID %(value)s")
     return sentence % {"value": value}
 
 
 def _pasted(match: Pasted, text: str, order: list[str]) -> PastedPart:
     if match.what == "message":
         return PastedPart(
-            what=gettext("A message"),
+            what=gettext("Message"),
             facts=(_marked(match.mark.kind, match.mark.value),) if match.mark else (),
             problem=Problem(what=match.problem) if match.problem else None,
             equal=_rows(match.ids, order),
@@ -346,16 +344,16 @@ def _pasted(match: Pasted, text: str, order: list[str]) -> PastedPart:
             message=text,
         )
     return PastedPart(
-        what=gettext("A schema"),
+        what=gettext("Schema"),
         facts=(
-            gettext("%(schema_type)s, %(fields)s names of fields")
+            gettext("%(schema_type)s, %(fields)s field names")
             % {"schema_type": format_name(match.schema_type), "fields": f"{match.fields:,}"},
             gettext("fingerprint %(fingerprint)s") % {"fingerprint": match.fingerprint},
         )
         if not match.problem
         else (),
         problem=Problem(
-            what=gettext("The pasted text looks like a schema and can't be read as one."), detail=match.problem
+            what=gettext("The pasted text looks like a schema but can’t be read as one."), detail=match.problem
         )
         if match.problem
         else None,

@@ -69,7 +69,7 @@ def test_from_the_box_to_the_fields_row(indexed: None, window: Callable[..., Pag
     page.go_back()
     page.fill("#search", "nothing-like-this")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Nothing found")).to_be_visible()
+    expect(page.get_by_text("No results")).to_be_visible()
     picture(page, f"{look}-nothing")
 
 
@@ -84,7 +84,7 @@ def test_without_javascript(indexed: None, window: Callable[..., Page]) -> None:
     page.get_by_text("Paste a schema or a message").click()
     page.locator("textarea[name=pasted]").fill("00 00 00 00 01 02")
     page.get_by_role("button", name="Find").click()
-    expect(page.get_by_text("Versions with its schema")).to_be_visible()
+    expect(page.get_by_text("Versions with this schema")).to_be_visible()
     picture(page, "pasted")
-    page.get_by_role("button", name="Decode the whole message").click()
+    page.get_by_role("button", name="Decode the message").click()
     expect(page.locator("h1")).to_have_text("Decode a message")

@@ -42,15 +42,15 @@ def test_a_hit_leads_to_the_fields_anchor(subjects: None, look: Callable[[str], 
     [
         ("orders", "orders-value"),
         ("field:email", "Customer.address.email"),
-        ("nothing-like-this", "Nothing found"),
-        ("colour:red", "there are field:, id:, type:, doc:, tag:, compat:, drift:, ref:"),
+        ("nothing-like-this", "No results"),
+        ("colour:red", "The operators are field:, id:, type:, doc:, tag:, compat:, drift:, ref:"),
         ('field:"open', "isn't closed"),
         ("field:", "needs a value"),
-        ("compat:SOMETIMES", "compat: takes one of"),
-        ("id:many", "id: takes a schema id"),
-        ("drift:maybe", "drift: takes yes or no"),
-        ("", "What can be asked"),
-        ("a" * 3_000, "at most 2,000"),
+        ("compat:SOMETIMES", "compat: needs one of"),
+        ("id:many", "id: needs a schema id"),
+        ("drift:maybe", "drift: needs yes or no"),
+        ("", "Search syntax"),
+        ("a" * 3_000, "At most 2,000"),
     ],
 )
 def test_what_the_page_says(subjects: None, look: Callable[[str], Client], query: str, said: str) -> None:
@@ -106,14 +106,14 @@ def test_hostile_names_are_shown_harmlessly(register: Callable[..., int], look: 
 def test_a_schema_and_a_message_can_be_pasted(subjects: None, look: Callable[[str], Client]) -> None:
     reader = look("reader")
     schema = next(text for registry, subject, text in SUBJECTS if subject == "customers-value")
-    assert "Subjects that have it customers-value" in words(reader.post("/ui/search", {"pasted": schema}))
+    assert "Subjects with this schema customers-value" in words(reader.post("/ui/search", {"pasted": schema}))
     assert "orders-value version 1" in words(reader.get("/ui/search", {"q": "0000000001"}))
     message = reader.post("/ui/search", {"pasted": "00 00 00 00 01 00"})
-    assert "Decode the whole message" in words(message)
+    assert "Decode the message" in words(message)
     assert 'action="/ui/decode"' in message.content.decode()
     for wrong in ("", "words", "\0"):
         assert reader.post("/ui/search", {"pasted": wrong}).status_code == 422
-    assert "can't be read as one" in words(reader.post("/ui/search", {"pasted": '{"type": "recrd"}'}))
+    assert "can’t be read as one" in words(reader.post("/ui/search", {"pasted": '{"type": "recrd"}'}))
 
 
 def test_who_may_not(subjects: None, look: Callable[[str], Client]) -> None:

@@ -107,7 +107,7 @@ PASTED_SCHEMA = replace(
     START,
     asked=True,
     pasted=PastedPart(
-        what="A schema", facts=("Avro, 12 names of fields", f"fingerprint {'0123456789abcdef' * 4}"), equal=(SUBJECT,),
+        what="Schema", facts=("Avro, 12 field names", f"fingerprint {'0123456789abcdef' * 4}"), equal=(SUBJECT,),
         nearest=(replace(SUBJECT, facts=(*SUBJECT.facts, "9 shared names, 61% of both")),),
     ),
 )  # fmt: skip
@@ -115,8 +115,8 @@ PASTED_MESSAGE = replace(
     START,
     asked=True,
     pasted=PastedPart(
-        what="A message",
-        facts=("its schema has the id 14",),
+        what="Message",
+        facts=("schema id 14",),
         equal=(SUBJECT,),
         decode_url="/ui/decode",
         message="00 00 00 00 0e 02",
@@ -126,9 +126,9 @@ PASTED_WRONG = replace(
     START,
     asked=True,
     pasted=PastedPart(
-        what="A schema",
+        what="Schema",
         problem=Problem(
-            what="The pasted text looks like a schema and can't be read as one.",
+            what="The pasted text looks like a schema but can’t be read as one.",
             detail="Expecting ',' (line 2, column 5)",
         ),
     ),
