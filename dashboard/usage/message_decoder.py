@@ -27,7 +27,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_co
 
 MOST_CHARACTERS: Final = 200_000
 WORDS: Final = {
-    "auto": later("find out"),
+    "auto": later("detect"),
     "hex": later("hexadecimal"),
     "base64": "base64",
     "text": later("text (JSON)"),
@@ -121,11 +121,11 @@ def _fields(form: Mapping[str, str], names: list[str], registry: str) -> tuple[F
             code=True,
             required=True,
             placeholder="00 00 00 00 09 02 06 61 62 63",
-            help=gettext("Hexadecimal, base64, the dump of a tool, or JSON. Nothing of it is kept."),
+            help=gettext("Hexadecimal, base64, the output of a tool, or JSON. The message is not stored."),
         ),
         Field(name="registry", label=gettext("Registry"), kind="select", choices=choices, required=True),
-        _select(form, "side", gettext("It is a"), {"value": gettext("value"), "key": gettext("key")}, "value"),
-        _select(form, "encoding", gettext("Written as"), {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
+        _select(form, "side", gettext("Part"), {"value": gettext("value"), "key": gettext("key")}, "value"),
+        _select(form, "encoding", gettext("Encoding"), {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
     )
 
 
@@ -139,7 +139,7 @@ def _more(form: Mapping[str, str]) -> tuple[Field, ...]:
             value=form.get("headers", ""),
             code=True,
             placeholder="contentType: application/vnd.orders.v2+avro",
-            help=gettext("A line each, name: value. Those that name a schema count."),
+            help=gettext("One header per line, as name: value. Only headers that identify a schema are used."),
         ),
         Field(
             name="context",
@@ -147,7 +147,7 @@ def _more(form: Mapping[str, str]) -> tuple[Field, ...]:
             value=form.get("context", ""),
             code=True,
             placeholder=".",
-            help=gettext("Whose schema ids it carries; empty: the default one."),
+            help=gettext("The context of its schema ids. If empty, the default context."),
         ),
     )
 

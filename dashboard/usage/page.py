@@ -65,7 +65,7 @@ def clients_part(
         hidden=max(0, len(clients) - SHOWN),
         fields=_fields(values or {}, versions),
         declare=Action(
-            label=gettext("Declare it"),
+            label=gettext("Declare client"),
             url=reverse("ui:client_declare", args=[registry.name, name.qualified]),
             method="post",
             allowed=not reason,
@@ -82,7 +82,7 @@ def given_client(request: HttpRequest) -> dict[str, Any]:
     reads, writes = DOES.get(given_text(request.POST, "does"), (False, False))
     version = given_text(request.POST, "version")
     if version and not (version.isascii() and version.isdigit() and len(version) < 11):
-        raise InvalidInput(gettext("The version is no number."), field="version")
+        raise InvalidInput(gettext("The version is not a number."), field="version")
     return {
         "name": given_text(request.POST, "name"),
         "reads": reads,
@@ -99,7 +99,7 @@ def _row(registry: Registry, name: SubjectName, client: ClientInfo, reason: str)
     return ClientRow(
         name=client.name,
         does=str(_WORDS[does]),
-        version=number if client.version else gettext("the newest, now %(version)s") % {"version": number or "—"},
+        version=number if client.version else gettext("newest (currently %(version)s)") % {"version": number or "—"},
         version_url=subject_url(registry.name, name.qualified, version=client.number) if client.number else "",
         fields=client.fields,
         contact=client.contact,
@@ -125,35 +125,35 @@ def _fields(values: Mapping[str, str], versions: Sequence[int]) -> tuple[Field, 
             label=gettext("Name"),
             value=values.get("name", ""),
             required=True,
-            help=gettext("As its consumer group or its service is called."),
+            help=gettext("For example, the name of its consumer group or service."),
         ),
         Field(
             name="does",
-            label=gettext("What it does"),
+            label=gettext("Access"),
             kind="select",
             choices=tuple(Choice(value=key, label=str(word), selected=key == does) for key, word in _WORDS.items()),
         ),
         Field(
             name="version",
-            label=gettext("Version that it was built with"),
+            label=gettext("Version it was built with"),
             kind="select",
             choices=(
-                Choice(value="", label=gettext("the newest at each start"), selected=not version),
+                Choice(value="", label=gettext("newest at each start"), selected=not version),
                 *(Choice(value=str(n), label=str(n), selected=str(n) == version) for n in sorted(versions)[::-1]),
             ),
         ),
         Field(
             name="fields",
-            label=gettext("Fields that it needs"),
+            label=gettext("Fields it uses"),
             kind="textarea",
             rows=3,
             code=True,
             value=values.get("fields", ""),
-            help=gettext("Their paths, one a line, such as Order.id. Empty: nothing is said of fields."),
+            help=gettext("One path per line, such as Order.id. If empty, its fields are unknown."),
         ),
         Field(
             name="contact",
-            label=gettext("Whom to talk to"),
+            label=gettext("Contact"),
             value=values.get("contact", ""),
             help=gettext("A team, a channel or an address."),
         ),
@@ -221,8 +221,8 @@ def usage_page(
         data_as_of=min((topic.checked_at for topic in own if topic.checked_at), default=None),
         problems=tuple(
             Problem(
-                what=gettext("Not all could be asked: %(problem)s") % {"problem": problem},
-                cure=gettext("What the last scans kept is used instead."),
+                what=gettext("Some sources couldn’t be checked: %(problem)s") % {"problem": problem},
+                cure=gettext("Results of the last scans are used instead."),
             )
             for problem in retirement.problems
         ),
@@ -305,7 +305,7 @@ def _topic(use: TopicUse) -> TopicUseRow:
 
 def _share(share: float | None) -> str:
     if share is None:
-        return gettext("not known")
+        return gettext("unknown")
     if 0 < share < 0.001:
         return gettext("under 0.1 %")
     return "100 %" if share == 1 else f"{share * 100:.1f} %"
@@ -330,5 +330,5 @@ def _keeps(topic: Coverage) -> str:
     if topic.compacted:
         return gettext("compacted")
     if topic.retention_ms is None:
-        return gettext("not known")
-    return gettext("for ever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
+        return gettext("unknown")
+    return gettext("unlimited") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))

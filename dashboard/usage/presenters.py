@@ -19,7 +19,7 @@ class Retire(Shown):
     """Whether a version can be retired; UNKNOWN is never green."""
 
     NO = ("no", "care", "ban", later("Can’t be retired"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
     NOT_BEFORE = ("not_before", "info", "clock", later("Not yet"))
     YES = ("yes", "ok", "circle-check", later("Can be retired"))
 
@@ -29,7 +29,7 @@ class InUse(Shown):
 
     YES = ("yes", "care", "circle-dot", later("In use"))
     NO = ("no", "ok", "circle-check", later("Not in use"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

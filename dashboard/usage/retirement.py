@@ -46,11 +46,11 @@ from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-STEPS: Final = {"": later("What is known"), "choose": later("What to do"), "confirm": later("Confirm")}
+STEPS: Final = {"": later("Known uses"), "choose": later("Action"), "confirm": later("Confirm")}
 LABELS: Final = {
     DEPRECATE: later("Deprecate"),
-    SOFT: later("Delete softly"),
-    HARD: later("Delete for good"),
+    SOFT: later("Soft-delete"),
+    HARD: later("Delete permanently"),
     RESTORE: later("Restore"),
 }
 ICONS: Final = {DEPRECATE: "clock", SOFT: "ban", HARD: "x", RESTORE: "undo-2"}
@@ -121,7 +121,7 @@ def retirement_target(request: HttpRequest, registry: str, subject: str) -> Reti
     version = whole_number(version_text, digits=10) if version_text else None
     if version_text and version is None:
         raise InvalidInput(
-            gettext("%(given)s is no version: it is a number.") % {"given": repr(version_text[:20])}, field="version"
+            gettext("%(given)s is not a version. Give a number.") % {"given": repr(version_text[:20])}, field="version"
         )
     retirement = retirement_of(registry_row, name, by=page_actor(request), ask=False)
     use = retirement.use.versions if version is None else (retirement.use.version(version),)
@@ -152,7 +152,7 @@ def confirm_page(
     """Step 3: the form of one choice, with what was wrong with what it had. Raises InvalidInput for another choice."""
     if choice not in CHOICES:
         raise InvalidInput(
-            gettext("%(choice)s is nothing to choose: it is one of %(choices)s.")
+            gettext("%(choice)s is not an action. Choose one of %(choices)s.")
             % {"choice": repr(choice[:40]), "choices": ", ".join(CHOICES)},
             field="do",
         )
@@ -236,7 +236,7 @@ def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
     retire_places = [
         RetirePlace(
             environment=environment_of(name, order, url=subject_url(name, what.name.qualified)),
-            sentence=gettext("has it as version %(listed)s")
+            sentence=gettext("version %(listed)s")
             % {"listed": _listed(sorted(n for n, print_ in versions.items() if print_ in prints))},
         )
         for name, versions in sorted(
@@ -288,13 +288,13 @@ def _refused(what: RetirementTarget, choice: str, actor: Actor) -> str:
     if guard_result(what.registry, actor)[0]:
         return closed_refusal(action, what.registry, subject)
     if choice == HARD and what.live:
-        return gettext("Delete %(what)s softly first.") % {"what": what.what}
+        return gettext("Soft-delete %(what)s first.") % {"what": what.what}
     if choice in (DEPRECATE, SOFT) and not what.live:
-        return gettext("It is soft-deleted already.")
+        return gettext("Already soft-deleted.")
     if choice in (SOFT, HARD) and what.referrers:
-        return gettext("%(referrers)s refers to it: delete or change that first.") % {"referrers": what.referrers[0]}
+        return gettext("%(referrers)s refers to it. Delete or change that first.") % {"referrers": what.referrers[0]}
     if choice in (SOFT, HARD) and what.referrers_hidden:
-        return gettext("A subject that you may not read refers to it, and has to be deleted or changed first.")
+        return gettext("A subject that you can’t read refers to it. That subject must be deleted or changed first.")
     return ""
 
 
@@ -303,11 +303,13 @@ def _consequence(what: RetirementTarget, choice: str) -> str:
     ids = _ids(what.unshared)
     if choice == DEPRECATE:
         return gettext(
-            "Nothing stops working. Readers get the message and the date in a header, people on pages; owners are told."
+            "Nothing stops working. The message and the date are shown to readers in a header and to people on "
+            "pages. Owners are notified."
         )
     if choice == RESTORE:
         return gettext(
-            "What is soft-deleted lives again with its numbers and ids, if the level holds with what came since."
+            "Soft-deleted versions are restored with their numbers and ids, if they are still compatible with newer "
+            "versions."
         )
     all_its_own = len(what.unshared) == len(what.use)
     if choice == SOFT:
@@ -316,17 +318,21 @@ def _consequence(what: RetirementTarget, choice: str) -> str:
             if ids
             else gettext("All messages stay readable")
         )
-        return gettext("Nothing new can be written with it by name. %(readable)s by id, and it can be restored.") % {
+        return gettext("Clients can’t use it by name for new data. %(readable)s by id. It can be restored.") % {
             "readable": readable
         }
     back = _coming_back()
     if not ids:
-        return f"{back} {gettext('Its schema ids belong to other subjects too, so messages stay readable.')}"
-    unreadable = gettext("Messages with %(ids)s become unreadable for good: %(how_many)s.")
+        return f"{back} {gettext('Other subjects have the same schema ids, so messages stay readable.')}"
+    unreadable = gettext("Messages with %(ids)s become permanently unreadable: %(how_many)s.")
     if settings.DELETED_COPY_DAYS:
-        unreadable = gettext("Messages with %(ids)s become unreadable, unless it is restored: %(how_many)s.")
+        unreadable = gettext("Messages with %(ids)s become unreadable until it is restored: %(how_many)s.")
     sentence = f"{back} {unreadable % {'ids': ids, 'how_many': _how_many(what)}}"
-    return sentence if all_its_own else f"{sentence} {gettext('What other subjects have as well stays readable.')}"
+    return (
+        sentence
+        if all_its_own
+        else f"{sentence} {gettext('Messages with schema ids that other subjects also have stay readable.')}"
+    )
 
 
 def _coming_back() -> str:
@@ -335,8 +341,8 @@ def _coming_back() -> str:
         return gettext("It can’t be restored.")
     return counted(
         days,
-        "A copy is kept for %(n)s day: until then it can be restored where its numbers and ids are free.",
-        "A copy is kept for %(n)s days: until then it can be restored where its numbers and ids are free.",
+        "A copy is kept for %(n)s day. During that time, it can be restored where its numbers and ids are free.",
+        "A copy is kept for %(n)s days. During that time, it can be restored where its numbers and ids are free.",
     )
 
 
@@ -345,14 +351,14 @@ def _how_many(what: RetirementTarget) -> str:
     retirement = what.retirement.subject if what.version is None else what.retirement.versions[what.version]
     if messages:
         if not retirement.date:
-            return gettext("%(seen)s were seen by the scans") % {"seen": f"{messages:,}"}
-        return gettext("%(seen)s were seen by the scans, some until %(date)s at least") % {
+            return gettext("%(seen)s were seen by scans") % {"seen": f"{messages:,}"}
+        return gettext("%(seen)s were seen by scans, some until at least %(date)s") % {
             "seen": f"{messages:,}",
             "date": f"{retirement.date:%Y-%m-%d}",
         }
     if not any(topic.is_own for topic in what.retirement.use.coverage):
-        return gettext("how many there are isn’t known, as none of its topics is scanned")
-    return gettext("none was seen by the scans")
+        return gettext("their number is unknown because none of its topics is scanned")
+    return gettext("none were seen by scans")
 
 
 def _ids(use: Sequence[VersionUse]) -> str:
@@ -376,19 +382,24 @@ def _fields(request: HttpRequest, what: RetirementTarget, choice: str) -> tuple[
     if choice == DEPRECATE:
         return (
             Field(
-                name="message", label=gettext("Why, and what to use instead"), kind="textarea", rows=3, required=True,
-                value=submitted("message"), help=gettext("Readers get it in a header, people on pages, owners in their inbox."),
+                name="message", label=gettext("Reason, and what to use instead"), kind="textarea", rows=3, required=True,
+                value=submitted("message"), help=gettext("Shown to readers in a header, to people on pages, and to owners in their inbox."),
             ),
-            Field(name="ends_at", label=gettext("To be used until"), kind="date", value=submitted("ends_at")),
+            Field(name="ends_at", label=gettext("End date"), kind="date", value=submitted("ends_at")),
         )  # fmt: skip
     typed = Field(
         name="confirmed", label=gettext("Type %(qualified)s to confirm") % {"qualified": what.name.qualified}, required=True, code=True,
         value=submitted("confirmed"),
     )  # fmt: skip
     reason = Field(
-        name="force", label=gettext("Reason to do it all the same"), value=submitted("force"),
-        help=gettext("Where it is or may be in use; it takes the right to force versions, and stands in the audit.")
+        name="force", label=gettext("Reason to force it"), value=submitted("force"),
+        help=gettext(
+            "Needed if it is or may be in use. Requires the permission to force versions. The reason is recorded in the audit log."
+        )
         if choice == HARD
-        else gettext("Where the level wouldn’t hold; it takes the right to force versions, and stands in the audit."),
+        else gettext(
+            "Needed if the result is not compatible. Requires the permission to force versions. "
+            "The reason is recorded in the audit log."
+        ),
     )  # fmt: skip
     return {SOFT: (typed,), HARD: (typed, reason), RESTORE: (reason,)}[choice]

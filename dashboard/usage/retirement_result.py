@@ -31,9 +31,9 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 #: choice → what was done, and how a version is then
 DONE: Final = {
     DEPRECATE: ("deprecated", later("is deprecated")),
-    SOFT: (later("deleted softly"), later("is soft-deleted")),
-    HARD: (later("deleted for good"), later("isn’t there")),
-    RESTORE: ("restored", later("is there")),
+    SOFT: (later("soft-deleted"), later("is soft-deleted")),
+    HARD: (later("permanently deleted"), later("doesn’t exist")),
+    RESTORE: ("restored", later("exists")),
 }
 ORPHANS: Final = 50
 
@@ -51,9 +51,9 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
     choice = given_text(request.GET, "did")
     numbers, ids = (_numbers(given_text(request.GET, field)) for field in ("versions", "ids"))
     if choice not in CHOICES or not numbers:
-        raise InvalidInput(gettext("The address names nothing that was done."), field="did")
+        raise InvalidInput(gettext("This address doesn’t match a completed action."), field="did")
     states = _states(registry_row, name)
-    states_by_number = {number: states.get(number, gettext("isn’t there")) for number in numbers}
+    states_by_number = {number: states.get(number, gettext("doesn’t exist")) for number in numbers}
     word, expected = DONE[choice]
     good = all(state == expected for state in states_by_number.values())
     lines = [
@@ -68,9 +68,9 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
         steps=(),
         back_url=subject_url(registry_row.name, name.qualified) if states else subjects_url(registry_row.name),
         read_back=ReadBack(
-            headline=gettext("Read back: %(word)s") % {"word": word}
+            headline=gettext("Verified: %(word)s") % {"word": word}
             if good
-            else gettext("Read back: not all of it is %(word)s") % {"word": word},
+            else gettext("Verified: not everything is %(word)s") % {"word": word},
             good=good,
             lines=tuple(lines),
             at=timezone.now(),
@@ -101,7 +101,7 @@ def _states(registry: Registry, name: SubjectName) -> dict[int, str]:
         if deleted
         else gettext("is %(standing)s") % {"standing": standing}
         if standing
-        else gettext("is there")
+        else gettext("exists")
         for number, deleted, standing in rows
     }
 
@@ -110,9 +110,9 @@ def _of_id(registry: Registry, name: SubjectName, number: int) -> str:
     try:
         get_schema(registry, number, context=name.context)
     except NotFound:
-        return gettext("Schema id %(number)s isn’t there: messages with it can’t be read.") % {"number": number}
+        return gettext("Schema id %(number)s doesn’t exist: messages with it can’t be read.") % {"number": number}
     return gettext(
-        "Schema id %(number)s is there still, since something else has it: messages with it can be read."
+        "Schema id %(number)s still exists because another version uses it: messages with it can be read."
     ) % {"number": number}
 
 
@@ -146,7 +146,7 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
     return OrphansPage(
         frame=make_frame(
             request,
-            title=gettext("Subjects that nothing needs"),
+            title=gettext("Unused subjects"),
             section=Section.SUBJECTS,
             registry=registry_row.name,
             crumbs=(subjects_crumb(registry_row.name),),
@@ -183,10 +183,12 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
 
 def _rests_on(orphans: Orphans) -> str:
     if not orphans.topics:
-        return gettext("No topic of this registry’s sources was ever looked at, so nothing is known of what is needed.")
+        return gettext(
+            "No topic of this registry’s sources has ever been scanned, so it is unknown which subjects are in use."
+        )
     return counted(
         orphans.topics,
-        "This rests on %(n)s topic, of which messages of %(read)s were read. What other topics carry isn’t known.",
-        "This rests on %(n)s topics, of which messages of %(read)s were read. What other topics carry isn’t known.",
+        "Based on %(n)s topic, of which messages of %(read)s were read. The content of other topics is unknown.",
+        "Based on %(n)s topics, of which messages of %(read)s were read. The content of other topics is unknown.",
         read=f"{orphans.read:,}",
     )

@@ -43,7 +43,7 @@ def client_declare(request: HttpRequest, registry: str, subject: str) -> HttpRes
     except (InvalidInput, VersionNotFound) as error:
         page = uses.usage_page(request, registry, subject, refused_values=request.POST.dict(), refused=error.message)
         return render(request, "subjects/usage.html", {"page": page}, status=422)
-    message = gettext("%(name)s is declared.") if is_new else gettext("What is said of %(name)s is saved.")
+    message = gettext("%(name)s was declared.") if is_new else gettext("%(name)s was updated.")
     messages.success(request, message % {"name": values["name"]})
     return redirect(f"{uses.usage_url(registry, name.qualified)}#clients-title")
 
@@ -57,7 +57,7 @@ def client_withdraw(request: HttpRequest, registry: str, subject: str) -> HttpRe
     except ClientNotFound as error:
         messages.info(request, error.message)
     else:
-        messages.success(request, gettext("%(name)s is withdrawn.") % {"name": client})
+        messages.success(request, gettext("%(name)s was withdrawn.") % {"name": client})
     return redirect(f"{uses.usage_url(registry, name.qualified)}#clients-title")
 
 

@@ -69,7 +69,7 @@ def test_it_holds_for_none_while_no_version_is_as_new(
     orders: None, system: Actor, look: Callable[[str], Client]
 ) -> None:
     least(system)
-    over = "No live version is as new as that"
+    over = "No live version is that new"
     assert over not in look("reader").get(PAGE).content.decode()
     delete_version(registry="dev", subject=ORDERS, version=3, by=system)
     assert {standing for _, standing, _, _ in judged()} == {""}, "nobody can write a version that isn't there"

@@ -148,7 +148,7 @@ PAGES = {
     "add debezium": ("/ui/sources/add?kind=debezium", ["Kafka Connect", "Database"]),
     "add registry": ("/ui/sources/add?kind=registry", ["advice for production"]),
     "add checkpoints": ("/ui/sources/discover", ["Find checkpoints", "Folder or address", "Below"]),
-    "usage": (USAGE, ["Version 1", "12 messages", "80.0 %", "It is the newest version", "Can’t be retired", "Ask the clusters now", "orders was last scanned"]),
+    "usage": (USAGE, ["Version 1", "12 messages", "80.0 %", "It is the newest version", "Can’t be retired", "Check the clusters now", "orders was last scanned"]),
     "decode": ("/ui/decode", ["Paste a message"]),
 }  # fmt: skip
 FORMS = ("cluster add", "add debezium", "add registry", "decode")
@@ -357,9 +357,9 @@ def test_usage_asks_the_clusters_only_when_told(
 
     monkeypatch.setattr("registry.drift.usage.retirement.admin_of", away)
     reader = browser("reader")
-    assert "Ask the clusters now" in seen(reader.get(USAGE)) and clusters == []
+    assert "Check the clusters now" in seen(reader.get(USAGE)) and clusters == []
     response = reader.get(f"{USAGE}?ask=1", headers={"hx-request": "true", "hx-target": "usage"})
-    assert clusters == [NASTY] and "Not all could be asked" in seen(response)
+    assert clusters == [NASTY] and "Some sources couldn’t be checked" in seen(response)
     assert NASTY not in response.content.decode() and "<html" not in response.content.decode()
 
 
@@ -368,7 +368,7 @@ def test_usage_without_any_scan_is_not_known_and_never_green(
 ) -> None:
     Source.objects.all().delete()
     response = browser("reader").get(USAGE)
-    assert "No topic of this subject is scanned" in seen(response)
+    assert "No topics of this subject are scanned" in seen(response)
     assert "tone-ok" not in response.content.decode()
 
 

@@ -33,13 +33,15 @@ def test_a_version_is_deleted_softly_and_restored(registries: None, system: Acto
     page.get_by_role("main").get_by_role("link", name="version 1", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("version 1")
     fits(page)
-    page.get_by_role("link", name="Choose what to do").click()
-    expect(page.get_by_role("button", name="Delete for good")).to_be_disabled()
+    page.get_by_role("link", name="Choose an action").click()
+    expect(page.get_by_role("button", name="Delete permanently")).to_be_disabled()
     fits(page)
-    page.get_by_role("link", name="Delete softly").click()
+    page.get_by_role("link", name="Soft-delete").click()
     page.get_by_label("Type orders-value to confirm").fill("orders-valu")
     page.get_by_role("button", name="Delete softly: version 1").click()
-    expect(page.get_by_role("main")).to_contain_text("Type the subject's name as it is, orders-value")
+    expect(page.get_by_role("main")).to_contain_text(
+        "To confirm the deletion, type the name of the subject: orders-value"
+    )
     assert SchemaVersion.objects.filter(deleted_at=None).count() == 2
     page.get_by_label("Type orders-value to confirm").fill("orders-value")
     page.get_by_role("button", name="Delete softly: version 1").click()
@@ -48,5 +50,5 @@ def test_a_version_is_deleted_softly_and_restored(registries: None, system: Acto
     assert SchemaVersion.objects.get(version=1).deleted_at is not None
     page.get_by_role("link", name="Restore").click()
     page.get_by_role("button", name="Restore: version 1").click()
-    expect(page.get_by_role("status").filter(has_text="Version 1 is there.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Version 1 exists.")).to_be_visible()
     assert SchemaVersion.objects.filter(deleted_at=None).count() == 2

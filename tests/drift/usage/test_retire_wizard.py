@@ -88,13 +88,13 @@ def test_a_whole_subject_step_by_step(ids: list[int], system: Actor) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[SchemadeskError], str]] = {
-    "no such choice": ({"choice": "burn"}, InvalidInput, "nothing to choose"),
-    "nothing typed": ({"choice": "soft", "confirmed": ""}, InvalidInput, "Type the subject's name"),
+    "no such choice": ({"choice": "burn"}, InvalidInput, "is not an action"),
+    "nothing typed": ({"choice": "soft", "confirmed": ""}, InvalidInput, "type the name of the subject"),
     "another name": ({"choice": "soft", "confirmed": "orders"}, InvalidInput, "orders-value"),
     "another case": ({"choice": "hard", "confirmed": "Orders-Value"}, InvalidInput, "orders-value"),
     "hard before soft": ({"choice": "hard", "force": WHY}, SubjectNotSoftDeleted, "not deleted first"),
     "no such version": ({"choice": "soft", "version": 9}, VersionNotFound, "Version 9"),
-    "nothing to restore": ({"choice": "restore"}, InvalidInput, "none of it is deleted"),
+    "nothing to restore": ({"choice": "restore"}, InvalidInput, "no versions are deleted"),
     "no message": ({"choice": "deprecate"}, InvalidInput, "Say why"),
     "an end that is over": (
         {"choice": "deprecate", "message": "x", "ends_at": timezone.now() - timedelta(days=1)}, InvalidInput, "past"
@@ -170,7 +170,7 @@ def test_what_came_since_is_held_against_what_is_restored(ids: list[int], system
     do("soft", system)
     other = '{"type": "record", "name": "Order", "fields": [{"name": "a", "type": "long"}]}'
     register_version(registry="dev", subject=SUBJECT, text=other, by=system)
-    with pytest.raises(InvalidInput, match=r"version 4 would break BACKWARD against version 3: "):
+    with pytest.raises(InvalidInput, match=r"version 4 would not be compatible under BACKWARD with version 3: "):
         do("restore", system, version=3)
     assert states() == {1: "deleted", 2: "deleted", 3: "deleted", 4: "live"}
     assert do("restore", system, version=3, force="it is needed") == (3,)
@@ -185,7 +185,7 @@ def test_what_was_registered_again_is_not_restored_beside_it(ids: list[int], sys
     delete_subject(registry="dev", subject=PAID, by=system)
     do("soft", system, version=3)
     register_version(registry="dev", subject=SUBJECT, text=text("a", "b", "c"), by=system)
-    with pytest.raises(InvalidInput, match="has the schema of version 4"):
+    with pytest.raises(InvalidInput, match="has the same schema as version 4"):
         do("restore", system, version=3)
     assert states()[3] == "deleted"
 
@@ -272,26 +272,26 @@ def test_the_three_steps_on_pages(
     )
     with django_assert_max_num_queries(QUERIES["retire"]):
         page = seen(client.get(f"{BASE}/choose", {"version": "1"}))
-    assert "Delete version 1 softly first." in page and "Restore" not in page
-    assert (
-        f"Messages with schema id {ids[0]} become unreadable, unless it is restored: 100 were seen by the scans" in page
-    )
+    assert "Soft-delete version 1 first." in page and "Restore" not in page
+    assert f"Messages with schema id {ids[0]} become unreadable until it is restored: 100 were seen by scans" in page
     address = f"{BASE}/confirm?version=1&do=soft"
     assert "Type orders-value to confirm" in seen(client.get(address))
     assert 'name="subject" value="orders-value"' in client.get(address).content.decode(), "a copy is offered before"
-    assert "Type the subject's name" in seen(client.post(address, {"confirmed": "order"}), 422).replace("&#x27;", "'")
+    assert "type the name of the subject" in seen(client.post(address, {"confirmed": "order"}), 422).replace(
+        "&#x27;", "'"
+    )
     assert states()[1] == "live"
     with django_assert_max_num_queries(80):
         response = client.post(address, {"confirmed": "orders-value"})
     assert response.status_code == 302
     page = seen(client.get(response["Location"]))
-    assert "Read back: deleted softly" in page and "Version 1 is soft-deleted." in page and "Restore" in page
+    assert "Verified: soft-deleted" in page and "Version 1 is soft-deleted." in page and "Restore" in page
     address = f"{BASE}/confirm?version=1&do=hard"
     assert "is in use" in seen(client.post(address, {"confirmed": "orders-value"}), 422)
     response = client.post(address, {"confirmed": "orders-value", "force": WHY})
     page = seen(client.get(response["Location"]))
-    assert "Read back: deleted for good" in page and "Version 1 isn’t there." in page
-    assert f"Schema id {ids[0]} isn’t there: messages with it can’t be read." in page
+    assert "Verified: permanently deleted" in page and "Version 1 isn’t there." in page
+    assert f"Schema id {ids[0]} doesn’t exist: messages with it can’t be read." in page
 
 
 def test_restoring_is_offered_and_done(ids: list[int], look: Callable[[str], Client]) -> None:
@@ -301,7 +301,7 @@ def test_restoring_is_offered_and_done(ids: list[int], look: Callable[[str], Cli
     assert "lives again" in page and "to delete versions permanently" in page
     response = client.post(f"{BASE}/confirm?do=restore", {"force": ""})
     page = seen(client.get(response["Location"]))
-    assert "Read back: restored" in page and "Version 3 is there." in page
+    assert "Verified: restored" in page and "Version 3 exists." in page
 
 
 def test_a_subject_that_is_gone_is_read_back_too(ids: list[int], look: Callable[[str], Client]) -> None:
@@ -309,7 +309,7 @@ def test_a_subject_that_is_gone_is_read_back_too(ids: list[int], look: Callable[
     client.post(f"{BASE}/confirm?do=soft", {"confirmed": "orders-value"})
     response = client.post(f"{BASE}/confirm?do=hard", {"confirmed": "orders-value", "force": WHY})
     page = seen(client.get(response["Location"]))
-    assert "Read back: deleted for good" in page and "Version 2 isn’t there." in page
+    assert "Verified: permanently deleted" in page and "Version 2 isn’t there." in page
     assert client.get(BASE).status_code == 410
 
 
@@ -341,9 +341,9 @@ def test_the_list_of_what_nothing_needs(
     source: Source, ids: list[int], system: Actor, look: Callable[[str], Client], django_assert_max_num_queries: Any
 ) -> None:
     client, address = look("reader"), "/ui/registries/dev/orphans"
-    assert "Not known" in seen(client.get(address))
+    assert "Unknown" in seen(client.get(address))
     topic(source)
-    assert "Something needs every subject" in seen(client.get(address))
+    assert "No unused subjects" in seen(client.get(address))
     hostile = SubjectName(".", '<img src=x onerror="alert(1)">')
     register_version(registry="dev", subject=hostile, text='"int"', by=system)
     with django_assert_max_num_queries(QUERIES["orphans"]):

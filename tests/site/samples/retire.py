@@ -22,7 +22,7 @@ from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
 from tests.site.samples.usage import NO, UNKNOWN
 
 URL = "/ui/registries/dev/subjects/orders-value/retire"
-FIRST, SECOND, THIRD = (RetireStep(label=label) for label in ("What is known", "What to do", "Confirm"))
+FIRST, SECOND, THIRD = (RetireStep(label=label) for label in ("Known uses", "Action", "Confirm"))
 EVIDENCE = RetirePage(
     frame=frame("Retire orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True)),
     subject="orders-value", what="version 3", back_url="/gallery/subject", steps=(replace(FIRST, current=True), SECOND, THIRD),
@@ -33,7 +33,7 @@ EVIDENCE = RetirePage(
             EvidenceLine(in_use=InUse.UNKNOWN, sentence=f"What {HOSTILE} knows can't be told."),
             EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),
         ),
-        environments=(RetirePlace(environment=DEV, sentence="has it as version 3"), RetirePlace(environment=PROD, sentence="has it as version 2")),
+        environments=(RetirePlace(environment=DEV, sentence="version 3"), RetirePlace(environment=PROD, sentence="version 2")),
         coverage=("orders was last scanned at 2026-11-21 14:28 UTC: 5,120 messages in total.", HOSTILE),
     ),
     next_url=f"{URL}/choose", scopes=(Link(label="the whole subject", url=URL), Link(label="version 2", url=f"{URL}?version=2")),
@@ -45,29 +45,27 @@ NOTHING = replace(
 CHOOSE = replace(
     EVIDENCE, evidence=None, next_url="", scopes=(), steps=(replace(FIRST, url=URL), replace(SECOND, current=True), THIRD),
     choices=(
-        RetireChoice(label="Restore", icon="undo-2", consequence="What is soft-deleted lives again with its numbers and ids, if the level holds with what came since.", action=Action(label="Restore …", url=f"{URL}/confirm?do=restore")),
-        RetireChoice(label="Deprecate", icon="clock", consequence="Nothing stops working. Readers get the message and the date in a header, people on pages; owners are told.", action=Action(label="Deprecate …", url=f"{URL}/confirm?do=deprecate")),
-        RetireChoice(label="Delete softly", icon="ban", consequence="Nothing new can be written with it by name. Messages with schema id 14 stay readable by id, and it can be restored.", action=Action(label="Delete softly …", url=f"{URL}/confirm?do=soft")),
-        RetireChoice(label="Delete for good", icon="x", consequence="A copy is kept for 30 days: until then it can be restored where its numbers and ids are free. Messages with schema id 14 become unreadable, unless it is restored: 1,204 were seen by the scans, some until 2026-11-28 at least.", action=Action(label="Delete for good …", url="", allowed=False, reason="Delete version 3 softly first.")),
+        RetireChoice(label="Restore", icon="undo-2", consequence="Soft-deleted versions are restored with their numbers and ids, if they are still compatible with newer versions.", action=Action(label="Restore …", url=f"{URL}/confirm?do=restore")),
+        RetireChoice(label="Deprecate", icon="clock", consequence="Nothing stops working. The message and the date are shown to readers in a header and to people on pages. Owners are notified.", action=Action(label="Deprecate …", url=f"{URL}/confirm?do=deprecate")),
+        RetireChoice(label="Soft-delete", icon="ban", consequence="Clients can’t use it by name for new data. Messages with schema id 14 stay readable by id. It can be restored.", action=Action(label="Soft-delete …", url=f"{URL}/confirm?do=soft")),
+        RetireChoice(label="Delete permanently", icon="x", consequence="A copy is kept for 30 days. During that time, it can be restored where its numbers and ids are free. Messages with schema id 14 become unreadable until it is restored: 1,204 were seen by scans, some until at least 2026-11-28.", action=Action(label="Delete permanently …", url="", allowed=False, reason="Soft-delete version 3 first.")),
     ),
 )  # fmt: skip
 CONFIRM = replace(
     CHOOSE, choices=(), steps=(replace(FIRST, url=URL), replace(SECOND, url=f"{URL}/choose"), replace(THIRD, current=True)),
     form=ConfirmForm(
-        sentence="A copy is kept for 30 days: until then it can be restored where its numbers and ids are free. Messages with schema id 14 become unreadable, unless it is restored: 1,204 were seen by the scans.",
-        fields=(Field(name="confirmed", label="Type orders-value to confirm", required=True, code=True), Field(name="force", label="Reason to do it all the same", help="Where it is or may be in use.")),
+        sentence="A copy is kept for 30 days. During that time, it can be restored where its numbers and ids are free. Messages with schema id 14 become unreadable until it is restored: 1,204 were seen by the scans.",
+        fields=(Field(name="confirmed", label="Type orders-value to confirm", required=True, code=True), Field(name="force", label="Reason to force it", help="Where it is or may be in use.")),
         confirm=Action(label="Delete for good: version 3", url=f"{URL}/confirm?do=hard", method="post", tone="danger", icon="x"),
     ),
     export=Export(url="/ui/registries/dev/export", subject=HOSTILE),
 )  # fmt: skip
-REFUSED = replace(
-    CONFIRM, problem=Problem(what="Type the subject's name as it is, orders-value, to confirm what deletes.")
-)
+REFUSED = replace(CONFIRM, problem=Problem(what="To confirm the deletion, type the name of the subject: orders-value"))
 DEPRECATE = replace(
     CONFIRM,
     form=ConfirmForm(
         sentence="Nothing stops working.",
-        fields=(Field(name="message", label="Why, and what to use instead", kind="textarea", rows=3, required=True, value="<b>Use</b> payments-value"), Field(name="ends_at", label="To be used until", kind="date")),
+        fields=(Field(name="message", label="Reason, and what to use instead", kind="textarea", rows=3, required=True, value="<b>Use</b> payments-value"), Field(name="ends_at", label="End date", kind="date")),
         confirm=Action(label="Deprecate: version 3", url=f"{URL}/confirm?do=deprecate", method="post", tone="primary", icon="clock"),
     ),
 )  # fmt: skip
@@ -77,11 +75,11 @@ NOT_ALLOWED = replace(
 )  # fmt: skip
 DONE = replace(
     CHOOSE, choices=(), steps=(), what="1 version of it",
-    read_back=ReadBack(headline="Read back: deleted softly", good=True, at=NOW, lines=("Version 3 is soft-deleted.",), restore=Action(label="Restore …", url=f"{URL}/confirm?do=restore", icon="undo-2")),
+    read_back=ReadBack(headline="Verified: soft-deleted", good=True, at=NOW, lines=("Version 3 is soft-deleted.",), restore=Action(label="Restore …", url=f"{URL}/confirm?do=restore", icon="undo-2")),
 )  # fmt: skip
 DONE_BADLY = replace(
     DONE,
-    read_back=ReadBack(headline="Read back: not all of it is deleted for good", good=False, at=NOW, lines=("Version 3 is there.", "Schema id 14 is there still, since something else has it: messages with it can be read.")),
+    read_back=ReadBack(headline="Verified: not everything is permanently deleted", good=False, at=NOW, lines=("Version 3 exists.", "Schema id 14 still exists because another version uses it: messages with it can be read.")),
 )  # fmt: skip
 
 ROW = OrphanRow(
@@ -93,13 +91,13 @@ ROW = OrphanRow(
     retire=Action(label="Retire …", url=URL),
 )
 ORPHANS = OrphansPage(
-    frame=frame("Subjects that nothing needs", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
-    sentence="This rests on 12 topics, of which messages of 11 were read. What other topics carry isn’t known.", is_known=True,
+    frame=frame("Unused subjects", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
+    sentence="Based on 12 topics, of which messages of 11 were read. The content of other topics is unknown.", is_known=True,
     rows=(ROW, replace(ROW, subject=HOSTILE), replace(ROW, subject=LONG, versions=1)), paging=Paging(first=1, last=3, total=60, next_url="?after=x"), sources_url="/ui/sources", deprecate_url="/ui/registries/dev/deprecate",
 )  # fmt: skip
 ORPHANS_NONE = replace(ORPHANS, rows=(), paging=Paging(first=0, last=0, total=0))
 ORPHANS_UNKNOWN = replace(
     ORPHANS_NONE,
     known=False,
-    sentence="No topic of this registry’s sources was ever looked at, so nothing is known of what is needed.",
+    sentence="No topic of this registry’s sources has ever been scanned, so it is unknown which subjects are in use.",
 )

@@ -74,15 +74,15 @@ CLIENT = ClientRow(
 DECLARED = Clients(
     rows=(
         CLIENT,
-        replace(CLIENT, name=HOSTILE, contact=HOSTILE, does="reads and writes", version="the newest, now 4", fields=(HOSTILE, *(f"field_{n}" for n in range(9)))),
+        replace(CLIENT, name=HOSTILE, contact=HOSTILE, does="reads and writes", version="newest (currently 4)", fields=(HOSTILE, *(f"field_{n}" for n in range(9)))),
         replace(CLIENT, name=LONG, contact="", fields=(), seen_at=ago(days=120), lapsed=True, withdraw=replace(WITHDRAW, allowed=False, reason="You need the admin or steward role in dev to declare which programs read and write a subject's data.")),
     ),
     fields=(
-        Field(name="name", label="Name", required=True, help="As its consumer group or its service is called."),
-        Field(name="does", label="What it does", kind="select", choices=(Choice(value="reads", label="reads", selected=True), Choice(value="both", label="reads and writes"))),
-        Field(name="fields", label="Fields that it needs", kind="textarea", rows=3, code=True, help="Their paths, one a line. Empty: nothing is said of fields."),
+        Field(name="name", label="Name", required=True, help="For example, the name of its consumer group or service."),
+        Field(name="does", label="Access", kind="select", choices=(Choice(value="reads", label="reads", selected=True), Choice(value="both", label="reads and writes"))),
+        Field(name="fields", label="Fields it uses", kind="textarea", rows=3, code=True, help="Their paths, one a line. Empty: nothing is said of fields."),
     ),
-    declare=Action(label="Declare it", url="/gallery/usage", method="post", tone="primary"),
+    declare=Action(label="Declare client", url="/gallery/usage", method="post", tone="primary"),
     api="/api/v1/registries/dev/subjects/orders-value/clients/NAME", hidden=2,
 )  # fmt: skip
 USAGE = UsagePage(
@@ -102,8 +102,8 @@ USAGE_PROBLEM = replace(
     whole=UNKNOWN,
     problems=(
         Problem(
-            what="Not all could be asked: payments: No Kafka broker answers at broker-1:9093.",
-            cure="What the last scans kept is used instead.",
+            what="Some sources couldn’t be checked: payments: No Kafka broker answers at broker-1:9093.",
+            cure="Results of the last scans are used instead.",
         ),
     ),
 )
@@ -115,9 +115,9 @@ USAGE_NOTHING = replace(
 DECODE = DecodePage(
     frame=frame("Decode a message", Section.SUBJECTS),
     fields=(
-        Field(name="message", label="Message", kind="textarea", rows=8, code=True, required=True, placeholder="00 00 00 00 09 02 06 61 62 63", help="Hexadecimal, base64, the dump of a tool, or JSON. Nothing of it is kept."),
+        Field(name="message", label="Message", kind="textarea", rows=8, code=True, required=True, placeholder="00 00 00 00 09 02 06 61 62 63", help="Hexadecimal, base64, the output of a tool, or JSON. The message is not stored."),
         Field(name="registry", label="Registry", kind="select", required=True, choices=(Choice(value="dev", label="dev"),)),
-        Field(name="side", label="It is a", kind="select", required=True, choices=(Choice(value="value", label="value"),)),
+        Field(name="side", label="Part", kind="select", required=True, choices=(Choice(value="value", label="value"),)),
     ),
     more=(Field(name="headers", label="Headers", kind="textarea", rows=3, code=True), Field(name="context", label="Context", code=True)),
     submit=Action(label="Decode", url="/ui/decode", method="post", tone="primary"),
