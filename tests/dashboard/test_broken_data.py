@@ -45,7 +45,7 @@ SOUND_PARTS: Final = {
     "home": "Findings", "subjects": "sound-value", "sources": "local", "findings": "Findings", "promotions": "Promotions",
     "environments": "sound-value", "audit": "version added", "subject": "orders-value", "source": "orders",
     "request": "first release", "search": "sound-value", "references": "orders-value", "queries": "Streaming queries",
-    "policy": "BACKWARD", "orphans": "Subjects that nothing needs", "usage": "orders-value", "environment": "prod",
+    "policy": "BACKWARD", "orphans": "Unused subjects", "usage": "orders-value", "environment": "prod",
 }  # fmt: skip
 #: those of them that test_pages.py hasn't
 MORE_PAGES: Final = {

@@ -91,7 +91,7 @@ PAGES = {
     "subjects: counted": ("/ui/registries/dev/subjects?counts=1", ["orders-value", "Avro (1)", "Counted "]),
     "subject": (SUBJECT, ["Version 2", "Its number.", "1 added", "Promote"]),
     "source text": (f"{SUBJECT}?tab=source&version=1", ["&quot;An order.&quot;"]),
-    "settings": (f"{SUBJECT}?tab=settings", ["READWRITE", "nothing is set"]),
+    "settings": (f"{SUBJECT}?tab=settings", ["READWRITE", "default"]),
     "compare": (f"{SUBJECT}compare?from=1&to=2", ["note", "Deploy in any order"]),
     "report form": (f"{SUBJECT}report", ["Proposed schema"]),
     "simulate": (f"{SUBJECT}simulate", ["What version 2 gets", "Filled from default"]),
@@ -332,7 +332,7 @@ def test_the_list_of_subjects_leads_from_page_to_page(
     # all that came after it is gone: the list begins again, and doesn't say that it is empty
     assert 'class="num">1–1' in client.get(f"{base}?after=4.0.1~7").content.decode()
     refused = client.get(f"{base}?after=%3Cscript%3E")
-    assert 400 <= refused.status_code < 500 and "begin without one" in refused.content.decode()
+    assert 400 <= refused.status_code < 500 and "Start without a cursor" in refused.content.decode()
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "1e3"])
@@ -361,7 +361,7 @@ def test_a_wide_schema_is_drawn_in_pages_and_its_text_in_part(
         assert f'id="field-{number}"' in led and f"{begin}–{begin + 99}" in led
     text = client.get(f"{address}?tab=source").content.decode()
     assert "field_200" in text and "field_250" not in text
-    assert "Open the whole text" in text
+    assert "Open the full text" in text
 
 
 def test_what_two_versions_are_to_each_other_is_worked_out_once(

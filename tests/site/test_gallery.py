@@ -239,8 +239,8 @@ def test_long_lists_of_use_are_folded_and_what_is_left_out_is_said() -> None:
     html = rendered("usage")
     first, _, folded = html.partition("3 more topics")
     assert ">orders-5<" in first and ">orders-6<" not in first and ">orders-8<" in folded
-    assert "31 topics aren’t drawn here" in folded
-    lines, _, rest = folded.partition("The rest of 8")
+    assert "31 topics aren’t shown" in folded
+    lines, _, rest = folded.partition("All 8")
     assert "order-totals-4 " in lines and "order-totals-5 " not in lines and "order-totals-7 " in rest
 
 

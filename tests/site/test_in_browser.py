@@ -229,7 +229,7 @@ def test_keys_go_through_the_rows_of_lists(page: Page, address: str) -> None:
             page.keyboard.press("x")
             assert box.is_checked() != before
         page.keyboard.press("?")
-        assert page.get_by_text("go to the next row").is_visible()
+        assert page.get_by_text("next or previous row").is_visible()
         page.keyboard.press("/")
         page.keyboard.type("jkx?")
         assert page.locator("main [data-search]").input_value().endswith("jkx?")
@@ -247,7 +247,7 @@ def test_what_is_chosen_stays_chosen_on_other_pages_and_is_sent(page: Page, addr
     page.evaluate("sessionStorage.setItem('chosen dev', JSON.stringify(['orders-key', 'of-another-page']))")
     page.reload()
     assert page.locator(".pick input:checked").count() == 1
-    assert page.locator("[data-elsewhere]").inner_text().startswith("1 chosen on other pages too")
+    assert page.locator("[data-elsewhere]").inner_text().startswith("1 more selected on other pages")
     with page.expect_request("**/ui/registries/dev/deprecate") as sent:
         page.get_by_role("button", name="Deprecate …").click()
     assert (sent.value.post_data or "").count("subject=") == 2 and "of-another-page" in (sent.value.post_data or "")

@@ -158,6 +158,6 @@ def test_a_report_is_told_in_words(page: Page, address: str) -> None:
     page.goto(f"{address}/gallery/report")
     told = page.locator("main").aria_snapshot()
     assert re.search(r"- status:", told), "the verdict is said when it comes"
-    assert re.search(r"listitem: .*BACKWARD Incompatible in force", told) or "in force" in told
+    assert re.search(r"listitem: .*BACKWARD Incompatible current", told) or "current" in told
     assert re.search(r'rowheader "Version \d+', told)
     assert re.search(r'cell "(works|fails|with care)', told)

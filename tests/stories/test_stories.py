@@ -125,9 +125,9 @@ def test_a_version_is_deprecated_and_everybody_sees_it(steward: Actor, sits_down
     at_desk.goto(f"{DEV}?version=1")
     at_desk.locator("#standing summary", has_text="Deprecate").click()
     at_desk.get_by_label("Standing").select_option("deprecated")
-    at_desk.get_by_label("Why, and what to use instead").fill("Version 2 has the note.")
-    at_desk.get_by_label("To be used until").fill("2099-12-31")
-    at_desk.get_by_role("button", name="Set").click()
+    at_desk.get_by_label("Reason, and what to use instead").fill("Version 2 has the note.")
+    at_desk.get_by_label("End date").fill("2099-12-31")
+    at_desk.get_by_role("button", name="Set status").click()
     expect(at_desk.locator("#standing")).to_contain_text("Deprecated until 2099-12-31")
 
     reader = sits_down("reader")
@@ -143,8 +143,8 @@ def test_a_version_is_deprecated_and_everybody_sees_it(steward: Actor, sits_down
 def test_a_ghost_is_adopted(steward: Actor, sits_down: SitsDown) -> None:
     at_desk = sits_down("steward")
     at_desk.goto(STAGING)
-    expect(at_desk.locator("#standing")).to_contain_text("It came here without a request")
-    at_desk.get_by_label("How it came here").fill("A producer registered it on its first start.")
+    expect(at_desk.locator("#standing")).to_contain_text("It was registered without a request")
+    at_desk.get_by_label("How it was registered").fill("A producer registered it on its first start.")
     at_desk.get_by_role("button", name="Request adoption").click()
     expect(at_desk.locator("h1")).to_contain_text("Adopt orders-value")
 
@@ -156,7 +156,7 @@ def test_a_ghost_is_adopted(steward: Actor, sits_down: SitsDown) -> None:
     approver.get_by_role("button", name="Apply to staging").click()
     expect(approver.locator(".head-meta")).to_contain_text("Applied")
     at_desk.goto(STAGING)
-    expect(at_desk.locator("#standing")).not_to_contain_text("It came here without a request")
+    expect(at_desk.locator("#standing")).not_to_contain_text("It was registered without a request")
     assert versions_in("staging") == [1], "nothing is registered by an adoption"
 
 

@@ -151,7 +151,7 @@ CLUSTER = ClusterForm(
         FieldGroup(title="Sign-in", note="For SASL_SSL and SASL_PLAINTEXT.", fields=(
             Field(name="sasl_mechanism", label="SASL mechanism", kind="select", choices=(Choice(value="SCRAM-SHA-512", label="SCRAM-SHA-512"),)),
             Field(name="username", label="User", code=True),
-            Field(name="secret", label="Secret name", code=True, help="Only the name, never the password."),
+            Field(name="secret", label="Secret name", code=True, help="The name alone, never the password."),
         )),
         FieldGroup(title="TLS", note="For SSL and SASL_SSL.", fields=(Field(name="ca_pem", label="Certificate authority", kind="textarea", rows=5, code=True, placeholder="-----BEGIN CERTIFICATE-----", help="PEM. Empty: the system’s certificate authorities."),)),
     ),
@@ -167,7 +167,7 @@ CLUSTER_ANSWERS = replace(
 CLUSTER_FAILS = replace(
     CLUSTER, secrets=("", "SCHEMADESK_SECRET_NAME"),
     problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address and that the broker is "
-        "running.", cure="Correct the form below. Nothing was saved."),
+        "running.", cure="Change the form below. Nothing was saved."),
 )  # fmt: skip
 CLUSTER_FORBIDDEN = replace(
     CLUSTER,
