@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from django.core.management.base import BaseCommand
 
 CHECKS = (
     ("format", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
+    ("templates", ["djangofmt", "--check", "templates"]),
     ("types", ["mypy", "registry", "dashboard", "benchmarks"]),
 )
 
@@ -27,8 +29,10 @@ class Command(BaseCommand):
         environment = os.environ | {"SECRET_KEY": "for the type check only " * 2}
         failed = [
             name
-            for name, command in CHECKS
-            if subprocess.run([sys.executable, "-m", *command], env=environment, check=False).returncode
+            for name, (tool, *arguments) in CHECKS
+            if subprocess.run(
+                [Path(sys.executable).with_name(tool), *arguments], env=environment, check=False
+            ).returncode
         ]
         if failed:
             self.stderr.write(f"failed: {', '.join(failed)}")
