@@ -249,7 +249,9 @@ def some_pip() -> "list[str]":
             with_progress("Installing pip in .venv", [str(VENV_PYTHON), "-m", "ensurepip", "--default-pip"])
         except BootstrapError:
             # Debian takes ensurepip out of its Python.
-            raise BootstrapError("Neither uv nor pip is available. On Debian or Ubuntu: apt install python3-venv") from None
+            raise BootstrapError(
+                "Neither uv nor pip is available. On Debian or Ubuntu: apt install python3-venv"
+            ) from None
     return [str(VENV_PYTHON), "-m", "pip"]
 
 

@@ -108,7 +108,9 @@ def parse_query(text: str) -> Query:
         )
     for position, character in enumerate(text, start=1):
         if character == "\0" or "\ud800" <= character <= "\udfff":
-            raise InvalidInput(f"Character {position} of the query is U+{ord(character):04X}, which no name can contain.")
+            raise InvalidInput(
+                f"Character {position} of the query is U+{ord(character):04X}, which no name can contain."
+            )
     terms = tuple(dict.fromkeys(_terms(text)))
     if len(terms) > MAX_TERMS:
         raise InvalidInput(f"The query has {len(terms)} terms. At most {MAX_TERMS} can be combined.")

@@ -112,7 +112,9 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
     ways = _ways(row, ways)
     plan = _do(copy, ways, by)
     if plan.digest != digest:
-        raise PlanChanged(f"{registry_row.name} or your choice changed after this plan was made. Review the plan again.")
+        raise PlanChanged(
+            f"{registry_row.name} or your choice changed after this plan was made. Review the plan again."
+        )
     if plan.stops and not ways.only_missing:
         raise OperationNotPermitted(
             "Some of it can't be imported, so nothing was changed. Import only what is missing."

@@ -126,7 +126,9 @@ def _evidence(client: ClientInfo) -> Evidence:
     follows = ", which uses the newest version," if client.version is None else ""
     ask = f" Ask {client.contact}." if client.contact else ""
     if client.has_lapsed:
-        sentence = f"{client.name}{follows} {client.does} it (last declared on {client.seen_at.astimezone(UTC):%Y-%m-%d})."
+        sentence = (
+            f"{client.name}{follows} {client.does} it (last declared on {client.seen_at.astimezone(UTC):%Y-%m-%d})."
+        )
         return Evidence("clients", "unknown", f"{sentence}{ask}", as_of=client.seen_at)
     return Evidence("clients", "yes", f"{client.name}{follows} {client.does} it.{ask}", as_of=client.seen_at)
 
