@@ -79,6 +79,8 @@ LABELS: Final = {
     "allowed": later("Of"),
     "reason": later("Reason"),
     "reasons": later("Reasons"),
+    "other_reasons": later("Of them for other or unknown reasons"),
+    "other_reasons_before": later("In earlier scans for other or unknown reasons"),
     "decoded": later("Messages decoded"),
     "present": later("Messages with the field"),
     "nulls": later("Messages with null"),
@@ -194,7 +196,7 @@ COLUMNS: Final = {
     ),
     value_types.FailureRow: (
         (later("Partition"), "partition"),
-        (later("Offsets"), "offsets"),
+        (later("Offset"), "offset"),
         (later("Reason"), "reason"),
     ),
     value_types.ExpiredRow: (
@@ -293,6 +295,8 @@ def _listed(key: str, title: str, kind: Any, values: Sequence[Mapping[str, Any]]
         }
         for row in values
     ]
+    if kind is value_types.FailureRow:
+        drawn = [{"reason": gettext("not known"), **row} for row in drawn]
     note = (
         gettext("Only the form of each value: a text’s length and character classes, a number’s magnitude.")
         if key == "samples"

@@ -86,7 +86,13 @@ def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
         rows_table(
             gettext("Schemas that couldn’t be used"),
             read.get("schemas_not_used", ()),
-            ((gettext("Named by"), "framing"), (gettext("Schema"), "mark"), (gettext("Reason"), "reason")),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Side"), "side"),
+                (gettext("Named by"), "framing"),
+                (gettext("Schema"), "mark"),
+                (gettext("Reason"), "reason"),
+            ),
         ),
         rows_table(
             gettext("State variables"),
@@ -163,6 +169,8 @@ COUNTED: Final = {
     "types": (later("Message types"), later("Type")),
     "kinds": (later("Types seen"), later("Type")),
     "values": (later("Values seen"), later("Value")),
+    "by_reason": (later("Messages by reason"), later("Reason")),
+    "by_reason_before": (later("Messages of earlier scans by reason"), later("Reason")),
 }
 #: of these, what is told in the order of time
 IN_TIME: Final = frozenset({"ids_by_hour", "ids_over_time"})

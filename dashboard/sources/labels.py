@@ -227,7 +227,7 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
     if unused := read.get("schemas_not_used"):
         notes.append(
             counted(
-                len(unused),
+                len({(row.get("framing"), row.get("mark")) for row in unused}),
                 "%(n)s schema couldn’t be used for decoding. See below.",
                 "%(n)s schemas couldn’t be used for decoding. See below.",
             )

@@ -75,7 +75,7 @@ Observation = (
 )
 
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 class MalformedObservation(ValueError):

@@ -99,8 +99,9 @@ class UndecodableMessages:
     """Framed messages whose body their schema doesn't decode or forbids (they are counted as framed as well).
 
     With `framing` None and an empty `mark`: bytes that look like JSON (counted as unframed as well). `offsets` are the
-    first few of them, `reason` is what the decoder said of the first; no content of the message. Each `problem` of a
-    place is an observation of its own.
+    first few of them, `reasons` what the decoder said of each of these in the same order, empty where that isn't known;
+    no content of the message. `by_reason` counts messages by reason: those that are missing there have one that isn't
+    known, or one of too many. Each `problem` of a place is an observation of its own.
     """
 
     topic: str
@@ -110,8 +111,9 @@ class UndecodableMessages:
     mark: str
     span: Span
     offsets: tuple[int, ...]
-    reason: str
+    reasons: tuple[str, ...]
     problem: BodyProblem = "malformed"
+    by_reason: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -205,11 +207,17 @@ class Sample:
 
 @dataclass(frozen=True)
 class SchemaNotUsed:
-    """A writer schema that Spark couldn't decode with, so that nothing is known of the bodies that carry its mark."""
+    """A writer schema that Spark couldn't decode with, so that nothing is known of the bodies that carry its mark.
+
+    With `topic`, of that topic alone, and with `side` of that side: others may have been decoded. Of those some may have
+    been, before it was given up.
+    """
 
     framing: Framing
     mark: str
     reason: str
+    topic: str = ""
+    side: Side | None = None
 
 
 @dataclass(frozen=True)

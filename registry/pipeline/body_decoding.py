@@ -195,10 +195,10 @@ class Decoding:
             )
             span = [1, row.size, row.offset, row.offset, row.time, row.time]
             key = [row.topic, side, row.partition, framing, group[3].hex(), "not_read"]
-            yield ["undecodable", key, {"span": span, "offsets": [[row.offset, ENDED]]}]
+            yield ["undecodable", key, {"span": span, "offsets": [[row.offset, ENDED]], "reasons": {ENDED: 1}}]
             if self._deaths[group] == MOST_DEATHS:
                 if framing:
-                    yield ["unusable", [framing, group[3].hex()], GIVEN_UP]
+                    yield ["given_up", [row.topic, side, framing, group[3].hex()], GIVEN_UP]
                 logger.warning("%s: %s", group[:3], GIVEN_UP)
 
     def _without_deadly(self, selection: BodySelection) -> BodySelection:

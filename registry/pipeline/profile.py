@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -35,13 +35,14 @@ from registry.pipeline.body_decoding import JSON_CLASSES, BodySelection, Decodin
 from registry.pipeline.framing import as_framing, joined, keys_of, raw_mark
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.native_profile import CountedBad, CountedField, Mark, ProfileGroup, counted, profile_query
-from registry.pipeline.profile_result import BadBodies, Owner, Profiles, owner_of
+from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, owner_of
 from registry.pipeline.session import Control, first_line
 
 logger = logging.getLogger(__name__)
 
 SHARE: Final = 20_000  # messages of plain Avro in a slice that go through Python too
 GROUPS_IN_MEMORY: Final = 2_000
+MOST_REREAD: Final = 10  # undecodable bodies of a partition in a slice that are looked at once more, for the reason
 
 
 @dataclass
@@ -97,7 +98,8 @@ class Profiler:
             for number, group in enumerate(groups):
                 own = [row for row in counts if row["group"] == number]
                 profiled.counted.append((group, list(counted(group, own, self._spec.profile.reveal))))
-        selections = [self._whole(pieces, marks), self._share(pieces, groups), *_first_bad(profiled, pieces)]
+        share = self._share(pieces, groups)
+        selections = [self._whole(pieces, marks), share, *self._unexplained(profiled, pieces, share)]
         profiled.lines = self._decoding.lines(selections)
         return profiled
 
@@ -151,6 +153,44 @@ class Profiler:
         marks: Marks = {(group.topic, group.side): _by_framing(group.raws) for group in groups}
         return BodySelection(tuple(some), marks)
 
+    def _unexplained(
+        self, profiled: Profiled, pieces: Sequence[Piece], share: BodySelection
+    ) -> Iterator[BodySelection]:
+        """The undecodable bodies whose offsets will be kept, for the reason of each.
+
+        Those alone: a good body would be counted twice. What the share decodes anyway is left out.
+        """
+        by_partition = {(piece.topic, piece.range.partition): piece for piece in pieces}
+        share_ranges = {(piece.topic, piece.range.partition): piece.range for piece in share.pieces}
+        for group, facts in profiled.counted:
+            candidates: dict[int, list[tuple[int, int]]] = {}  # by partition: rank and offset
+            for fact in facts:
+                if isinstance(fact, CountedBad):
+                    before = self._profiles.bad.get(
+                        ((group.topic, group.side, *fact.mark), fact.partition, "malformed")
+                    )
+                    room = MOST_OFFSETS - (len(before.offsets) if before is not None else 0)
+                    share_range = share_ranges.get((group.topic, fact.partition))
+                    candidates.setdefault(fact.partition, []).extend(
+                        (rank, offset)
+                        for rank, offset in enumerate(fact.offsets[:room])
+                        if share_range is None or not share_range.start <= offset < share_range.end
+                    )
+            marks: Marks = {(group.topic, group.side): _by_framing(group.raws)}
+            # Of every schema the first ones first, where there are many.
+            runs = {
+                partition: _runs(offset for _, offset in sorted(ranked)[:MOST_REREAD])
+                for partition, ranked in candidates.items()
+            }
+            for number in range(max(map(len, runs.values()), default=0)):
+                some = [
+                    replace(piece, range=replace(piece.range, start=ranges[number][0], end=ranges[number][1]))
+                    for partition, ranges in sorted(runs.items())
+                    if number < len(ranges) and (piece := by_partition.get((group.topic, partition))) is not None
+                ]
+                if some:
+                    yield BodySelection(tuple(some), marks)
+
     def add(self, profiled: Profiled) -> None:
         """Count a slice's profile."""
         for group, facts in profiled.counted:
@@ -160,7 +200,7 @@ class Profiler:
                     self._profiles.add_field(owner, fact.path, fact.row, natively=True)
                 else:
                     bad = self._profiles.bad.setdefault((owner, fact.partition, "malformed"), BadBodies())
-                    bad.add(fact.span, dict.fromkeys(fact.offsets, ""))
+                    bad.add_unexplained(fact.span, fact.offsets)
         for name, key, what in profiled.lines:
             getattr(self, f"_add_{name}")(key, what)
 
@@ -213,9 +253,9 @@ class Profiler:
         kind = cast("BodyProblem", "malformed" if is_counted or problem == "left_over" else problem)
         bad = self._profiles.bad.setdefault((owner, partition, kind), BadBodies())
         if is_counted:  # natively, where it didn't decode there
-            bad.reasons |= {offset: reason for offset, reason in offsets.items() if offset in bad.offsets}
+            bad.explain(offsets)
         else:
-            bad.add(Span(*what["span"]), offsets)
+            bad.add(Span(*what["span"]), offsets, what["reasons"])
 
     def _add_indexes(self, key: list[Any], span: list[int]) -> None:
         topic, side, partition, framing, raw, shown = key
@@ -251,6 +291,9 @@ class Profiler:
         if known_framing is not None:
             self._profiles.unusable[known_framing, mark] = reason
 
+    def _add_given_up(self, key: list[Any], reason: str) -> None:
+        self._profiles.given_up[owner_of(*key)] = reason
+
 
 def _writer(writer: WriterSchema, *, changes: bool) -> _ProfileWriter:
     """A schema to decode with; raises SchemaNotUsable. Debezium's envelopes go through Python when they are asked for."""
@@ -273,18 +316,12 @@ def _by_framing(raws: Mapping[Mark, bytes]) -> dict[Framing, list[bytes]]:
     return by_framing
 
 
-def _first_bad(profiled: Profiled, pieces: Sequence[Piece]) -> Iterator[BodySelection]:
-    """The first undecodable body of each partition and schema group, for the reason of its failure."""
-    by_partition = {(piece.topic, piece.range.partition): piece for piece in pieces}
-    for group, facts in profiled.counted:
-        first: dict[int, int] = {}
-        for fact in facts:
-            if isinstance(fact, CountedBad):
-                first[fact.partition] = min(fact.offsets[0], first.get(fact.partition, fact.offsets[0]))
-        some = [
-            replace(piece, range=replace(piece.range, start=offset, end=offset + 1))
-            for partition, offset in sorted(first.items())
-            if (piece := by_partition.get((group.topic, partition))) is not None
-        ]
-        if some:
-            yield BodySelection(tuple(some), {(group.topic, group.side): _by_framing(group.raws)})
+def _runs(offsets: Iterable[int]) -> list[tuple[int, int]]:
+    """Offsets as ranges of neighbours, each up to but not including its end."""
+    ranges: list[tuple[int, int]] = []
+    for offset in sorted(set(offsets)):
+        if ranges and ranges[-1][1] == offset:
+            ranges[-1] = (ranges[-1][0], offset + 1)
+        else:
+            ranges.append((offset, offset + 1))
+    return ranges

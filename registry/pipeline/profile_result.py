@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,9 +26,10 @@ from registry.pipeline.workers.fields import HASHES, SKETCH
 
 MOST_OFFSETS: Final = 5
 MOST_SHAPES: Final = 200
+MOST_REASONS: Final = 20  # of one place of bad bodies, told apart by number
+LONGEST_REASON: Final = 700  # characters: a schema's own names may be of any length
 LONGEST_PATH: Final = 400  # bytes: a message's own names may be of any length, and statistics are kept by path
 _CONTAINERS: Final = frozenset({"record", "error", "object", "message"})
-_DIDNT_DECODE: Final = "the body doesn't decode with its schema"
 # topic, side, framing or None, mark
 Owner = tuple[str, Side, Framing | None, str]
 Estimates = Mapping[tuple[Owner, str], int]
@@ -75,22 +76,49 @@ class FieldSum:
 
 @dataclass
 class BadBodies:
-    """Bodies of one place that their schema doesn't decode; a reason for the offsets where it is known."""
+    """Bodies of one place that their schema doesn't decode.
+
+    `offsets` are the first of them, with the reason of each, empty where it isn't known. `counts` are those that were
+    counted by reason; of the others, counted without one, `unexplained` are offsets whose reason may be found yet.
+    """
 
     span: Span | None = None
-    offsets: set[int] = field(default_factory=set)
-    reasons: dict[int, str] = field(default_factory=dict)
+    offsets: dict[int, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    unexplained: set[int] = field(default_factory=set)
 
-    def add(self, span: Span, offsets: Mapping[int, str]) -> None:
-        """Count so many more, the first of them at these offsets."""
+    def add(self, span: Span, offsets: Mapping[int, str], counts: Mapping[str, int]) -> None:
+        """Count so many more, the first of them at these offsets, so many of each reason."""
         self.span = joined(self.span, span)
-        self.offsets = set(sorted(self.offsets.union(offsets))[:MOST_OFFSETS])
-        self.reasons |= {offset: reason for offset, reason in offsets.items() if reason}
+        self._keep(offsets)
+        for reason, number in counts.items():
+            short = short_reason(reason)
+            self.counts[short] = self.counts.get(short, 0) + number
 
-    @property
-    def reason(self) -> str:
-        """The reason of the first offset that has one."""
-        return next((self.reasons[offset] for offset in sorted(self.reasons)), _DIDNT_DECODE)
+    def add_unexplained(self, span: Span, offsets: Iterable[int]) -> None:
+        """Count so many more whose reasons nobody has told."""
+        self.span = joined(self.span, span)
+        self._keep(dict.fromkeys(offsets, ""))
+        self.unexplained = {*self.unexplained, *offsets} & self.offsets.keys()
+
+    def explain(self, offsets: Mapping[int, str]) -> None:
+        """Take the reasons of offsets that were counted without one."""
+        for offset in self.unexplained & offsets.keys():
+            self.offsets[offset] = short_reason(offsets[offset])
+
+    def by_reason(self) -> dict[str, int]:
+        """Messages by reason, as far as it is known; the most frequent reasons of a great many."""
+        counts = dict(self.counts)
+        for offset in self.unexplained & self.offsets.keys():
+            reason = self.offsets[offset]
+            if reason:
+                counts[reason] = counts.get(reason, 0) + 1
+        most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS]
+        return dict(sorted(most))
+
+    def _keep(self, offsets: Mapping[int, str]) -> None:
+        reasons = {**{offset: short_reason(reason) for offset, reason in offsets.items()}, **self.offsets}
+        self.offsets = {offset: reasons[offset] for offset in sorted(reasons)[:MOST_OFFSETS]}
 
 
 @dataclass
@@ -106,6 +134,7 @@ class Profiles:
     texts: dict[str, str] = field(default_factory=dict)
     samples: dict[Owner, list[Sample]] = field(default_factory=dict)
     unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
+    given_up: dict[Owner, str] = field(default_factory=dict)
 
     def forget(self, topic: str) -> None:
         """Drop what is known of a topic."""
@@ -115,6 +144,7 @@ class Profiles:
         self.changes = {key: value for key, value in self.changes.items() if key[0] != topic}
         self.shapes = {key: value for key, value in self.shapes.items() if key[0] != topic}
         self.samples = {key: value for key, value in self.samples.items() if key[0] != topic}
+        self.given_up = {key: value for key, value in self.given_up.items() if key[0] != topic}
 
     def add_field(self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool) -> None:
         """Count what was found at a path. What the workers found is of as many messages as their root of this owner.
@@ -141,8 +171,14 @@ class Profiles:
         for (owner, partition, problem), bad in sorted(self.bad.items(), key=_by_text):
             topic, side, framing, mark = owner
             if bad.span is not None:
-                offsets = tuple(sorted(bad.offsets))
-                yield UndecodableMessages(topic, side, partition, framing, mark, bad.span, offsets, bad.reason, problem)
+                first = sorted(bad.offsets.items())
+                yield UndecodableMessages(
+                    *(topic, side, partition, framing, mark, bad.span),
+                    offsets=tuple(offset for offset, _ in first),
+                    reasons=tuple(reason for _, reason in first),
+                    problem=problem,
+                    by_reason=bad.by_reason(),
+                )
         for (owner, partition, shown), span in sorted(self.indexes.items(), key=_by_text):
             topic, side, framing, mark = owner
             if framing is not None:
@@ -158,6 +194,9 @@ class Profiles:
             yield from sorted(of_owner, key=lambda sample: (sample.partition, sample.offset))[:samples]
         for (framing, mark), reason in sorted(self.unusable.items()):
             yield SchemaNotUsed(framing, mark, reason)
+        for (topic, side, given_framing, mark), reason in sorted(self.given_up.items(), key=_by_text):
+            if given_framing is not None:
+                yield SchemaNotUsed(given_framing, mark, reason, topic, side)
 
     def _field_profiles(self, estimates: Estimates) -> Iterator[FieldProfile]:
         for (owner, path), counted in sorted(self.fields.items(), key=_by_text):
@@ -183,6 +222,11 @@ def short_path(path: str) -> str:
     if len(whole) <= LONGEST_PATH:
         return path
     return f"{whole[:300].decode(errors='ignore')}…{hashlib.sha256(whole).hexdigest()[:16]}"
+
+
+def short_reason(reason: str) -> str:
+    """The reason, or the beginning of a very long one, which says that it goes on."""
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
 
 
 def owner_of(topic: str, side: Side, framing: str, raw: str) -> Owner:

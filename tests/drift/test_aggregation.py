@@ -19,6 +19,7 @@ from dashboard.findings.evidence_tables import bar_tables
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift import selectors, services
+from registry.drift.judge import JudgedFinding
 from registry.drift.judge.topic_observations import part_of, positions
 from registry.drift.models import FieldStatistic, Finding, Mute, SchemaUse, Source, Topic
 from registry.drift.scan.aggregation import MOST_HOURS, ByHour, by_hour
@@ -235,7 +236,7 @@ def profile(**values: Any) -> FieldProfile:
 
 def test_uses_add_up_over_scans_and_partitions(source: Source, system: Actor) -> None:
     span = framed().span
-    bad = UndecodableMessages("orders", "value", 0, "id", "7", replace(span, messages=2), (1, 2), "no")
+    bad = UndecodableMessages("orders", "value", 0, "id", "7", replace(span, messages=2), (1, 2), ("no", "no"))
     scan(source, system, observations=(framed(), framed(partition=1), bad))
     more = topic(positions={0: 9})
     scan(source, system, topics=(more,), observations=(framed(first=5, last=8),))
@@ -245,6 +246,31 @@ def test_uses_add_up_over_scans_and_partitions(source: Source, system: Actor) ->
     assert round(uses[0].last_time.timestamp() * 1000) == 1_008
     assert uses[1].messages == 5
     assert Topic.objects.get().messages == 10
+
+
+def test_why_messages_of_earlier_scans_could_not_be_read_is_kept(source: Source, system: Actor) -> None:
+    def finding_of(by_reason: dict[str, int], count: int, **more: int) -> JudgedFinding:
+        evidence = {"topic": "orders", "messages": count, "by_reason": by_reason, **more}
+        return judged("a", rule="SCHEMA_VIOLATED", count=count, evidence=evidence)
+
+    def stored() -> tuple[Any, ...]:
+        names = ("by_reason", "by_reason_before", "other_reasons_before")
+        return (only().count, *(only().evidence.get(name) for name in names))
+
+    scan(source, system, finding_of({"at a": 4}, 5, other_reasons=1))
+    assert stored() == (5, {"at a": 4}, None, None)
+    scan(source, system, finding_of({"at b": 2}, 2))
+    assert stored() == (7, {"at b": 2}, {"at a": 4}, 1)
+    scan(source, system, finding_of({"at a": 1}, 1))
+    assert stored() == (8, {"at a": 1}, {"at a": 4, "at b": 2}, 1)
+    scan(source, system, finding_of({"at a": 5, "at b": 3}, 8), topics=(topic(again=True),))
+    assert stored() == (8, {"at a": 5, "at b": 3}, None, None), "what is read again stands for all"
+    Finding.objects.update(evidence={"topic": "orders", "messages": 8, "offsets": []})
+    scan(source, system, finding_of({"at b": 1}, 1))
+    assert stored() == (9, {"at b": 1}, {}, 8), "an earlier release counted no reasons"
+    Finding.objects.update(state="resolved", resolved_at=only().last_seen)
+    scan(source, system, finding_of({"at b": 2}, 2))
+    assert stored() == (11, {"at b": 2}, None, None), "what was over and came back is judged by what came"
 
 
 def test_offsets_that_are_read_again_are_not_counted_twice(source: Source, system: Actor) -> None:

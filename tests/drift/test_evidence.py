@@ -94,6 +94,28 @@ def test_what_an_older_release_kept_in_another_form_is_left_out_and_named() -> N
     assert read_evidence("UNKNOWN_SCHEMA_ID", None) == {}
 
 
+def test_of_messages_that_an_older_release_kept_with_one_reason_the_first_alone_has_it() -> None:
+    older_rows = [
+        {"partition": 0, "offsets": [5, 7], "reason": "it ends early"},
+        {"partition": 2, "offsets": [1], "reason": "too deep"},
+    ]
+    for rule in ("UNDECODABLE", "SCHEMA_VIOLATED", "MESSAGE_NOT_READ", "NOT_JSON"):
+        assert read_evidence(rule, {"offsets": older_rows}) == {
+            "offsets": [
+                {"partition": 0, "offset": 5, "reason": "it ends early"},
+                {"partition": 0, "offset": 7},
+                {"partition": 2, "offset": 1, "reason": "too deep"},
+            ]
+        }
+    assert read_evidence("NOT_JSON", {"offsets": [{"partition": 0, "offsets": "all"}]}) == {UNREADABLE: ["offsets"]}
+
+
+def test_a_number_that_an_older_release_kept_without_counting_is_left_out() -> None:
+    stored = {"topic": "orders", "messages": 0, "of_messages_read": 5}
+    assert read_evidence("SCHEMA_NOT_DECODED", stored) == {"topic": "orders", "of_messages_read": 5}
+    assert read_evidence("SCHEMA_NOT_DECODED", stored | {"messages": 5})["messages"] == 5
+
+
 @given(st.sampled_from(sorted(RULES)), st.data())
 def test_any_stored_value_is_read_without_an_error(rule: str, data: st.DataObject) -> None:
     names = st.sampled_from([*sorted(fields_of_rule(rule)), "other"])

@@ -76,10 +76,11 @@ def arranged(topic: Topic, case: dict[str, Any]) -> Finding:
     fields = {"id": [40, {"integer": 40}], "amt": [40, {"number": 40}], "discount": [10, {"string": 10}]}
     for path, (present, kinds) in {**fields, **case.get("seen", {})}.items():
         seen(topic, path, present, kinds)
-    reasons = case.get("refused", [BESIDE])
-    offsets = [{"partition": number, "offsets": [30], "reason": reason} for number, reason in enumerate(reasons)]
+    reasons = case.get("refused", {BESIDE: 10})
+    offsets = [{"partition": 0, "offset": 30 + number, "reason": reason} for number, reason in enumerate(reasons)]
     mark = {**MARK, "mark": "2"} if case.get("elsewhere") else MARK
-    finding(topic, "SCHEMA_VIOLATED", "break", {**mark, "offsets": offsets})
+    counts = {"messages": 10, "by_reason": reasons} if reasons else {}
+    finding(topic, "SCHEMA_VIOLATED", "break", {**mark, **counts, "offsets": offsets, **case.get("kept", {})})
     for rule in case.get("also", []):
         finding(topic, rule, "risk", {**MARK, "field": "amt"})
     return finding(topic, "FIELD_UNDECLARED", "risk", {**MARK, "field": "discount"})

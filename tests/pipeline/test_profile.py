@@ -146,10 +146,12 @@ def test_fields_of_avro_by_schema(kafka_bootstrap: str, spark_remote: str) -> No
     assert (one["items[].sku"].distinct, one["items[].sku"].kinds) == (7, {"string": 999})
     (bad,) = only(UndecodableMessages, observations)
     assert (bad.partition, bad.mark, bad.span.messages, bad.offsets) == (1, "1", 1, (bad.span.first_offset,))
-    assert bad.reason == "the body ends before its schema does"
+    assert bad.reasons == ("the body ends before its schema does",)
+    assert bad.by_reason == {"the body ends before its schema does": 1}
     assert only(SchemaNotUsed, observations) == []
 
 
+NOT_UTF8 = "a string in the body isn't UTF-8, which some clients replace and others refuse"
 TEXTS: dict[str, Any] = {
     "type": "record",
     "name": "Texts",
@@ -186,9 +188,31 @@ def test_a_string_that_is_not_utf8_is_undecodable_wherever_it_stands(kafka_boots
     (bad,) = only(UndecodableMessages, observations)
     assert (bad.span.messages, bad.span.first_offset, bad.span.last_offset) == (7, 2, 8)
     assert bad.offsets == (2, 3, 4, 5, 6)
-    assert bad.reason == "a string in the body isn't UTF-8, which some clients replace and others refuse"
+    assert bad.reasons == (NOT_UTF8,) * 5
+    assert bad.by_reason == {NOT_UTF8: 5}, "of the others nobody looked for the reason"
     assert counts(fields(observations)["plain"]) == (2, 2, 0)
     assert counts(fields(observations)["perhaps"]) == (2, 2, 1)
+
+
+def test_every_offset_that_is_told_has_its_own_reason(
+    kafka_bootstrap: str, spark_remote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the share of plain Avro that Python reads anyway ends before them; and nothing is counted twice."""
+    monkeypatch.setattr("registry.pipeline.profile.SHARE", 2)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 6)
+    fine, not_utf8 = avro(TEXTS, GOOD_TEXTS), broken_texts(TEXTS, GOOD_TEXTS)[0]
+    cut = fine[:-1]
+    bodies = [fine, fine, cut, not_utf8, fine, cut, fine, not_utf8, cut, cut, not_utf8]
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(1, body)) for body in bodies], partitions=1)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(TEXTS)}), remote=spark_remote)
+    (bad,) = only(UndecodableMessages, observations)
+    ends = "the body ends before its schema does"
+    assert (bad.span.messages, bad.offsets) == (7, (2, 3, 5, 7, 8))
+    assert bad.reasons == (ends, NOT_UTF8, ends, NOT_UTF8, ends)
+    assert bad.by_reason == {ends: 3, NOT_UTF8: 2}
+    profiles = fields(observations)
+    assert counts(profiles["plain"]) == (4, 4, 0)
+    assert profiles["list[].s"].kinds == {"string": 3}, "of the first messages of every slice alone"
 
 
 def test_a_string_that_is_not_utf8_is_found_among_many_fields(kafka_bootstrap: str, spark_remote: str) -> None:
@@ -228,9 +252,9 @@ def test_avro_without_a_common_reader_is_counted_too(kafka_bootstrap: str, spark
     assert fields(observations, "2")["name"].kinds == {"string": 2}
     assert fields(observations, "3")["name"].kinds == {"int": 1}
     bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
-    assert (bad["2"].offsets, bad["2"].reason) == ((3,), "4 bytes are left over after decoding")
-    too_deep = (bad["1"].offsets, bad["1"].problem, bad["1"].reason)
-    assert too_deep == ((2,), "not_read", "it is nested more than 500 levels deep")
+    assert (bad["2"].offsets, bad["2"].reasons) == ((3,), ("4 bytes are left over after decoding",))
+    too_deep = (bad["1"].offsets, bad["1"].problem, bad["1"].reasons)
+    assert too_deep == ((2,), "not_read", ("it is nested more than 500 levels deep",))
 
 
 def test_json_without_a_schema_and_with_one(kafka_bootstrap: str, spark_remote: str) -> None:
@@ -257,7 +281,9 @@ def test_json_without_a_schema_and_with_one(kafka_bootstrap: str, spark_remote: 
         for observation in only(UndecodableMessages, observations)
     }
     no_json, too_deep = bad[None, "malformed"], bad[None, "not_read"]
-    assert (no_json.span.messages, no_json.offsets, no_json.reason) == (2, (11, 12), "the text isn't JSON")
+    assert (no_json.span.messages, no_json.offsets) == (2, (11, 12))
+    assert no_json.reasons == ("the text isn't JSON", "the bytes aren't UTF-8")
+    assert no_json.by_reason == {"the text isn't JSON": 1, "the bytes aren't UTF-8": 1}
     assert (too_deep.span.messages, too_deep.offsets) == (1, (13,))
     assert (bad["id", "malformed"].mark, bad["id", "malformed"].offsets) == ("9", (15,))
 
@@ -275,6 +301,7 @@ def test_json_is_held_against_its_schema(kafka_bootstrap: str, spark_remote: str
         {"id": 2, "state": None},
         {"id": "ada@example.com"},
         {"id": 3, "state": "LOST"},
+        {"state": "LOST"},
     ]
     messages: list[Message] = [(0, None, framed(9, json.dumps(value).encode())) for value in values]
     messages.append((0, None, framed(8, b'{"any": 1}')))
@@ -282,15 +309,18 @@ def test_json_is_held_against_its_schema(kafka_bootstrap: str, spark_remote: str
     texts = {9: json.dumps(schema), 8: '{"type": "object", "pattern": "("}'}
     observations = run(scan_of(kafka_bootstrap, topic, more=writers(texts, "JSON")), remote=spark_remote)
     bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
-    assert (bad["9"].offsets, bad["9"].reason, bad["9"].problem) == (
-        (2, 3),
-        "the value isn't valid by its schema, at properties/id/type",
-        "violates",
+    prefix = "the value isn't valid by its schema, at"
+    assert (bad["9"].offsets, bad["9"].problem) == ((2, 3, 4), "violates")
+    assert bad["9"].reasons == (
+        f"{prefix} properties/id/type",
+        f"{prefix} properties/state/oneOf",
+        f"{prefix} required and at properties/state/oneOf",
     )
+    assert bad["9"].by_reason == dict.fromkeys(bad["9"].reasons, 1)
     assert "ada" not in str(observations)
     assert "LOST" not in str(observations)
     profiles = fields(observations, "9")
-    assert profiles["state"].values == {"OPEN": 1, "(not declared)": 1}
+    assert profiles["state"].values == {"OPEN": 1, "(not declared)": 2}
     assert profiles["id"].kinds == {"integer": 3, "string": 1}
     assert [(observation.mark, observation.reason) for observation in only(SchemaNotUsed, observations)] == [
         ("8", "jsonschema_rs doesn't take the schema")
@@ -357,7 +387,8 @@ def test_protobuf_with_message_indexes(kafka_bootstrap: str, spark_remote: str) 
     assert profiles["#10"].kinds == {"unknown": 1}
     bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
     assert bad["5"].offsets == (4, 5, 6)
-    assert bad["5"].reason == "the message's indexes name a type that the schema doesn't have"
+    assert bad["5"].reasons[0] == "the message's indexes name a type that the schema doesn't have"
+    assert len(set(bad["5"].reasons)) == 3
     assert [observation.mark for observation in only(SchemaNotUsed, observations)] == ["6"]
 
 

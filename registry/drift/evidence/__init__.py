@@ -1,8 +1,8 @@
 """The evidence of findings: one typed form for each rule, made and read here alone. Pure.
 
-`forms` has the form of each rule, `rows` what their lists hold, `shapes` compares a JSON value with a type. A finding is
-made through `make_evidence`, which refuses what isn't of its rule's form; what the database has kept is read through
-`read_evidence`, which never fails: findings outlive the release that wrote them.
+`forms` has the form of each rule, `value_types` what they consist of and whether a JSON value is of a type, `older` reads
+what earlier releases kept. A finding is made through `make_evidence`, which refuses what isn't of its rule's form; what
+the database has kept is read through `read_evidence`, which never fails: findings outlive the release that wrote them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from registry.drift.evidence.forms import FORMS
+from registry.drift.evidence.older import RENEWED, without_false_noughts
 from registry.drift.evidence.value_types import fields_of, mismatch
 
 __all__ = ["FORMS", "UNREADABLE", "fields_of_rule", "make_evidence", "mismatch", "read_evidence"]
@@ -44,10 +45,12 @@ def read_evidence(rule: str, stored: object) -> dict[str, Any]:
     """
     if not isinstance(stored, Mapping):
         return {}
+    stored = without_false_noughts(rule, stored)
     kinds = fields_of_rule(rule)
     read, unreadable = {}, []
-    for name, value in stored.items():
+    for name, stored_value in stored.items():
         kind = kinds.get(name) if kinds else str | int | float | None
+        value = RENEWED[kind](stored_value) if kind in RENEWED else stored_value
         if kind is None or mismatch(value, kind):
             unreadable.append(str(name))
         else:

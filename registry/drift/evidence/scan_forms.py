@@ -21,13 +21,12 @@ from registry.drift.evidence.value_types import (
 # ---- topics -------------------------------------------------------------------------------------------------------
 
 
-class Messages(TypedDict):
+class OfTopic(TypedDict):
     """Messages of a topic's side. The counts by scan and by hour are added where findings are kept."""
 
     topic: str
     side: Literal["key", "value"] | None
     expected: NotRequired[str]
-    messages: int
     of_messages_read: int
     first_time: NotRequired[Milliseconds]
     last_time: NotRequired[Milliseconds]
@@ -37,6 +36,12 @@ class Messages(TypedDict):
     ids_by_hour: NotRequired[dict[str, int]]
     ids_by_hour_spread: NotRequired[int]
     ids_by_hour_earlier: NotRequired[int]
+
+
+class Messages(OfTopic):
+    """So many messages of a topic's side."""
+
+    messages: int
 
 
 class MarkedMessages(Messages):
@@ -58,7 +63,9 @@ class UnknownId(MarkedMessages):
 
 
 class OtherSubject(OwnedMessages):
-    undecodable_messages: int
+    """`undecodable_messages` is missing where nobody tried to decode them."""
+
+    undecodable_messages: NotRequired[int]
 
 
 class OtherContext(OwnedMessages):
@@ -98,18 +105,34 @@ class MixedFramings(Messages):
     framings_before: NotRequired[dict[str, int]]
 
 
-class Undecodable(OwnedMessages):
-    of_messages: int
+class BadMessages(Messages):
+    """Messages that couldn't be read: the first of them, and how many for which reason.
+
+    `other_reasons` are all whose reason isn't known or isn't told apart. Those of earlier scans, which are part of the
+    finding's count, are added where findings are kept. Earlier releases kept no counts.
+    """
+
     offsets: list[FailureRow]
+    by_reason: NotRequired[dict[str, int]]
+    other_reasons: NotRequired[int]
+    by_reason_before: NotRequired[dict[str, int]]
+    other_reasons_before: NotRequired[int]
 
 
-class NotRead(Messages):
+class Undecodable(BadMessages):
+    framing: str
+    mark: str
+    schema_id: NotRequired[int]
+    owners: str
+    of_messages: int
+
+
+class NotRead(BadMessages):
     """Messages whose reading was given up; without a mark where they name no schema."""
 
     framing: NotRequired[str]
     mark: NotRequired[str]
     schema_id: NotRequired[int]
-    offsets: list[FailureRow]
 
 
 class ExpiredOffsets(TypedDict):
@@ -131,9 +154,8 @@ class RemadeTopic(TypedDict):
     unread_before: NotRequired[int]
 
 
-class NotJson(Messages):
+class NotJson(BadMessages):
     parsed: int
-    offsets: list[FailureRow]
 
 
 class SubjectMissing(Messages):
@@ -153,7 +175,13 @@ class TooManyIds(Messages):
     groups: int
 
 
-class NotDecoded(MarkedMessages):
+class NotDecoded(OfTopic):
+    """`messages` carry the mark; it is missing where some of them were decoded, or may be counted twice."""
+
+    messages: NotRequired[int]
+    framing: str
+    mark: str
+    schema_id: NotRequired[int]
     reason: str
 
 

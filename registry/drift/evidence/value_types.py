@@ -45,11 +45,11 @@ class SampleRow(TypedDict):
 
 
 class FailureRow(TypedDict):
-    """The first messages of a partition that couldn't be read, and why."""
+    """A message that couldn't be read; `reason` where it is known why."""
 
     partition: int
-    offsets: list[int]
-    reason: str
+    offset: int
+    reason: NotRequired[str]
 
 
 class ExpiredRow(TypedDict):

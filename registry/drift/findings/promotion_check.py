@@ -14,6 +14,7 @@ doesn't, where all of this is so:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -39,8 +40,9 @@ from registry.subjects.versions.parsed_schemas import parse_schema
 _OF_BODIES: Final = frozenset({"SCHEMA_VIOLATED", "UNDECODABLE"})
 #: what is wrong with values of fields, which a schema that declares more fields doesn't mend
 _OF_VALUES: Final = frozenset({"FIELD_MISSING", "FIELD_KIND_WRONG", "ENUM_VALUE_UNDECLARED"})
-#: how the pipeline says that a value has a field which its schema doesn't allow
+#: how the pipeline says which keywords of its schema a value is against; with several, all of them
 _REFUSED: Final = "the value isn't valid by its schema, at "
+_AND: Final = re.compile(r" and (?:at )?")
 _BESIDE: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 
 
@@ -83,13 +85,29 @@ def _place(row: Finding) -> tuple[str, tuple[str, str, str] | None]:
 
 
 def _is_of_more_fields(row: Finding) -> bool:
-    """Whether the messages can't be read for fields beside the declared ones, and for nothing else that is known."""
+    """Whether each of the messages can't be read for fields beside the declared ones, and for nothing else."""
     if row.rule not in _OF_BODIES:
         return False
-    reasons = [entry["reason"] for entry in read_evidence(row.rule, row.evidence).get("offsets", ())]
-    return bool(reasons) and all(
-        reason.startswith(_REFUSED) and reason.rpartition(" ")[2].rpartition("/")[2] in _BESIDE for reason in reasons
-    )
+    reasons = _reasons_of_all(read_evidence(row.rule, row.evidence))
+    return bool(reasons) and all(map(_is_beside, reasons))
+
+
+def _reasons_of_all(evidence: Mapping[str, Any]) -> set[str]:
+    """The reasons of all messages of a finding, of earlier scans too; none where that of any of them isn't known.
+
+    Earlier releases kept no such counts, and of each message what it is against first: that isn't enough.
+    """
+    now, before = evidence.get("by_reason", {}), evidence.get("by_reason_before", {})
+    is_whole = sum(now.values()) == evidence.get("messages") and not evidence.get("other_reasons_before")
+    return {*now, *before} if is_whole else set()
+
+
+def _is_beside(reason: str) -> bool:
+    """Whether a value is against nothing but keywords that forbid further fields."""
+    if not reason.startswith(_REFUSED):
+        return False
+    paths = _AND.split(reason.removeprefix(_REFUSED))
+    return all(path.rpartition("/")[2] in _BESIDE for path in paths)
 
 
 def _declared(step: PlanStep) -> DeclaredFields | None:

@@ -81,6 +81,16 @@ class TopicObservations:
         """The marks of a side, sorted."""
         return sorted(mark for mark_side, mark in self.framed if mark_side == side)
 
+    def is_tried(self, side: str | None, mark: Mark) -> bool:
+        """Whether a scan tried to decode bodies of the mark: else nothing is known of them, and no number is nought."""
+        key = (side, mark)
+        return (
+            key in self.undecodable
+            or key in self.violating
+            or key in self.not_read
+            or any(profile.side == side and (profile.framing, profile.mark) == mark for profile in self.profiles)
+        )
+
 
 def group_by_topic(observations: Iterable[Observation]) -> list[TopicObservations]:
     """One reading a topic that was read, by name; the order of the observations doesn't matter.
@@ -100,7 +110,11 @@ def group_by_topic(observations: Iterable[Observation]) -> list[TopicObservation
             _add(by_topic.setdefault(observation.topic, TopicObservations(observation.topic)), observation)
     for reading in by_topic.values():
         marks = {mark for _, mark in reading.framed}
-        reading.not_used = [observation for observation in not_used if (observation.framing, observation.mark) in marks]
+        reading.not_used = [
+            observation
+            for observation in not_used
+            if (observation.framing, observation.mark) in marks and observation.topic in ("", reading.topic)
+        ]
     return [by_topic[name] for name in sorted(by_topic) if name not in lost and by_topic[name].messages]
 
 

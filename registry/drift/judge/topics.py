@@ -5,6 +5,7 @@ Framing may be missing, cut off, doubled or mixed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -31,12 +32,23 @@ from registry.drift.judge.topic_observations import (
     context_of,
     count_of,
     parts_of,
+    positions,
     subjects_of_side,
 )
 from registry.drift.rules import Severity
-from registry.observations import Observation, OffsetsExpired, TopicRemade, UndecodableMessages, UnframedMessages
+from registry.observations import (
+    Observation,
+    OffsetsExpired,
+    SchemaNotUsed,
+    TopicRemade,
+    UndecodableMessages,
+    UnframedMessages,
+)
 
 CUT = "cut_frame"
+MOST_OFFSETS: Final = 200  # in the evidence; of every partition the first ones first
+MOST_REASONS: Final = 20
+SHOWN_REASONS: Final = 3  # in a sentence
 #: what a schema could describe; anything else needs none
 _STRUCTURED = frozenset({"json_object", "json_array", "xml", "avro_file"})
 _INTERNAL = ("_", "connect-")
@@ -159,12 +171,45 @@ def _looks(by_hint: Mapping[str, int]) -> str:
     )
 
 
-def bad_offsets(bad: Iterable[UndecodableMessages]) -> list[dict[str, Any]]:
-    """The first offsets of each partition with the reason, as evidence."""
-    return [
-        {"partition": group.partition, "offsets": list(group.offsets), "reason": group.reason}
-        for group in sorted(bad, key=lambda group: group.partition)
-    ]
+def bad_offsets(bad: Sequence[UndecodableMessages]) -> dict[str, Any]:
+    """The first offsets of each partition with the reason of each, and how many messages have which, as evidence."""
+    ranked: list[tuple[int, int, int, str]] = []
+    for group in bad:
+        reasons = [*group.reasons, *[""] * len(group.offsets)]
+        ranked += [
+            (rank, group.partition, *pair) for rank, pair in enumerate(zip(group.offsets, reasons, strict=False))
+        ]
+    by_reason, others = reasons_of(bad)
+    return {
+        "offsets": [
+            {"partition": partition, "offset": offset, **({"reason": reason} if reason else {})}
+            for _, partition, offset, reason in sorted(sorted(ranked)[:MOST_OFFSETS], key=lambda row: row[1:])
+        ],
+        "by_reason": by_reason,
+        **({"other_reasons": others} if others else {}),
+    }
+
+
+def reasons_of(bad: Iterable[UndecodableMessages]) -> tuple[dict[str, int], int]:
+    """Messages by reason, the most frequent ones, and how many have another one or one that isn't known."""
+    counts: Counter[str] = Counter()
+    messages = 0
+    for group in bad:
+        counts.update(group.by_reason)
+        messages += group.span.messages
+    most = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
+    return most, max(0, messages - sum(most.values()))
+
+
+def reason_words(by_reason: Mapping[str, int], others: int) -> str:
+    """Why messages couldn't be read: the one reason of all, or each with its number."""
+    if len(by_reason) == 1 and not others:
+        return next(iter(by_reason))
+    phrases = [f"{reason} ({counted(number, 'message')})" for reason, number in list(by_reason.items())[:SHOWN_REASONS]]
+    others += sum(list(by_reason.values())[SHOWN_REASONS:])
+    if others and phrases:
+        phrases.append(f"other reasons, or ones that aren't known ({counted(others, 'message')})")
+    return both(phrases) or "the reason isn't known"
 
 
 def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
@@ -175,9 +220,8 @@ def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
     )
     broken = sum(item.span.messages for item in groups)
     if broken and parsed > broken:
-        offsets = bad_offsets(groups)
         names = {"look": "looks" if broken == 1 else "look", "are": "is" if broken == 1 else "are"}
-        yield where.finding("NOT_JSON", parts_of(groups), names, evidence={"parsed": parsed, "offsets": offsets})
+        yield where.finding("NOT_JSON", parts_of(groups), names, evidence={"parsed": parsed, **bad_offsets(groups)})
 
 
 MOST_EXPIRED: Final = 100  # ranges in the evidence
@@ -198,7 +242,7 @@ def judge_topic(reading: TopicObservations, registered: Registered, memory: Memo
         yield from _not_read(where)
     if reading.others and governed:
         yield _folded(reading, registered, memory)
-    yield from _not_decoded(reading, registered, memory)
+    yield from _not_decoded(reading)
 
 
 def _of_governed(where: SideOfTopic) -> Iterator[JudgedFinding]:
@@ -220,7 +264,11 @@ def _of_mark(where: SideOfTopic, mark: Mark, parts: list[PartitionSpan]) -> Iter
             parts,
             {**_names(where, mark, versions)},
             key=mark,
-            evidence={**mark_evidence(mark), "owners": owners(versions), "undecodable_messages": count_of(undecodable)},
+            evidence={
+                **mark_evidence(mark),
+                "owners": owners(versions),
+                **({"undecodable_messages": count_of(undecodable)} if where.reading.is_tried(where.side, mark) else {}),
+            },
         )
     else:
         yield from _own(where, mark, parts, own)
@@ -294,7 +342,7 @@ def _undecodable(
         **mark_evidence(mark),
         "owners": owners(own),
         "of_messages": count_of(parts),
-        "offsets": bad_offsets(bad),
+        **bad_offsets(bad),
     }
     names = _names(where, mark, own)
     return where.finding(
@@ -306,10 +354,9 @@ def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
     """Bodies whose reading was given up, whatever subject the side has: they may stop any consumer."""
     for (side, mark), bad in sorted(where.reading.not_read.items(), key=repr):
         if side == where.side:
-            evidence = {**(mark_evidence(mark) if mark else {}), "offsets": bad_offsets(bad)}
-            reason = min(bad, key=lambda group: (group.partition, group.span.first_offset)).reason
-            key = mark or ("", "")
-            yield where.finding("MESSAGE_NOT_READ", parts_of(bad), {"reason": reason}, key=key, evidence=evidence)
+            evidence = {**(mark_evidence(mark) if mark else {}), **bad_offsets(bad)}
+            names = {"reason": reason_words(*reasons_of(bad))}
+            yield where.finding("MESSAGE_NOT_READ", parts_of(bad), names, key=mark or ("", ""), evidence=evidence)
 
 
 def judge_expired(observations: Iterable[Observation], registered: Registered) -> Iterator[JudgedFinding]:
@@ -449,13 +496,36 @@ def _folded(reading: TopicObservations, registered: Registered, memory: Memory) 
     return where.finding("TOO_MANY_IDS", parts_of(reading.others), names, evidence={"groups": groups})
 
 
-def _not_decoded(reading: TopicObservations, registered: Registered, memory: Memory) -> Iterable[JudgedFinding]:
-    where = SideOfTopic(reading, None, registered, memory, ())
+def _not_decoded(reading: TopicObservations) -> Iterable[JudgedFinding]:
+    """Schemas that nobody could decode with, with the number of their messages.
+
+    That isn't known where some of them were decoded before it was given up, or where both keys and values carry the
+    mark, maybe of the same messages.
+    """
+    by_mark: dict[Mark, list[SchemaNotUsed]] = {}
     for schema in reading.not_used:
-        mark: Mark = (schema.framing, schema.mark)
-        names = {"mark": mark_words(mark), "reason": schema.reason.rstrip(".")}
-        yield where.finding(
-            "SCHEMA_NOT_DECODED", [], names, key=mark, evidence={**mark_evidence(mark), "reason": schema.reason}
+        by_mark.setdefault((schema.framing, schema.mark), []).append(schema)
+    for mark, unused in sorted(by_mark.items()):
+        reason = "; ".join(dict.fromkeys(schema.reason.rstrip(".") for schema in unused))
+        unused_sides = {schema.side for schema in unused}
+        sides = [side for side in SIDES if (side, mark) in reading.framed and unused_sides & {None, side}]
+        parts = [part for side in sides for part in reading.framed[side, mark]]
+        is_counted = len(sides) == 1 and not reading.is_tried(sides[0], mark)
+        yield make_finding(
+            "SCHEMA_NOT_DECODED",
+            {"topic": reading.topic, "mark": mark_words(mark), "reason": reason},
+            (reading.topic, "", *mark),
+            location=reading.topic,
+            count=max(1, count_of(parts)) if is_counted else 1,
+            evidence={
+                "topic": reading.topic,
+                "side": sides[0] if len(sides) == 1 else None,
+                **mark_evidence(mark),
+                **({"messages": count_of(parts), **positions(parts)} if is_counted else {}),
+                "of_messages_read": reading.messages,
+                "reason": reason,
+            },
+            topic=reading.topic,
         )
 
 

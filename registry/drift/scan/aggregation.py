@@ -27,6 +27,7 @@ from registry.observations import FieldProfile, FramedMessages, Observation, Spa
 
 MOST_TYPES: Final = 50
 MOST_SCANS: Final = 24
+MOST_REASONS: Final = 20
 #: topic, side, framing, mark, partition
 UseKey = tuple[str, str, str, str, int]
 #: topic, side, framing, mark, path
@@ -198,6 +199,21 @@ def over_time(before: object, at: datetime, messages: int) -> dict[str, int]:
     label = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
     counts[label] = counts.get(label, 0) + messages
     return dict(sorted(counts.items())[-MOST_SCANS:])
+
+
+def reasons_before(stored: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """Why messages that earlier scans counted couldn't be read, as evidence; `count` is how many they were.
+
+    `stored` is the evidence that the last of them kept. An earlier release kept no numbers: then no reason is known.
+    """
+    reasons: dict[str, int] = {}
+    for name in ("by_reason", "by_reason_before"):
+        counts = stored.get(name)
+        for reason, number in counts.items() if isinstance(counts, Mapping) else ():
+            reasons[str(reason)] = reasons.get(str(reason), 0) + int(number)
+    most = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
+    others = max(0, count - sum(most.values()))
+    return {"by_reason_before": most, **({"other_reasons_before": others} if others else {})}
 
 
 #: hours that are kept, the newest

@@ -33,6 +33,7 @@ from registry.drift.scan.aggregation import (
     merged_types,
     merged_use,
     over_time,
+    reasons_before,
     updated_finding,
     uses_of,
     without_hours,
@@ -320,6 +321,8 @@ def _refresh(
             ByHour.of_evidence(row.evidence if row.pk and adds else {}), judged.evidence.get("partitions", ())
         )
         evidence = evidence | {"ids_over_time": over_time(before, now, judged.count)} | hours.to_evidence()
+    if row.pk and adds and row.state != "resolved" and "by_reason" in evidence:
+        evidence = evidence | reasons_before(row.evidence, row.count)
     if "partitions" in evidence:
         evidence = evidence | {"partitions": without_hours(evidence["partitions"])}
     row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy

@@ -142,8 +142,11 @@ def observe(
 
 def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection[str]) -> list[SchemaNotUsed]:
     """What is to say of schemas for whose messages no time was left. The next scan knows them from the start."""
-    marks = set().union(*(unknown[topic] & better for topic in topics))
-    return [SchemaNotUsed(framing, mark, NO_TIME) for framing, mark in sorted(marks)]
+    return [
+        SchemaNotUsed(framing, mark, NO_TIME, topic)
+        for topic in sorted(topics)
+        for framing, mark in sorted(unknown[topic] & better)
+    ]
 
 
 def _complete_topics(second: Sequence[Observation]) -> set[str]:

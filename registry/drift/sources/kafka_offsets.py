@@ -134,7 +134,13 @@ def read_json(topics: Sequence[ScannedTopic], observations: Sequence[Observation
         "unframed": _hints(observations),
         "unreadable": [{"topic": topic.name, "reason": topic.problem} for topic in topics if topic.problem],
         "schemas_not_used": [
-            {"framing": observation.framing, "mark": observation.mark, "reason": observation.reason}
+            {
+                **({"topic": observation.topic} if observation.topic else {}),
+                **({"side": observation.side} if observation.side else {}),
+                "framing": observation.framing,
+                "mark": observation.mark,
+                "reason": observation.reason,
+            }
             for observation in observations
             if isinstance(observation, SchemaNotUsed)
         ],

@@ -320,6 +320,8 @@ class _Values:
 BACKTRACK_LIMIT = 20_000
 PATTERN_BYTES = 2 * 1_048_576
 LONGEST_PLACE = 200
+MOST_PLACES = 3  # of one value that are named
+MOST_ERRORS = 1_000  # of one value that are looked at
 NOT_VALIDATED = "its value couldn't be validated: it is nested too deep, isn't Unicode, or takes a pattern too long"
 UNDECLARED = "(not declared)"
 MOST_REFERENCES = 50  # followed one after the other: a circle ends there
@@ -354,15 +356,35 @@ class JsonSchemaBodies:
             return Decoded(value, self.shape, unchecked=NOT_VALIDATED)
 
     def _violation(self, value: Any) -> str:
-        """Which keyword of the schema the value is against, in the schema's own words: nothing of the value itself."""
+        """Which keywords of the schema the value is against, in the schema's own words: nothing of the value itself.
+
+        All of them, or it says that there are others: what mends one of them needn't mend the value.
+        """
         if self._validator.is_valid(value):
             return ""
-        errors = self._validator.iter_errors(value)
-        first = next((error for error in errors if not isinstance(error.kind, self._gave_up)), None)
-        if first is None:
+        paths: dict[str, None] = {}
+        others = ""
+        for number, error in enumerate(self._validator.iter_errors(value)):
+            if number >= MOST_ERRORS:
+                others = "perhaps elsewhere"
+                break
+            if isinstance(error.kind, self._gave_up):
+                others = "perhaps elsewhere"
+            else:
+                paths[_keyword_path(error.schema_path)] = None
+            if len(paths) > MOST_PLACES:
+                others = "elsewhere"
+                break
+        if not paths:
             raise ValueError
-        path = "/".join(str(part) for part in first.schema_path)[:LONGEST_PLACE]
-        return f"the value isn't valid by its schema, at {path}"
+        phrases = [f"at {path}" for path in list(paths)[:MOST_PLACES]]
+        return f"the value isn't valid by its schema, {' and '.join([*phrases, *([others] if others else [])])}"
+
+
+def _keyword_path(schema_path: Any) -> str:
+    """Where a keyword stands in its schema; one that is too long says that it goes on."""
+    path = "/".join(str(part) for part in schema_path)
+    return path if len(path) <= LONGEST_PLACE else f"{path[: LONGEST_PLACE - 1]}…"
 
 
 class JsonSchemaShape(Shape):

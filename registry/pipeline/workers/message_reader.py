@@ -81,6 +81,7 @@ BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON"
 MOST_GROUPS = 2_000  # of one task: places of undecodable bodies, of indexes, of tables
 MOST_SAMPLED = 200  # of one task: schemas on sides of topics that samples are kept of
 FIRST_OFFSETS = 5
+MOST_REASONS = 20  # of one task's place of undecodable bodies, told apart by number
 # What nests is decoded by calls within calls in C, some 1.6 KB a level: that needs room.
 STACKS = (64 * 1024 * 1024, 16 * 1024 * 1024)
 
@@ -188,10 +189,13 @@ class Reader:
         if group is None:
             if len(self.counts.undecodable) >= MOST_GROUPS:
                 return
-            group = self.counts.undecodable[key] = {"span": [], "offsets": []}
+            group = self.counts.undecodable[key] = {"span": [], "offsets": [], "reasons": {}}
         _extend(group["span"], offset, time, size)
         if len(group["offsets"]) < FIRST_OFFSETS:
             group["offsets"].append([offset, reason])
+        reasons = group["reasons"]
+        if reason in reasons or len(reasons) < MOST_REASONS:
+            reasons[reason] = reasons.get(reason, 0) + 1
 
     def _change(self, topic: str, position: tuple[Any, ...], value: Any) -> None:
         change = change_of(value)

@@ -17,6 +17,7 @@ from django.utils import timezone
 from dashboard.findings.evidence import evidence_tables
 from registry.access.models import User
 from registry.access.roles import Actor
+from registry.drift.evidence import read_evidence
 from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
 from registry.drift.services import acknowledge
 from registry.streams.models import QueryInput, StreamQuery
@@ -399,3 +400,12 @@ def test_rows_whose_times_are_not_known_are_shown_without_them() -> None:
     assert [column.label for column in table.columns] == ["Partition", "First offset", "Last offset", "Messages"]
     (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [dated]})
     assert table.spans == ((0, 100),)
+
+
+def test_every_offset_is_shown_with_its_own_reason_and_that_of_others_is_not_known() -> None:
+    rows = [{"partition": 0, "offset": 1005, "reason": "it ends early"}, {"partition": 0, "offset": 1007}]
+    older_rows = [{"partition": 0, "offsets": [1005, 1007], "reason": "it ends early"}]
+    for stored_rows in (rows, older_rows):
+        (table,) = evidence_tables("UNDECODABLE", read_evidence("UNDECODABLE", {"offsets": stored_rows}))
+        assert [column.label for column in table.columns] == ["Partition", "Offset", "Reason"]
+        assert table.rows == (("0", "1005", "it ends early"), ("0", "1007", "not known"))

@@ -101,6 +101,9 @@ def profile(
     )
 
 
+_REASONS = {"undecodable": "a length of −3", "violates": "at properties/qty/type", "not_read": "it is nested too deep"}
+
+
 def observation(form: str, arguments: list[Any]) -> Observation:
     """One observation; `form@topic` is about another topic than orders."""
     form, _, topic = form.partition("@")
@@ -108,15 +111,15 @@ def observation(form: str, arguments: list[Any]) -> Observation:
     match form, arguments:
         case "framed", [side, part, mark, *where]:
             return FramedMessages(topic, side, part, *mark_of(mark), span(*where))
-        case "undecodable", [side, part, mark, messages, first, last]:
-            offsets = tuple(range(first, last + 1))[:3]
-            bad = "a length of −3"
-            return UndecodableMessages(topic, side, part, *mark_of(mark), span(messages, first, last), offsets, bad)
-        case ("violates" | "not_read") as problem, [side, part, mark, messages, first, last]:
+        case ("undecodable" | "violates" | "not_read") as problem, [side, part, mark, messages, first, last, *extra]:
             offsets = tuple(range(first, last + 1))[:3]
             where = span(messages, first, last)
-            reason = "it is nested too deep" if problem == "not_read" else "at properties/qty/type"
-            return UndecodableMessages(topic, side, part, *mark_of(mark), where, offsets, reason, problem)
+            reason = _REASONS[problem]
+            reasons, counts = extra or [[reason] * len(offsets), {reason: messages}]
+            kind = "malformed" if problem == "undecodable" else problem
+            return UndecodableMessages(
+                topic, side, part, *mark_of(mark), where, offsets, tuple(reasons), kind, dict(counts)
+            )
         case "expired", [part, start, end]:
             return OffsetsExpired(topic, part, start, end)
         case "twice", [side, part, schema_id, *where]:
@@ -133,8 +136,8 @@ def observation(form: str, arguments: list[Any]) -> Observation:
             return Sample(topic, side, part, offset, int(NOW * DAY), *mark_of(mark), text, text.startswith("revealed"))
         case "other", [part, groups, messages]:
             return OtherGroups(topic, part, groups, span(messages))
-        case "not_used", [mark, reason]:
-            return SchemaNotUsed(*mark_of(mark), reason)
+        case "not_used", [mark, reason, *topic_side]:
+            return SchemaNotUsed(*mark_of(mark), reason, *topic_side)
         case "read", [part, start, end]:
             return PartitionRead(topic, part, start, end, 0, end, end - start)
         case "remade", [before, now, day, unread]:

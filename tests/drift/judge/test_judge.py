@@ -64,6 +64,7 @@ def check(finding: JudgedFinding, expected: dict[str, Any]) -> None:
     for part in expected.get("says", []):
         assert part in finding.sentence
     assert {name: finding.evidence[name] for name in expected.get("evidence", {})} == expected.get("evidence", {})
+    assert not set(expected.get("lacks", [])) & set(finding.evidence)
     for name in ("subject", "cause", "count", "topic"):
         assert getattr(finding, name) == expected.get(name, getattr(finding, name))
 

@@ -116,7 +116,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
         "UNDECODABLE",
         added(
             lambda day: [
-                UndecodableMessages("orders", "value", 0, "id", "11", where(day, 1), (10**7,), "ends early"),
+                UndecodableMessages("orders", "value", 0, "id", "11", where(day, 1), (10**7,), ("ends early",)),
                 FramedMessages("orders", "value", 0, "id", "11", where(day, 1)),
             ]
         ),
@@ -138,7 +138,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
         added(
             lambda day: [
                 FramedTwice("shipments", "value", 0, GUID, 50, where(day, 1)),
-                UndecodableMessages("shipments", "value", 0, "guid", GUID, where(day, 1), (10**7,), "odd"),
+                UndecodableMessages("shipments", "value", 0, "guid", GUID, where(day, 1), (10**7,), ("odd",)),
             ]
         ),
     ),
