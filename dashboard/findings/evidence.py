@@ -88,7 +88,7 @@ LABELS: Final = {
     "names": later("Names"),
     "declared": later("Declared types"),
     "different_values": later("Distinct values"),
-    "lengths": later("Value lengths"),
+    "lengths": later("Value lengths (the ten shortest at most)"),
     "value": later("Value"),
     "share": later("Share now"),
     "share_before": later("Share before"),
@@ -271,7 +271,7 @@ def evidence_tables(rule: str, evidence: Mapping[str, Any]) -> tuple[EvidenceTab
     """The lists in a finding's evidence: partitions with offsets, changes of a state variable, versions."""
     kinds = fields_of_rule(rule)
     tables = [
-        _listed(key, str(title), row_of(kinds[key]), evidence[key])
+        _listed(key, str(title), row_of(kinds[key]), evidence[key], is_of_more=_is_of_more(kinds, evidence))
         for key, title in TITLES.items()
         if evidence.get(key) and row_of(kinds.get(key)) is not None
     ]
@@ -286,7 +286,15 @@ def _statement(what: str | list[str]) -> str:
     return what if isinstance(what, str) else ", ".join(what) or gettext("none")
 
 
-def _listed(key: str, title: str, kind: Any, values: Sequence[Mapping[str, Any]]) -> EvidenceTable:
+def _is_of_more(kinds: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:
+    """Whether positions and samples are of more messages than the finding is about: of a field all with its schema are."""
+    of_partitions = sum(row["messages"] for row in evidence.get("partitions", ()))
+    return "field" in kinds and of_partitions > evidence.get("messages", of_partitions)
+
+
+def _listed(
+    key: str, title: str, kind: Any, values: Sequence[Mapping[str, Any]], *, is_of_more: bool = False
+) -> EvidenceTable:
     times = {name for name, annotation in kind.__annotations__.items() if "Milliseconds" in str(annotation)}
     drawn = [
         {
@@ -297,12 +305,16 @@ def _listed(key: str, title: str, kind: Any, values: Sequence[Mapping[str, Any]]
     ]
     if kind is value_types.FailureRow:
         drawn = [{"reason": gettext("not known"), **row} for row in drawn]
-    note = (
-        gettext("Only the form of each value: a text’s length and character classes, a number’s magnitude.")
-        if key == "samples"
-        else ""
-    )
-    table = rows_table(title, drawn, tuple((str(label), name) for label, name in COLUMNS[kind]), note=note)
+    notes = []
+    if key == "samples":
+        notes.append(
+            gettext(
+                "Only the form of each value: a text’s length and character classes, a number’s magnitude."
+            )
+        )
+    if is_of_more and key in ("partitions", "samples"):
+        notes.append(gettext("Of all messages that were written like these: which of them it is about isn’t kept."))
+    table = rows_table(title, drawn, tuple((str(label), name) for label, name in COLUMNS[kind]), note=" ".join(notes))
     if kind is value_types.PartitionRow:
         return replace(table, spans=_spans(values[:SHOWN_ROWS]), spans_label=gettext("When"))
     return table

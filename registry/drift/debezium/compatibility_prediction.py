@@ -50,7 +50,10 @@ _TYPES: Final = {
 
 @dataclass(frozen=True)
 class PredictedRefusal:
-    """Why the level will refuse the next schema: the first reason as a sentence, all of them, and the first cure."""
+    """Why the level will refuse the next schema: the first reason as sentences, which say how many more there are.
+
+    Then all of them, MAX_REASONS at most, and the first cure.
+    """
 
     reason: str
     reasons: tuple[str, ...]
@@ -83,12 +86,16 @@ def predict_refusal(
     if report.is_compatible:
         return None
     breaks = [item for item in report.items if item.severity == "break"]
-    reasons = tuple(dict.fromkeys(item.message for item in breaks))[:MAX_REASONS]
+    reasons = tuple(dict.fromkeys(item.message for item in breaks))
     reason = reasons[0].rstrip(".") if reasons else "the compatibility check fails"
     cure = next(
         (item.remedy.rstrip(".") for item in breaks if item.remedy), "make the column nullable, or give it a default"
     )
-    return PredictedRefusal(f"{reason[:1].upper()}{reason[1:]}.", reasons, f"{cure[:1].lower()}{cure[1:]}", text)
+    more = len(reasons) - 1
+    more_reasons = f" There {'is 1 more reason' if more == 1 else f'are {more:,} more reasons'}." if more > 0 else ""
+    return PredictedRefusal(
+        f"{reason[:1].upper()}{reason[1:]}.{more_reasons}", reasons[:MAX_REASONS], f"{cure[:1].lower()}{cure[1:]}", text
+    )
 
 
 def next_schema(text: str, row: RowShape, ignore: frozenset[str], *, side: Side = "value") -> str:

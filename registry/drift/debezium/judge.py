@@ -20,6 +20,7 @@ from registry.drift.rules.rule import Severity
 
 LAG_BYTES: Final[tuple[tuple[int, Severity], ...]] = ((10 * 1024**3, "break"), (1024**3, "risk"))
 MAX_REASON: Final = 300
+SHOWN: Final = 5  # doubts in a sentence; the evidence has more
 #: states in which the connector does what it should, or is about to
 _FINE: Final = frozenset({"RUNNING", "RESTARTING", ""})
 
@@ -31,7 +32,11 @@ def judge_connector(world: World) -> Iterator[JudgedFinding]:
         doubts = world.config.not_understood
         yield finding(
             "CONNECTOR_NOT_UNDERSTOOD",
-            {"connector": world.config.name, "doubts": "; ".join(doubts[:5])},
+            {
+                "connector": world.config.name,
+                "doubts": "; ".join(doubts[:SHOWN])
+                + (f"; and {len(doubts) - SHOWN:,} more" if len(doubts) > SHOWN else ""),
+            },
             (world.config.name,),
             location=world.config.name,
             count=len(doubts),

@@ -277,7 +277,8 @@ class SideOfTopic:
     ) -> JudgedFinding:
         """A finding about those messages; `key` tells it from others of its rule on this side."""
         topic, side = self.reading.topic, self.side or ""
-        number = count_of(parts) if count is None else count
+        whole = count_of(parts)
+        number = whole if count is None else count
         identity = (topic, side, *key)
         filled = {
             "topic": topic,
@@ -314,7 +315,7 @@ class SideOfTopic:
             cause=cause_of(
                 rule,
                 identity,
-                parts,
+                parts if number >= whole else (),  # when the first of some of them came isn't known
                 starts=self.reading.starts,
                 registered=self.registered,
                 memory=self.memory,

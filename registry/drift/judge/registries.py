@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.drift.judge.finding_builder import counted, either, moment, span_of_time
@@ -159,8 +159,7 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
         ]
         burst = _burst([version for version, _ in versions]) if facts.is_target else []
         if at_once:
-            shortest = min(after for _, after in at_once)
-            evidence = f"with the first message {span_of_time(shortest)} later"
+            evidence = _followed([after for _, after in at_once])
         elif burst:
             evidence = f"within {span_of_time(burst[-1].registered_at - burst[0].registered_at)}"
         else:
@@ -180,6 +179,16 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
             severity="risk" if facts.is_target else "notice",
             count=len(reported),
         )
+
+
+def _followed(after: Sequence[int]) -> str:
+    """How long after each version its first message came."""
+    shortest, longest = span_of_time(min(after)), span_of_time(max(after))
+    if len(after) == 1:
+        return f"the first message followed after {shortest}"
+    if shortest == longest:
+        return f"the first message of each followed after {shortest}"
+    return f"the first message of each followed after {shortest} to {longest}"
 
 
 def _burst(versions: list[RegisteredVersion]) -> list[RegisteredVersion]:

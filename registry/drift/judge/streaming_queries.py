@@ -57,23 +57,38 @@ def judge_state(observations: Sequence[Observation]) -> Iterable[JudgedFinding]:
         for old, new in pairwise(versions):
             yield from _evolution(old, new, nulls, newest=new is versions[-1])
     yield from _budgets(observations)
-    latest = {
-        (observation.operator, observation.variable): observation.batch
+    yield from _unreadable(observations)
+
+
+def _unreadable(observations: Sequence[Observation]) -> Iterable[JudgedFinding]:
+    """One finding a variable of which no batch was read, with the reason of each that was tried.
+
+    A batch that Spark has cleaned up is no finding as long as a newer one was read.
+    """
+    readable = {
+        (observation.operator, observation.variable)
         for observation in observations
         if isinstance(observation, StateRows)
     }
+    failures: dict[tuple[int, str | None], list[StateUnreadable]] = {}
     for observation in observations:
-        # A batch that Spark has cleaned up is no finding as long as a newer one was read.
-        if isinstance(observation, StateUnreadable) and (observation.operator, observation.variable) not in latest:
-            names = {
-                "operator": observation.operator,
-                "variable": observation.variable or "",
-                "reason": observation.reason.rstrip("."),
-            }
-            evidence = {**names, "batch": observation.batch}
-            yield _state_finding(
-                "STATE_UNREADABLE", names, (str(observation.operator), observation.variable or ""), evidence
-            )
+        if isinstance(observation, StateUnreadable):
+            variable_key = (observation.operator, observation.variable)
+            if variable_key not in readable:
+                failures.setdefault(variable_key, []).append(observation)
+    for (operator, variable), of_variable in failures.items():
+        batches = sorted(of_variable, key=lambda failure: (failure.batch is None, failure.batch or 0, failure.reason))
+        reasons = list(dict.fromkeys(failure.reason.rstrip(".") for failure in batches))
+        if len(reasons) > 1:
+            reasons = list(dict.fromkeys(f"{_batch(failure)}: {failure.reason.rstrip('.')}" for failure in batches))
+        newest = max((failure.batch for failure in batches if failure.batch is not None), default=None)
+        names = {"operator": operator, "variable": variable or "", "reason": "; ".join(reasons)}
+        evidence = {**names, "batch": newest}
+        yield _state_finding("STATE_UNREADABLE", names, (str(operator), variable or ""), evidence)
+
+
+def _batch(failure: StateUnreadable) -> str:
+    return "the newest batch" if failure.batch is None else f"batch {failure.batch}"
 
 
 def _evolution(

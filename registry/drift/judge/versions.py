@@ -113,8 +113,9 @@ def _keys(where: SideOfTopic) -> Iterator[JudgedFinding]:
             first_times[mark] = min(first_time, first_times.get(mark, first_time))
     if len(first_times) > 1:
         by_time = sorted(first_times, key=lambda mark: (first_times[mark], mark))
-        newest = by_time[-1]
-        parts = where.reading.framed.get(("key", newest), [])
+        # The newest keys are what went wrong; where this scan read none of them, those that it read.
+        newest = where.reading.framed.get(("key", by_time[-1]))
+        parts = newest or [part for mark in by_time for part in where.reading.framed.get(("key", mark), ())]
         evidence: dict[str, Any] = {
             "compacted": True,
             "marks": [{"mark": mark_words(mark), "first_time": first_times[mark]} for mark in by_time],

@@ -80,7 +80,8 @@ def _state_rows(operator: Operator, variable: StateVariable, observations: Seque
     mine = [observation for observation in observations if _is_of(observation, operator, variable)]
     counts = [observation for observation in mine if isinstance(observation, StateRows)]
     if not counts:
-        reason = next((observation.reason for observation in mine if isinstance(observation, StateUnreadable)), "")
+        failures = [observation for observation in mine if isinstance(observation, StateUnreadable)]
+        reason = "; ".join(dict.fromkeys(failure.reason for failure in failures))
         return ScannedRows(problem=f"{NO_ROWS}{reason}") if reason else None
     newest = max(counts, key=lambda observation: observation.batch)
     at = [observation for observation in mine if getattr(observation, "batch", None) == newest.batch]

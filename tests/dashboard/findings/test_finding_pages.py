@@ -409,3 +409,15 @@ def test_every_offset_is_shown_with_its_own_reason_and_that_of_others_is_not_kno
         (table,) = evidence_tables("UNDECODABLE", read_evidence("UNDECODABLE", {"offsets": stored_rows}))
         assert [column.label for column in table.columns] == ["Partition", "Offset", "Reason"]
         assert table.rows == (("0", "1005", "it ends early"), ("0", "1007", "not known"))
+
+
+def test_positions_of_more_messages_than_a_finding_is_about_say_so() -> None:
+    rows = [{"partition": 0, "first_offset": 1, "last_offset": 9, "messages": 9}]
+    words = "which of them it is about isn’t kept"
+    for rule, messages, is_said in (
+        ("FIELD_MISSING", 3, True),
+        ("FIELD_MISSING", 9, False),
+        ("UNKNOWN_SCHEMA_ID", 9, False),
+    ):
+        (table,) = evidence_tables(rule, {"partitions": rows, "messages": messages})
+        assert (words in table.note) is is_said
