@@ -39,6 +39,7 @@ from registry.observations import (
     PartitionRange,
     PartitionRead,
     ScanTotals,
+    SchemaNotUsed,
     TopicLost,
     TopicTotals,
     WriterSchema,
@@ -534,3 +535,14 @@ def test_two_hundred_topics_are_asked_cheaply(
     assert {scanned.problem for scanned in survey.topics.values()} == {""}
     assert set(survey.order) == {f"{many}-{number}" for number in range(5)}
     assert Topic.objects.filter(source=source).count() == 200
+
+
+def test_a_schema_for_which_no_time_was_left_is_named_with_its_topics_alone() -> None:
+    mark = ("id", "7")
+    (late,) = kafka._not_decoded({"a": {mark}, "b": {mark}}, {mark}, ["b"])
+    assert late == SchemaNotUsed("id", "7", kafka.NO_TIME, "b")
+    never = SchemaNotUsed("id", "9", "it has a list")
+    assert read_json([], [late, never], seconds=1.0)["schemas_not_used"] == [
+        {"topic": "b", "framing": "id", "mark": "7", "reason": kafka.NO_TIME},
+        {"framing": "id", "mark": "9", "reason": "it has a list"},
+    ]
