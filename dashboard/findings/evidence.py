@@ -308,9 +308,7 @@ def _listed(
     notes = []
     if key == "samples":
         notes.append(
-            gettext(
-                "Only the form of each value: a text’s length and character classes, a number’s magnitude."
-            )
+            gettext("Only the form of each value: a text’s length and character classes, a number’s magnitude.")
         )
     if is_of_more and key in ("partitions", "samples"):
         notes.append(gettext("Of all messages that were written like these: which of them it is about isn’t kept."))

@@ -159,7 +159,7 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
         ]
         burst = _burst([version for version, _ in versions]) if facts.is_target else []
         if at_once:
-            evidence = _followed([after for _, after in at_once])
+            evidence = _first_message_delay([after for _, after in at_once])
         elif burst:
             evidence = f"within {span_of_time(burst[-1].registered_at - burst[0].registered_at)}"
         else:
@@ -181,14 +181,14 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
         )
 
 
-def _followed(after: Sequence[int]) -> str:
+def _first_message_delay(after: Sequence[int]) -> str:
     """How long after each version its first message came."""
     shortest, longest = span_of_time(min(after)), span_of_time(max(after))
     if len(after) == 1:
-        return f"the first message followed after {shortest}"
+        return f"with the first message {shortest} later"
     if shortest == longest:
-        return f"the first message of each followed after {shortest}"
-    return f"the first message of each followed after {shortest} to {longest}"
+        return f"with the first message of each {shortest} later"
+    return f"with the first message of each {shortest} to {longest} later"
 
 
 def _burst(versions: list[RegisteredVersion]) -> list[RegisteredVersion]:
