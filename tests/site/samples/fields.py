@@ -49,7 +49,7 @@ FIELD = FieldPage(
     others_said="14 fields of 9 subjects are called email, with 2 types.", bounds=("Only the newest 200 versions were looked at.",),
 )  # fmt: skip
 FIELD_UNSEEN = replace(
-    FIELD, days=(), sparkline=None, others=(), seen="No scan has looked at this field.", others_said="No other field is called email.",
+    FIELD, days=(), sparkline=None, others=(), in_data="No scan has looked at this field.", others_said="No other field is called email.",
     bounds=(), chapters=FIELD.chapters[:1], now=(), tags=(),
 )  # fmt: skip
 FIELD_UNKNOWN = replace(

@@ -81,7 +81,7 @@ OUTCOME = WhatIfOutcome(
     verdict=Verdict.BREAKS, sentence="With FULL, 3 of 57 registrations would have been refused.",
     consequence="Both sides can be deployed in any order.", progress="20 of 312 subjects were looked at.",
     rows=(
-        TrialRow(name="orders-value", url=subject_url("dev", "orders-value"), level="FULL", sentence="1 of 7 registrations would have been refused.", failing=(FAILING, replace(FAILING, version=4, known=True))),
+        TrialRow(name="orders-value", url=subject_url("dev", "orders-value"), level="FULL", sentence="1 of 7 registrations would have been refused.", failing=(FAILING, replace(FAILING, version=4, is_known=True))),
         TrialRow(name=HOSTILE, url=subject_url("dev", "other-value"), level="FULL", sentence="Its texts can’t be compared.", failing=(), notes=("Version 2 can’t be read: line 1, column 4.", HOSTILE)),
         TrialRow(name=LONG, url=subject_url("dev", "long-value"), level="FULL", sentence="1 of 2 registrations would have been refused.", failing=(replace(FAILING, sentence=LONG),)),
     ),

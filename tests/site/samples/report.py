@@ -272,7 +272,7 @@ REPORT = replace(
     schema=replace(REPORT_EMPTY.schema, value=NEW),
     propose=Action(label="Propose this schema", url="/gallery/propose", icon="pencil"),
     keep=Action(label="Save and get a link", url=""),
-    answer=RegistryAnswer(
+    registry_answer=RegistryAnswer(
         where="registry.example.com:8081",
         is_asked=True,
         agrees=False,
@@ -313,7 +313,7 @@ REPORT_OK = replace(
     REPORT,
     link="/gallery/report",
     whole_link=f"http://127.0.0.1/ui/registries/dev/subjects/{'x' * 400}/report?version=2",
-    answer=RegistryAnswer(where="registry.example.com:8081"),
+    registry_answer=RegistryAnswer(where="registry.example.com:8081"),
     evidence=DataEvidence(
         notes=(),
         refusal="You need the admin or steward role in dev to start scans.",
@@ -349,7 +349,7 @@ REPORT_OK = replace(
 )
 REPORT_FIRST = replace(
     REPORT,
-    answer=RegistryAnswer(where=HOSTILE, is_asked=True, reason=HOSTILE),
+    registry_answer=RegistryAnswer(where=HOSTILE, is_asked=True, reason=HOSTILE),
     keep=Action(
         label="Save and get a link",
         url="",

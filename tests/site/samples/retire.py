@@ -98,6 +98,6 @@ ORPHANS = OrphansPage(
 ORPHANS_NONE = replace(ORPHANS, rows=(), paging=Paging(first=0, last=0, total=0))
 ORPHANS_UNKNOWN = replace(
     ORPHANS_NONE,
-    known=False,
+    is_known=False,
     sentence="No topic of this registry’s sources has ever been scanned, so it is unknown which subjects are in use.",
 )

@@ -44,7 +44,7 @@ START = SearchPage(
 FOUND = replace(
     START,
     query='field:email doc:"gdpr relevant"',
-    asked=True,
+    is_asked=True,
     chips=(
         ActiveFilter(label="field:email", url="/ui/search?q=doc%3Agdpr"),
         ActiveFilter(label='doc:"gdpr relevant"', url="/ui/search?q=field%3Aemail"),
@@ -94,18 +94,18 @@ PAGED = replace(
 NOTHING = replace(
     START,
     query=HOSTILE,
-    asked=True,
+    is_asked=True,
     suggestions=(Link(label="email", url="/ui/search?q=field%3Aemail"), Link(label=LONG, url="/ui/search?q=x")),
 )
 REFUSED = replace(
     START,
     query="colour:red",
-    asked=True,
+    is_asked=True,
     problem=Problem(what="'colour:' is no operator: there are field:, id:, type:."),
 )
 PASTED_SCHEMA = replace(
     START,
-    asked=True,
+    is_asked=True,
     pasted=PastedPart(
         what="Schema", facts=("Avro, 12 field names", f"fingerprint {'0123456789abcdef' * 4}"), equal=(SUBJECT,),
         nearest=(replace(SUBJECT, facts=(*SUBJECT.facts, "9 shared names, 61% of both")),),
@@ -113,7 +113,7 @@ PASTED_SCHEMA = replace(
 )  # fmt: skip
 PASTED_MESSAGE = replace(
     START,
-    asked=True,
+    is_asked=True,
     pasted=PastedPart(
         what="Message",
         facts=("schema id 14",),
@@ -124,7 +124,7 @@ PASTED_MESSAGE = replace(
 )
 PASTED_WRONG = replace(
     START,
-    asked=True,
+    is_asked=True,
     pasted=PastedPart(
         what="Schema",
         problem=Problem(

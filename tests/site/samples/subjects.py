@@ -511,7 +511,7 @@ SELECTED = SelectedVersion(
     fields=tuple(
         replace(
             row,
-            seen=SEEN.get(row.path),
+            data=SEEN.get(row.path),
             fact=f"Order {row.name}",
             used_by=USERS.get(row.path, ()),
             used_by_more=3 if row.path == "Order.id" else 0,
@@ -653,8 +653,8 @@ SUBJECT_WORDS = replace(
         tree=replace(
             TREE,
             filter=HOSTILE,
-            kept=(("words", "business"),),
-            said="12 of 2,000 fields match.",
+            kept_parameters=(("words", "business"),),
+            summary="12 of 2,000 fields match.",
             clear_url="/gallery/subject",
             open_all_url="",
             example=ExamplePanel(
