@@ -72,7 +72,7 @@ def first_steps(request: HttpRequest, mirrors: Sequence[MirrorState]) -> tuple[F
         FirstStep(
             title=gettext("Add a topic or a checkpoint"),
             sentence=gettext("Schemadesk scans it on a schedule and compares its data with the registered schemas."),
-            action=Action(label=gettext("Add source"), url=reverse("ui:source_add")),
+            action=Action(label=gettext("Add a source"), url=reverse("ui:source_add")),
         ),
     )
 

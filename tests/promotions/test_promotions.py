@@ -41,7 +41,7 @@ def test_requested_by_one_approved_by_another_then_live(cast: dict[str, Actor]) 
 def test_nobody_reviews_their_own(cast: dict[str, Actor]) -> None:
     register(V1, cast["steward"])
     number = ask(cast, by="approver")
-    with pytest.raises(NotAllowed, match="somebody else"):
+    with pytest.raises(NotAllowed, match="nother person"):
         approve_shown(request_id=number, by=cast["approver"])
     assert approve_shown(request_id=number, by=cast["approver2"]) == "approved"
 
@@ -93,7 +93,7 @@ def test_a_changed_level_voids_it_too_and_a_failing_check_cannot_be_approved(cas
     set_config(registry="staging", subject=ORDERS, level="NONE", by=cast["steward"])
     with pytest.raises(PlanChanged):
         approve_shown(request_id=number, by=cast["approver"])
-    with pytest.raises(InvalidInput, match="say why"):
+    with pytest.raises(InvalidInput, match="breaking change"):
         approve_shown(request_id=number, by=cast["approver"])
     assert approve_shown(request_id=number, by=cast["approver"], comment="no data yet") == "approved"
 
@@ -108,7 +108,7 @@ def test_an_earlier_plan_on_the_screen_is_not_approved(cast: dict[str, Actor]) -
 def test_two_clicks_have_one_effect(cast: dict[str, Actor]) -> None:
     register(V1, cast["steward"])
     number = ask(cast)
-    with pytest.raises(WrongState, match="open already"):
+    with pytest.raises(WrongState, match="already open"):
         ask(cast)
     approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(WrongState):

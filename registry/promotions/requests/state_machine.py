@@ -301,7 +301,7 @@ def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:
     needed = needed_for(request)
     if needed.is_met:
         return ""
-    lacking = f"It is in review again, because it now needs more approvals: {needed.missing}"
+    lacking = f"It is in review again, because its approvals are no longer enough. {needed.missing}"
     move(request, PromotionRequest.IN_REVIEW, moved=lacking, apply_at=None)
     tell(request, "promotion.voided", lacking, by=by)
     return lacking

@@ -231,7 +231,7 @@ def test_the_keys_of_the_editor_and_of_a_discussion(
     text.press("End")
     text.press_sequentially("} ", delay=20)
     expect(told).to_contain_text("1 safe")
-    expect(page.locator("#said")).to_contain_text("dev would take it")
+    expect(page.locator("#said")).to_contain_text("Can be registered in dev")
     expect(page.locator("#changes")).to_contain_text("Order.note")
     expect(text).to_be_focused()
     assert text.evaluate("area => area.selectionStart") == len(json.dumps(V2)) + 1

@@ -212,8 +212,8 @@ def test_commands_are_refused_too(registries: None, system: Actor, tmp_path: Pat
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"reason": " "}, "reason takes 1 to 2000"),
-        ({"reason": "x" * 2001}, "reason takes 1 to 2000"),
+        ({"reason": " "}, "reason must have 1 to 2000"),
+        ({"reason": "x" * 2001}, "reason must have 1 to 2000"),
         ({"reason": "a\x00b"}, "can't be stored"),
         ({"minutes": 0}, "1 to 240 minutes"),
         ({"minutes": 241}, "1 to 240 minutes"),

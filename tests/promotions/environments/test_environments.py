@@ -138,7 +138,7 @@ NOW = timezone.now()
         ("add_review_rule", {"reviewers": "everybody"}, "owners, role, group"),
         ("add_review_rule", {"reviewers": "owners", "name": "x"}, "has no name"),
         ("add_review_rule", {"reviewers": "role", "name": "king"}, "reader, steward, approver, admin"),
-        ("add_review_rule", {"reviewers": "group", "name": ""}, "name takes 1 to 150"),
+        ("add_review_rule", {"reviewers": "group", "name": ""}, "name must have 1 to 150"),
         ("add_review_rule", {"reviewers": "group", "name": "\ud800"}, "can't be stored"),
         ("add_review_rule", {"count": 0}, "1 to 20"),
         ("add_review_rule", {"count": 21}, "1 to 20"),

@@ -196,7 +196,7 @@ def test_who_may_not_manage_sets_none_and_ends_none(cast: Cast) -> None:
 def test_an_environment_takes_so_many(cast: Cast) -> None:
     for _ in range(MAX_RECURRING):
         always(cast)
-    with pytest.raises(WrongState, match="remove one"):
+    with pytest.raises(WrongState, match="Remove one"):
         always(cast)
 
 

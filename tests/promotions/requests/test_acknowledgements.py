@@ -196,7 +196,7 @@ def test_what_one_may_not_read_one_does_not_acknowledge(cast: Cast, number: int)
     (consumer,) = consumers_of(selectors.get_request(number))
     assert not consumer.people, "so that a reviewer can"
     reader = actor_of_user(User.objects.get(username="reader"), door="ui")
-    with pytest.raises(Exception, match="no promotion request"):
+    with pytest.raises(Exception, match="not found"):
         services.acknowledge(request_id=number, by=reader, subject=SUBJECT, client="billing", plan_hash=hash_of(number))
     with pytest.raises(NotSignedIn):
         services.acknowledge(

@@ -178,7 +178,7 @@ def test_the_form_and_the_api_take_them(
     refused = look("steward").post("/ui/promotions/request", sent)
     page = refused.content.decode()
     assert refused.status_code == 422 and PromotionRequest.objects.count() == 1
-    assert "take it out" in page and HOSTILE not in page and 'aria-invalid="true"' in page
+    assert "Remove it" in page and HOSTILE not in page and 'aria-invalid="true"' in page
     look("steward").post("/ui/promotions/request", {**sent, "labels": f"{HOSTILE}, Q4 ,,"})
     assert PromotionRequest.objects.latest("pk").labels == [HOSTILE, "q4"]
     number = PromotionRequest.objects.latest("pk").pk

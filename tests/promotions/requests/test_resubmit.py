@@ -115,8 +115,8 @@ REFUSED: dict[str, tuple[type[SchemadeskError], str]] = {
     "in review": (WrongState, "Only a rejected or withdrawn request"),
     "other subjects": (InvalidInput, "was for other subjects"),
     "other target": (InvalidInput, "another target"),
-    "none": (RequestNotFound, "There is no promotion request"),
-    "secret": (RequestNotFound, "There is no promotion request"),
+    "none": (RequestNotFound, "not found"),
+    "secret": (RequestNotFound, "not found"),
     "no right": (NotAllowed, "request promotions"),
 }
 

@@ -148,5 +148,5 @@ def test_it_is_asked_for_once_at_a_time(cast: dict[str, Actor]) -> None:
     for text in FORMATS["AVRO"]:
         register("staging", text, cast["steward"])
     ask(cast)
-    with pytest.raises(WrongState, match="open already"):
+    with pytest.raises(WrongState, match="already open"):
         ask(cast)

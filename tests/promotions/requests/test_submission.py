@@ -78,7 +78,7 @@ def test_a_set_is_one_plan_and_is_applied_as_one(cast: Cast) -> None:
 def test_what_a_set_asks_for_is_asked_for_once(cast: Cast) -> None:
     two(cast)
     for more in ({"subject": CUSTOMERS}, {"items": [(CUSTOMERS, 1)]}):
-        with pytest.raises(WrongState, match="open already"):
+        with pytest.raises(WrongState, match="already open"):
             ask(cast, by="steward2", **more)
     assert PromotionRequest.objects.count() == 1, "the refused ones left nothing"
 
@@ -181,7 +181,7 @@ def test_a_draft_holds_nothing_and_is_held_up_by_what_is_open(cast: Cast) -> Non
     register(V1, cast["steward"])
     number = ask(cast, draft=True)
     first = ask(cast, by="steward2")
-    with pytest.raises(WrongState, match="open already"):
+    with pytest.raises(WrongState, match="already open"):
         services.submit(request_id=number, by=cast["steward"])
     assert state_of(number) == "draft"
     services.withdraw(request_id=first, by=cast["steward2"])
@@ -305,7 +305,7 @@ def test_a_proposed_text_becomes_a_version_of_a_closed_environment(cast: Cast) -
 
 def test_a_proposal_is_asked_for_once_and_not_for_what_is_there(cast: Cast) -> None:
     number = propose(cast)
-    with pytest.raises(WrongState, match="open already"):
+    with pytest.raises(WrongState, match="already open"):
         propose(cast, json.dumps(V1, indent=7), by="steward2")
     approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])

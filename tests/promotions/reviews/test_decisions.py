@@ -166,7 +166,7 @@ def test_rules_that_ask_for_more_by_now_send_it_back(cast: Cast) -> None:
     number = ask(cast)
     approve(cast, number)
     change(reviews_needed=2)
-    with pytest.raises(WrongState, match="1 of 2"):
+    with pytest.raises(WrongState, match="1 so far"):
         services.apply(request_id=number, by=cast["approver"])
     shown = selectors.get_request(number)
     assert shown.state == "in review"
@@ -191,7 +191,7 @@ def test_own_approval_only_where_it_is_allowed(cast: Cast) -> None:
     register(V1, cast["steward"])
     number = ask(cast, by="approver")
     for decide in (services.reject, services.request_changes):
-        with pytest.raises(NotAllowed, match="somebody else"):
+        with pytest.raises(NotAllowed, match="nother person"):
             decide(request_id=number, by=cast["approver"], comment="x")
     change(own_approval_allowed=True)
     assert approve(cast, number) == "approved"
@@ -203,7 +203,7 @@ def test_no_rule_makes_a_requester_their_own_reviewer(cast: Cast, reviewers: str
     owned_by("steward")
     rule(reviewers=reviewers, name="steward" if reviewers == "role" else "")
     number = ask(cast)
-    with pytest.raises(NotAllowed, match="somebody else"):
+    with pytest.raises(NotAllowed, match="nother person"):
         approve(cast, number, "steward")
     named = {one.username for state in selectors.get_request(number).needed.rules for one in state.who}
     assert "steward" not in named
@@ -214,7 +214,7 @@ def test_an_account_with_the_same_address_is_not_somebody_else(cast: Cast) -> No
     User.objects.filter(username="steward").update(email="Anna@example.org")
     User.objects.filter(username="approver").update(email="anna@EXAMPLE.org ")
     number = ask(cast)
-    with pytest.raises(NotAllowed, match="address of mail of steward"):
+    with pytest.raises(NotAllowed, match="email address of the requester steward"):
         approve(cast, number)
     assert "approver" not in {one.username for one in selectors.get_request(number).needed.eligible}
     assert approve(cast, number, "approver2") == "approved"
@@ -240,7 +240,7 @@ def test_a_token_takes_away_what_it_does(cast: Cast, limit: TokenLimit, said: st
     register(V1, cast["steward"])
     rule(reviewers="role", name="steward")
     number = ask(cast)
-    with pytest.raises((NotAllowed, RequestNotFound), match=f"{said}|no promotion request"):
+    with pytest.raises((NotAllowed, RequestNotFound), match=f"{said}|not found"):
         approve_shown(request_id=number, by=replace(cast[who], limit=limit))
     assert not Review.objects.exists()
 
@@ -343,7 +343,7 @@ def test_what_breaks_a_closed_environment_takes_its_subjects_name_at_every_door(
     change("staging", is_closed=True)
     said = {"comment": "the consumers are gone", "override": "the consumers are gone"}
     for typed in ("", "orders", "customers-value"):
-        with pytest.raises(InvalidInput, match="type orders-value to approve it all the same"):
+        with pytest.raises(InvalidInput, match="To approve it anyway, type orders-value"):
             approve(cast, number, "admin", typed=typed, **said)
     path = f"/api/v1/promotions/{number}/approve"
     said["plan_hash"] = selectors.get_request(number).plan_hash
@@ -359,7 +359,7 @@ def test_breaking_takes_a_reason(cast: Cast) -> None:
     number = broken(cast)
     set_config(registry="staging", subject=ORDERS, level="NONE", by=cast["steward"])
     services.recheck(request_id=number, by=cast["steward"])
-    with pytest.raises(InvalidInput, match="say why"):
+    with pytest.raises(InvalidInput, match="breaking change"):
         approve(cast, number, comment="  ")
     assert approve(cast, number, comment="the topic is empty") == "approved"
 
@@ -528,7 +528,7 @@ def test_what_moves_while_it_is_read_is_not_approved(cast: Cast) -> None:
     register({**V1, "doc": "x"}, cast["steward"], registry="staging")
     with pytest.raises(PlanChanged):
         approve(cast, number, plan_hash=read)
-    with pytest.raises(PlanChanged, match="earlier plan"):
+    with pytest.raises(PlanChanged, match="plan has changed since"):
         approve(cast, number, plan_hash=read)
     assert not Review.objects.exists()
 

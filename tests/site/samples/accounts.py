@@ -180,7 +180,7 @@ PEOPLE = PeoplePage(
     frame=own("People and groups"), search=SearchBox(url="/ui/people", label="Search people"),
     people=(
         PersonRow(username="steward", email="steward@example.com", active=True, ways="password", last_sign_in=ago(hours=1), groups=("data office", ARABIC), grants=GRANTS, switch=SHUT),
-        PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Open again", loses="")),
+        PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Reactivate account", loses="")),
     ),
     same=(SamePersonRow(one="maria", other=HOSTILE, reason="She said so when her sign-on came.", by="admin", at=ago(days=3), remove=DROP),),
     groups=(GroupRow(name="data office", members=(("steward", DROP), (HOSTILE, DROP)), grants=GRANTS[:1], remove=DROP),),

@@ -98,7 +98,7 @@ REQUESTS = (
 SEARCH = SearchBox(
     url="/ui/promotions", placeholder="orders-value", label="Search requests",
     filters=(
-        Filter(name="state", label="State", choices=(Choice(value="", label="Any state", selected=True), Choice(value="open", label="Open", count=3))),
+        Filter(name="state", label="State", choices=(Choice(value="", label="Any status", selected=True), Choice(value="open", label="Open", count=3))),
         Filter(name="target", label="Target", choices=(Choice(value="", label="Any target", selected=True), Choice(value="prod", label="to prod"))),
         Filter(name="who", label="Whose", choices=(Choice(value="", label="Anybody’s", selected=True), Choice(value="mine", label="Mine"), Choice(value="waiting", label="Waiting for me"))),
     ),
@@ -244,7 +244,7 @@ THREADS = (
     ),
     ThreadView(
         number=2, comments=(CommentRow(author="admin", text="Fine for me.", at=ago(hours=1)),), resolved_by="steward", resolved_at=ago(minutes=30),
-        switch=Action(label="Open again", url="/ui/promotions/13/threads/2/reopen", method="post", icon="undo-2"),
+        switch=Action(label="Reopen", url="/ui/promotions/13/threads/2/reopen", method="post", icon="undo-2"),
     ),
     ThreadView(number=3, subject=HOSTILE, path=LONG, comments=(CommentRow(author=HOSTILE, text=LONG, at=ago(days=2)),),
                reply=Action(label="Answer", url="", allowed=False, reason="The request is closed.")),

@@ -163,13 +163,13 @@ def test_without_keep_going_the_first_problem_ends_it(registries: None, system: 
 @pytest.mark.parametrize(
     ("path", "told", "why"),
     [
-        ("/schemas", Told(200, b"<html>"), "is no JSON"),
-        ("/schemas", Told(200, b"[" * 100_000), "is no JSON"),
+        ("/schemas", Told(200, b"<html>"), "is not valid JSON"),
+        ("/schemas", Told(200, b"[" * 100_000), "is not valid JSON"),
         ("/schemas", Told(200, b'{"a": 1}'), "is not an array"),
         ("/schemas", Told(500, b"{}"), "has status 500"),
         ("/schemas", Told(302, b"", {"Location": "http://169.254.169.254/"}), "Redirects are not followed"),
         ("/contexts", Told(401, b"{}"), "rejects the sign-in"),
-        ("/config", Told(200, b"nonsense"), "is no JSON"),
+        ("/config", Told(200, b"nonsense"), "is not valid JSON"),
     ],
 )
 def test_a_broken_server_is_one_error(path: str, told: Told, why: str) -> None:
