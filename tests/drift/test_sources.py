@@ -79,7 +79,7 @@ def test_a_time_beyond_the_calendar_is_none() -> None:
             Backlog(2_000, 1, 1.0, 2, "2026-11-24T12:02:00+00:00"),
             ("2,000 messages behind. At this rate, it catches up at about 2026-11-24 12:02 UTC, after 2 more scans."),
         ),
-        (Backlog(5, 1, 9.0, falls_back=True), "It won’t catch up at this pace"),
+        (Backlog(5, 1, 9.0, falls_back=True), "It won’t catch up at this rate"),
     ],
 )
 def test_it_is_said_on_the_page(backlog: Backlog, phrases: str) -> None:

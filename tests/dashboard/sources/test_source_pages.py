@@ -136,17 +136,17 @@ def content(person: Callable[[str], Actor]) -> dict[str, Any]:
 
 PAGES = {
     "sources": ("/ui/sources", ["State of Spark queries", "1 of 2 topics scanned", "1 unreadable", "every 5 minutes", "12 new messages in 1 of 3 topics"]),
-    "source kafka": ("/ui/sources/{kafka}", ["orders-value", "by TopicName", "7 days", "0@12 1@3", "Not authorized", "reached its bound of messages", "7 messages had expired"]),
+    "source kafka": ("/ui/sources/{kafka}", ["orders-value", "by TopicName", "7 days", "0@12 1@3", "Not authorized", "reached its limit of messages", "7 messages expired"]),
     "source debezium": ("/ui/sources/{debezium}", ["Failed", "PSQLException", "2 KiB", "The slot has no reader", "the registered schema is behind", "phone renamed → mobile", "insert 5", "before is the key", "no limit", "RegexRouter (unknown)"]),
     "source registry": ("/ui/sources/{rules}", ["Not followed", "READONLY", "2 findings", "Followed"]),
-    "source failed": ("/ui/sources/{state}", ["No such folder", "Findings of earlier scans stay"]),
-    "source edit": ("/ui/sources/{kafka}/edit", ["orders*", "Bounds", "Patterns hold from the next scan on"]),
-    "source remove": ("/ui/sources/{kafka}/remove", ["can’t be taken back", "read positions of 2 topics"]),
+    "source failed": ("/ui/sources/{state}", ["No such folder", "Findings of earlier scans don’t change"]),
+    "source edit": ("/ui/sources/{kafka}/edit", ["orders*", "Bounds", "Patterns apply from the next scan"]),
+    "source remove": ("/ui/sources/{kafka}/remove", ["You can’t undo this", "read positions of 2 topics"]),
     "cluster add": ("/ui/clusters/add", ["SASL mechanism", "SCHEMADESK_SECRET_NAME", "Test connection"]),
-    "cluster edit": ("/ui/clusters/{cluster}/edit", ["from the next scan on"]),
-    "cluster remove": ("/ui/clusters/{cluster}/remove", ["2 sources read it. Remove sources first."]),
+    "cluster edit": ("/ui/clusters/{cluster}/edit", ["from the next scan"]),
+    "cluster remove": ("/ui/clusters/{cluster}/remove", ["2 sources read it. Remove the sources first."]),
     "add debezium": ("/ui/sources/add?kind=debezium", ["Kafka Connect", "Database"]),
-    "add registry": ("/ui/sources/add?kind=registry", ["advice for production"]),
+    "add registry": ("/ui/sources/add?kind=registry", ["production advice"]),
     "add checkpoints": ("/ui/sources/discover", ["Find checkpoints", "Folder or address", "Below"]),
     "usage": (USAGE, ["Version 1", "12 messages", "80.0 %", "It is the newest version", "Can’t be retired", "Check the clusters now", "orders was last scanned"]),
     "decode": ("/ui/decode", ["Paste a message"]),
@@ -266,7 +266,7 @@ def test_a_running_scan_is_watched_cancelled_and_over(
     steward = browser("steward")
     page = seen(steward.get(f"/ui/sources/{content['kafka']}"))
     assert "judging 2 of 5" in page and "Cancel the scan" in page and f"Scan {scan.pk} is running." in page
-    assert "is cancelled" in seen(steward.post(f"{address}/cancel", follow=True))
+    assert "Scan cancelled" in seen(steward.post(f"{address}/cancel", follow=True))
     scan.refresh_from_db()
     assert scan.state == "cancelled"
     assert steward.get(f"{address}/progress", headers=watched)["HX-Refresh"] == "true"
@@ -314,7 +314,7 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
             "not found. Put it in a file",
         ),
         ({"security_protocol": "SASL_SSL"}, "needs a mechanism"),
-        ({"security_protocol": "SSL", "ca_pem": "no certificate"}, "as PEM"),
+        ({"security_protocol": "SSL", "ca_pem": "no certificate"}, "PEM certificates"),
         ({"security_protocol": NASTY}, "The security protocol must be one of"),
     ],
 )
@@ -386,8 +386,8 @@ def test_the_subject_page_leads_to_its_usage(
 DECODED = {
     "framed": ("00{id:08x}0e", ["schema id", "orders-value version 1", "7", "Avro"]),
     "unknown id": ("0000ffffff00", ["has no schema with schema id"]),
-    "no mark": ("ff00", ["begins with a byte of 0xff"]),
-    "json": ('{{"a": "<script>alert(1)</script>"}}', ["it is JSON", "alert(1)"]),
+    "no mark": ("ff00", ["starts with byte 0xff"]),
+    "json": ('{{"a": "<script>alert(1)</script>"}}', ["The message is JSON", "alert(1)"]),
     "cut short": ("00{id:08x}", ["schema id"]),
 }
 
@@ -406,7 +406,7 @@ def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content
     ("form", "sentence"),
     [
         ({"message": ""}, "Paste a message"),
-        ({"message": "z!"}, "no hexadecimal digit"),
+        ({"message": "z!"}, "not a hexadecimal digit"),
         ({"message": "00", "encoding": NASTY}, "The encoding must be one of"),
         ({"message": "00", "headers": "nothing"}, "Line 1 of the headers"),
         ({"message": "00", "registry": "none"}, "none"),

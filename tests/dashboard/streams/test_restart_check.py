@@ -73,7 +73,7 @@ def ask(client: Client, plan: Any, checkpoint: str = TOTALS) -> Any:
 @pytest.mark.requirement("DBX-4")
 def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(browser: Callable[[str], Client]) -> None:
     client = browser("steward")
-    assert "Nothing is started" in seen(client.get(NEW))
+    assert "The check starts no query" in seen(client.get(NEW))
     loaded = client.post(NEW, {"path": TOTALS, "plan": "", "do": "load"})
     assert loaded.status_code == 200
     textarea = re.search(r"<textarea[^>]*>\s*(.*?)</textarea>", loaded.content.decode(), re.DOTALL)
@@ -138,7 +138,7 @@ def test_the_report_comes_as_a_file_and_says_the_same(browser: Callable[[str], C
     ("sent", "says"),
     [
         ({"path": TOTALS, "plan": "{"}, "not JSON"),
-        ({"path": "", "plan": json.dumps(SAME)}, "Choose a checkpoint"),
+        ({"path": "", "plan": json.dumps(SAME)}, "Select a checkpoint"),
         ({"path": "/etc", "plan": json.dumps(SAME)}, "outside the allowed folders"),
         ({"path": f"{TOTALS}/../../../../..", "plan": json.dumps(SAME)}, "outside the allowed folders"),
         ({"path": TOTALS, "plan": '{\r\n"variables": [{"name": "v", "value_schema": "a INTT"}]}'}, "(line 2, column"),

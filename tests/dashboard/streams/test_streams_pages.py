@@ -78,7 +78,7 @@ PAGES = {
     "state variable": (
         "/ui/queries/{query}/variables/{totals}",
         ["Version 2", "start 2", "Loses data", "looks like a rename", "32 of 40", "4 characters to 9 characters",
-         "not knowable", "topLevelRecord"],
+         "unknown: Spark", "topLevelRecord"],
     ),
     "state variable compare": (
         "/ui/queries/{query}/variables/{totals}/compare",
@@ -160,7 +160,7 @@ def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client
     assert "No queries yet" in seen(client.get("/ui/queries"))
     number = keep("aggregation_hdfs", problems=("the schema file 7 is missing",))
     page = seen(client.get(f"/ui/queries/{number}"))
-    assert "This schema can’t evolve" in page
+    assert "This state can’t evolve" in page
     assert "the schema file 7 is missing" in page
     StateVariable.objects.update(rows=None, fields=[], rows_at=None)
     variable = StateVariable.objects.get()
