@@ -302,12 +302,9 @@ def _made(
 
 def _why_fixed(info: OperatorInfo, encoding: str) -> str | None:
     if info.name not in EVOLVING:
-        return (
-            "no evolution possible here: only transformWithState state schemas can evolve; this operator needs a "
-            "new checkpoint"
-        )
+        return "only transformWithState state schemas can evolve; this operator needs a new checkpoint"
     if encoding != "avro":
-        return f"no evolution possible here: the state is encoded as {encoding}; only Avro-encoded state can evolve"
+        return f"the state is encoded as {encoding}; only Avro-encoded state can evolve"
     return None
 
 

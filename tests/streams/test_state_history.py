@@ -280,14 +280,14 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTED = jsonschema_rs.validator_for(json.loads((ROOT / "docs/reference/state-check.schema.json").read_text()))
 OLD: dict[str, Any] = {
     "checkpoint": "/c", "query_id": "q", "last_batch": 3, "language": "python", "verdict": "no evolution possible",
-    "sentence": "This state can’t evolve: this operator's state keeps its schema.", "starts": True, "error": "",
+    "sentence": "No evolution is possible here: this operator's state keeps its schema.", "starts": True, "error": "",
     "error_message": "", "files": None, "changes": [], "settings": [], "notes": [],
     "operator": {"number": 2, "name": "dedupe", "description": "dropDuplicates", "encoding": "unsaferow", "why_fixed": "x"},
     "variables": [
         {"name": "the state", "kind": "operator", "ttl": False, "status": "unchanged", "sentence": "Nothing changes.",
          "error": "", "stored": "a INT", "planned": None, "user_key": None, "place": "", "budget": None, "changes": []},
     ],
-    "texts": {"text": "no evolution possible: This state can’t evolve: this operator's state keeps its schema."},
+    "texts": {"text": "no evolution possible: No evolution is possible here: this operator's state keeps its schema."},
 }  # fmt: skip
 
 
