@@ -110,7 +110,7 @@ def _newest(subject: Subject) -> tuple[list[SchemaVersion], int]:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _FieldReading:
     """A version that was read: the field in it, and all of its fields."""
 
     row: SchemaVersion
@@ -128,9 +128,9 @@ class _HistoryReader:
     until: float
     unread: list[tuple[int, str]] = field(default_factory=list)
 
-    def back(self, rows: Sequence[SchemaVersion]) -> list[_Reading]:
+    def back(self, rows: Sequence[SchemaVersion]) -> list[_FieldReading]:
         """What was read in time, oldest first."""
-        readings: list[_Reading] = []
+        readings: list[_FieldReading] = []
         for row in rows:
             if readings and time.monotonic() >= self.until:
                 break
@@ -141,13 +141,13 @@ class _HistoryReader:
                 self.unread.append((row.version, error.placed))
                 continue
             outline_field = next((item for item in outline if item.path == self.path), None)
-            readings.append(_Reading(row, schema, outline_field, tuple(item.path for item in outline)))
+            readings.append(_FieldReading(row, schema, outline_field, tuple(item.path for item in outline)))
         return readings[::-1]
 
-    def chapters(self, readings: Sequence[_Reading], *, is_whole: bool) -> list[Chapter]:
+    def chapters(self, readings: Sequence[_FieldReading], *, is_whole: bool) -> list[Chapter]:
         """What each version did, for those that did anything; unless all were read the first one tells what was there."""
         chapters: list[Chapter] = []
-        before: _Reading | None = None
+        before: _FieldReading | None = None
         for item in readings:
             was_there = any(change.kind != REMOVED for chapter in chapters for change in chapter.changes)
             changes = self._changes(before, item, was_there=was_there, is_first=before is None and not is_whole)
@@ -158,7 +158,9 @@ class _HistoryReader:
             before = item
         return chapters
 
-    def _changes(self, before: _Reading | None, now: _Reading, *, was_there: bool, is_first: bool) -> list[FieldChange]:
+    def _changes(
+        self, before: _FieldReading | None, now: _FieldReading, *, was_there: bool, is_first: bool
+    ) -> list[FieldChange]:
         old = before.outline_field if before else None
         if now.outline_field is None:
             return [FieldChange(REMOVED, "It was removed.")] if old else []
@@ -174,7 +176,7 @@ class _HistoryReader:
             return [FieldChange(INTRODUCED, f"It was renamed from {renamed}: {described}.", renamed)]
         return [FieldChange(INTRODUCED, f"It was added: {described}.")]
 
-    def _renamed_from(self, before: _Reading, now: _Reading) -> str:
+    def _renamed_from(self, before: _FieldReading, now: _FieldReading) -> str:
         """The path that the field had before, "" where it is a new one, or nobody can tell."""
         if before.schema.schema_type != now.schema.schema_type:
             return ""
