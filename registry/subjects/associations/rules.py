@@ -67,12 +67,7 @@ def associations_of_subject(
 
 
 def associations_of_id(
-    registry: Registry,
-    resource_id: str,
-    *,
-    resource_type: str = "",
-    types: Collection[str] = (),
-    lifecycle: str = "",
+    registry: Registry, resource_id: str, *, resource_type: str = "", types: Collection[str] = (), lifecycle: str = ""
 ) -> list[AssociationInfo]:
     """What the resource of that id uses. One query."""
     return _infos(_rows(registry, resource_type, types, lifecycle).filter(resource_id=resource_id))

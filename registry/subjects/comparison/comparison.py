@@ -155,13 +155,7 @@ def report_proposal(
     if level is not None:
         config = replace(config, level=level_named(level).name)
     versions = _live_history(registry, subject)
-    assessment = schema_engine.assess(
-        schema,
-        versions,
-        config.level,
-        references=resolved,
-        profile=config.profile,
-    )
+    assessment = schema_engine.assess(schema, versions, config.level, references=resolved, profile=config.profile)
     return Proposal(
         subject=subject,
         schema=schema,

@@ -296,11 +296,7 @@ def assess(
 
 
 def _assess(
-    new: ParsedSchema,
-    history: History,
-    level: str,
-    references: Sequence[ResolvedReference] | None,
-    profile: Profile,
+    new: ParsedSchema, history: History, level: str, references: Sequence[ResolvedReference] | None, profile: Profile
 ) -> Assessment:
     resolved = references_of(new) if references is None else tuple(references)
     compared = len(new.text) * min(2 * len(history), assessment.MAX_COMPARED_WITH_DATA)

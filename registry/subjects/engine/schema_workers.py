@@ -26,9 +26,7 @@ def pool() -> Pool:
     """The children of this process, with the limits of the settings; none is started by asking."""
     return Pool(
         Limits(
-            children=settings.SCHEMA_CHILDREN,
-            seconds=settings.SCHEMA_SECONDS,
-            memory=settings.SCHEMA_MEMORY_MIB * MIB,
+            children=settings.SCHEMA_CHILDREN, seconds=settings.SCHEMA_SECONDS, memory=settings.SCHEMA_MEMORY_MIB * MIB
         )
     )
 

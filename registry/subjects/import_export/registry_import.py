@@ -129,11 +129,7 @@ def bring_contexts(*, registry: Registry, contexts: Mapping[str, int], by: Actor
 
 @retried
 def bring_configs(
-    *,
-    registry: Registry,
-    configs: Mapping[Scope, tuple[Mapping[str, Any], Mapping[str, Any]]],
-    by: Actor,
-    why: str,
+    *, registry: Registry, configs: Mapping[Scope, tuple[Mapping[str, Any], Mapping[str, Any]]], by: Actor, why: str
 ) -> tuple[Problem, ...]:
     """Set each scope's settings to what they are elsewhere; what isn't set there is inherited here too."""
     hold(registry, by=by, why=why)

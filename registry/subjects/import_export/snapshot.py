@@ -152,13 +152,7 @@ def is_same_definition(one: VersionRecord, other: VersionRecord) -> bool:
 
 
 def _definition(record: VersionRecord) -> tuple[Any, ...]:
-    return (
-        record.schema_id,
-        record.schema_type,
-        record.references,
-        record.metadata or {},
-        record.rule_set or {},
-    )
+    return (record.schema_id, record.schema_type, record.references, record.metadata or {}, record.rule_set or {})
 
 
 #: subjects whose versions are read at once

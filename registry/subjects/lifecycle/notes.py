@@ -89,14 +89,7 @@ _TAG: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.:-]{{0,{MAX_TAG - 1}}}")
 
 @retried
 def set_note(
-    *,
-    registry: str,
-    subject: SubjectName,
-    tags: Iterable[str],
-    doc: str,
-    by: Actor,
-    expected: str,
-    reason: str = "",
+    *, registry: str, subject: SubjectName, tags: Iterable[str], doc: str, by: Actor, expected: str, reason: str = ""
 ) -> Note:
     """Replace the tags and the text of a subject, which may be soft-deleted; gives what stands then.
 

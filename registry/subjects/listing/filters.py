@@ -7,17 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from django.db.models import (
-    BooleanField,
-    Exists,
-    F,
-    Func,
-    OuterRef,
-    Q,
-    QuerySet,
-    TextField,
-    Value,
-)
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
 
 from registry.subjects.models import (
     Config,

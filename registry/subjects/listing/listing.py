@@ -9,15 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
-from django.db.models import (
-    Count,
-    Max,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Window,
-)
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce
 
 from registry.access.permission_filters import extent_of
@@ -25,14 +17,7 @@ from registry.access.roles import Actor
 from registry.audit.history_views import DERIVED, MOMENT, DerivedTable, by_then
 from registry.errors import InvalidInput
 from registry.subjects.listing.filters import ALL, Narrowing, narrowed
-from registry.subjects.models import (
-    Config,
-    Context,
-    Registry,
-    SchemaVersion,
-    Subject,
-    SubjectActivity,
-)
+from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.permissions import Visible
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName

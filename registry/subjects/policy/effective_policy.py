@@ -220,10 +220,7 @@ def _scopes_of_many(
 
 
 def _config_of(scopes: Sequence[tuple[str, OwnConfig]]) -> EffectiveConfig:
-    level, origin = next(
-        ((row.level, origin) for origin, row in scopes if row.level),
-        (DEFAULT_LEVEL, ORIGINS[-1]),
-    )
+    level, origin = next(((row.level, origin) for origin, row in scopes if row.level), (DEFAULT_LEVEL, ORIGINS[-1]))
     settings = _settings_in_scope([row for _, row in scopes])
     return EffectiveConfig(
         level=level,

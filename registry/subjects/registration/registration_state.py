@@ -238,13 +238,7 @@ def store_schema(context: Context, submission: Submission, canonical: str) -> Sc
 
 
 def add_version(
-    subject: Subject,
-    schema: Schema,
-    number: int,
-    submitted: str,
-    by: Actor,
-    *,
-    imported: bool = False,
+    subject: Subject, schema: Schema, number: int, submitted: str, by: Actor, *, imported: bool = False
 ) -> SchemaVersion:
     """A new version. Soft-deleted ones below it of the same schema go, unless something refers to them.
 

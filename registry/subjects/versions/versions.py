@@ -12,15 +12,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from registry.errors import InvalidVersion, SchemaNotFound, VersionNotFound
 from registry.formats.base import Reference
-from registry.subjects.models import (
-    Context,
-    Registry,
-    Schema,
-    SchemaReference,
-    SchemaVersion,
-    Subject,
-    VersionStanding,
-)
+from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
 from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.versions.version_status import Standing, joined_standing, standings_of_schemas
