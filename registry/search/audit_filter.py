@@ -247,9 +247,7 @@ def _of_subjects(extent: Extent) -> Q:
         return NOTHING
     name = qualified(F("context__name"), F("name"))
     subjects = Subject.objects.alias(qualified=name).filter(some.subjects("context__registry__name", "qualified"))
-    findings = Source.objects.alias(event_subject=_event_text("subject_name")).filter(
-        some.subjects("registry__name", "event_subject")
-    )
+    findings = Source.objects.alias(text=_text("subject_name")).filter(some.subjects("registry__name", "text"))
     return (
         _in(Subject) & refers("context_id", _contexts(some, "name"))
         | _in(Config, Mode) & refers("context_id", _contexts(some, "subject_name"))
@@ -261,10 +259,8 @@ def _of_subjects(extent: Extent) -> Q:
 
 def _contexts(some: Extent, column: str) -> Any:
     """The contexts in which the subject that the event's row names in a column is one of these."""
-    named = Context.objects.alias(event_subject=_event_text(column)).filter(event_subject__isnull=False)
-    return named.alias(qualified=qualified(F("name"), F("event_subject"))).filter(
-        some.subjects("registry__name", "qualified")
-    )
+    named = Context.objects.alias(text=_text(column)).filter(text__isnull=False)
+    return named.alias(qualified=qualified(F("name"), F("text"))).filter(some.subjects("registry__name", "qualified"))
 
 
 def _of_requests(by: Actor) -> Q:
@@ -281,7 +277,7 @@ def _names_versions() -> Q:
     return Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES)
 
 
-def _event_text(column: str) -> Any:
+def _text(column: str) -> Any:
     """What the event's row has in a column, as a text."""
     return KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before")))
 

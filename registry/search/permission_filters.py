@@ -47,11 +47,7 @@ def sight_of(by: Actor) -> Sight:
     """What somebody may search through: subjects of the registries that have pages. Raises NotSignedIn, NotAllowed."""
     require_sight(by)
     rows = list(Registry.objects.order_by("pk").values_list("pk", "name", "project", "location"))
-    here = {
-        key: name
-        for key, name, *project_and_location in rows
-        if project_and_location == [settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION]
-    }
+    here = {key: name for key, name, *parent in rows if parent == [settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION]}
     wide = [key for key, name in here.items() if may(by, READ, registry=name)]
     if len(wide) == len(rows):
         return Sight(here, whole=True, condition="TRUE")

@@ -188,25 +188,19 @@ def find_subjects(
 
 
 def _read(
-    registry: Registry,
-    chosen: SubjectFilter,
-    page: Page,
-    list_query: ListQuery,
-    *,
-    signs: Signs | None,
-    total: int | None,
+    registry: Registry, chosen: SubjectFilter, page: Page, query: ListQuery, *, signs: Signs | None, total: int | None
 ) -> SubjectRows:
-    narrowing, deleted = narrowing_of(registry, chosen, list_query), chosen.state == DELETED
+    narrowing, deleted = narrowing_of(registry, chosen, query), chosen.state == DELETED
     edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
     if deleted or chosen.sort == BY_NAME:
-        edges |= {"total": total, "is_counted": not list_query.is_wide}
+        edges |= {"total": total, "is_counted": not query.is_wide}
         return subject_rows_by_name(registry, narrowing, deleted=deleted, **edges)
-    if chosen.sort == BY_CHANGE and not list_query.is_indexed:
+    if chosen.sort == BY_CHANGE and not query.is_indexed:
         return subject_rows(registry, narrowing, **edges)
     few_keys = few_subject_keys(registry, narrowing)
     if few_keys is not None:
         narrowing, total = Narrowing(keys=few_keys), len(few_keys)
-    edges |= {"total": total, "is_counted": not list_query.is_wide}
+    edges |= {"total": total, "is_counted": not query.is_wide}
     if chosen.sort in _COLUMNS:
         return subject_rows_in_tiers(registry, narrowing, column=_COLUMNS[chosen.sort], **edges)
     signs = signs or signs_of(registry)

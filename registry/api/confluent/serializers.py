@@ -263,12 +263,10 @@ def takes_more_than_the_id(request: Request) -> bool:
     from 8.0 on; as a service it asks for a header. So the header decides; without it, a client that neither says what
     it accepts nor uses a parameter that came later expects the oldest answer.
     """
-    header = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
-    if header not in ("", "true", "false"):
-        raise InvalidInput(
-            f"The header Confluent-Accept-Unknown-Properties is {header[:40]!r}; it takes true or false."
-        )
-    return header == "true" if header else bool(request.headers.get("Accept")) or bool(request.query_params)
+    value = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
+    if value not in ("", "true", "false"):
+        raise InvalidInput(f"The header Confluent-Accept-Unknown-Properties is {value[:40]!r}; it takes true or false.")
+    return value == "true" if value else bool(request.headers.get("Accept")) or bool(request.query_params)
 
 
 def page(request: Request, rows: list[Any]) -> list[Any]:

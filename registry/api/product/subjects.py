@@ -274,21 +274,15 @@ class Search(ProductView):
     def get(self, request: Request) -> Response:
         """Subjects, fields, types, docs, ids, requests and tags that fit, of those that the caller may read."""
         require_some(self)
-        parameters = self.valid_of(SearchSerializer, request.query_params.dict())
-        if "group" in parameters:
-            page = search_group(
-                parameters["q"],
-                parameters["group"],
-                by=self.actor,
-                cursor=parameters["cursor"],
-                limit=parameters["limit"],
-            )
-            result = SearchResult(query=parameters["q"], groups=(page,))
+        query = self.valid_of(SearchSerializer, request.query_params.dict())
+        if "group" in query:
+            page = search_group(query["q"], query["group"], by=self.actor, cursor=query["cursor"], limit=query["limit"])
+            result = SearchResult(query=query["q"], groups=(page,))
         else:
-            result = search(parameters["q"], by=self.actor, limit=parameters["limit"])
+            result = search(query["q"], by=self.actor, limit=query["limit"])
         return Response(
             {
-                "query": parameters["q"],
+                "query": query["q"],
                 "groups": [group.to_dict() for group in result.groups],
                 "suggestions": list(result.suggestions),
                 "indexing": result.indexing,

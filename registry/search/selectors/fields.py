@@ -133,10 +133,8 @@ class FirstKeys:
     def subjects_of(self, query: Query, prepared: Search) -> tuple[list[int], bool]:
         """The subjects of a query's fields, in the order of those, and if there may be more."""
         most_rows = 5 * MOST_COUNTED
-        columns = {"column": prepared.column, "conditions": prepared.sql.where}
-        sql = _WITH_SUBJECTS.format(
-            tables=", ".join(prepared.tables), keys=_KEYS.format(after="", **columns), **columns
-        )
+        parts = {"column": prepared.column, "conditions": prepared.sql.where}
+        sql = _WITH_SUBJECTS.format(tables=", ".join(prepared.tables), keys=_KEYS.format(after="", **parts), **parts)
         rows = rows_of(sql, {**prepared.sql.parameters, "most": MOST_COUNTED + 1, "most_rows": most_rows})
         keys = [(term, subject, position, size) for term, subject, position, size, _ in rows if position is not None]
         self._keys_by_query[query] = keys
