@@ -20,6 +20,7 @@ from dashboard.environments.change_requests import loosening_of
 from dashboard.environments.page import environment_page
 from dashboard.people.page import CHANGES, make_change, people_page
 from dashboard.people.tokens import token_page
+from registry.access.hooks import scope_warning
 from registry.access.roles import require
 from registry.access.services import make_token, revoke_token
 from registry.access.tokens import refuse_stranger
@@ -52,6 +53,10 @@ def change(request: HttpRequest) -> HttpResponse:
         made = (request.POST.get("username", "").strip(), result)
         return render(request, "people/people.html", {"page": people_page(request, made=made)}, status=201)
     messages.success(request, CHANGES[do].success)
+    if "subject_pattern" in CHANGES[do].fields:
+        warning = scope_warning(request.POST.get("registry", ""), request.POST.get("subject_pattern", ""), actor)
+        if warning:
+            messages.warning(request, warning)
     return redirect("ui:people")
 
 

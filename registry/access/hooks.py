@@ -1,16 +1,20 @@
-"""The hook by which other apps veto a change of rights that one person may not make alone.
+"""What other apps say of a change of rights; they register when they start, so that this app doesn't import them.
 
-They register in `KEEPERS` when they start, so that this app doesn't import them: promotions guards who may review for
-closed environments. A service calls the hook after it has checked the right and recorded the change, before it writes.
+`KEEPERS` veto a change that one person may not make alone: promotions guards who may review for closed environments. A
+service calls them after it has checked the right and recorded the change, before it writes. `CATALOGS` have the registries
+and subjects that a right can be for: one for a registry that doesn't exist looks like a right and is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.access.roles import Actor, Grant
+from registry.errors import InvalidInput
+
+MAX_LISTED: Final = 20
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,51 @@ def ask(change: RightsChange, by: Actor) -> None:
     """Raise SecondPersonRequired if the change needs another person's approval."""
     for keeper in KEEPERS.values():
         keeper(change, by)
+
+
+@dataclass(frozen=True)
+class ScopeCatalog:
+    """The registries and subjects that an actor may know of.
+
+    `registries` lists names of registries; `has_subject` says whether a shell pattern fits a subject of a registry ("": of
+    any registry).
+    """
+
+    registries: Callable[[Actor], Sequence[str]]
+    has_subject: Callable[[str, str, Actor], bool]
+
+
+#: name → the catalog
+CATALOGS: Final[dict[str, ScopeCatalog]] = {}
+
+
+def add_catalog(name: str, catalog: ScopeCatalog) -> None:
+    """Add a catalog, or replace the one of that name; called when an app starts."""
+    CATALOGS[name] = catalog
+
+
+def refuse_unknown_registry(registry: str, by: Actor) -> None:
+    """Raise InvalidInput, with the registries that there are, for one that doesn't exist or that `by` can't see."""
+    for catalog in CATALOGS.values():
+        names = catalog.registries(by) if registry else ()
+        if registry and registry not in names:
+            raise InvalidInput(
+                f"There is no registry {registry[:60]!r}. {_listed(names)} Leave the registry empty to mean all.",
+                field="registry",
+            )
+
+
+def scope_warning(registry: str, subject_pattern: str, by: Actor) -> str:
+    """A sentence where the pattern fits no subject yet, such as one of a context to come; else ""."""
+    registry, pattern = registry.strip(), subject_pattern.strip() or "*"
+    if pattern == "*" or any(catalog.has_subject(registry, pattern, by) for catalog in CATALOGS.values()):
+        return ""
+    return f"The pattern {pattern[:60]!r} fits no subject of {registry or 'any registry'} so far."
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "There is no registry yet."
+    listed = ", ".join(names[:MAX_LISTED])
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"The registry is {listed}." if len(names) == 1 else f"The registries are {listed}{more}."

@@ -14,6 +14,7 @@ from typing import Final
 
 from django.db.models import Q
 
+from registry.access.hooks import refuse_unknown_registry
 from registry.access.roles import ACTIONS, LOOKING, ROLES, Actor, refusal, require
 from registry.errors import InvalidInput
 
@@ -195,6 +196,7 @@ MAX_STARS: Final = 10
 #: characters that people mistake for a wildcard or a list, and that only match themselves
 _NO_WILDCARDS: Final = {"%": "'*' matches any text", ",": "enter one pattern, and add the others separately"}
 _RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
+_DEFAULT_CONTEXT_PREFIX: Final = ":.:"
 
 
 def checked_pattern(text: str, what: str, *, longest: int = MAX_LENGTH, field: str = "") -> str:
@@ -252,15 +254,25 @@ def pattern_of(name: str) -> str:
     )
 
 
-def checked_place(registry: str, subject_pattern: str) -> tuple[str, str]:
-    """Registry and pattern, stripped and validated. Raises InvalidInput.
+def checked_place(registry: str, subject_pattern: str, by: Actor) -> tuple[str, str]:
+    """Registry and pattern, stripped and validated.
 
-    The shell pattern (`orders-*`, `?`, `[ab]`) is matched against the qualified name of the subject.
+    Raises InvalidInput, also for a registry that doesn't exist or that `by` may not know of. A context needn't exist: the
+    first registration makes it, and a team gets its rights before that. The shell pattern (`orders-*`, `?`, `[ab]`) is
+    matched against the qualified name of the subject.
     """
     registry = registry.strip()
     if len(registry) > MAX_LENGTH or not registry.isprintable():
         raise InvalidInput(f"The registry name can have at most {MAX_LENGTH} characters and no invisible ones.")
-    return registry, checked_pattern(subject_pattern, "subject")
+    pattern = checked_pattern(subject_pattern, "subject")
+    if pattern.startswith(_DEFAULT_CONTEXT_PREFIX):
+        raise InvalidInput(
+            f"The subject pattern {pattern[:60]!r} fits no subject: names in the default context have no prefix. Leave "
+            f"'{_DEFAULT_CONTEXT_PREFIX}' out.",
+            field="subject_pattern",
+        )
+    refuse_unknown_registry(registry, by)
+    return registry, pattern
 
 
 def checked_role(role: str) -> str:

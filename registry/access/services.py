@@ -90,7 +90,7 @@ def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pa
     """
     require(by, "people.manage")
     role = checked_role(role)
-    registry, subject_pattern = checked_place(registry, subject_pattern)
+    registry, subject_pattern = checked_place(registry, subject_pattern, by)
     user = person_named(username)
     sentence = f"grant {username} the role {role} for {place_words(registry, subject_pattern)}"
     record(by=by, why=sentence)
@@ -283,7 +283,7 @@ def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subj
     """
     require(by, "people.manage")
     role = checked_role(role)
-    registry, subject_pattern = checked_place(registry, subject_pattern)
+    registry, subject_pattern = checked_place(registry, subject_pattern, by)
     row_of_group = group_named(group)
     sentence = f"grant the group {group} the role {role} for {place_words(registry, subject_pattern)}"
     record(by=by, why=sentence)
@@ -328,7 +328,7 @@ def add_owner(*, subject_pattern: str, by: Actor, registry: str = "", username: 
     require(by, "people.manage")
     if bool(username) == bool(group):
         raise InvalidInput("An owner is either a person or a group. Choose one of the two.")
-    registry, subject_pattern = checked_place(registry, subject_pattern)
+    registry, subject_pattern = checked_place(registry, subject_pattern, by)
     owner = {"user": person_named(username), "group": None} if username else {"user": None, "group": group_named(group)}
     sentence = f"make {username or f'the group {group}'} owner of {place_words(registry, subject_pattern)}"
     record(by=by, why=sentence)

@@ -70,8 +70,8 @@ def make_token(
         raise InvalidInput(f"Unknown scope {scope[:40]!r}. The scopes are {', '.join(SCOPES)}.")
     if not 1 <= days <= MAX_DAYS:
         raise InvalidInput(f"A token can be valid for 1 to {MAX_DAYS} days, not for {days}.")
-    registry, subject_pattern = checked_place(registry, subject_pattern)
     _refuse_maker(by, username)
+    registry, subject_pattern = checked_place(registry, subject_pattern, by)
     people = User.objects.select_for_update(no_key=True)
     user = people.filter(username=username, is_active=True).first() if username.isprintable() else None
     if user is None:

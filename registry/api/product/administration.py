@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,8 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access import selectors, services
+from registry.access.hooks import scope_warning
 from registry.access.permission_filters import require_extent
-from registry.access.roles import ALL, ROLES, SCOPES, require
+from registry.access.roles import ALL, ROLES, SCOPES, Actor, require
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS, refuse_stranger
 from registry.api.product.base import AT, ProductView, as_it_was
 from registry.audit.selectors import FORMS, AuditFilter, export_events
@@ -60,6 +62,12 @@ class OwnerSerializer(PlaceSerializer):
 
     username = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
     group = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+
+
+def warning_property(values: Mapping[str, Any], by: Actor) -> dict[str, str]:
+    """`warning` for an answer, where a scope's pattern fits no subject yet."""
+    warning = scope_warning(values["registry"], values["subject_pattern"], by)
+    return {"warning": warning} if warning else {}
 
 
 class AdminView(ProductView):
@@ -111,8 +119,9 @@ class PersonGrants(AdminView):
     @extend_schema(request=GrantSerializer, responses=None)
     def post(self, request: Request, username: str) -> Response:
         """Give a role."""
-        number = services.grant(username=username, by=self.actor, **self.valid(GrantSerializer))
-        return Response({"grant_id": number}, status=201)
+        values = self.valid(GrantSerializer)
+        number = services.grant(username=username, by=self.actor, **values)
+        return Response({"grant_id": number, **warning_property(values, self.actor)}, status=201)
 
 
 class GrantOne(AdminView):
@@ -173,8 +182,9 @@ class GroupGrants(AdminView):
     @extend_schema(request=GrantSerializer, responses=None)
     def post(self, request: Request, name: str) -> Response:
         """Give everybody in the group a role."""
-        number = services.grant_to_group(group=name, by=self.actor, **self.valid(GrantSerializer))
-        return Response({"grant_id": number}, status=201)
+        values = self.valid(GrantSerializer)
+        number = services.grant_to_group(group=name, by=self.actor, **values)
+        return Response({"grant_id": number, **warning_property(values, self.actor)}, status=201)
 
 
 class GroupGrantOne(AdminView):
@@ -207,8 +217,9 @@ class Owners(ProductView):
     def post(self, request: Request) -> Response:
         """Name a person or a group as owner of the subjects of a pattern."""
         require(self.actor, "people.manage")
-        number = services.add_owner(by=self.actor, **self.valid(OwnerSerializer))
-        return Response({"ownership_id": number}, status=201)
+        values = self.valid(OwnerSerializer)
+        number = services.add_owner(by=self.actor, **values)
+        return Response({"ownership_id": number, **warning_property(values, self.actor)}, status=201)
 
 
 class OwnerOne(AdminView):
@@ -285,6 +296,7 @@ class Tokens(ProductView):
         values = self.valid(TokenSerializer)
         made = services.make_token(username=self.actor.name, by=self.actor, **values)
         body = {"token_id": made.token_id, "token": made.secret, "expires_at": made.expires_at}
+        body |= warning_property(values, self.actor)
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
 

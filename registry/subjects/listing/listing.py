@@ -12,19 +12,20 @@ from django.conf import settings
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce
 
-from registry.access.permission_filters import extent_of
+from registry.access.permission_filters import Extent, ExtentPart, extent_of
 from registry.access.roles import Actor
 from registry.audit.history_views import DERIVED, MOMENT, DerivedTable, by_then
 from registry.errors import InvalidInput
 from registry.subjects.listing.filters import ALL, Narrowing, narrowed
 from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity
-from registry.subjects.permissions import Visible
+from registry.subjects.permissions import Visible, qualified_name
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
 ALL_CONTEXTS = ":*:"
 _CURSOR: Final = re.compile(r"(?P<microseconds>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})")
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_QUALIFIED: Final = "qualified_name_to_match"
 #: of a version, what a line of the list is made of
 _SHOWN: Final = ("subject", "version", "created_at", "created_by", "deleted_at")
 
@@ -104,6 +105,17 @@ def registry_names(by: Actor | None = None) -> list[str]:
 def has_subjects() -> bool:
     """Whether any registry has a subject with a live version."""
     return SubjectActivity.objects.exists()
+
+
+def has_matching_subject(registry: str, pattern: str, by: Actor) -> bool:
+    """Whether a shell pattern fits a subject of the registry ("": of any) that `by` may read, deleted ones too."""
+    names = [name for name in registry_names(by) if registry in ("", name)]
+    fits = Extent((ExtentPart(patterns=(pattern,)),)).subjects("", _QUALIFIED)
+    matching = Subject.objects.alias(**{_QUALIFIED: qualified_name()}).filter(fits)
+    return any(
+        Visible(row, by).narrowed(matching.filter(context__registry=row)).exists()
+        for row in Registry.objects.filter(name__in=names)
+    )
 
 
 def list_contexts(registry: Registry, visible: Visible | None = None) -> list[str]:
