@@ -1,16 +1,19 @@
-"""Reading the requests of strangers, for every dialect: the raw address, and JSON bodies within bounds of memory.
+"""Reading the requests of strangers, for every dialect: the raw address, JSON bodies within bounds of memory, numbers.
 
 Subjects carry any character, `/` included (`a%2Fversions%2F1` is one subject). Django decodes the
 path before it routes, so the boundary between segments is lost; a middleware puts the undecoded
 path back, and the converter decodes one segment at a time.
 
 Eight megabytes of `[{},{},…` become hundreds as Python's objects, in each thread that reads one. So the values of a body
-are counted before they are made, and large bodies are read one at a time.
+are counted before they are made, and large bodies are read one at a time. JSON has one kind of number, and Python's reader
+makes three of it: `1.5` and `1e2` are floats, `1e999` is infinity.
 """
 
 from __future__ import annotations
 
 import io
+import json
+import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +34,7 @@ MAX_VALUES: Final = 100_000
 #: unrolled, so that what is inside a string is passed over in one step and not letter by letter
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BEGIN_VALUES: Final = (b"{", b"[", b",")
+_MAX_DIGITS: Final = 40
 _gate = threading.Lock()
 
 
@@ -119,3 +123,35 @@ class BoundedJsonParser(JSONParser):  # type: ignore[misc]  # of a library that 
                 return super().parse(io.BytesIO(data), media_type, parser_context)
             except RecursionError as error:
                 raise ParseError("The body's JSON is nested too deeply.") from error
+            except ParseError as error:
+                cause = error.__context__
+                if isinstance(cause, ValueError) and not isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
+                    reason = unreadable_number(cause)
+                    raise ParseError(f"The body has a number that can't be read: {reason}.") from error
+                raise
+
+
+def number_words(value: Any) -> str:
+    """A JSON number or truth value as an error names it: what it is, and what is wrong with it as a whole number."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "a number that is too large to be read"
+        return f"{value!r}, which isn't written as a whole number"
+    text = str(value)
+    return text if len(text) <= _MAX_DIGITS else f"a number of {len(text.lstrip('-')):,} digits"
+
+
+def unreadable_number(error: ValueError) -> str:
+    """Why a JSON text's number can't be read; the error is Python's, the framework's or `refuse_constant`'s."""
+    if "integer string conversion" in str(error):
+        return "a whole number has too many digits"
+    if "not JSON compliant" in str(error):
+        return f"{str(error).rpartition(': ')[2]} is not JSON".replace("'", "")
+    return str(error)
+
+
+def refuse_constant(name: str) -> Any:
+    """Raise ValueError for NaN and Infinity, which Python's reader takes though JSON has no such numbers."""
+    raise ValueError(f"{name} is not JSON")

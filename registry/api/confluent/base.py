@@ -21,7 +21,7 @@ from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
 from registry.api.confluent.serializers import refuse_unusable_text
-from registry.api.request_reading import length_of, refuse_many_values, room_for
+from registry.api.request_reading import length_of, refuse_constant, refuse_many_values, room_for, unreadable_number
 from registry.api.response_marks import allow_replay, standing_in
 from registry.errors import InvalidName, SchemaTooLarge
 from registry.subjects.permissions import READ, Visible, require_visible
@@ -82,7 +82,7 @@ class BodyParser(BaseParser):
             raise SchemaTooLarge(f"The body is too large: {most} bytes are taken.")
         refuse_many_values(data)
         try:
-            body = json.loads(data, parse_constant=_refuse_constant)
+            body = json.loads(data, parse_constant=refuse_constant)
         except UnicodeDecodeError as error:
             raise ParseError(f"The body is not UTF-8 at byte {error.start}.") from error
         except json.JSONDecodeError as error:
@@ -90,16 +90,12 @@ class BodyParser(BaseParser):
                 f"The body is not JSON at line {error.lineno}, column {error.colno}: {error.msg}."
             ) from error
         except ValueError as error:
-            raise ParseError(f"The body has a number that can't be read: {error}.") from error
+            raise ParseError(f"The body has a number that can't be read: {unreadable_number(error)}.") from error
         except RecursionError as error:
             raise ParseError("The body's JSON is nested too deeply.") from error
         if _SUSPECT.search(data):
             _refuse_unusable(body)
         return body
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _refuse_unusable(body: Any) -> None:

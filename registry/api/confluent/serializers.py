@@ -9,6 +9,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
+from registry.api.json_bodies import number_words
 from registry.errors import InvalidInput, InvalidVersion
 from registry.formats.base import Reference
 from registry.formats.tags import FIELD, RECORD, EntityTags
@@ -215,7 +216,7 @@ def _reference(item: Any, position: int) -> Reference:
     name, subject = (typed(item, part, str, _MISSING, where) for part in ("name", "subject"))
     version = typed(item, "version", int, _MISSING, where)
     if version != -1 and not 1 <= version <= _MOST:
-        raise InvalidVersion(f"/{where}version is {str(version)[:40]}; it takes a number from 1 to 2^31-1, or -1.")
+        raise InvalidVersion(f"/{where}version is {number_words(version)}; it takes a number from 1 to 2^31-1, or -1.")
     return Reference(name, subject, version)
 
 
@@ -227,6 +228,8 @@ def typed(body: dict[str, Any], name: str, kind: type, default: Any, where: str 
             raise InvalidInput(f"/{where}{name} is missing.")
         return default
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        if kind is int and isinstance(value, int | float):
+            raise InvalidInput(f"/{where}{name} is {number_words(value)}; it takes a whole number.")
         raise InvalidInput(f"/{where}{name} is {_name(value)}; it takes {_KINDS[kind]}.")
     return value
 
@@ -235,7 +238,7 @@ def number_between(body: dict[str, Any], name: str, default: int | None) -> Any:
     """A whole number of 32 bits. Raises InvalidInput."""
     value = typed(body, name, int, default)
     if value is not None and not -_MOST <= value <= _MOST:
-        raise InvalidInput(f"/{name} is {str(value)[:40]}; it takes a number of at most 2^31-1.")
+        raise InvalidInput(f"/{name} is {number_words(value)}; it takes a whole number of at most 2^31-1.")
     return value
 
 

@@ -17,7 +17,14 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.request_reading import length_of, refuse_many_values, room_for
+from registry.api.request_reading import (
+    length_of,
+    number_words,
+    refuse_constant,
+    refuse_many_values,
+    room_for,
+    unreadable_number,
+)
 from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, InvalidName, InvalidSchema
 from registry.formats.base import Reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context
@@ -128,7 +135,7 @@ class JsonParser(BaseParser):
         if not body.strip():
             return None
         try:
-            return json.loads(body.decode())
+            return json.loads(body.decode(), parse_constant=refuse_constant)
         except json.JSONDecodeError as error:
             where = f"line {error.lineno}, column {error.colno}"
             raise ParseError(f"Invalid JSON payload received at {where}: {error.msg}.") from error
@@ -136,8 +143,8 @@ class JsonParser(BaseParser):
             raise ParseError(f"Invalid JSON payload received: not UTF-8 at byte {error.start}.") from error
         except RecursionError as error:
             raise ParseError("Invalid JSON payload received: it is nested too deeply.") from error
-        except ValueError as error:  # a number of thousands of digits
-            raise ParseError(f"Invalid JSON payload received: {error}.") from error
+        except ValueError as error:  # NaN, or a number of thousands of digits
+            raise ParseError(f"Invalid JSON payload received: {unreadable_number(error)}.") from error
 
 
 class VendorParser(JsonParser):
@@ -237,7 +244,9 @@ def number(value: Any, field_path: str) -> int:
     """An int32; proto3's JSON allows it as a string too."""
     if isinstance(value, str) and value.removeprefix("-").isascii() and value.removeprefix("-").isdigit():
         value = int(value[:12])
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MAX_INT32:
+    if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) > MAX_INT32):
+        raise InvalidInput(f"{place} is {number_words(value)}; it takes a whole number of 32 bits.", field=place)
+    if not isinstance(value, int):
         raise wrong_type(field_path, value, "a whole number of 32 bits")
     return value
 
@@ -271,6 +280,8 @@ def _enum(names: tuple[str, ...], error: type[InvalidInput]) -> Reader:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
             return names[value]
         shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+        if isinstance(value, float):
+            shown = number_words(value)
         raise error(f"{field_path} is {shown}; it takes one of {', '.join(names)}.", field=field_path)
 
     return read

@@ -18,7 +18,7 @@ from registry.access.hooks import scope_warning
 from registry.access.permission_filters import require_extent
 from registry.access.roles import ALL, ROLES, SCOPES, Actor, require
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS, refuse_stranger
-from registry.api.product.base import AT, ProductView, as_it_was
+from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
 from registry.audit.selectors import FORMS, AuditFilter, export_events
 from registry.errors import InvalidInput, InvalidName
 from registry.promotions.reviews.linked_accounts import same_person_statements, state_same_person, withdraw_same_person
@@ -273,7 +273,7 @@ class TokenSerializer(serializers.Serializer[Any]):
     scope = serializers.ChoiceField(choices=list(SCOPES), required=False, default=ALL)
     registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
     subject_pattern = serializers.CharField(required=False, default="*", max_length=255)
-    days = serializers.IntegerField(required=False, default=DEFAULT_DAYS, min_value=1, max_value=MAX_DAYS)
+    days = WholeNumberField(required=False, default=DEFAULT_DAYS, min_value=1, max_value=MAX_DAYS)
 
 
 class Tokens(ProductView):

@@ -1,8 +1,9 @@
-"""The product's own API: base of its views, errors as `{"error", "message", "details"}`, and the description of its authentication."""
+"""The product's own API: base of its views, fields of its bodies, errors as `{"error", "message", "details"}`, and the description of its authentication."""
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
@@ -21,6 +22,7 @@ from rest_framework.views import APIView, exception_handler
 
 from registry import errors
 from registry.access.roles import Actor
+from registry.api.json_bodies import number_words
 from registry.api.outage import away_of, tell_when
 from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
@@ -174,3 +176,44 @@ def _inside(property_path: str, name: str | int) -> str:
     if isinstance(name, int):
         return f"{property_path}[{name}]"
     return f"{property_path}.{name}" if property_path else name
+
+
+_MAX_NUMBER: Final = 2**63 - 1  # what PostgreSQL's bigint takes
+_MAX_VERSION: Final = 2**31 - 1
+
+
+class WholeNumberField(serializers.IntegerField):
+    """A whole number that the database can hold; what isn't one is named, and no truth value passes for one."""
+
+    def to_internal_value(self, data: Any) -> int:
+        """The number. Raises ValidationError."""
+        if isinstance(data, bool) or (isinstance(data, float) and not (math.isfinite(data) and data.is_integer())):
+            raise serializers.ValidationError(f"This is {number_words(data)}; it takes a whole number.")
+        if isinstance(data, str) and len(data) <= self.MAX_STRING_LENGTH and not _is_whole(data):
+            raise serializers.ValidationError(f"This is {data[:40]!r}; it takes a whole number.")
+        number: int = super().to_internal_value(data)
+        if abs(number) > _MAX_NUMBER:
+            raise serializers.ValidationError(f"This is {number_words(number)}; it takes at most 2^63-1.")
+        return number
+
+
+def _is_whole(text: str) -> bool:
+    digits = text.strip().removeprefix("-").removeprefix("+")
+    return digits.isascii() and digits.isdigit()
+
+
+class VersionField(serializers.CharField):
+    """A version's number, as a number or as text, or `latest`; the service knows which versions there are."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"max_length": 12, **options})
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text. Raises ValidationError."""
+        is_number = isinstance(data, bool | float | int)
+        if is_number and (isinstance(data, bool | float) or abs(data) > _MAX_VERSION):
+            raise serializers.ValidationError(
+                f"This is {number_words(data)}; it takes a version's number, at most 2^31-1, or latest."
+            )
+        text: str = super().to_internal_value(data)
+        return text

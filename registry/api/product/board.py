@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import Actor
-from registry.api.product.base import AT, ProductView, as_it_was
+from registry.api.product.base import AT, ProductView, VersionField, WholeNumberField, as_it_was
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.promotion_serializers import again_field, number_field, references_of, text_field
 from registry.errors import NotSignedIn
@@ -36,7 +36,7 @@ class BoardSerializer(serializers.Serializer[Any]):
     )
     show = serializers.ChoiceField(choices=FILTERS, required=False, default="", allow_blank=True)
     after = serializers.CharField(max_length=1300, required=False, default="", allow_blank=True)
-    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MAX_ROWS)
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MAX_ROWS)
 
 
 class Board(ProductView):
@@ -86,7 +86,7 @@ class CanPromoteSerializer(serializers.Serializer[Any]):
 
     subject = serializers.CharField(max_length=1300)
     to = serializers.CharField(max_length=255)
-    version = serializers.CharField(required=False, default="latest", max_length=12)
+    version = VersionField(required=False, default="latest")
     format = serializers.ChoiceField(choices=["json", BADGE], required=False, default="json")
 
     def get_fields(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     """The answer; `plan_hash` is of the plan that a request would show."""
 
     subject = serializers.CharField()
-    version = serializers.IntegerField()
+    version = WholeNumberField()
     source = serializers.CharField()  # type: ignore[assignment]  # a field of the body, not DRF's
     target = serializers.CharField()
     verdict = serializers.ChoiceField(choices=[YES, NEEDS_APPROVAL, NO])

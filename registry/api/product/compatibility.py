@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.product.base import AT, ProductView, as_it_was
+from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
 from registry.errors import InvalidInput
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
@@ -80,7 +80,7 @@ class ReferenceSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=1024)
     subject = serializers.CharField(max_length=1024)
-    version = serializers.IntegerField()
+    version = WholeNumberField()
 
 
 class ReportSerializer(serializers.Serializer[Any]):
@@ -189,7 +189,7 @@ class TreeSerializer(serializers.Serializer[Any]):
     """Which page of the tree: `cursor` is that of the page before."""
 
     cursor = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
-    limit = serializers.IntegerField(required=False, default=MAX_NODES, min_value=1, max_value=MAX_NODES)
+    limit = WholeNumberField(required=False, default=MAX_NODES, min_value=1, max_value=MAX_NODES)
 
 
 class WhatIfSerializer(serializers.Serializer[Any]):
@@ -201,7 +201,7 @@ class WhatIfSerializer(serializers.Serializer[Any]):
     )
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
     cursor = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
-    limit = serializers.IntegerField(required=False, default=MAX_SUBJECTS, min_value=1, max_value=MAX_SUBJECTS)
+    limit = WholeNumberField(required=False, default=MAX_SUBJECTS, min_value=1, max_value=MAX_SUBJECTS)
 
 
 class Policy(ProductView):

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
 from registry.access.roles import require
-from registry.api.product.base import ProductView
+from registry.api.product.base import ProductView, WholeNumberField
 from registry.api.product.streams import StoreSerializer
 from registry.drift import selectors, services
 from registry.drift.models import MAX_LABEL, MAX_URL
@@ -48,13 +48,13 @@ class SourceFields(serializers.Serializer[Any]):
     include = serializers.ListField(child=serializers.CharField(max_length=249), required=False, max_length=100)
     exclude = serializers.ListField(child=serializers.CharField(max_length=249), required=False, max_length=100)
     mode = serializers.CharField(max_length=12, required=False)
-    every_seconds = serializers.IntegerField(required=False, allow_null=True)
-    tail_messages = serializers.IntegerField(required=False)
-    window_seconds = serializers.IntegerField(required=False)
-    max_messages = serializers.IntegerField(required=False)
-    max_bytes = serializers.IntegerField(required=False)
-    max_seconds = serializers.IntegerField(required=False)
-    clean_scans = serializers.IntegerField(required=False)
+    every_seconds = WholeNumberField(required=False, allow_null=True)
+    tail_messages = WholeNumberField(required=False)
+    window_seconds = WholeNumberField(required=False)
+    max_messages = WholeNumberField(required=False)
+    max_bytes = WholeNumberField(required=False)
+    max_seconds = WholeNumberField(required=False)
+    clean_scans = WholeNumberField(required=False)
     keep_samples = serializers.BooleanField(required=False)
     store = StoreSerializer(required=False, allow_null=True)
 
@@ -67,7 +67,7 @@ class ConnectorSerializer(serializers.Serializer[Any]):
     connect_secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
     name = serializers.CharField(max_length=255)
     database_host = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    database_port = serializers.IntegerField(min_value=1, max_value=65535, required=False)
+    database_port = WholeNumberField(min_value=1, max_value=65535, required=False)
     database_name = serializers.CharField(max_length=63, required=False, allow_blank=True)
     database_user = serializers.CharField(max_length=63, required=False, allow_blank=True)
     database_secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
@@ -229,7 +229,7 @@ class DeploymentFilterSerializer(serializers.Serializer[Any]):
         required=False, default="", allow_blank=True, max_length=MAX_LABEL
     )
     before = serializers.CharField(required=False, default="", allow_blank=True, max_length=40)
-    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=500)
+    limit = WholeNumberField(required=False, default=100, min_value=1, max_value=500)
 
 
 class Deployments(ProductView):

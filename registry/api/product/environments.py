@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import may, may_somewhere, require
-from registry.api.product.base import AT, ProductView, as_it_was
+from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
 from registry.promotions import services
 from registry.promotions.environments.change_requests import ACTIONS
 from registry.promotions.environments.freezes import MAX_LAST_DAYS, MIDNIGHT
@@ -33,13 +33,13 @@ class EnvironmentSerializer(serializers.Serializer[Any]):
     """The rules to change; what is left out stays."""
 
     is_closed = serializers.BooleanField(required=False)
-    reviews_needed = serializers.IntegerField(required=False, min_value=0, max_value=20)
+    reviews_needed = WholeNumberField(required=False, min_value=0, max_value=20)
     own_approval_allowed = serializers.BooleanField(required=False)
     owners_only = serializers.BooleanField(required=False)
     drift_blocks = serializers.BooleanField(required=False)
     threads_block = serializers.BooleanField(required=False)
     clients_block = serializers.BooleanField(required=False)
-    max_evidence_hours = serializers.IntegerField(required=False, min_value=0, max_value=MAX_HOURS)
+    max_evidence_hours = WholeNumberField(required=False, min_value=0, max_value=MAX_HOURS)
     evidence_required = serializers.BooleanField(required=False)
 
 
@@ -50,7 +50,7 @@ class RuleSerializer(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(choices=[ReviewRule.ANY, ReviewRule.BREAKING], required=False, default="any")
     reviewers = serializers.ChoiceField(choices=[ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP])
     name = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
-    count = serializers.IntegerField(required=False, default=1, min_value=1, max_value=20)
+    count = WholeNumberField(required=False, default=1, min_value=1, max_value=20)
 
 
 class FreezeSerializer(serializers.Serializer[Any]):
@@ -66,11 +66,11 @@ class RecurringFreezeSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=list(RecurringFreeze.KINDS))
     zone = serializers.CharField(max_length=64)
-    from_day = serializers.IntegerField(required=False, min_value=0, max_value=6)
+    from_day = WholeNumberField(required=False, min_value=0, max_value=6)
     from_time = serializers.TimeField(required=False, default=MIDNIGHT)
-    to_day = serializers.IntegerField(required=False, min_value=0, max_value=6)
+    to_day = WholeNumberField(required=False, min_value=0, max_value=6)
     to_time = serializers.TimeField(required=False, default=MIDNIGHT)
-    last_days = serializers.IntegerField(required=False, min_value=1, max_value=MAX_LAST_DAYS)
+    last_days = WholeNumberField(required=False, min_value=1, max_value=MAX_LAST_DAYS)
     reason = serializers.CharField(max_length=2000)
 
 
@@ -78,7 +78,7 @@ class BreakGlassSerializer(serializers.Serializer[Any]):
     """Why a closed environment is to be changed directly, and for how long."""
 
     reason = serializers.CharField(max_length=2000)
-    minutes = serializers.IntegerField(required=False, default=60, min_value=1, max_value=240)
+    minutes = WholeNumberField(required=False, default=60, min_value=1, max_value=240)
 
 
 class CommentSerializer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, require
-from registry.api.product.base import ProductView
+from registry.api.product.base import ProductView, WholeNumberField
 from registry.api.product.lifecycle import SubjectView
 from registry.drift import selectors, services
 from registry.drift.findings.suspicions import suspicions_of
@@ -36,11 +36,11 @@ class FindingFilterSerializer(serializers.Serializer[Any]):
     severity = serializers.ChoiceField(choices=SEVERITIES, required=False, default="", allow_blank=True)
     state = serializers.ChoiceField(choices=FINDING_STATES, required=False, default="open", allow_blank=True)
     kind = serializers.CharField(required=False, default="", allow_blank=True, max_length=16)
-    source_id = serializers.IntegerField(required=False, default=None, allow_null=True)
+    source_id = WholeNumberField(required=False, default=None, allow_null=True)
     assigned_to = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
     muted = serializers.BooleanField(required=False, default=False, allow_null=True)
     text = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
-    limit = serializers.IntegerField(required=False, default=200, min_value=1, max_value=1000)
+    limit = WholeNumberField(required=False, default=200, min_value=1, max_value=1000)
     fail_on = serializers.ChoiceField(choices=SEVERITIES, required=False, default="")
 
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
 from registry.access.roles import may, may_somewhere, require
-from registry.api.product.base import AT, ProductView, as_it_was
+from registry.api.product.base import AT, ProductView, VersionField, WholeNumberField, as_it_was
 from registry.api.response_marks import marked
 from registry.drift.usage.subject_topics import last_seen
 from registry.drift.usage.unused_subjects import MAX_ROWS, orphans_of
@@ -46,8 +46,8 @@ class StandingPageSerializer(serializers.Serializer[Any]):
 
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS, required=False, default="", allow_blank=True)
-    after = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**62)
-    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
+    after = WholeNumberField(required=False, default=0, min_value=0, max_value=2**62)
+    limit = WholeNumberField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
 
 
 class GhostsSerializer(serializers.Serializer[Any]):
@@ -57,8 +57,8 @@ class GhostsSerializer(serializers.Serializer[Any]):
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     text = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
     state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
-    before = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**62)
-    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
+    before = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**62)
+    limit = WholeNumberField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
 
 
 class AdoptionSerializer(serializers.Serializer[Any]):
@@ -66,7 +66,7 @@ class AdoptionSerializer(serializers.Serializer[Any]):
 
     environment = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280)
-    version = serializers.CharField(max_length=12)
+    version = VersionField()
     reason = serializers.CharField(max_length=4000)
 
 
@@ -191,7 +191,7 @@ class RetireSerializer(serializers.Serializer[Any]):
     """
 
     choice = serializers.ChoiceField(choices=list(CHOICES))
-    version = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**31 - 1)
+    version = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**31 - 1)
     confirmed = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     message = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_MESSAGE)
     ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
@@ -202,7 +202,7 @@ class OrphansSerializer(serializers.Serializer[Any]):
     """Which page: `after` is what the one before gave."""
 
     after = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
-    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_ROWS)
+    limit = WholeNumberField(required=False, default=100, min_value=1, max_value=MAX_ROWS)
 
 
 class Retirement(ProductView):

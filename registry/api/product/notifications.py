@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.product.base import ProductView
+from registry.api.product.base import ProductView, WholeNumberField
 from registry.errors import InvalidInput
 from registry.notifications import services, webhooks
 from registry.notifications.digests import choose_digest, digest_of
@@ -33,14 +33,14 @@ class InboxPageSerializer(serializers.Serializer[Any]):
     """Which part of the inbox."""
 
     unread = serializers.BooleanField(required=False, default=False)
-    before = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
-    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MOST)
+    before = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MOST)
 
 
 class EntrySerializer(serializers.Serializer[Any]):
     """A notice; `url` is the page, from the site's root."""
 
-    id = serializers.IntegerField()
+    id = WholeNumberField()
     event = serializers.CharField()
     title = serializers.CharField()
     registry = serializers.CharField()
@@ -54,7 +54,7 @@ class EntrySerializer(serializers.Serializer[Any]):
 class InboxSerializer(serializers.Serializer[Any]):
     """A part of the inbox, newest first, and how much of all is unread."""
 
-    unread = serializers.IntegerField()
+    unread = WholeNumberField()
     items = EntrySerializer(many=True)
 
 
@@ -62,9 +62,9 @@ class ReadSerializer(serializers.Serializer[Any]):
     """Which entries were read: those of `ids`, or all up to the number `up_to`."""
 
     ids = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), required=False, max_length=1000
+        child=WholeNumberField(min_value=1, max_value=2**63 - 1), required=False, max_length=1000
     )
-    up_to = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    up_to = WholeNumberField(required=False, min_value=1, max_value=2**63 - 1)
 
 
 class WishSerializer(serializers.Serializer[Any]):
@@ -79,7 +79,7 @@ class WishSerializer(serializers.Serializer[Any]):
 class SubscriptionSerializer(WishSerializer):
     """A subscription that is there."""
 
-    id = serializers.IntegerField()
+    id = WholeNumberField()
     title = serializers.CharField()
 
 
@@ -124,7 +124,7 @@ class DigestSerializer(serializers.Serializer[Any]):
     """How often unread notices come by mail, and at which hour of which time zone."""
 
     every = serializers.ChoiceField(choices=EVERY)
-    hour = serializers.IntegerField(required=False, default=7)
+    hour = WholeNumberField(required=False, default=7)
     zone = serializers.CharField(required=False, default="UTC", max_length=64)
 
 
@@ -201,7 +201,7 @@ class WebhookSerializer(NewWebhookSerializer):
     owner = serializers.CharField()
     host = serializers.CharField()
     active = serializers.BooleanField()
-    key_version = serializers.IntegerField()
+    key_version = WholeNumberField()
     disabled_reason = serializers.CharField()
     failing_since = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -217,8 +217,8 @@ class KeySerializer(serializers.Serializer[Any]):
 class LogSerializer(serializers.Serializer[Any]):
     """Which part of the log."""
 
-    before = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
-    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MOST)
+    before = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MOST)
 
 
 class Webhooks(ProductView):

@@ -9,6 +9,7 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from registry.access.roles import Actor, may, may_somewhere, require
+from registry.api.product.base import VersionField, WholeNumberField
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.errors import RequestNotFound
 from registry.formats.base import Reference
@@ -84,14 +85,12 @@ def text_field(**more: Any) -> serializers.CharField:
     return serializers.CharField(required=False, allow_blank=True, max_length=MAX_TEXT, **{"default": "", **more})
 
 
-def number_field(**more: Any) -> serializers.IntegerField:
+def number_field(**more: Any) -> WholeNumberField:
     """The number of something that may be left out."""
-    return serializers.IntegerField(
-        required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER, **more
-    )
+    return WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER, **more)
 
 
-def again_field() -> serializers.IntegerField:
+def again_field() -> WholeNumberField:
     """The number of the request that is asked for again."""
     return number_field(help_text="the request, rejected or withdrawn, that this one asks for again")
 
@@ -114,14 +113,14 @@ class RequestPageSerializer(serializers.Serializer[Any]):
     mine = serializers.BooleanField(required=False, default=False)
     waiting = serializers.BooleanField(required=False, default=False, help_text="for one's own review")
     after = number_field()
-    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=200)
+    limit = WholeNumberField(required=False, default=100, min_value=1, max_value=200)
 
 
 class ItemSerializer(serializers.Serializer[Any]):
     """A version to promote."""
 
     subject = serializers.CharField(max_length=1280)
-    version = serializers.CharField(max_length=12, required=False, default="latest")
+    version = VersionField(required=False, default="latest")
 
 
 class PromotionSerializer(serializers.Serializer[Any]):
@@ -133,7 +132,7 @@ class PromotionSerializer(serializers.Serializer[Any]):
     source = serializers.CharField(max_length=255)  # type: ignore[assignment]  # a field of the body, not DRF's
     target = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
-    version = serializers.CharField(max_length=12, required=False, default="latest")
+    version = VersionField(required=False, default="latest")
     items = serializers.ListField(child=ItemSerializer(), required=False, max_length=MAX_ITEMS)
     with_config = serializers.BooleanField(required=False, default=False)
     reason = text_field()
@@ -166,7 +165,7 @@ class RollBackSerializer(serializers.Serializer[Any]):
 
     environment = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280)
-    version = serializers.CharField(max_length=12)
+    version = VersionField()
     reason = serializers.CharField(max_length=MAX_TEXT)
     again_of = again_field()
 

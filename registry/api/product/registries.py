@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may_somewhere, require
-from registry.api.product.base import ProductView
+from registry.api.product.base import ProductView, WholeNumberField
 from registry.errors import RegistryNotFound
 from registry.subjects.archive.archive import MOST, RIGHTS, deleted_copies, forget, require_any
 from registry.subjects.archive.restore import bring_copy, plan_copy, send_file, write_copy
@@ -50,7 +50,7 @@ class AddressSerializer(serializers.Serializer[Any]):
 class MirrorSerializer(AddressSerializer):
     """How a registry elsewhere is mirrored."""
 
-    every_seconds = serializers.IntegerField(required=False, default=EVERY_SECONDS)
+    every_seconds = WholeNumberField(required=False, default=EVERY_SECONDS)
 
 
 class NewMirrorSerializer(MirrorSerializer):
@@ -161,8 +161,8 @@ class CopiesSerializer(serializers.Serializer[Any]):
     """Which page: `before` is the number of the last one of the page before; `subject` one name alone."""
 
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
-    before = serializers.IntegerField(required=False, default=None, min_value=1, max_value=2**62)
-    limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MOST)
+    before = WholeNumberField(required=False, default=None, min_value=1, max_value=2**62)
+    limit = WholeNumberField(required=False, default=100, min_value=1, max_value=MOST)
 
 
 class RegistryExport(ProductView):

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
 from registry.access.roles import require
-from registry.api.product.base import ProductView
+from registry.api.product.base import ProductView, WholeNumberField
 from registry.drift.selectors import checkpoint_sources
 from registry.streams.selectors import (
     BudgetInfo,
@@ -51,7 +51,7 @@ class PlannedStateSerializer(serializers.Serializer[Any]):
 class StateCheckSerializer(serializers.Serializer[Any]):
     """A check that was kept; `report` is docs/reference/state-check.schema.json."""
 
-    id = serializers.IntegerField()
+    id = WholeNumberField()
     url = serializers.CharField(help_text="the page of the report")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField()
@@ -100,8 +100,8 @@ MOST = 500
 class QueryPageSerializer(serializers.Serializer[Any]):
     """Which rows of a list; `limit` is 500 at most."""
 
-    offset = serializers.IntegerField(min_value=0, max_value=10**9, required=False, default=0)
-    limit = serializers.IntegerField(min_value=1, max_value=MOST, required=False, default=100)
+    offset = WholeNumberField(min_value=0, max_value=10**9, required=False, default=0)
+    limit = WholeNumberField(min_value=1, max_value=MOST, required=False, default=100)
 
 
 class DiscoverySerializer(serializers.Serializer[Any]):

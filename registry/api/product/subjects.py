@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from registry.access.roles import may, may_somewhere, require
 from registry.access.selectors import owners_of
-from registry.api.product.base import AT, ProductView, as_it_was
+from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
 from registry.api.product.lifecycle import SubjectView
 from registry.errors import InvalidInput
 from registry.formats import FORMATS
@@ -59,7 +59,7 @@ class SubjectsSerializer(serializers.Serializer[Any]):
     sort = serializers.ChoiceField(choices=VALUES["sort"], required=False, default="", allow_blank=True)
     after = serializers.CharField(required=False, default="", allow_blank=True, max_length=1400, trim_whitespace=False)
     before = serializers.CharField(required=False, default="", allow_blank=True, max_length=1400, trim_whitespace=False)
-    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MAX_SUBJECTS_PER_PAGE)
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MAX_SUBJECTS_PER_PAGE)
 
 
 class Subjects(ProductView):
@@ -209,7 +209,7 @@ class SearchSerializer(serializers.Serializer[Any]):
     q = serializers.CharField(max_length=MAX_CHARACTERS, trim_whitespace=True)
     group = serializers.ChoiceField(choices=GROUPS, required=False)
     cursor = serializers.CharField(max_length=4_000, required=False, default="", allow_blank=True)
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, required=False, default=20)
+    limit = WholeNumberField(min_value=1, max_value=MAX_LIMIT, required=False, default=20)
 
 
 class HitSerializer(serializers.Serializer[Any]):
@@ -217,28 +217,28 @@ class HitSerializer(serializers.Serializer[Any]):
 
     registry = serializers.CharField(required=False)
     subject = serializers.CharField(required=False)
-    version = serializers.IntegerField(required=False)
+    version = WholeNumberField(required=False)
     schema_type = serializers.CharField(required=False)
-    field_count = serializers.IntegerField(required=False)
+    field_count = WholeNumberField(required=False)
     doc = serializers.CharField(required=False)
     tags = serializers.ListField(child=serializers.CharField(), required=False)
     problem = serializers.CharField(required=False)
     similar = serializers.BooleanField(required=False)
-    position = serializers.IntegerField(required=False)
+    position = WholeNumberField(required=False)
     name = serializers.CharField(required=False)
     path = serializers.CharField(required=False)
     type = serializers.CharField(required=False)
-    schema_id = serializers.IntegerField(required=False)
+    schema_id = WholeNumberField(required=False)
     guid = serializers.CharField(required=False)
     context = serializers.CharField(required=False)  # type: ignore[assignment]  # a field of the body, not DRF's
     deleted = serializers.BooleanField(required=False)
-    id = serializers.IntegerField(required=False)
+    id = WholeNumberField(required=False)
     kind = serializers.CharField(required=False)
     target = serializers.CharField(required=False)
     state = serializers.CharField(required=False)
     reason = serializers.CharField(required=False)
     tag = serializers.CharField(required=False)
-    subject_count = serializers.IntegerField(required=False)
+    subject_count = WholeNumberField(required=False)
     more = serializers.BooleanField(required=False)
 
 
@@ -249,7 +249,7 @@ class GroupSerializer(serializers.Serializer[Any]):
     """
 
     group = serializers.ChoiceField(choices=GROUPS)
-    total = serializers.IntegerField(allow_null=True)
+    total = WholeNumberField(allow_null=True)
     more = serializers.BooleanField()
     cursor = serializers.CharField(allow_blank=True)
     hits = HitSerializer(many=True)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.product.base import ProductView
+from registry.api.product.base import ProductView, WholeNumberField
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.lifecycle import SubjectView
 from registry.drift.replay.evidence import replay_and_weigh
@@ -92,7 +92,7 @@ class ReplaySerializer(serializers.Serializer[Any]):
     references = ReferenceSerializer(many=True, required=False)
     version = serializers.CharField(max_length=12, required=False, default="", allow_blank=True)
     topic = serializers.CharField(max_length=249, required=False, default="", allow_blank=True)
-    messages = serializers.IntegerField(min_value=1, max_value=MOST_MESSAGES, required=False, default=DEFAULT_MESSAGES)
+    messages = WholeNumberField(min_value=1, max_value=MOST_MESSAGES, required=False, default=DEFAULT_MESSAGES)
 
 
 class Replays(ProductView):
@@ -126,7 +126,7 @@ class ClientSerializer(serializers.Serializer[Any]):
 
     reads = serializers.BooleanField(required=False, default=True)
     writes = serializers.BooleanField(required=False, default=False)
-    version = serializers.IntegerField(required=False, default=None, allow_null=True)
+    version = WholeNumberField(required=False, default=None, allow_null=True)
     fields = serializers.ListField(  # type: ignore[assignment]  # a field of the body, not DRF's
         child=serializers.CharField(max_length=2 * MAX_FIELD), required=False, default=list, max_length=2 * MAX_FIELDS
     )
@@ -166,7 +166,7 @@ class ClientOne(ProductView):
 class LeastSerializer(serializers.Serializer[Any]):
     """The least version, and why older ones should no longer be written."""
 
-    version = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
+    version = WholeNumberField(min_value=1, max_value=MAX_VERSION)
     reason = serializers.CharField(max_length=2 * MAX_REASON)
 
 

@@ -7,6 +7,7 @@ equal values, and what is stored is what is answered. Source of shapes and rules
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -218,6 +219,8 @@ def _scalar(value: Any, where: str) -> str:
     """A string; the established server takes numbers and booleans for the strings that write them."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"/{where} is a number that is too large to be read; write it as a string.")
     if isinstance(value, str | int | float):
         return str(value)
     raise InvalidInput(f"/{where} must be a string.")
