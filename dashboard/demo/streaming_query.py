@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.avro.functions import from_avro
@@ -28,6 +29,10 @@ QUERY_NAME = "customer_totals"
 OUTPUT = StructType([StructField("customer_id", IntegerType()), StructField("orders", LongType())])
 FIRST_RELEASE_OFFSETS = 120  # what the first release reads before it is replaced
 BATCH_TIMEOUT = 180  # seconds; a cold server needs some 20 for its first batch
+TRIES = 3  # of a release whose Python worker is slow to start
+PAUSE = 5.0  # seconds before the next
+# Spark 4.2 waits ten seconds for a Python worker, and fails the query when it comes later, as on a busy machine.
+SLOW_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -125,13 +130,33 @@ def run_queries(
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
         if not _has_batches(checkpoint):
-            batches = _run_first(session, bootstrap, checkpoint)
+            batches = _with_retries(lambda: _run_first(session, bootstrap, checkpoint), "first", on_line)
             on_line(f"streaming query {QUERY_NAME}: first release ran {batches} batches")
-        batches = _run_second(session, bootstrap, checkpoint)
+        batches = _with_retries(lambda: _run_second(session, bootstrap, checkpoint), "second", on_line)
         on_line(f"streaming query {QUERY_NAME}: second release ran {batches} batches")
     finally:
         close_session(session)
     return checkpoint
+
+
+def _with_retries(run: Callable[[], int], release: str, on_line: Callable[[str], object]) -> int:
+    """The batches of a run, which is made again when it ended because Spark's Python worker was slow to start.
+
+    A batch that wasn't committed is made again from its start, so a second run loses and doubles nothing.
+    """
+    for remaining in reversed(range(TRIES)):
+        try:
+            return run()
+        except PySparkException as error:
+            if not remaining or not any(words in str(error) for words in SLOW_WORKER):
+                raise
+            times = "time" if remaining == 1 else "times"
+            on_line(
+                f"streaming query {QUERY_NAME}: Spark's Python worker did not start in time for the {release} release; "
+                f"it is tried again in {PAUSE:.0f} s, up to {remaining} {times}"
+            )
+            time.sleep(PAUSE)
+    raise AssertionError("the last try returns or raises")
 
 
 def _has_batches(checkpoint: Path) -> bool:
