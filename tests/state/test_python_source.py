@@ -20,7 +20,7 @@ APPLICATION = '''
     from pyspark.sql.types import *
     from somewhere.that_is_not import there
 
-    raise SystemExit("this file is never executed")
+    assert False, "this file is never executed"
 
     ID = StructField("id", LongType(), nullable=False)
     BASE: StructType = StructType([ID, StructField("price", T.DecimalType(10, 2), True, {"comment": "net"})])
@@ -101,33 +101,63 @@ def test_the_call_that_makes_the_operator_says_its_api_and_modes(call: str, said
 def test_a_time_to_live_of_zero_is_none_and_one_below_is_refused() -> None:
     (variable,) = parse_python(OPERATOR.format(call="", ttl=0)).variables
     assert variable.has_ttl is False
-    with pytest.raises(InvalidSchema, match="the time to live is below zero"):
+    with pytest.raises(InvalidSchema, match="The time to live is below zero"):
         parse_python(OPERATOR.format(call="", ttl=-5))
 
 
 @pytest.mark.parametrize(
     ("source", "line", "column", "says"),
     [
-        (in_init('handle.getValueState("v", SCHEMA)'), 3, 35, "SCHEMA isn't assigned in this file"),
-        (in_init('handle.getValueState("v", SCHEMA)', before="from x import SCHEMA\n"), 4, 35, "has no one value here"),
-        (in_init('handle.getValueState("v", handle)'), 3, 35, "has no one value here"),
-        (in_init('handle.getValueState("v", make())'), 3, 35, r"what make\(…\) gives"),
-        (in_init('handle.getValueState("v", f"a {kind}")'), 3, 35, "is no text, type or name"),
+        (
+            in_init('handle.getValueState("v", SCHEMA)'),
+            3,
+            35,
+            "The file doesn't assign `SCHEMA`",
+        ),
+        (
+            in_init('handle.getValueState("v", SCHEMA)', before="from x import SCHEMA\n"),
+            4,
+            35,
+            "has no single value here",
+        ),
+        (in_init('handle.getValueState("v", handle)'), 3, 35, "has no single value here"),
+        (in_init('handle.getValueState("v", make())'), 3, 35, r"The check can't tell what `make\(…\)` returns"),
+        (in_init('handle.getValueState("v", f"a {kind}")'), 3, 35, "this is none of them"),
         (in_init('handle.getValueState("v", self.schema)'), 3, 35, "self.schema"),
-        (in_init('handle.getValueState("v", "a INTT")'), 3, 35, 'its DDL can\'t be read: .*"INTT"'),
+        (in_init('handle.getValueState("v", "a INTT")'), 3, 35, 'This is not a DDL text that Spark reads: .*"INTT"'),
         (in_init('handle.getValueState("v", S)', before='S = "a INT"\nS = "b INT"\n'), 5, 35, "assigned twice"),
-        (in_init('handle.getValueState("v", S)', before='if x:\n    S = "a INT"\n'), 5, 35, "no one value"),
+        (in_init('handle.getValueState("v", S)', before='if x:\n    S = "a INT"\n'), 5, 35, "no single value"),
         (in_init('handle.getValueState("v", S)', before="S = S\n"), 1, 5, "is defined by itself"),
-        (in_init("handle.getValueState(*given)"), 3, 9, r"arguments with \*"),
+        (in_init("handle.getValueState(*given)"), 3, 9, r"arguments with `\*`"),
         (in_init('handle.getValueState("v")'), 3, 9, "without a schema"),
-        (in_init("handle.getValueState(7, 'a INT')"), 3, 30, "no text"),
-        (in_init("for n in names:", "    handle.getValueState(n, 'a INT')"), 4, 13, "in a branch or a loop"),
-        (in_init("if self.old:", "    handle.deleteIfExists('v')"), 4, 13, "in a branch or a loop"),
-        (in_init("handle.getValueState('v', 'a INT')", "handle.getListState('v', 'a INT')"), 4, 9, "declared twice"),
+        (in_init("handle.getValueState(7, 'a INT')"), 3, 30, "not a text"),
+        (
+            in_init("for n in names:", "    handle.getValueState(n, 'a INT')"),
+            4,
+            13,
+            r"`getValueState\(n\)` is inside a `for` loop, so the check can't tell",
+        ),
+        (
+            in_init("if self.old:", "    handle.deleteIfExists('v')"),
+            4,
+            13,
+            r'`deleteIfExists\("v"\)` is inside an `if`, so the check',
+        ),
+        (
+            in_init("handle.getValueState('v', 'a INT')", "handle.getListState('v', 'a INT')"),
+            4,
+            9,
+            "declares 'v' twice",
+        ),
         (in_init("handle.getValueState('v', StructType([1]))"), 3, 35, "a list of StructFields"),
         (in_init("handle.getValueState('v', StructType([StructField('a')]))"), 3, 47, "lacks an argument"),
-        (in_init("handle.getValueState('v', 'a INT', hours(2))"), 3, 44, r"what hours\(…\) gives"),
-        ("def x(:", 1, 7, "this is no Python"),
+        (
+            in_init("handle.getValueState('v', 'a INT', hours(2))"),
+            3,
+            44,
+            r"The check can't tell what `hours\(…\)` returns",
+        ),
+        ("def x(:", 1, 7, "this is not Python"),
     ],
 )
 def test_what_only_running_it_would_tell_is_refused_with_its_place(
@@ -139,7 +169,10 @@ def test_what_only_running_it_would_tell_is_refused_with_its_place(
 
 
 def test_all_problems_are_said_at_once() -> None:
-    with pytest.raises(InvalidSchema, match=r"A isn't assigned.*line 4, column 35: B isn't assigned"):
+    with pytest.raises(
+        InvalidSchema,
+        match=r"The file doesn't assign `A`\. Line 4, column 35: the file doesn't assign `B`\. Write the plan",
+    ):
         parse_python(in_init('handle.getValueState("v", A)', 'handle.getValueState("w", B)'))
 
 
@@ -193,63 +226,66 @@ USE = 'out = rows.transformWithState({made}, "n INT", "Update", "None")'
 
 REFUSED = {
     # a schema that is changed in place
-    "add": (processor(STRUCT + '\nS.add("b", "long")'), "S is changed in place"),
-    "add in init": (processor(STRUCT, init='S.add("b", "long")'), "S is changed in place"),
-    "add in another value": (processor(STRUCT + '\nT = S.add("b", "long")'), "S is changed in place"),
-    "add under if": (processor(STRUCT + '\nif x:\n    S.add("b", "long")'), "S is changed in place"),
-    "add in a function": (processor(STRUCT + '\ndef grow():\n    S.add("b", "long")'), "S is changed in place"),
-    "add by a parameter": (processor(STRUCT + '\ndef f(s):\n    s.add("b", "long")\nf(S)'), "changed in place"),
-    "add by another name": (processor(STRUCT + '\nT = S\nT.add("b", "long")'), "changed in place"),
-    "add in the class": (processor(body=STRUCT + '\nS.add("b", "long")', schema="self.S"), "S is changed in place"),
-    "add on self": (processor(body=STRUCT, init='self.S.add("b", "long")', schema="self.S"), "S is changed in place"),
-    "fields.append": (processor(STRUCT + "\nS.fields.append(x)"), "S is changed in place"),
-    "list append": (processor(LIST + "\nF.append(x)"), "changed in place"),
-    "list extend": (processor(LIST + "\nF.extend(x)"), "changed in place"),
-    "list insert": (processor(LIST + "\nF.insert(0, x)"), "changed in place"),
-    "shared list": (processor(LIST + '\nT = StructType(F).add("b", "long")'), "F is changed in place"),
-    "item of a list": (processor(LIST + "\nF[0] = x"), "changed in place"),
-    "deleted item": (processor(LIST + "\ndel F[0]"), "changed in place"),
-    "attribute of a schema": (processor(STRUCT + "\nS.fields = x"), "S is changed in place"),
-    "attribute of a field": (processor(STRUCT + "\nfor f in S.fields:\n    f.nullable = False"), "changed in place"),
-    "augmented": (processor(LIST + "\nF += x"), "no one value"),
+    "add": (processor(STRUCT + '\nS.add("b", "long")'), "changes `S` in place"),
+    "add in init": (processor(STRUCT, init='S.add("b", "long")'), "changes `S` in place"),
+    "add in another value": (processor(STRUCT + '\nT = S.add("b", "long")'), "changes `S` in place"),
+    "add under if": (processor(STRUCT + '\nif x:\n    S.add("b", "long")'), "changes `S` in place"),
+    "add in a function": (processor(STRUCT + '\ndef grow():\n    S.add("b", "long")'), "changes `S` in place"),
+    "add by a parameter": (processor(STRUCT + '\ndef f(s):\n    s.add("b", "long")\nf(S)'), "in place"),
+    "add by another name": (processor(STRUCT + '\nT = S\nT.add("b", "long")'), "in place"),
+    "add in the class": (processor(body=STRUCT + '\nS.add("b", "long")', schema="self.S"), "changes `S` in place"),
+    "add on self": (processor(body=STRUCT, init='self.S.add("b", "long")', schema="self.S"), "changes `S` in place"),
+    "fields.append": (processor(STRUCT + "\nS.fields.append(x)"), "changes `S` in place"),
+    "list append": (processor(LIST + "\nF.append(x)"), "in place"),
+    "list extend": (processor(LIST + "\nF.extend(x)"), "in place"),
+    "list insert": (processor(LIST + "\nF.insert(0, x)"), "in place"),
+    "shared list": (processor(LIST + '\nT = StructType(F).add("b", "long")'), "changes `F` in place"),
+    "item of a list": (processor(LIST + "\nF[0] = x"), "in place"),
+    "deleted item": (processor(LIST + "\ndel F[0]"), "in place"),
+    "attribute of a schema": (processor(STRUCT + "\nS.fields = x"), "changes `S` in place"),
+    "attribute of a field": (processor(STRUCT + "\nfor f in S.fields:\n    f.nullable = False"), "in place"),
+    "augmented": (processor(LIST + "\nF += x"), "no single value"),
     # classes that build on each other
-    "overridden": (OVERRIDE + 'class Q(P):\n    S = "a STRING"\n' + USE.format(made="Q()"), "Q builds on P"),
-    "maybe overridden": (OVERRIDE + 'class Q(P):\n    S = "a STRING"\n', "say which one is meant"),
-    "passed is not known": (OVERRIDE + USE.format(made="make()"), "make is no class of this file"),
-    "imported base": (processor(TEXT).replace("(StatefulProcessor)", "(Base)"), "builds on Base"),
-    "replaced base": ("from x import Other as StatefulProcessor\n" + processor(TEXT), "builds on StatefulProcessor"),
+    "overridden": (OVERRIDE + 'class Q(P):\n    S = "a STRING"\n' + USE.format(made="Q()"), "`Q` inherits from `P`"),
+    "maybe overridden": (OVERRIDE + 'class Q(P):\n    S = "a STRING"\n', "say which of them you mean"),
+    "passed is not known": (OVERRIDE + USE.format(made="make()"), "`make` is not a class of this file"),
+    "imported base": (processor(TEXT).replace("(StatefulProcessor)", "(Base)"), "inherits from `Base`"),
+    "replaced base": (
+        "from x import Other as StatefulProcessor\n" + processor(TEXT),
+        "inherits from `StatefulProcessor`",
+    ),
     "imported init": (
         processor(TEXT, init="super().init(handle)").replace("(StatefulProcessor)", "(x.Base)"),
-        "builds on x.Base",
+        "inherits from `x.Base`",
     ),
-    "on self and in the class": (processor(body=TEXT, init='self.S = "b INT"', schema="self.S"), "no one value"),
+    "on self and in the class": (processor(body=TEXT, init='self.S = "b INT"', schema="self.S"), "no single value"),
     "of another scope": (
         processor(body="def __init__(self, S):\n    self.s = S", init=TEXT, schema="self.s"),
-        "S has no one value",
+        "`S` has no single value",
     ),
     "decorated": (processor(TEXT).replace("class P", "@made\nclass P"), "has a decorator"),
     # deleted and declared
-    "deleted before": (processor(TEXT, init='handle.deleteIfExists("v")'), "'v' is deleted and is among the variables"),
+    "deleted before": (processor(TEXT, init='handle.deleteIfExists("v")'), "both deletes and declares 'v'"),
     "deleted after": (
         processor(TEXT, init='handle.getListState("w", S)\nhandle.deleteIfExists("w")'),
-        "'w' is deleted and is among the variables",
+        "both deletes and declares 'w'",
     ),
     # names that are there twice
-    "init twice": (processor(TEXT, body="def init(self, handle):\n    pass"), "init is defined twice"),
-    "init assigned": (processor(TEXT, body="init = other"), "init is"),
-    "method twice": (processor(TEXT, body="def f(self):\n    pass\ndef f(self):\n    pass"), "f is defined twice"),
-    "class twice": (processor(TEXT, after="class P:\n    pass"), "P is defined or assigned more than once"),
-    "class replaced": (processor(TEXT, after="P = other(P)"), "P is defined or assigned more than once"),
+    "init twice": (processor(TEXT, body="def init(self, handle):\n    pass"), "defines `init` twice"),
+    "init assigned": (processor(TEXT, body="init = other"), "`init` is not a plain method"),
+    "method twice": (processor(TEXT, body="def f(self):\n    pass\ndef f(self):\n    pass"), "defines `f` twice"),
+    "class twice": (processor(TEXT, after="class P:\n    pass"), "assigns `P` more than once"),
+    "class replaced": (processor(TEXT, after="P = other(P)"), "assigns `P` more than once"),
     # what may not run
-    "return": (processor(TEXT, init="if self.old:\n    return"), "after a return"),
-    "plain return": (processor(TEXT, init="return"), "after a return"),
-    "raise": (processor(TEXT, init="if self.old:\n    raise ValueError"), "after a return, raise"),
+    "return": (processor(TEXT, init="if self.old:\n    return"), "comes after the `return` in line 8, so"),
+    "plain return": (processor(TEXT, init="return"), "comes after the `return`"),
+    "raise": (processor(TEXT, init="if self.old:\n    raise ValueError"), "comes after the `raise`"),
     "raise in a method": (
         processor(TEXT, init="self.f()", body="def f(self):\n    raise ValueError"),
-        "after a return, raise",
+        "comes after the `raise`",
     ),
     **{
-        f"behind {code}": (processor(TEXT, init=code), "in a branch or a loop")
+        f"behind {code}": (processor(TEXT, init=code), "is inside .*, so the check can't tell whether it runs")
         for code in (
             "C and handle.deleteIfExists('w')",
             "C or handle.deleteIfExists('w')",
@@ -264,12 +300,72 @@ REFUSED = {
             "def f():\n    handle.deleteIfExists('w')",
         )
     },
+    # what ends before it comes to a declaration
+    **{
+        f"ends by {code}": (processor(TEXT, init=code), f"comes after {words} in line 7, so the check can't tell")
+        for code, words in {
+            "sys.exit()": "the call of `sys.exit`",
+            "pass; exit(1)": "the call of `exit`",
+            "os._exit(1)": "the call of `os._exit`",
+            "x = 1 if C else sys.exit()": "the call of `sys.exit`",
+            "assert C": "the `assert`",
+            "raise SystemExit": "the `raise`",
+        }.items()
+    },
+    "exit in a branch": (processor(TEXT, init="if C:\n    sys.exit()"), "comes after the call of `sys.exit` in line 8"),
+    "exit in a method": (
+        processor(TEXT, init="self.f()", body="def f(self):\n    sys.exit()"),
+        "comes after the call of `sys.exit`",
+    ),
+    "exit in a function of the file": (
+        processor(TEXT + "\ndef die():\n    sys.exit()\ndef fail():\n    die()", init="fail()"),
+        "comes after the call of `fail`",
+    ),
+    "exit before the class": (processor(TEXT + "\nsys.exit(0)"), "The class `P` comes after the call of `sys.exit` in"),
+    "raise before the class": (
+        processor(TEXT + "\nraise SystemExit"),
+        "The class `P` comes after the `raise` in line 5",
+    ),
+    "exit before the operator": (
+        processor(TEXT, after="with x:\n    exit()\n" + USE.format(made="P()")),
+        "`transformWithState` comes after the call of `exit` in line 14, so it never runs",
+    ),
+    "return before the operator": (
+        processor(TEXT, after="def main():\n    return\n    " + USE.format(made="P()")),
+        "`transformWithState` comes after the `return` in line 14, so it never runs",
+    ),
+    # schemas that functions of other files get
+    **{
+        f"given to {code}": (
+            processor("from other import grow\n" + STRUCT + "\n" + code),
+            "gets `.*` and isn't in this file",
+        )
+        for code in (
+            "grow(S)",
+            "other.grow(S)",
+            "x = grow(schema=S)",
+            "grow(S.fields)",
+            "grow([S])",
+            "grow(StructType(S.fields))",
+            "T = S\ngrow(T)",
+            "def f(s):\n    grow(s)\nf(S)",
+            "for each in S:\n    grow(each)",
+            "class Q(Base):\n    def f(self):\n        grow(S)",
+        )
+    },
+    "given in init": (processor(STRUCT, init="grow(S)"), r"`grow\(…\)` gets `S` and isn't in this file"),
+    "a namesake of PySpark's": (
+        processor("from other import from_json\n" + STRUCT, after="from_json(S)"),
+        "isn't in this file",
+    ),
+    "list given": (processor(LIST + "\ngrow(F)"), "gets `F` and isn't in this file"),
+    "self given": (processor(body=STRUCT, schema="self.S", init="grow(self)"), "gets `self` and isn't in this file"),
     "generator": (processor(TEXT, init="yield 1"), "a generator"),
     "async": (processor(TEXT).replace("def init", "async def init"), "async"),
     # methods that init doesn't come to
     "another method": (
         processor(TEXT, body='def f(self, h):\n    h.getValueState("w", "a INT")'),
-        "init doesn't surely",
+        "outside of what `init` calls",
     ),
     "method under if": (
         processor(TEXT, init="if C:\n    self.f(handle)", body='def f(self, h):\n    h.getValueState("w", "a INT")'),
@@ -277,20 +373,23 @@ REFUSED = {
     ),
     "deleted elsewhere": (
         processor(TEXT, init="self.h = handle", rows="self.h.deleteIfExists('w')"),
-        "init doesn't surely",
+        "outside of what `init` calls",
     ),
     # code that isn't in the file
-    "helper": (processor(TEXT, init="helper(handle)"), "the handle is passed on"),
-    "helper's method": (processor(TEXT, init="self.x.f(handle)"), "the handle is passed on"),
-    "kept and passed": (processor(TEXT, init="self.h = handle\nhelper(self.h)"), "the handle is passed on"),
-    "self passed": (processor(TEXT, init="self.h = handle\nhelper(self)"), "passed on with its handle"),
-    "another name": (processor(TEXT, init="h = handle\nh.deleteIfExists('w')"), "the handle is passed on"),
-    "getattr": (processor(TEXT, init="getattr(handle, n)('w')"), "the handle is passed on"),
-    "bound method": (processor(TEXT, init="d = handle.deleteIfExists\nd('w')"), "init doesn't surely|passed on"),
-    "handle replaced": (processor(TEXT, init="handle = other"), "assigned anew"),
+    "helper": (processor(TEXT, init="helper(handle)"), "`handle` is passed on"),
+    "helper's method": (processor(TEXT, init="self.x.f(handle)"), "is passed on"),
+    "kept and passed": (processor(TEXT, init="self.h = handle\nhelper(self.h)"), "is passed on"),
+    "self passed": (processor(TEXT, init="self.h = handle\nhelper(self)"), "is passed on and holds the handle"),
+    "another name": (processor(TEXT, init="h = handle\nh.deleteIfExists('w')"), "is passed on"),
+    "getattr": (processor(TEXT, init="getattr(handle, n)('w')"), "is passed on"),
+    "bound method": (
+        processor(TEXT, init="d = handle.deleteIfExists\nd('w')"),
+        "outside of what `init` calls|passed on",
+    ),
+    "handle replaced": (processor(TEXT, init="handle = other"), "assigns another value to the handle"),
     # names that are replaced
     **{
-        f"replaced by {code}": (processor(TEXT + "\n" + code), "S has no one value")
+        f"replaced by {code}": (processor(TEXT + "\n" + code), "`S` has no single value")
         for code in (
             "with x as S:\n    pass",
             "for S in x:\n    pass",
@@ -307,18 +406,18 @@ REFUSED = {
             "match x:\n    case S:\n        pass",
         )
     },
-    "star": ("from x import *\n" + processor(TEXT), "everything of x is imported"),
-    "star of a package": ("from . import *\n" + processor(TEXT), "everything of . is imported"),
-    "class attribute from outside": (processor(body=TEXT, schema="self.S", after='P.S = "b INT"'), "P.S is replaced"),
-    "init from outside": (processor(TEXT, after="P.init = other"), "P.init is replaced"),
-    "setattr": (processor(TEXT, after='setattr(P, "init", other)'), r"setattr\(…\)"),
-    "exec": (processor(TEXT, after="exec(x)"), r"exec\(…\)"),
-    "type of another package": ("from x import StructType\n" + processor(STRUCT), "another than PySpark's"),
-    "type of this file": (processor("def LongType():\n    return StringType()\n" + STRUCT), "another than PySpark's"),
-    "type of an unknown module": (processor(schema="x.StructType([])"), "another than PySpark's"),
+    "star": ("from x import *\n" + processor(TEXT), "imports everything of `x`"),
+    "star of a package": ("from . import *\n" + processor(TEXT), "imports everything of `.`"),
+    "class attribute from outside": (processor(body=TEXT, schema="self.S", after='P.S = "b INT"'), "assigns `P.S`"),
+    "init from outside": (processor(TEXT, after="P.init = other"), "assigns `P.init`"),
+    "setattr": (processor(TEXT, after='setattr(P, "init", other)'), r"what `setattr\(…\)` changes"),
+    "exec": (processor(TEXT, after="exec(x)"), r"what `exec\(…\)` changes"),
+    "type of another package": ("from x import StructType\n" + processor(STRUCT), "may not be PySpark's"),
+    "type of this file": (processor("def LongType():\n    return StringType()\n" + STRUCT), "may not be PySpark's"),
+    "type of an unknown module": (processor(schema="x.StructType([])"), "may not be PySpark's"),
     # several operators
     "two operators": (processor(TEXT, after=f"{USE.format(made='P()')}\n{USE.format(made='P()')}"), "more than once"),
-    "another class": (processor(TEXT, after=USE.format(made="Imported()")), "Imported is no class of this file"),
+    "another class": (processor(TEXT, after=USE.format(made="Imported()")), "`Imported` is not a class of this file"),
 }
 
 
@@ -327,7 +426,7 @@ def test_what_could_be_otherwise_when_it_runs_is_refused(source: str, says: str)
     with pytest.raises(InvalidSchema, match=says) as caught:
         parse_python(source)
     assert caught.value.line and caught.value.column
-    assert "write the plan as a JSON document instead" in caught.value.message
+    assert "Write the plan as a JSON document instead." in caught.value.message
 
 
 READ = {
@@ -345,6 +444,10 @@ READ = {
     "Spark's init": processor(STRUCT, init="super().init(handle)"),
     "other calls": processor(STRUCT, init="handle.getQueryInfo()\nlog(self)\nif C:\n    print(1)", rows="return\nraise x"),
     "sets and lists": processor(STRUCT, rows="seen = set()\nseen.add(1)\nself.v.update((1,))\nrows.append(1)"),
+    "text given": processor(TEXT.replace("INT", "BIGINT") + "\nprepare(S)"),
+    "exit elsewhere": processor(STRUCT, after="def main():\n    if bad:\n        sys.exit(1)\n    " + USE.format(made="P()") + "\nif __name__ == '__main__':\n    sys.exit(main())"),
+    "exit under a condition": processor("if len(sys.argv) < 2:\n    sys.exit(1)\n" + STRUCT, after=USE.format(made="P()")),
+    "PySpark's functions": "from pyspark.sql import functions as F\n" + processor(STRUCT, after="x.select(F.from_json('v', S))\nspark.read.schema(S).load()\nprint(S)"),
     "used as a schema": processor(STRUCT, after="rows = x.select(from_json('v', S))\n" + USE.format(made="P()")),
 }  # fmt: skip
 
@@ -365,7 +468,7 @@ def test_of_several_operators_the_class_is_said_and_their_modes_are_one() -> Non
     assert parse_python(both, "P").output_mode == "Update"
     with pytest.raises(InvalidSchema, match="with different modes"):
         parse_python(both + USE.format(made="P()").replace("Update", "Append"), "P")
-    with pytest.raises(InvalidSchema, match="Other is passed here, not P"):
+    with pytest.raises(InvalidSchema, match="The call takes Other, not P"):
         parse_python(processor(TEXT, after=USE.format(made="Other()")), "P")
 
 

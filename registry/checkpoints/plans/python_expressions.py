@@ -16,6 +16,7 @@ from registry.errors import InvalidSchema
 
 MAX_STEPS: Final = 200_000  # of one file: names that double each other end here
 MAX_LENGTH: Final = 1_000_000  # characters of a text, items of a list
+MAX_SHOWN: Final = 80  # characters of a piece of code in an error
 
 # PySpark's classes for types without parameters → the name in JSON
 _CLASSES: Final[Mapping[str, str]] = {
@@ -46,6 +47,12 @@ class Unresolved(Exception):
         super().__init__(why)
         self.node = node
         self.why = why
+
+
+def code(node: ast.AST) -> str:
+    """A piece of the file as an error shows it, cut where it is long."""
+    text = ast.unparse(node)
+    return f"`{text}`" if len(text) <= MAX_SHOWN else f"`{text[:MAX_SHOWN]}…`"
 
 
 @dataclass(frozen=True)
@@ -89,14 +96,16 @@ class Evaluator:
         self._steps = 0
         self._pending: list[ast.expr] = []
         self.used: set[str] = set()  # the names and attributes that were looked up
+        self.mutable: set[str] = set()  # those of them whose value a function that gets it could change
+        self.is_mutable_on_self = False  # whether one of them is an attribute of self or its class
 
     def value(self, node: ast.expr, scope: Scope) -> Any:
         """The value; raises Unresolved, also for a name that is defined by itself."""
         self._steps += 1
         if self._steps > MAX_STEPS or len(self._pending) > 200:
-            raise Unresolved(node, "takes too many steps to work out")
+            raise Unresolved(node, "the check needs too many steps to work this out")
         if any(pending is node for pending in self._pending):
-            raise Unresolved(node, "is defined by itself")
+            raise Unresolved(node, "this value is defined by itself")
         self._pending.append(node)
         try:
             return self._value(node, scope)
@@ -121,12 +130,12 @@ class Evaluator:
                 return self._arithmetic(node, scope)
             case ast.Call():
                 return self._call(node, scope)
-        raise Unresolved(node, "is no text, type or name that can be read without running the file")
+        raise Unresolved(node, "the check reads texts, types and names here, and this is none of them")
 
     def _key(self, node: ast.expr, key: ast.expr | None, scope: Scope) -> Any:
         text = self.value(key, scope) if key is not None else None
         if not isinstance(text, str):
-            raise Unresolved(key or node, "is no text")
+            raise Unresolved(key or node, "the key of a dictionary is not a text")
         return text
 
     def _named(self, node: ast.expr, name: str, scope: Scope | None) -> Any:
@@ -135,10 +144,11 @@ class Evaluator:
                 assigned = scope.names[name]
                 self.used.add(name)
                 if not isinstance(assigned, ast.expr):
-                    raise Unresolved(node, f"{name} has no one value here: a parameter, an import, or assigned twice")
-                return self.value(assigned, scope)
+                    why = "it is a parameter, an import, or assigned twice"
+                    raise Unresolved(node, f"`{name}` has no single value here: {why}")
+                return self._noted(name, self.value(assigned, scope))
             scope = scope.outer
-        raise Unresolved(node, f"{name} isn't assigned in this file")
+        raise Unresolved(node, f"the file doesn't assign `{name}`")
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Any:
         name = node.attr
@@ -147,13 +157,23 @@ class Evaluator:
             assigned = scope.attributes[name]
             self.used.add(name)
             if assigned is not None:
-                return self.value(*assigned)
-            raise Unresolved(node, f"{owner}.{name} has no one value: assigned twice, or out of a parameter")
+                value = self._noted(name, self.value(*assigned))
+                self.is_mutable_on_self |= name in self.mutable
+                return value
+            raise Unresolved(
+                node, f"`{owner}.{name}` has no single value: it is assigned twice, or comes from a parameter"
+            )
         if name == "fields":
             struct = self.value(node.value, scope)
             if isinstance(struct, TypeValue) and isinstance(struct.json, dict) and "fields" in struct.json:
                 return [FieldValue(field_json) for field_json in struct.json["fields"]]
-        raise Unresolved(node, f"what {ast.unparse(node)[:80]} is can't be known without running the file")
+        raise Unresolved(node, f"the check can't tell the value of {code(node)} without running the file")
+
+    def _noted(self, name: str, value: Any) -> Any:
+        inner = value.json if isinstance(value, TypeValue) else value
+        if isinstance(inner, list | dict | FieldValue):
+            self.mutable.add(name)
+        return value
 
     def _items(self, items: list[ast.expr], scope: Scope) -> list[Any]:
         values: list[Any] = []
@@ -166,7 +186,7 @@ class Evaluator:
 
     def _bound(self, node: ast.expr, value: Any) -> None:
         if isinstance(value, str | list) and len(value) > MAX_LENGTH:
-            raise Unresolved(node, f"grows beyond {MAX_LENGTH:,} items")
+            raise Unresolved(node, f"this value grows beyond {MAX_LENGTH:,} items")
 
     def _arithmetic(self, node: ast.BinOp, scope: Scope) -> Any:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
@@ -177,7 +197,7 @@ class Evaluator:
             self._bound(node, left)
             self._bound(node, right)
             return left + right
-        raise Unresolved(node, "is a calculation that isn't done here")
+        raise Unresolved(node, "the check doesn't do this calculation")
 
     def _call(self, node: ast.Call, scope: Scope) -> Any:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "add":
@@ -190,7 +210,9 @@ class Evaluator:
             return TypeValue(_CLASSES[name])
         maker = _MAKERS.get(name)
         if maker is None:
-            raise Unresolved(node, f"what {name or 'this call'}(…) gives can't be known without running the file")
+            raise Unresolved(
+                node, f"the check can't tell what `{name or 'this call'}(…)` returns without running the file"
+            )
         return maker(self, node, scope)
 
     def _arguments(self, node: ast.Call, scope: Scope, *parameters: tuple[str, Any]) -> list[Any]:
@@ -205,18 +227,18 @@ class Evaluator:
 
     def _ddl(self, node: ast.expr, text: Any) -> dict[str, Any]:
         if not isinstance(text, str):
-            raise Unresolved(node, "a DDL text is expected")
+            raise Unresolved(node, "this takes a DDL text")
         try:
             return parse_ddl(text)
         except InvalidSchema as error:
-            raise Unresolved(node, f"its DDL can't be read: {error.placed}") from None
+            raise Unresolved(node, f"this is not a DDL text that Spark reads: {error.placed}") from None
 
     def _type(self, node: ast.expr, value: Any, *, may_be_text: bool = False) -> Any:
         if isinstance(value, TypeValue):
             return value.json
         if may_be_text and isinstance(value, str) and value in _NAMES_IN_JSON:
             return value
-        raise Unresolved(node, "a data type of PySpark is expected here")
+        raise Unresolved(node, "this takes a data type of PySpark")
 
     def schema(self, node: ast.expr, scope: Scope) -> dict[str, Any]:
         """The StructType that an argument names: a StructType, or its DDL; raises Unresolved."""
@@ -225,7 +247,7 @@ class Evaluator:
             return self._ddl(node, value)
         if isinstance(value, TypeValue) and isinstance(value.json, dict) and value.json.get("type") == "struct":
             return value.json
-        raise Unresolved(node, "is neither a StructType nor a DDL text")
+        raise Unresolved(node, "the schema is neither a StructType nor a DDL text")
 
     def _struct(self, node: ast.Call, scope: Scope) -> TypeValue:
         (fields,) = self._arguments(node, scope, ("fields", None))
@@ -238,7 +260,7 @@ class Evaluator:
         parameters = (("name", _NEEDED), ("dataType", _NEEDED), ("nullable", True), ("metadata", None))
         name, kind, nullable, metadata = self._arguments(node, scope, *parameters)
         if not isinstance(name, str) or not isinstance(nullable, bool):
-            raise Unresolved(node, "a field has a text as its name, and nullable is True or False")
+            raise Unresolved(node, "a StructField takes a text as its name, and True or False for nullable")
         made = {"name": name, "type": self._type(node, kind, may_be_text=may_be_text), "nullable": nullable}
         return FieldValue({**made, "metadata": metadata or {}})
 
@@ -247,7 +269,7 @@ class Evaluator:
         if len(node.args) == 1 and not node.keywords:
             added = self.value(node.args[0], scope)
             if not isinstance(added, FieldValue):
-                raise Unresolved(node, "add takes a StructField, or a name and a type")
+                raise Unresolved(node, "`add` takes a StructField, or a name and a type")
         else:
             renamed = [
                 ast.keyword("name" if k.arg == "field" else "dataType" if k.arg == "data_type" else k.arg, k.value)
@@ -270,7 +292,7 @@ class Evaluator:
     def _decimal(self, node: ast.Call, scope: Scope) -> TypeValue:
         precision, scale = self._arguments(node, scope, ("precision", 10), ("scale", 0))
         if type(precision) is not int or type(scale) is not int:
-            raise Unresolved(node, "a DecimalType has two numbers")
+            raise Unresolved(node, "a DecimalType takes two numbers")
         return TypeValue(self._ddl(node, f"d DECIMAL({precision},{scale})")["fields"][0]["type"])
 
 
@@ -294,7 +316,9 @@ def origin(node: ast.expr, scope: Scope) -> str:
         parts.append(at.attr)
         at = at.value
     if not isinstance(at, ast.Name):
-        raise Unresolved(node, f"what {ast.unparse(node)[:80]}(…) gives can't be known without running the file")
+        raise Unresolved(
+            node, f"the check can't tell what `{ast.unparse(node)[:80]}(…)` returns without running the file"
+        )
     inner: Scope | None = scope
     while inner is not None and at.id not in inner.names:
         inner = inner.outer
@@ -307,7 +331,7 @@ def origin(node: ast.expr, scope: Scope) -> str:
         is_known = dotted.split(".")[0] == "pyspark"
     if not is_known:
         raise Unresolved(
-            node, f"what {ast.unparse(node)[:80]}(…) gives can't be known: it may be another than PySpark's"
+            node, f"`{ast.unparse(node)[:80]}(…)` may not be PySpark's, so the check can't tell what it returns"
         )
     return [*dotted.split("."), *reversed(parts)][-1]
 
@@ -317,10 +341,10 @@ def arguments(node: ast.Call, *names: str) -> list[ast.expr | None]:
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
         argument.arg is None for argument in node.keywords
     ):
-        raise Unresolved(node, "takes arguments with * that can't be known without running the file")
+        raise Unresolved(node, "the call takes arguments with `*`, which the check can't read without running the file")
     named = {argument.arg: argument.value for argument in node.keywords}
     return [node.args[at] if at < len(node.args) else named.get(name) for at, name in enumerate(names)]
 
 
 def _missing(node: ast.Call) -> bool:
-    raise Unresolved(node, "lacks an argument that it needs")
+    raise Unresolved(node, "the call lacks an argument that it needs")

@@ -35,6 +35,19 @@ _CHANGING: Final = frozenset(
     }
     | {"__setitem__", "__delitem__", "__iadd__", "__init__"}
 )
+#: functions of PySpark and of Python that take a schema and leave it as it is, by their last name
+_HARMLESS: Final = frozenset(
+    {
+        "StructType", "StructField", "ArrayType", "MapType", "add", "fromJson", "fromDDL", "from_json", "from_csv",
+        "from_xml", "from_avro", "from_protobuf", "schema", "createDataFrame", "udf", "pandas_udf", "udtf", "cast",
+        "astype", "to", "applyInPandas", "applyInArrow", "mapInPandas", "mapInArrow", "applyInPandasWithState",
+        "transformWithState", "transformWithStateInPandas", "getValueState", "getListState", "getMapState",
+        "print", "len", "str", "repr", "list", "tuple", "set", "sorted", "isinstance", "type", "enumerate", "zip",
+        "map", "filter", "deepcopy", "copy", "debug", "info", "warning", "error", "log", "format", "join",
+    }
+)  # fmt: skip
+#: packages whose functions of these names are meant
+_KNOWN_PACKAGES: Final = frozenset({"pyspark", "copy", "logging", "builtins"})
 
 
 def assigned(body: Sequence[ast.AST]) -> dict[str, Bound]:
@@ -121,12 +134,12 @@ def unreadable(module: ast.Module) -> Iterator[Unresolved]:
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]) if node.level or node.module not in _STARS:
                 yield Unresolved(
-                    node, f"everything of {node.module or '.'} is imported: it may replace names of the plan"
+                    node, f"the file imports everything of `{node.module or '.'}`, which may replace names of the plan"
                 )
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _DYNAMIC:
-                yield Unresolved(node, f"what {name}(…) changes can't be known without running the file")
+                yield Unresolved(node, f"the check can't tell what `{name}(…)` changes without running the file")
             case ast.Attribute(attr=name) if name in _DYNAMIC_ATTRIBUTES:
-                yield Unresolved(node, f"what is done by {name} can't be known without running the file")
+                yield Unresolved(node, f"the check can't tell what `{name}` changes without running the file")
 
 
 def changes(
@@ -141,7 +154,9 @@ def changes(
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
                 inside = set(roots(node.value))
                 if owner in inside or node.attr in methods:
-                    yield Unresolved(node, f"{ast.unparse(node)[:80]} is replaced: the class isn't what its body says")
+                    yield Unresolved(
+                        node, f"the file assigns `{ast.unparse(node)[:80]}`, so the class isn't what its body says"
+                    )
                 elif inside & names or (node.attr in plan_names and not _is_self(node.value)):
                     yield _changed(node, inside & names or {node.attr})
             case ast.Subscript(ctx=ast.Store() | ast.Del()) if names & set(roots(node.value)):
@@ -151,8 +166,52 @@ def changes(
 
 
 def _changed(node: ast.expr | ast.stmt, names: set[str]) -> Unresolved:
-    said = ", ".join(sorted(names))
-    return Unresolved(node, f"{said[:80]} is changed in place: give it its whole value where it is assigned")
+    listed = ", ".join(sorted(names))[:80]
+    return Unresolved(node, f"the file changes `{listed}` in place; give it its whole value where you assign it")
+
+
+def changes_elsewhere(module: ast.Module, names: set[str], owner: str, is_on_self: bool) -> Iterator[Unresolved]:
+    """Calls that give a value of the plan, or `self` where it has one, to a function of another file.
+
+    That one may add fields to it, which this file doesn't show.
+    """
+    if not names:
+        return
+    shared = _aliases(module, set(names))
+    imported = {
+        name: value.dotted.split(".")[0]
+        for node in ast.walk(module)
+        for name, value in bindings(node)
+        if isinstance(value, Imported)
+    }
+    own = {node.name for node in ast.walk(module) if isinstance(node, (*FUNCTIONS, ast.ClassDef))}
+    holders = {"self", "cls", owner} if is_on_self else set()
+    for node in ast.walk(module):
+        if not isinstance(node, ast.Call):
+            continue
+        name = _last_name(node.func)
+        is_known = imported.get(_first_name(node.func), "pyspark") in _KNOWN_PACKAGES
+        if name in own or (name in _HARMLESS and is_known):
+            continue
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        passed = {root for argument in arguments for root in _shared(argument)} & shared
+        passed |= {argument.id for argument in arguments if isinstance(argument, ast.Name) and argument.id in holders}
+        if passed:
+            yield Unresolved(
+                node,
+                f"`{name or 'this call'}(…)` gets `{', '.join(sorted(passed))[:80]}` and isn't in this file, so the check"
+                " can't tell whether it changes the schema",
+            )
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _first_name(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.value if isinstance(node, ast.Attribute) else node.func
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _receiver(node: ast.expr) -> set[str]:

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from registry.checkpoints.plans.python_control_flow import call_words, construct_words, end_of, end_words
 from registry.checkpoints.plans.python_expressions import Unresolved
 from registry.checkpoints.plans.python_names import FUNCTIONS, assigned
 
-_STOPS: Final = (ast.Return, ast.Raise, ast.Assert)
 _SIMPLE: Final = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return, ast.Pass)
 _INNER: Final = (
     ast.Call,
@@ -28,20 +28,22 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 class Reach:
     """Walks one class from `init` on; `found` are the calls of `verbs` in their order, each with its method."""
 
-    def __init__(self, owner: ast.ClassDef, verbs: Collection[str]) -> None:
+    def __init__(self, owner: ast.ClassDef, verbs: Collection[str], ending: Collection[str] = ()) -> None:
+        """`ending` names the functions of the file that may end the run."""
         self._verbs = verbs
+        self._ending = ending
         self.methods: Mapping[str, Method] = {each.name: each for each in owner.body if isinstance(each, FUNCTIONS)}
         self.found: list[tuple[ast.Call, Method]] = []
         self.problems: list[Unresolved] = []
         self.followed: list[str] = []
         self._kept: set[str] = set()  # attributes of self that hold the handle
         self._seen: set[ast.AST] = set()
-        self._is_stopped = False
+        self._stop: ast.AST | None = None  # what may have ended init by now
         init = self.methods.get("init")
         if init is not None:
             parameters = _parameters(init)
             if len(parameters) < 2:
-                self._refuse(init, "init takes no handle")
+                self._refuse(init, "`init` has no parameter for the handle")
             else:
                 self._follow(init, {parameters[1]}, init)
         self._left_over(owner)
@@ -51,19 +53,22 @@ class Reach:
 
     def _follow(self, method: Method, handles: set[str], at: ast.expr | ast.stmt) -> None:
         if method.name in self.followed:
-            self._refuse(at, f"{method.name} is called more than once")
+            self._refuse(at, f"`{method.name}` is called more than once; the check follows one call of each method")
             return
         self.followed.append(method.name)
         makes_more = any(isinstance(each, ast.Yield | ast.YieldFrom | ast.Await) for each in ast.walk(method))
         if method.decorator_list or isinstance(method, ast.AsyncFunctionDef) or makes_more:
-            self._refuse(method, f"{method.name} is decorated, async or a generator: when it runs can't be known")
+            self._refuse(
+                method,
+                f"`{method.name}` has a decorator, is async or is a generator, so the check can't tell when it runs",
+            )
             return
         if handles & set(assigned(method.body)):
-            self._refuse(method, "the handle's name is assigned anew")
+            self._refuse(method, "`init` or a method that it calls assigns another value to the handle's name")
             return
-        was_stopped, raises = self._is_stopped, any(isinstance(e, ast.Raise | ast.Assert) for e in ast.walk(method))
+        stop_before, own = self._stop, end_of(method, self._ending, returns=False)
         self._block(method.body, method, handles)
-        self._is_stopped = was_stopped or raises
+        self._stop = stop_before or own
 
     def _block(self, body: list[ast.stmt], method: Method, handles: set[str]) -> None:
         for statement in body:
@@ -74,10 +79,9 @@ class Reach:
             is_simple = isinstance(statement, _SIMPLE)
             if isinstance(statement, ast.Assign) and self._keeps(statement, method, handles):
                 continue
-            for node, is_certain in _walk(statement, is_simple):
-                self._node(node, is_certain, method, handles)
-            if any(isinstance(each, _STOPS) for each in ast.walk(statement)):
-                self._is_stopped = True
+            for node, around in _walk(statement, None if is_simple else statement):
+                self._node(node, around, method, handles)
+            self._stop = self._stop or end_of(statement, self._ending)
 
     def _keeps(self, statement: ast.Assign, method: Method, handles: set[str]) -> bool:
         """Whether it is `self.handle = handle`, which is remembered."""
@@ -99,7 +103,8 @@ class Reach:
                 return owner == (_parameters(method) or [""])[0] and name in self._kept
         return False
 
-    def _node(self, node: ast.AST, is_certain: bool, method: Method, handles: set[str]) -> None:
+    def _node(self, node: ast.AST, around: ast.AST | None, method: Method, handles: set[str]) -> None:
+        """Takes note of a call; `around` is what may keep it from running."""
         if node in self._seen:
             return
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -107,42 +112,50 @@ class Reach:
             if self._is_handle(on, method, handles):
                 self._seen.update((node, node.func, on))
                 if verb in self._verbs:
-                    self._declares(node, verb, is_certain, method)
+                    self._declares(node, around, method)
                 return
             given = (*node.args, *(k.value for k in node.keywords))
             passed = [each for each in given if self._is_handle(each, method, handles)]
             if isinstance(on, ast.Call) and isinstance(on.func, ast.Name) and on.func.id == "super":
                 self._seen.update(passed)  # of Spark's own class, which does nothing
-            elif isinstance(on, ast.Name) and on.id == _parameters(method)[0] and verb in self.methods and is_certain:
+            elif (
+                isinstance(on, ast.Name) and on.id == _parameters(method)[0] and verb in self.methods and around is None
+            ):
                 self._seen.update((node, node.func, on, *passed))
                 self._pass_on(node, self.methods[verb], passed)
         elif self._is_handle(node, method, handles) and isinstance(node, ast.expr):
             self._seen.add(node)
-            self._refuse(node, "the handle is passed on or kept: what is done with it can't be known")
+            self._refuse(
+                node, f"`{ast.unparse(node)}` is passed on or kept, so the check can't tell what is declared with it"
+            )
 
     def _pass_on(self, node: ast.Call, called: Method, passed: list[ast.expr]) -> None:
         taken = _parameters(called)[1:]
         names = {taken[at] for at, each in enumerate(node.args) if each in passed and at < len(taken)}
         names |= {each.arg for each in node.keywords if each.value in passed and each.arg}
         if len(names) != len(passed) or not names <= set(taken):
-            self._refuse(node, f"which parameter of {called.name} gets the handle can't be known")
+            self._refuse(node, f"the check can't tell which parameter of `{called.name}` gets the handle")
             return
         self._maybe(called, names, node)
 
     def _maybe(self, called: Method, names: set[str], node: ast.Call) -> None:
-        if self._is_stopped and names:
-            self._refuse(node, f"{called.name} is called after a return or raise: whether it runs can't be known")
-            return
-        if not self._is_stopped:
+        if self._stop is None:
             self._follow(called, names, node)
+        elif names:
+            self._refuse(node, self._after_stop(f"`{called.name}`", self._stop))
 
-    def _declares(self, node: ast.Call, verb: str, is_certain: bool, method: Method) -> None:
-        if not is_certain:
-            self._refuse(node, f"{verb} stands in a branch or a loop: whether it runs can't be known")
-        elif self._is_stopped:
-            self._refuse(node, f"{verb} stands after a return, raise or assert: whether it runs can't be known")
+    def _declares(self, node: ast.Call, around: ast.AST | None, method: Method) -> None:
+        if around is not None:
+            self._refuse(
+                node, f"{call_words(node)} is inside {construct_words(around)}, so the check can't tell whether it runs"
+            )
+        elif self._stop is not None:
+            self._refuse(node, self._after_stop(call_words(node), self._stop))
         else:
             self.found.append((node, method))
+
+    def _after_stop(self, what: str, stop: ast.AST) -> str:
+        return f"{what} comes after {end_words(stop)}, so the check can't tell whether it runs"
 
     def _left_over(self, owner: ast.ClassDef) -> None:
         """What declares state and wasn't come across, and what passes `self` to somewhere else."""
@@ -151,21 +164,29 @@ class Reach:
             used = {each.value for each in ast.walk(method) if isinstance(each, ast.Attribute)}
             for node in ast.walk(method):
                 if isinstance(node, ast.Name) and node.id == own and node not in used and self._kept:
-                    self._refuse(node, f"{own} is passed on with its handle: what is done with it can't be known")
+                    self._refuse(
+                        node,
+                        f"`{own}` is passed on and holds the handle, so the check can't tell what is declared with it",
+                    )
                 if isinstance(node, ast.Attribute) and node.attr in self._kept and node not in self._seen | used:
-                    self._refuse(node, "the handle is used where init doesn't surely come: that can't be known")
+                    self._refuse(
+                        node,
+                        "the handle is used outside of what `init` calls, so the check can't tell what is declared with it",
+                    )
         for node in ast.walk(owner):
             if isinstance(node, ast.Attribute) and node.attr in self._verbs and node not in self._seen:
-                self._refuse(node, f"{node.attr} stands where init doesn't surely come: whether it runs can't be known")
+                self._refuse(
+                    node, f"`{node.attr}` is outside of what `init` calls, so the check can't tell whether it runs"
+                )
 
 
-def _walk(root: ast.AST, is_certain: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """All nodes in the order of the text, and whether each is surely evaluated."""
-    stack = [(root, is_certain)]
+def _walk(root: ast.AST, around: ast.AST | None) -> Iterator[tuple[ast.AST, ast.AST | None]]:
+    """All nodes in the order of the text, each with the outermost node that may keep it from being evaluated."""
+    stack = [(root, around)]
     while stack:
-        node, is_sure = stack.pop()
-        yield node, is_sure
-        inner = is_sure and (node is root or isinstance(node, _INNER))
+        node, outer = stack.pop()
+        yield node, outer
+        inner = outer if outer is not None or node is root or isinstance(node, _INNER) else node
         stack += [(child, inner) for child in reversed(list(ast.iter_child_nodes(node)))]
 
 

@@ -22,12 +22,14 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
-from registry.checkpoints.plans.python_expressions import Bound, Evaluator, Scope, Unresolved, arguments, origin
+from registry.checkpoints.plans.python_control_flow import ending_functions, unreached
+from registry.checkpoints.plans.python_expressions import Bound, Evaluator, Scope, Unresolved, arguments, code, origin
 from registry.checkpoints.plans.python_names import (
     FUNCTIONS,
     assigned,
     bindings,
     changes,
+    changes_elsewhere,
     counted,
     roots,
     unreadable,
@@ -82,13 +84,19 @@ def _read(module: ast.Module, processor: str) -> StatePlan:
     ]
     owner = _owner(module, processor, operators, bound)
     outer = Scope(assigned(module.body))
-    reach = Reach(owner, (*_GETTERS, _DELETE))
-    problems = [*unreadable(module), *_class_problems(owner, outer), *reach.problems]
+    ending = ending_functions(module)
+    reach = Reach(owner, (*_GETTERS, _DELETE), ending)
+    targets: dict[ast.AST, str] = {owner: f"the class `{owner.name}`"}
+    targets.update((call, f"`{_verb(call)}`") for call in operators)
+    problems = [*unreadable(module), *unreached(module, targets), *_class_problems(owner, outer), *reach.problems]
     attributes = _attributes(owner, outer)
     calls = [_Declared(node, _verb(node), _scope(method, attributes, outer)) for node, method in reach.found]
     evaluator = Evaluator()
     plan = _plan(calls, evaluator, problems)
-    problems = list(changes(module, evaluator.used, owner.name, reach.methods))
+    problems = [
+        *changes(module, evaluator.used, owner.name, reach.methods),
+        *changes_elsewhere(module, evaluator.mutable, owner.name, evaluator.is_mutable_on_self),
+    ]
     if problems:
         raise _refusal(problems)
     return _with_operators(plan, module, operators, bound)
@@ -102,35 +110,37 @@ def _verb(node: ast.Call) -> str:
 def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound: Counter[str]) -> ast.ClassDef:
     """The class that is meant: the one that is named, or passed to the one operator, or that alone declares state."""
     if len(operators) > 1 and not processor:
-        raise Unresolved(operators[1], f"{_verb(operators[1])} is called more than once: say which class is meant")
+        raise Unresolved(operators[1], f"`{_verb(operators[1])}` is called more than once; say which class you mean")
     passed = {_passed(each, module, bound): each for each in operators}
     for name, call in passed.items():
         if not (name or processor):
-            raise Unresolved(call, "which class is passed here can't be known: say which one is meant")
+            raise Unresolved(call, "the check can't tell which class is passed here; say which one you mean")
     if processor and passed and not {processor, ""} & set(passed):
-        raise Unresolved(operators[0], f"{', '.join(passed)[:80]} is passed here, not {processor[:80]}")
+        raise Unresolved(operators[0], f"the call takes {', '.join(passed)[:80]}, not {processor[:80]}")
     chosen = processor or "".join(passed)
     for each in module.body:
         if isinstance(each, ast.ClassDef) and bound[each.name] > 1 and (_declaring(each) or each.name == chosen):
-            raise Unresolved(each, f"{each.name} is defined or assigned more than once in this file")
+            raise Unresolved(each, f"the file defines or assigns `{each.name}` more than once")
     classes = {each.name: each for each in module.body if isinstance(each, ast.ClassDef)}
     stray = [each for each in module.body if not isinstance(each, ast.ClassDef) and _declaring(each)]
     if chosen not in classes and chosen and not processor:
-        raise Unresolved(operators[0], f"{chosen[:80]} is no class of this file: what it declares can't be known")
+        raise Unresolved(
+            operators[0], f"`{chosen[:80]}` is not a class of this file, so the check can't tell what it declares"
+        )
     found = [each for name, each in classes.items() if _declaring(each) and chosen in ("", name)]
     if stray:
-        raise Unresolved(_declaring(stray[0])[0], "state is declared outside of a class of the file's top level")
+        raise Unresolved(_declaring(stray[0])[0], "this declares state outside of the classes at the file's top level")
     if not found and chosen in classes and classes[chosen].bases:
         found = [classes[chosen]]  # what it inherits is judged with its bases
     if not found:
         what = f"the class {chosen[:80]}" if chosen else "the file"
-        raise InvalidSchema(f"{what} declares no state: no call of {', '.join(_GETTERS)} or {_DELETE} was found")
+        raise InvalidSchema(f"{what} declares no state: it has no call of {', '.join(_GETTERS)} or {_DELETE}")
     if len(found) > 1:
         listed = ", ".join(sorted(each.name for each in found))
-        raise InvalidSchema(f"several classes declare state: {listed[:300]}; say which one is meant")
+        raise InvalidSchema(f"several classes declare state: {listed[:300]}; say which one you mean")
     for node in ast.walk(module):
         if not chosen and isinstance(node, ast.ClassDef) and found[0].name in {n for b in node.bases for n in roots(b)}:
-            raise Unresolved(node, f"{node.name} builds on {found[0].name}: say which one is meant")
+            raise Unresolved(node, f"`{node.name}` inherits from `{found[0].name}`; say which of them you mean")
     return found[0]
 
 
@@ -155,22 +165,28 @@ def _passed(call: ast.Call, module: ast.Module, bound: Counter[str]) -> str:
 def _class_problems(owner: ast.ClassDef, outer: Scope) -> Iterator[Unresolved]:
     """Why a class isn't what its body says."""
     if owner.decorator_list or owner.keywords:
-        yield Unresolved(owner, f"{owner.name} has a decorator or a metaclass: what it makes of it can't be known")
+        yield Unresolved(
+            owner, f"`{owner.name}` has a decorator or a metaclass, so the check can't tell what becomes of the class"
+        )
     for base in owner.bases:
         try:
             name = origin(base, outer)
         except Unresolved:
             name = ""
         if name not in _BASES:
-            yield Unresolved(base, f"{owner.name} builds on {ast.unparse(base)[:80]}: what that declares isn't read")
+            yield Unresolved(
+                base, f"`{owner.name}` inherits from {code(base)}, and the check doesn't read what that declares"
+            )
     names = Counter(name for statement in owner.body for name in _bound_in(statement))
     for statement in owner.body:
         for name in _bound_in(statement):
             if isinstance(statement, FUNCTIONS) and (names[name] > 1 or name in _HOOKS):
-                why = "decides how attributes are found" if name in _HOOKS else "is defined twice in its class"
-                yield Unresolved(statement, f"{name} {why}")
+                why = f"the class defines `{name}` twice"
+                if name in _HOOKS:
+                    why = f"`{name}` changes how Python finds attributes, so the check can't follow the class"
+                yield Unresolved(statement, why)
             elif not isinstance(statement, FUNCTIONS) and name == "init":
-                yield Unresolved(statement, "init is no plain method of its class")
+                yield Unresolved(statement, "`init` is not a plain method of the class")
 
 
 def _bound_in(statement: ast.stmt) -> Iterator[str]:
@@ -212,7 +228,7 @@ def _with_operators(plan: StatePlan, module: ast.Module, operators: list[ast.Cal
     made = [_with_operator(plan, each, module, bound) for each in operators]
     for other, call in zip(made[1:], operators[1:], strict=True):
         if other != made[0]:
-            raise Unresolved(call, f"{_verb(call)} is called more than once, with different modes")
+            raise Unresolved(call, f"`{_verb(call)}` is called more than once, with different modes")
     return made[0] if made else plan
 
 
@@ -247,7 +263,7 @@ def _parsed(source: str) -> ast.Module:
     try:
         return ast.parse(source)
     except SyntaxError as error:
-        raise InvalidSchema(f"this is no Python: {error.msg}", line=error.lineno, column=error.offset) from None
+        raise InvalidSchema(f"this is not Python: {error.msg}", line=error.lineno, column=error.offset) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise InvalidSchema(f"this can't be read as Python: {error or 'it is nested too deep'}") from None
 
@@ -262,12 +278,12 @@ def _plan(calls: list[_Declared], evaluator: Evaluator, problems: list[Unresolve
             else:
                 made = _variable(evaluator, call)
                 if made.name in variables:
-                    raise Unresolved(call.node, f"{made.name!r} is declared twice")
+                    raise Unresolved(call.node, f"the file declares {made.name!r} twice")
                 variables[made.name] = made
         except Unresolved as problem:
             problems.append(problem)
     problems += [
-        Unresolved(node, f"{name!r} is deleted and is among the variables too")
+        Unresolved(node, f"the file both deletes and declares {name!r}")
         for name, node in removed.items()
         if name in variables
     ]
@@ -284,7 +300,7 @@ def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
     read = [_schema(evaluator, call, schema) for schema in schemas]
     duration = evaluator.value(ttl, call.scope) if ttl is not None else None
     if duration is not None and type(duration) is not int:
-        raise Unresolved(ttl or call.node, "the time to live is no number of milliseconds")
+        raise Unresolved(ttl or call.node, "the time to live is not a number of milliseconds")
     if duration is not None and duration < 0:
         raise Unresolved(ttl or call.node, "the time to live is below zero")
     return PlannedState(
@@ -299,16 +315,16 @@ def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
 
 def _name(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) -> str:
     if argument is None:
-        raise Unresolved(call.node, f"{call.verb} is called without a name")
+        raise Unresolved(call.node, f"`{call.verb}` is called without a name")
     name: Any = evaluator.value(argument, call.scope)
     if not isinstance(name, str) or not name or len(name) > MAX_NAME:
-        raise Unresolved(argument, "the variable's name is no text")
+        raise Unresolved(argument, "the variable's name is not a text")
     return name
 
 
 def _schema(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) -> Mapping[str, Any]:
     if argument is None:
-        raise Unresolved(call.node, f"{call.verb} is called without a schema")
+        raise Unresolved(call.node, f"`{call.verb}` is called without a schema")
     made = evaluator.schema(argument, call.scope)
     try:
         parse_struct(made)
@@ -320,9 +336,10 @@ def _schema(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) ->
 def _refusal(problems: list[Unresolved]) -> InvalidSchema:
     """All that couldn't be read, in one error; its place is the first one's."""
     first, *more = problems[:SHOWN_PROBLEMS]
-    reasons = "; ".join([first.why, *(f"line {e.node.lineno}, column {e.node.col_offset + 1}: {e.why}" for e in more)])
+    reasons = [first.why, *(f"line {e.node.lineno}, column {e.node.col_offset + 1}: {e.why}" for e in more)]
+    sentences = ". ".join(reason[:1].upper() + reason[1:] for reason in reasons)
     return InvalidSchema(
-        f"{reasons}; write the plan as a JSON document instead",
+        f"{sentences}. Write the plan as a JSON document instead.",
         line=first.node.lineno,
         column=first.node.col_offset + 1,
     )
