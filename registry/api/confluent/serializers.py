@@ -9,7 +9,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from registry.api.json_bodies import number_words
+from registry.api.json_bodies import UNUSABLE, number_words
 from registry.errors import InvalidInput, InvalidVersion
 from registry.formats.base import Reference
 from registry.formats.tags import FIELD, RECORD, EntityTags
@@ -310,6 +310,5 @@ def subject_prefix(request: Request, context: str | None, default: str = "") -> 
 
 def refuse_unusable_text(text: str, where: str) -> None:
     """Raise InvalidInput for a text that no database can hold: with a NUL or half of a surrogate pair."""
-    for char in text:
-        if char == "\x00" or "\ud800" <= char <= "\udfff":
-            raise InvalidInput(f"The {where} holds U+{ord(char):04X}, which is no character.")
+    if unusable := UNUSABLE.search(text):
+        raise InvalidInput(f"The {where} holds U+{ord(unusable.group()):04X}, which is no character.")

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.api.request_reading import (
+    UNUSABLE,
     length_of,
     number_words,
     refuse_constant,
@@ -224,12 +225,12 @@ def text(value: Any, field_path: str) -> str:
     """A string that PostgreSQL can hold."""
     if not isinstance(value, str):
         raise wrong_type(field_path, value, "a string")
-    for position, char in enumerate(value):
-        if char == "\0" or "\ud800" <= char <= "\udfff":
-            raise InvalidInput(
-                f"{field_path} has the character U+{ord(char):04X} at position {position + 1}, which no text may have.",
-                field=field_path,
-            )
+    if unusable := UNUSABLE.search(value):
+        char, position = ord(unusable.group()), unusable.start() + 1
+        raise InvalidInput(
+            f"{field_path} has the character U+{char:04X} at position {position}, which no text may have.",
+            field=field_path,
+        )
     return value
 
 

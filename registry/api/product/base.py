@@ -26,6 +26,7 @@ from registry.api.json_bodies import number_words
 from registry.api.outage import away_of, tell_when
 from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
+from registry.subjects.versions.parsed_schemas import refuse_too_large
 
 
 def refusal(status: int, message: str) -> dict[str, Any]:
@@ -215,5 +216,19 @@ class VersionField(serializers.CharField):
             raise serializers.ValidationError(
                 f"This is {number_words(data)}; it takes a version's number, at most 2^31-1, or latest."
             )
+        text: str = super().to_internal_value(data)
+        return text
+
+
+class SchemaTextField(serializers.CharField):
+    """A schema's text, untrimmed; its size is measured before anything looks at its letters."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, **options})
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text. Raises SchemaTooLarge, ValidationError."""
+        if isinstance(data, str):
+            refuse_too_large(data)
         text: str = super().to_internal_value(data)
         return text

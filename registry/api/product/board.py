@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import Actor
-from registry.api.product.base import AT, ProductView, VersionField, WholeNumberField, as_it_was
+from registry.api.product.base import AT, ProductView, SchemaTextField, VersionField, WholeNumberField, as_it_was
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.promotion_serializers import again_field, number_field, references_of, text_field
 from registry.errors import NotSignedIn
@@ -174,7 +174,7 @@ class DraftSerializer(serializers.Serializer[Any]):
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1280)
-    schema = serializers.CharField(trim_whitespace=False, allow_blank=True)
+    schema = SchemaTextField(allow_blank=True)
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
     reason = text_field()

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
+from registry.api.product.base import AT, ProductView, SchemaTextField, WholeNumberField, as_it_was
 from registry.errors import InvalidInput
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
@@ -91,7 +91,7 @@ class ReportSerializer(serializers.Serializer[Any]):
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024)
-    schema = serializers.CharField(trim_whitespace=False)
+    schema = SchemaTextField()
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = ReferenceSerializer(many=True, required=False)
     profile = serializers.ChoiceField(choices=PROFILES, required=False, allow_null=True, default=None)

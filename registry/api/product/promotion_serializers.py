@@ -9,7 +9,7 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from registry.access.roles import Actor, may, may_somewhere, require
-from registry.api.product.base import VersionField, WholeNumberField
+from registry.api.product.base import SchemaTextField, VersionField, WholeNumberField
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.errors import RequestNotFound
 from registry.formats.base import Reference
@@ -150,7 +150,7 @@ class ProposalSerializer(serializers.Serializer[Any]):
 
     target = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280)
-    schema = serializers.CharField(trim_whitespace=False)
+    schema = SchemaTextField()
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
     reason = text_field(default=None, allow_null=True)

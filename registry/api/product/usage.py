@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.product.base import ProductView, WholeNumberField
+from registry.api.product.base import ProductView, SchemaTextField, WholeNumberField
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.lifecycle import SubjectView
 from registry.drift.replay.evidence import replay_and_weigh
@@ -87,7 +87,7 @@ class ReplaySerializer(serializers.Serializer[Any]):
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024)
-    schema = serializers.CharField(trim_whitespace=False, required=False, default="", allow_blank=True)
+    schema = SchemaTextField(required=False, default="", allow_blank=True)
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = ReferenceSerializer(many=True, required=False)
     version = serializers.CharField(max_length=12, required=False, default="", allow_blank=True)

@@ -42,6 +42,7 @@ ANSWERS: dict[type[Exception], Row] = {
     errors.SchemaNotFound: Row(404, NOT_FOUND),
     errors.VersionSoftDeleted: Row(404, NOT_FOUND),
     errors.NotFound: Row(404),
+    errors.SchemaTooLarge: Row(413, "The schema is too large"),
     errors.InvalidSchema: Row(400, "Invalid schema"),
     errors.InvalidInput: Row(400),
     errors.IncompatibleSchema: Row(409),

@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 
 from rest_framework.request import Request
 
-from registry.api.request_reading import length_of, refuse_many_values, room_for
+from registry.api.request_reading import SURROGATE, length_of, refuse_many_values, room_for
 from registry.api.spring.errors import Refusal, format_refused, no_mapping, not_a_number
 from registry.errors import InvalidInput
 from registry.formats import FORMATS
+from registry.subjects.versions.parsed_schemas import refuse_too_large
 
 IGNORED = frozenset({"doc", "aliases"})
 #: how many keys are remembered, of texts up to which length: together at most some 32 MB
@@ -69,9 +70,14 @@ def formats() -> dict[str, str]:
 
 
 def registration(request: Request) -> Registration:
-    """The registration in the body; other members, `id` and `version` among them, don't count. Raises Refusal, InvalidInput."""
+    """The registration in the body; other members, `id` and `version` among them, don't count.
+
+    Raises Refusal, InvalidInput, SchemaTooLarge.
+    """
     with room_for(length_of({"request": request})):
         body = _object(request.body)
+    if isinstance(text := body.get("definition"), str):
+        refuse_too_large(text)  # before each of its letters is looked at
     word = _text(body, "format")
     formats_by_name = formats()
     if word not in formats_by_name:
@@ -116,7 +122,7 @@ def _text(body: dict[str, Any], name: str) -> str | None:
         return "true" if value else "false"
     if value is not None and not isinstance(value, str):
         raise Refusal(400, f"JSON parse error: /{name} takes a string")
-    if value is not None and any(0xD800 <= ord(char) < 0xE000 for char in value):
+    if value is not None and SURROGATE.search(value):
         raise Refusal(400, f"JSON parse error: /{name} has half of a surrogate pair")
     return value
 

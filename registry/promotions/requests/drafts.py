@@ -19,8 +19,8 @@ from registry.promotions.requests.finding_links import require_finding
 from registry.promotions.requests.selectors import require_earlier
 from registry.promotions.requests.state_machine import checked_text, person
 from registry.subjects.permissions import Visible, require_references
-from registry.subjects.registration.submission import refuse_too_large
 from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.parsed_schemas import refuse_too_large
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import parse_version
 

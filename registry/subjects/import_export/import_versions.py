@@ -18,7 +18,7 @@ from registry.subjects.import_export.snapshot import Problem, VersionKey, Versio
 from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.registration.locks import lock_subjects, make_subjects, pass_schema_ids
 from registry.subjects.registration.registration_state import links_of, schema_of
-from registry.subjects.registration.submission import Submission, refuse_too_large
+from registry.subjects.registration.submission import Submission
 from registry.subjects.versions.parsed_schemas import (
     MAX_REFERENCE_DEPTH,
     Resolver,
@@ -26,6 +26,7 @@ from registry.subjects.versions.parsed_schemas import (
     missing_reference,
     parse_schema,
     read_graph,
+    refuse_too_large,
     targets_of,
     too_deep,
 )

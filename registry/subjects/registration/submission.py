@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from registry.errors import InvalidSchema, SchemaTooLarge
+from registry.errors import InvalidSchema
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.tags import EntityTags
 from registry.subjects.engine import schema_engine
@@ -35,7 +34,7 @@ from registry.subjects.policy.effective_policy import (
     spoken_from,
 )
 from registry.subjects.versions.lookup import columns_of, row_of, width_of
-from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
+from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, refuse_too_large, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.schema_identity import Identity, identify
 from registry.subjects.versions.version_status import Standing
@@ -135,13 +134,6 @@ def with_tags(submission: Submission, add: Sequence[EntityTags], remove: Sequenc
     refuse_too_large(text)
     schema = parse_schema(submission.schema.schema_type, text, submission.resolved, is_new=False)
     return replace(submission, schema=schema, submitted=text)
-
-
-def refuse_too_large(text: str) -> None:
-    """Raise SchemaTooLarge for a text of more bytes than are taken."""
-    most = settings.SCHEMA_MAX_BYTES
-    if len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most:
-        raise SchemaTooLarge(f"The schema is too large: at most {most} bytes are allowed (SCHEMA_MAX_BYTES).")
 
 
 def repeat(

@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Final
 
-from registry.errors import InvalidReference, SchemaNotFound
+from django.conf import settings
+
+from registry.errors import InvalidReference, SchemaNotFound, SchemaTooLarge
 from registry.formats import FORMATS
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.tags import EntityTags, with_any_of
@@ -30,13 +32,23 @@ def forget() -> None:
     _cache.clear()
 
 
+def refuse_too_large(text: str) -> None:
+    """Raise SchemaTooLarge for a text of more bytes than are taken."""
+    most = settings.SCHEMA_MAX_BYTES
+    if len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most:
+        raise SchemaTooLarge(f"The schema is too large: at most {most} bytes are allowed (SCHEMA_MAX_BYTES).")
+
+
 def parse_schema(
     schema_type: str, text: str, references: tuple[ResolvedReference, ...] = (), *, is_new: bool = True
 ) -> ParsedSchema:
-    """The parsed schema; what isn't new was accepted once, and is read as `engines.parse` says.
+    """The parsed schema; what isn't new was accepted once, and is read as `schema_engine.parse` says.
 
-    Raises InvalidSchema for a text that doesn't parse or a format that isn't known.
+    Raises SchemaTooLarge for a new text of more bytes than are taken, before it is read, and InvalidSchema for one that
+    doesn't parse or a format that isn't known.
     """
+    if is_new:
+        refuse_too_large(text)
     if references:
         return schema_engine.parse(schema_type, text, references, is_new=is_new)
     return _cache.get((schema_type, text, is_new), lambda: schema_engine.parse(schema_type, text, is_new=is_new))
