@@ -15,8 +15,7 @@ class SubjectsConfig(AppConfig):
         """Tells whoever asks for evidence of versions what clients say, views of the past how activity is read, and
         whoever gives rights which registries and subjects there are."""
         from registry.access.hooks import ScopeCatalog, add_catalog
-        from registry.subjects.listing.listing import has_matching_subject, registry_names
-        from registry.subjects.listing.listing import declare_past_activity
+        from registry.subjects.listing.listing import declare_past_activity, has_matching_subject, registry_names
         from registry.subjects.usage.clients import PROVIDER, client_evidence
         from registry.subjects.usage.evidence import provide
 

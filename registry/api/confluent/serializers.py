@@ -9,7 +9,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from registry.api.json_bodies import UNUSABLE, number_words
+from registry.api.request_reading import UNUSABLE, number_words
 from registry.errors import InvalidInput, InvalidVersion
 from registry.formats.base import Reference
 from registry.formats.tags import FIELD, RECORD, EntityTags

@@ -246,7 +246,9 @@ def number(value: Any, field_path: str) -> int:
     if isinstance(value, str) and value.removeprefix("-").isascii() and value.removeprefix("-").isdigit():
         value = int(value[:12])
     if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) > MAX_INT32):
-        raise InvalidInput(f"{place} is {number_words(value)}; it takes a whole number of 32 bits.", field=place)
+        raise InvalidInput(
+            f"{field_path} is {number_words(value)}; it takes a whole number of 32 bits.", field=field_path
+        )
     if not isinstance(value, int):
         raise wrong_type(field_path, value, "a whole number of 32 bits")
     return value

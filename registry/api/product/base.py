@@ -22,8 +22,8 @@ from rest_framework.views import APIView, exception_handler
 
 from registry import errors
 from registry.access.roles import Actor
-from registry.api.json_bodies import number_words
 from registry.api.outage import away_of, tell_when
+from registry.api.request_reading import number_words
 from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
 from registry.subjects.versions.parsed_schemas import refuse_too_large

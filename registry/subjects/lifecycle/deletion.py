@@ -274,7 +274,9 @@ def _refuse_missing(links: Sequence[SchemaReference], there: Collection[int]) ->
     lost = next((link.target for link in links if link.target_id not in there), None)
     if lost is not None:
         name = SubjectName(lost.subject.context.name, lost.subject.name).qualified
-        raise InvalidReference(f"It refers to version {lost.version} of {name}, which is deleted. Restore that version first.")
+        raise InvalidReference(
+            f"It refers to version {lost.version} of {name}, which is deleted. Restore that version first."
+        )
 
 
 def _refuse_broken(subject: Subject, name: SubjectName, restored: set[int]) -> None:
