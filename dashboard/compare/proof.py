@@ -18,8 +18,9 @@ from dashboard.components.badges import EvidenceKind
 from dashboard.components.diff import TextDiff, laid_out, laid_out_diff
 from dashboard.components.translation import later
 from registry.access.roles import Actor, refusal
-from registry.formats.assessment import Parting, SuspectedRename
+from registry.formats.assessment import Parting
 from registry.formats.base import Answer, Witness
+from registry.formats.suggested_edits import SuspectedRename
 from registry.promotions.requests.schema_changes import ACTION, decided_renames
 from registry.subjects.versions.qualified_names import SubjectName
 

@@ -39,12 +39,13 @@ from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later
 from dashboard.usage.page import DOES_WORDS
 from registry.access.roles import Actor
-from registry.formats.assessment import Assessment, ClientAnswer, Patch
+from registry.formats.assessment import Assessment, ClientAnswer
 from registry.formats.base import Witness
 from registry.formats.compatibility import LEVELS, LevelStrip
 from registry.formats.lint import LintFinding
 from registry.formats.policies import POLICIES, PolicyItem, PolicyReport
 from registry.formats.report import CHECKER_VERSION, Profile, ReportItem
+from registry.formats.suggested_edits import Patch
 from registry.subjects.comparison.comparison import Proposal
 from registry.subjects.versions.qualified_names import SubjectName
 

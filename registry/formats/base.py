@@ -87,7 +87,8 @@ class ParsedSchema:
 class Difference:
     """One change between two versions, for people; `before` and `after` are JSON values, None where absent.
 
-    `score` (0 to 1) and `reasons` are given where a change is suspected rather than known.
+    `score` (0 to 1) and `reasons` are given where a change is suspected rather than known; `effect` then says what
+    becomes of the data if it is so, and `cure` what to do about it.
     """
 
     rule: str
@@ -100,6 +101,8 @@ class Difference:
     message: str
     score: float | None = None
     reasons: tuple[str, ...] = ()
+    effect: str = ""
+    cure: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The difference as JSON values."""
@@ -114,6 +117,8 @@ class Difference:
             "message": self.message,
             "score": self.score,
             "reasons": list(self.reasons),
+            "effect": self.effect,
+            "cure": self.cure,
         }
 
 

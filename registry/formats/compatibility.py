@@ -223,6 +223,11 @@ class Checker:
         old = self._by_version[version]
         return (self._new, old) if direction == "BACKWARD" else (old, self._new)
 
+    def findings_of(self, report: Report) -> list[Incompatibility]:
+        """The findings that a report's items are of, in their order."""
+        pairs = dict.fromkeys((item.against_version, item.direction) for item in report.items)
+        return [finding for version, direction in pairs for finding in self.judge_pair(version, direction).findings]
+
     def _row(self, version: int) -> MatrixRow:
         backward, forward = self.judge_pair(version, "BACKWARD"), self.judge_pair(version, "FORWARD")
         return MatrixRow(version, backward.verdict == "yes", forward.verdict == "yes", backward.items, forward.items)

@@ -34,6 +34,7 @@ from registry.formats import (
     message_bodies,
     read_modify_write,
     report,
+    suggested_edits,
     tags,
 )
 from registry.formats.base import ResolvedReference
@@ -63,7 +64,7 @@ def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
         name: kind
         for module in modules
         for name, kind in inspect.getmembers(module, inspect.isclass)
-        if kind.__module__ == module.__name__ and dataclasses.is_dataclass(kind)
+        if kind.__module__ == module.__name__ and dataclasses.is_dataclass(kind) and not name.startswith("_")
     }
 
 
@@ -73,7 +74,7 @@ TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
     compatibility,
     report,
     assessment,
-    read_modify_write,
+    suggested_edits,
     read_modify_write,
     json_change,
     message_bodies,

@@ -10,9 +10,10 @@ from typing import Final
 from django.utils import timezone
 
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
-from registry.formats.assessment import Parting, SuspectedRename, renames_of
+from registry.formats.assessment import Parting
 from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
 from registry.formats.report import Direction, Profile, Report, ReportItem
+from registry.formats.suggested_edits import SuspectedRename, renames_of
 from registry.subjects.comparison.comparison import Comparison
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, SchemaVersion

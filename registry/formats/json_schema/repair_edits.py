@@ -1,0 +1,307 @@
+"""The single edits of a repair, and the finding that they mend, seen from the side that is edited.
+
+An edit changes the text and says in words what it did, and where; it raises NoSuchPlace, or gives no words, where it
+doesn't apply.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from registry.formats.base import Incompatibility, ResolvedReference
+from registry.formats.json_edit import NoSuchPlace, TextEdit
+from registry.formats.json_pointer import join
+from registry.formats.json_schema.data import instance_location
+from registry.formats.json_schema.model import MISSING, Model, root_path, value_at
+from registry.formats.json_schema.schema_outline import behind
+from registry.formats.json_schema.text import Interning, compact, spaced
+
+_TOKEN: Final = re.compile(r'\.(?P<name>[^.\[]+)|\[(?P<quoted>"(?:[^"\\]|\\.)*")?\]')
+_REQUIRED_NAME: Final = re.compile(r'("(?:[^"\\]|\\.)*") is a required property')
+
+#: rules whose finding is about one name in a keyword, with that keyword
+NAMED: Final[Mapping[str, str]] = {
+    "REQUIRED_ATTRIBUTE_ADDED": "required",
+    "REQUIRED_FILLED_BY_DEFAULT": "required",
+    "REQUIRED_UNDECLARED": "required",
+    "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": "properties",
+    "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL": "properties",
+    "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": "properties",
+    "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": "properties",
+    "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL": "properties",
+    "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": "properties",
+    "PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": "properties",
+}
+_WHOLE: Final = frozenset(
+    {
+        "TYPE_CHANGED",
+        "COMBINED_TYPE_CHANGED",
+        "COMBINED_TYPE_SUBSCHEMAS_CHANGED",
+        "PRODUCT_TYPE_EXTENDED",
+        "SUM_TYPE_NARROWED",
+    }
+)
+#: what a schema says of a property without refusing any value
+_NOTES: Final = ("title", "description", "$comment", "examples", "default", "deprecated", "readOnly", "writeOnly")
+_AT_ROOT: Final = " at the root"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A finding seen from the side that is edited: the schemas of both sides around the keyword that is meant.
+
+    `is_paired` is False where the two schemas aren't of the same place, as one side says nothing of it.
+    """
+
+    own: Model
+    other: Model
+    finding: Incompatibility
+    own_pointer: str
+    other_value: Any
+    keyword: str
+    name: str
+    is_reader: bool
+    is_paired: bool = True
+
+    @property
+    def own_value(self) -> Any:
+        """The own schema around the keyword."""
+        return value_at(self.own.root, self.own_pointer)
+
+    @property
+    def where(self) -> str:
+        """The place of the own schema for the end of a title; nothing for the root."""
+        return f" in {self.own_pointer}" if self.own_pointer else ""
+
+
+Step = Callable[[Case, TextEdit], str]
+
+
+def case_of(own: Model, other: Model, finding: Incompatibility, *, is_reader: bool) -> Case | None:
+    """The case of a finding; None where the own side's place isn't in its own text."""
+    sides = [(finding.reader_pointer, finding.reader_source), (finding.writer_pointer, finding.writer_source)]
+    (pointer, source), (other_pointer, other_source) = sides if is_reader else sides[::-1]
+    if pointer is None or other_pointer is None or source is not None:
+        return None
+    at = _at(finding)
+    holder = next((item for item in other.documents if _name(item.reference) == other_source), other.documents[0])
+    value = value_at(holder.value, _around(other_pointer, at))
+    name = at[1] if len(at) > 1 else finding.detail
+    case = Case(own, other, finding, _around(pointer, at), value, at[0] if at else "", name, is_reader)
+    return _case_of_refusal(case) if finding.rule == "DATUM_REFUSED" else case
+
+
+def object_case(case: Case) -> Case | None:
+    """The case of the object around a property that one side alone declares; None where both do or neither does.
+
+    `own_pointer` and `other_value` are those of the object, `name` is the property's.
+    """
+    tokens = instance_path(case.own, case.finding.path)
+    if case.is_paired or not tokens or not isinstance(tokens[-1], str):
+        return None
+    tail = join("", "properties", tokens[-1])
+    own, theirs = (behind(model, instance_location(model, tokens[:-1])) for model in (case.own, case.other))
+    if own.document:
+        return None
+    pointer = case.own_pointer.removesuffix(tail) if case.own_pointer.endswith(tail) else own.pointer
+    value = value_at(case.other.documents[theirs.document].value, theirs.pointer)
+    return replace(case, own_pointer=pointer, other_value=value, keyword="properties", name=tokens[-1])
+
+
+def instance_path(model: Model, path: str) -> list[str | int]:
+    """The tokens of a path in a datum; whatever item of an array it is, the first stands for it."""
+    tokens: list[str | int] = []
+    for match in _TOKEN.finditer(path.removeprefix(root_path(model))):
+        name, quoted = match.group("name"), match.group("quoted")
+        tokens.append(name if name is not None else json.loads(quoted) if quoted else 0)
+    return tokens
+
+
+def _case_of_refusal(case: Case) -> Case:
+    """The case of a datum: which property a keyword of the object means, and whether both sides describe the place."""
+    witness = case.finding.witness
+    missing = _REQUIRED_NAME.match(witness.error) if witness is not None else None
+    if case.keyword == "required":
+        return replace(case, name=json.loads(missing.group(1)) if missing else "")
+    tokens = instance_path(case.own, case.finding.path)
+    is_paired = not tokens or all(
+        instance_location(model, tokens) != behind(model, instance_location(model, tokens[:-1]))
+        for model in (case.own, case.other)
+    )
+    return replace(case, other_value=case.other_value if is_paired else MISSING, is_paired=is_paired)
+
+
+def _name(reference: ResolvedReference | None) -> str | None:
+    return None if reference is None else reference.name
+
+
+def _at(finding: Incompatibility) -> tuple[str, ...]:
+    """The tokens below the schema that a finding is about: a keyword, and the name in it."""
+    tokens = finding.location.removeprefix("#/").split("/") if finding.location != "#/" else []
+    if finding.rule == "DATUM_REFUSED":
+        return (finding.detail,)
+    if finding.rule in NAMED and len(tokens) > 1:
+        return (NAMED[finding.rule], finding.detail)
+    if finding.rule in _WHOLE:
+        return ()
+    return (tokens[-1],) if tokens else ()
+
+
+def _around(pointer: str, at: tuple[str, ...]) -> str:
+    """The pointer of the schema that holds the keyword."""
+    for count in range(len(at), 0, -1):
+        tail = join("", *at[:count])
+        if pointer.endswith(tail):
+            return pointer.removesuffix(tail)
+    return pointer
+
+
+def take_over_keyword(case: Case, edit: TextEdit) -> str:
+    """Gives the own schema the other side's value of the keyword, or none where that has none."""
+    other = case.other_value if isinstance(case.other_value, dict) else {}
+    if case.keyword in other:
+        edit.set_member(case.own_pointer, case.keyword, spaced(other[case.keyword]))
+        return f"set {case.keyword} to {compact(other[case.keyword])[:80]}{case.where or _AT_ROOT}"
+    return drop_keyword(case, edit)
+
+
+def drop_keyword(case: Case, edit: TextEdit) -> str:
+    """Takes the keyword away."""
+    edit.remove_member(case.own_pointer, case.keyword)
+    return f"remove {case.keyword}{case.where or _AT_ROOT}"
+
+
+def take_over_schema(case: Case, edit: TextEdit) -> str:
+    """Puts the other side's schema in the place of the own one."""
+    if case.other_value is MISSING or not case.own_pointer:
+        raise NoSuchPlace(case.own_pointer)
+    edit.replace(case.own_pointer, spaced(case.other_value))
+    whose = "restore the schema of the other side" if case.is_reader else "take over the reader's schema"
+    return f"{whose} at {case.own_pointer}"
+
+
+def drop_required(case: Case, edit: TextEdit) -> str:
+    """Leaves the property optional."""
+    names = case.own_value["required"]
+    if case.name not in names:
+        raise NoSuchPlace(case.name)
+    if len(names) == 1:
+        edit.remove_member(case.own_pointer, "required")
+    else:
+        edit.remove(join(case.own_pointer, "required"), names.index(case.name))
+    return f'make "{case.name}"{case.where} optional'
+
+
+def add_required(case: Case, edit: TextEdit) -> str:
+    """Requires the property."""
+    require(edit, case.own_pointer, case.own_value, case.name)
+    return f'require "{case.name}"{case.where}'
+
+
+def require(edit: TextEdit, pointer: str, schema: Mapping[str, Any], name: str) -> None:
+    """Adds a name to those that an object requires; raises NoSuchPlace."""
+    required = schema.get("required")
+    if not isinstance(required, list):
+        edit.set_member(pointer, "required", compact([name]))
+    elif name not in required:
+        edit.insert_item(join(pointer, "required"), len(required), compact(name))
+
+
+def open_property(case: Case, edit: TextEdit) -> str:
+    """Leaves the property declared with what is said of it, without any condition, and optional."""
+    declaration = case.own_value["properties"][case.name]
+    notes = {key: declaration[key] for key in _NOTES if key in declaration} if isinstance(declaration, dict) else {}
+    edit.set_member(join(case.own_pointer, "properties"), case.name, spaced(notes))
+    is_required = case.name in case.own_value.get("required", ())
+    if is_required:
+        drop_required(case, edit)
+    also = ", and optional" if is_required else ""
+    return f'let "{case.name}"{case.where} be any value{also}: the other side takes any value under that name'
+
+
+def restore_property(case: Case, edit: TextEdit) -> str:
+    """Declares the property as the other side does."""
+    declaration = case.other_value["properties"][case.name]
+    if isinstance(case.own_value.get("properties"), dict):
+        edit.set_member(join(case.own_pointer, "properties"), case.name, spaced(declaration))
+    else:
+        edit.set_member(case.own_pointer, "properties", spaced({case.name: declaration}))
+    return f'declare the property "{case.name}"{case.where} as the other side does'
+
+
+def restore_required_property(case: Case, edit: TextEdit) -> str:
+    """The same, and requires it."""
+    title = restore_property(case, edit)
+    require(edit, case.own_pointer, case.own_value, case.name)
+    return f"{title}, and require it"
+
+
+def require_declared(case: Case, edit: TextEdit) -> str:
+    """Requires the property, and declares it as the other side does where that alone declares it."""
+    properties = case.other_value.get("properties")
+    is_declared = isinstance(properties, dict) and case.name in properties
+    if is_declared and case.name not in case.own_value.get("properties", {}):
+        return restore_required_property(case, edit)
+    return add_required(case, edit)
+
+
+def remove_property(case: Case, edit: TextEdit) -> str:
+    """Takes the property away."""
+    edit.remove_member(join(case.own_pointer, "properties"), case.name)
+    if case.name in case.own_value.get("required", ()):
+        drop_required(case, edit)
+    return f'remove the property "{case.name}"{case.where}'
+
+
+def restore_properties(case: Case, edit: TextEdit) -> str:
+    """Declares what the other side declares beside: where the own content model is closed, that is refused."""
+    own, other = _declared(case.own_value), _declared(case.other_value)
+    return _edit_named(case, edit, [name for name in other if name not in own], restore_property)
+
+
+def remove_properties(case: Case, edit: TextEdit) -> str:
+    """Takes away what the other side doesn't declare, as it takes no other properties."""
+    own, other = _declared(case.own_value), _declared(case.other_value)
+    return _edit_named(case, edit, [name for name in own if name not in other], remove_property)
+
+
+def _edit_named(case: Case, edit: TextEdit, names: list[str], step: Step) -> str:
+    """A step for the one name that is meant; for several, none: the witness says of one datum alone."""
+    if len(names) != 1:
+        error = case.finding.witness.error if case.finding.witness is not None else ""
+        names = [name for name in names if f"'{name}'" in error or f'"{name}"' in error][:1]
+    return step(replace(case, name=names[0]), edit) if names else ""
+
+
+def _declared(schema: Any) -> Mapping[str, Any]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
+
+
+def open_model(case: Case, edit: TextEdit) -> str:
+    """Lets the object have other properties."""
+    edit.remove_member(case.own_pointer, "additionalProperties")
+    return f"open the content model{case.where}"
+
+
+def add_values(case: Case, edit: TextEdit) -> str:
+    """Lists the other side's values as well."""
+    interning = Interning()
+    own = {interning.number(value) for value in case.own_value["enum"]}
+    missing = [value for value in case.other_value["enum"] if interning.number(value) not in own]
+    for value in missing:
+        edit.insert_item(join(case.own_pointer, "enum"), 10**9, compact(value))
+    return f"list {', '.join(compact(value) for value in missing)[:120]} as well{case.where}"
+
+
+def drop_values(case: Case, edit: TextEdit) -> str:
+    """Lists no values that the other side lacks."""
+    interning = Interning()
+    numbers = {interning.number(value) for value in case.other_value["enum"]}
+    values = [value for value in case.own_value["enum"] if interning.number(value) in numbers]
+    edit.set_member(case.own_pointer, "enum", spaced(values))
+    return f"list only values that the reader knows{case.where}"

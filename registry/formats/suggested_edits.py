@@ -1,0 +1,247 @@
+"""Edits that are suggested for a new schema: those that make likely renames known, and those that make a level pass."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from registry.errors import InvalidSchema
+from registry.formats.base import Difference, Edit, ParsedSchema, SchemaFormat
+from registry.formats.compatibility import Checker, History, level_named
+from registry.formats.report import DECISIVE, Report, ReportItem
+
+#: an edited text of the new schema, with the references of the first one
+Parse = Callable[[str], ParsedSchema]
+
+MAX_EDITS: Final = 20
+#: edits that may follow the one of a rename, for the new field alone
+MAX_EDITS_OF_RENAME: Final = 6
+#: fields that are compared again for the edits of suspected renames: each edit takes as many as the schema has
+MAX_FIELDS_EDITED: Final = 2_000
+#: differences that say of a field that it is there no more
+_REMOVALS: Final = frozenset({"FIELD_REMOVED", "PROPERTY_REMOVED"})
+#: how safe an edit is for the data, the safest first
+Safety = Literal["rename", "kept", "invented"]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectedRename:
+    """A field dropped and one added that look like one renamed, and the edit that would make it known as such.
+
+    `effect` says what readers get as the schema stands, and `cure` what to do in the format at hand. `is_edit_tried` is
+    False where no edit was looked for, of very many.
+    """
+
+    path: str
+    message: str
+    score: float
+    reasons: tuple[str, ...]
+    edit: Edit | None
+    is_edit_tried: bool = True
+    before: str = ""
+    after: str = ""
+    effect: str = ""
+    cure: str = ""
+
+    @property
+    def from_path(self) -> str:
+        """The path of the field that went: that of the one that came, with the old name."""
+        return self.path.removesuffix(self.after) + self.before
+
+    def to_dict(self) -> dict[str, Any]:
+        """The suspicion as JSON values."""
+        return {
+            "path": self.path,
+            "message": self.message,
+            "effect": self.effect,
+            "cure": self.cure,
+            "score": self.score,
+            "reasons": list(self.reasons),
+            "edit": None if self.edit is None else {"title": self.edit.title, "text": self.edit.text},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Edits of the new schema, one after the other: the text after them all, and whether it would pass the level."""
+
+    titles: tuple[str, ...]
+    text: str
+    diff: str
+    passes: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The patch as JSON values; `diff` is unified."""
+        return {"titles": list(self.titles), "text": self.text, "diff": self.diff, "passes": self.passes}
+
+
+def suspected_renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[SuspectedRename, ...]:
+    """The suspected renames against the latest version, where that is of the same format."""
+    if not history or history[-1][1].schema_type != new.schema_type:
+        return ()
+    old = history[-1][1]
+    return renames_of(
+        format.diff(old, new), lambda item: format.accept_rename(old, new, item), lambda: len(format.outline(new))
+    )
+
+
+def renames_of(
+    differences: Sequence[Difference], accept: Callable[[Difference], Edit | None], fields: Callable[[], int]
+) -> tuple[SuspectedRename, ...]:
+    """The suspected renames, the likeliest first; of large schemas only the first get an edit.
+
+    `accept` makes an edit, which reads the whole new schema again; `fields` says how many fields that has.
+    """
+    suspected = [(item.score, item) for item in differences if item.score is not None]
+    if not suspected:
+        return ()
+    suspected.sort(key=lambda pair: -pair[0])
+    tries = max(1, MAX_FIELDS_EDITED // max(1, fields()))
+    return tuple(
+        SuspectedRename(
+            item.path,
+            item.message,
+            score,
+            item.reasons,
+            accept(item) if index < tries else None,
+            is_edit_tried=index < tries,
+            before=str(item.before),
+            after=str(item.after),
+            effect=item.effect,
+            cure=item.cure,
+        )
+        for index, (score, item) in enumerate(suspected)
+    )
+
+
+def patch_of(
+    format: SchemaFormat, new: ParsedSchema, history: History, report: Report, checker: Checker, parse: Parse
+) -> Patch | None:
+    """Edits until the level is passed, or no edit is known; None if not even one, or with too many places to edit.
+
+    The safest come first: what makes a likely rename known, then what keeps all data, and last what invents a value.
+    """
+    if len({(item.rule, item.named_path) for item in report.breaks}) > MAX_EDITS:
+        return None
+    patcher = _Patcher(format, history, report, parse)
+    current = _EditedSchema((), new, checker, report)
+    texts, safety = {new.text}, list[Safety](("rename", "kept", "invented"))
+    while len(current.titles) < MAX_EDITS and not current.report.is_compatible and safety:
+        following = (
+            patcher.next_rename(current, texts)
+            if safety[0] == "rename"
+            else patcher.next_edit(current, texts, may_invent=safety[0] == "invented")
+        )
+        if following is None:
+            safety.pop(0)
+            continue
+        texts.add(following.schema.text)
+        current = following
+    if not current.titles:
+        return None
+    text = current.schema.text
+    return Patch(current.titles, text, _unified(new.text, text), current.report.is_compatible)
+
+
+@dataclass(frozen=True, slots=True)
+class _EditedSchema:
+    """The schema after some edits, and what is said of it."""
+
+    titles: tuple[str, ...]
+    schema: ParsedSchema
+    checker: Checker
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class _Patcher:
+    """What stays the same from edit to edit; `first` is the report of the schema without any."""
+
+    format: SchemaFormat
+    history: History
+    first: Report
+    parse: Parse
+
+    def next_rename(self, current: _EditedSchema, texts: set[str]) -> _EditedSchema | None:
+        """The edit of the likeliest rename that leaves fewer problems, alone or with edits of the new field.
+
+        Where readers still need the old name, the field must come back under it, and a rename would double its data.
+        """
+        for rename in suspected_renames(self.format, current.schema, self.history):
+            if rename.edit is None or rename.edit.text in texts:
+                continue
+            renamed = self._after(current, rename.edit.title, rename.edit.text)
+            if renamed is None or any(_last_name(item) == rename.before for item in renamed.report.breaks):
+                continue
+            following = self._with_edits_of_field(renamed, rename, texts | {rename.edit.text})
+            if following is not None and len(following.report.breaks) < len(current.report.breaks):
+                return following
+        return None
+
+    def next_edit(
+        self,
+        current: _EditedSchema,
+        texts: set[str],
+        *,
+        may_invent: bool,
+        is_meant: Callable[[ReportItem], bool] = lambda _: True,
+    ) -> _EditedSchema | None:
+        """What stands after the first edit for a finding that decides; one that invents values only if it may."""
+        findings = current.checker.findings_of(current.report)
+        for item, finding in zip(current.report.items, findings, strict=True):
+            if item.severity not in DECISIVE[current.report.profile] or finding.kind == "SCHEMA_TYPE_CHANGED":
+                continue
+            if not is_meant(item):
+                continue
+            reader, writer = current.checker.sides(item.against_version, item.direction)
+            other = writer if item.direction == "BACKWARD" else reader
+            edit = self.format.repair(current.schema, other, finding, is_reader=item.direction == "BACKWARD")
+            if edit is None or edit.text in texts or (edit.is_invented and not may_invent):
+                continue
+            following = self._after(current, edit.title, edit.text)
+            if following is not None:
+                return following
+        return None
+
+    def _with_edits_of_field(
+        self, renamed: _EditedSchema, rename: SuspectedRename, texts: set[str]
+    ) -> _EditedSchema | None:
+        """What stands after the edits that the new field needs as well; None where those take it away again."""
+        current, texts = renamed, set(texts)
+        for _ in range(MAX_EDITS_OF_RENAME):
+            following = self.next_edit(
+                current, texts, may_invent=False, is_meant=lambda item: _is_about(item, rename.after)
+            )
+            if following is None:
+                break
+            current = following
+            texts.add(current.schema.text)
+        differences = self.format.diff(renamed.schema, current.schema) if current is not renamed else ()
+        is_removed = any(item.rule in _REMOVALS and item.path == rename.path for item in differences)
+        return None if is_removed else current
+
+    def _after(self, current: _EditedSchema, title: str, text: str) -> _EditedSchema | None:
+        """What stands after an edit; None for one that doesn't hold here, say a name that another type has."""
+        try:
+            schema = self.parse(text)
+        except InvalidSchema:
+            return None
+        checker = Checker(self.format, schema, self.history, self.first.profile)
+        return _EditedSchema((*current.titles, title), schema, checker, checker.report(level_named(self.first.level)))
+
+
+def _last_name(item: ReportItem) -> str:
+    return item.named_path.rpartition(".")[2]
+
+
+def _is_about(item: ReportItem, name: str) -> bool:
+    """Whether a finding is about a field of that name, or about what holds it for that field."""
+    is_named = _last_name(item) == name or f'"{name}"' in item.message or f"'{name}'" in item.message
+    return is_named or any(_is_about(cause, name) for cause in item.causes)
+
+
+def _unified(old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), "proposed", "patched", lineterm="")
+    return "\n".join(lines)
