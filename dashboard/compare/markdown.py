@@ -82,7 +82,9 @@ def _proof(proof: Proof) -> str:
 
 def _rename(item: RenameView) -> str:
     edit = f" To accept it: {plain(item.edit.title)}." if item.edit else ""
-    return f"- {plain(item.sentence)} {item.percent} %: {plain(', '.join(item.reasons))}.{edit}"
+    effect = f" {plain(item.effect)}" if item.effect else ""
+    cure = f" {plain(item.cure)}" if item.cure else ""
+    return f"- {plain(item.sentence)} {item.percent} %: {plain(', '.join(item.reasons))}.{effect}{cure}{edit}"
 
 
 def _lines(text: TextDiff) -> Iterator[str]:

@@ -123,7 +123,7 @@ class RenameChoice:
 class RenameView:
     """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one.
 
-    `is_edit_tried` is False where none was looked for.
+    `is_edit_tried` is False where none was looked for. `effect` says what readers get as it stands, `cure` what to do.
     """
 
     path: str
@@ -133,6 +133,8 @@ class RenameView:
     edit: EditView | None = None
     is_edit_tried: bool = True
     from_path: str = ""
+    effect: str = ""
+    cure: str = ""
     decided: RenameDecided | None = None
     choice: RenameChoice | None = None
 

@@ -14,7 +14,7 @@ from registry.errors import InvalidSchema
 from registry.formats.assessment import Assessment
 from registry.formats.compatibility import level_named
 from registry.formats.lint import LintFinding
-from registry.formats.rendering import READING, item_text, lint_text
+from registry.formats.rendering import READING, item_text, lint_text, rename_text
 from registry.formats.report import CHECKER_VERSION, DECISIVE, Direction, Report, ReportItem
 
 Level = Literal["error", "warning", "note"]
@@ -57,10 +57,10 @@ def assessment_findings(assessment: Assessment) -> tuple[CiFinding, ...]:
             CiFinding(
                 RENAME_RULE,
                 "warning",
-                rename.message,
+                f"{rename.message}. {rename.effect}" if rename.effect else rename.message,
                 path=rename.path,
                 why=_RENAME_WHY,
-                cure=rename.edit.title if rename.edit else "",
+                cure=rename.edit.title if rename.edit else rename.cure,
             )
             for rename in assessment.renames
         ),
@@ -210,8 +210,9 @@ _MAX_ATTRIBUTE: Final = 1000
 
 
 def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "") -> str:
-    """The whole report: a test for the text, one for each version in each direction of the level, one for its
-    declared clients, one for the subjects that refer to it, one for advice. What doesn't decide is told in a test's output and fails nothing.
+    """The whole report: a test for the text, one for each version in each direction of the level, one for
+    fields that look renamed, one for its declared clients, one for the subjects that refer to it, one for advice.
+    What doesn't decide is told in a test's output and fails nothing.
     """
     report = assessment.report
     cases = [_case("it parses", subject, file)]
@@ -223,6 +224,9 @@ def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "
             items = of_pair.get((number, direction), [])
             decisive = [item for item in items if item.severity in DECISIVE[report.profile]]
             cases.append(_compared(number, direction, decisive, [i for i in items if i not in decisive], subject, file))
+    if assessment.renames:
+        lines = [rename_text(rename) for rename in assessment.renames]
+        cases.append(_case("renamed fields", subject, file, output="\n\n".join(lines)))
     if assessment.clients:
         lines = [client.sentence for client in assessment.clients]
         cases.append(_case("declared clients", subject, file, output="\n".join(lines)))

@@ -11,6 +11,7 @@ from registry.formats.assessment import Assessment
 from registry.formats.base import Witness
 from registry.formats.lint import LintFinding
 from registry.formats.report import Direction, Report, ReportItem
+from registry.formats.suggested_edits import SuspectedRename
 
 _MARKS = re.compile(r"([\\`*_\[\]<>|#])")
 _FENCES = re.compile("`+")
@@ -55,7 +56,7 @@ def assessment_text(assessment: Assessment) -> str:
     lines = [report_text(assessment.report), "", f"levels: {_levels(assessment)}"]
     lines.append(f"upgrade order: {assessment.strip.upgrade_order}")
     lines += [f"rules and data part: {parting.sentence}" for parting in assessment.partings]
-    lines += [f"renamed? {rename.message} (score {rename.score:.2f})" for rename in assessment.renames]
+    lines += [rename_text(rename) for rename in assessment.renames]
     lines += [f"client: {client.sentence}" for client in assessment.clients]
     lines += [f"refers to it: {item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
     lines += [f"advice: {lint_text(finding)}" for finding in assessment.lint]
@@ -73,7 +74,7 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
     parts += [_matrix_table(assessment)] if assessment.strip.matrix else []
     parts += _section("Findings", [_item_markdown(item) for item in assessment.report.items], "\n\n")
     parts += _section("Where rules and data disagree", [f"- {plain(item.sentence)}" for item in assessment.partings])
-    parts += _section("Renamed?", [f"- {plain(item.message)} (score {item.score:.2f})" for item in assessment.renames])
+    parts += _section("Renamed?", [_rename_markdown(item) for item in assessment.renames])
     parts += _section("Declared clients", [f"- {plain(client.sentence)}" for client in assessment.clients])
     parts += _section(
         "Subjects that refer to this one",
@@ -125,6 +126,25 @@ def lint_text(finding: LintFinding) -> str:
     position = f" (line {finding.line}, column {finding.column})" if finding.line is not None else ""
     where = f" at {finding.path}" if finding.path else ""
     return f"{finding.rule}{where}{position}: {finding.message}; cure: {finding.cure}{_more(finding)}"
+
+
+def rename_text(rename: SuspectedRename) -> str:
+    """A suspected rename for a terminal: what readers get, and what to do."""
+    lines = [
+        f"renamed? {rename.message} (score {rename.score:.2f})",
+        f"    effect: {rename.effect}" if rename.effect else "",
+        f"    cure: {rename.cure}" if rename.cure else "",
+        f"    edit: {rename.edit.title}" if rename.edit else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _rename_markdown(rename: SuspectedRename) -> str:
+    lines = [f"- {plain(rename.message)} (score {rename.score:.2f})"]
+    lines += [f"  {plain(rename.effect)}"] if rename.effect else []
+    lines += [f"  Cure: {plain(rename.cure)}"] if rename.cure else []
+    lines += [f"  Edit: {plain(rename.edit.title)}"] if rename.edit else []
+    return "  \n".join(lines)
 
 
 def _lint_markdown(finding: LintFinding) -> str:

@@ -20,7 +20,7 @@ from registry.formats.avro.model import (
     Union,
     type_label,
 )
-from registry.formats.avro.renames import suspected_renames
+from registry.formats.avro.renames import cure_of, effect_of, suspected_renames
 from registry.formats.avro.resolution import READS
 from registry.formats.avro.rules import DIFFERENCE_RULES
 from registry.formats.base import Difference
@@ -60,6 +60,8 @@ def difference(
     only: Literal["old", "new"] | None = None,
     score: float | None = None,
     reasons: tuple[str, ...] = (),
+    effect: str = "",
+    cure: str = "",
 ) -> Difference:
     """A difference with its sentence; `only` names the side that has a pointer, where the other has no such place."""
     row = DIFFERENCE_RULES[rule]
@@ -74,6 +76,8 @@ def difference(
         message=row.sentence.format(name=name, before=_shown(before), after=_shown(after)),
         score=score,
         reasons=reasons,
+        effect=effect,
+        cure=cure,
     )
 
 
@@ -345,6 +349,8 @@ def _fields(old: Record, new: Record, location: DiffLocation) -> Iterator[Work]:
             rename.new.name,
             score=rename.score,
             reasons=rename.reasons,
+            effect=effect_of(rename),
+            cure=cure_of(rename),
         )
     old_positions = [matched[field.name].position for field in new.fields if field.name in matched]
     if old_positions != sorted(old_positions):

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from registry.formats.avro.canonical import json_text
 from registry.formats.avro.model import AvroType, Record, RecordField, Union, type_label
 from registry.formats.name_similarity import SUSPICION, rename_score, words_of
 
 _MAX_CANDIDATES: Final = 12
 _MAX_COMPARISONS: Final = 2_500
+_MAX_SHOWN: Final = 80
 _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
 
 
@@ -38,6 +40,35 @@ def suspected_renames(removed: Sequence[RecordField], added: Sequence[RecordFiel
         scored.extend(rename for rename in compared if rename.score >= SUSPICION)
     scored.sort(key=lambda rename: (-rename.score, rename.old.position, rename.new.position))
     return _each_once(scored)
+
+
+def effect_of(rename: Rename) -> str:
+    """What readers of both schemas get if it is a rename: a name without an alias is another field for them."""
+    return f"{_effect('new', rename.new, rename.old)} {_effect('old', rename.old, rename.new)}"
+
+
+def _effect(side: str, ours: Field, theirs: Field) -> str:
+    """What readers of one side, who have `ours`, make of data that were written with `theirs`."""
+    if not ours.has_default:
+        return (
+            f'Readers with the {side} schema stop at every message written with "{theirs.name}": '
+            f'"{ours.name}" has no default.'
+        )
+    text = json_text(ours.default)
+    shown = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+    return (
+        f'Readers with the {side} schema get the default {shown} for "{ours.name}" in every message written with '
+        f'"{theirs.name}". They drop the value of "{theirs.name}".'
+    )
+
+
+def cure_of(rename: Rename) -> str:
+    """What to do if it is a rename."""
+    old, new = rename.old.name, rename.new.name
+    return (
+        f'Add the alias "{old}" to "{new}": readers with the new schema then take the value of "{old}". '
+        f'Readers with the old schema know no alias: upgrade all of them before a writer writes "{new}".'
+    )
 
 
 @lru_cache(maxsize=64)

@@ -16,6 +16,8 @@ from registry.formats.json_schema.differences import (
     enum_differences,
     keyword_differences,
     order_differences,
+    rename_cure,
+    rename_effect,
     type_differences,
 )
 from registry.formats.json_schema.drafts import is_schema
@@ -165,7 +167,7 @@ def _map_of_schemas(
                 there = sides.inside(keyword, name, step=step(keyword, name))
                 yield difference(added, there, None, after[name], name=name, only="new")
         if keyword == "properties":
-            yield from _renames(before, after, sides)
+            yield from _renames(old, new, sides)
         yield from order_differences(f"the {keyword}", list(before), list(after), sides.inside(keyword))
 
     return handle
@@ -181,11 +183,18 @@ def _are_objects(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any]) -
     return isinstance(old.get(keyword, {}), dict) and isinstance(new.get(keyword, {}), dict)
 
 
-def _renames(before: Mapping[str, Any], after: Mapping[str, Any], sides: Sides) -> Iterator[Difference]:
-    for rename in suspected_renames(before, after):
+def _renames(old: Mapping[str, Any], new: Mapping[str, Any], sides: Sides) -> Iterator[Difference]:
+    for rename in suspected_renames(old.get("properties", {}), new.get("properties", {})):
         there = sides.apart(("properties", rename.old), ("properties", rename.new), step=f".{rename.new}")
         yield difference(
-            "PROPERTY_RENAME_SUSPECTED", there, rename.old, rename.new, score=rename.score, reasons=rename.reasons
+            "PROPERTY_RENAME_SUSPECTED",
+            there,
+            rename.old,
+            rename.new,
+            score=rename.score,
+            reasons=rename.reasons,
+            effect=rename_effect(rename.old, rename.new, old, new),
+            cure=rename_cure(rename.old, rename.new),
         )
 
 

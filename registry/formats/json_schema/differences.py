@@ -158,6 +158,8 @@ def difference(
     only: Literal["old", "new"] | None = None,
     score: float | None = None,
     reasons: tuple[str, ...] = (),
+    effect: str = "",
+    cure: str = "",
 ) -> Difference:
     """A difference with its sentence; `only` names the side that has a place."""
     row = DIFFERENCE_RULES[rule]
@@ -172,6 +174,8 @@ def difference(
         message=row.sentence.format(name=name, before=shown(before), after=shown(after)),
         score=score,
         reasons=reasons,
+        effect=effect,
+        cure=cure,
     )
 
 
@@ -284,3 +288,29 @@ def _words(named: Any) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+
+
+def rename_effect(name: str, successor: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What readers of both schemas get if a property was renamed; `old` and `new` are the objects around it."""
+    return f"{_effect('new', successor, name, new)} {_effect('old', name, successor, old)}"
+
+
+def _effect(side: str, ours: str, theirs: str, schema: Mapping[str, Any]) -> str:
+    """What readers of one side, who have `ours`, make of data that were written with `theirs`."""
+    required = schema.get("required")
+    if isinstance(required, list) and ours in required:
+        return f'Readers with the {side} schema refuse all data written with "{theirs}": they require "{ours}".'
+    if schema.get("additionalProperties") is False:
+        return f'Readers with the {side} schema refuse all data written with "{theirs}": they take no other properties.'
+    return (
+        f'Readers with the {side} schema find no "{ours}" in data written with "{theirs}". '
+        f'They ignore the value of "{theirs}".'
+    )
+
+
+def rename_cure(name: str, successor: str) -> str:
+    """What to do if a property was renamed."""
+    return (
+        f'Keep "{name}" as deprecated beside "{successor}", and write both until all readers know "{successor}": '
+        "JSON Schema has no aliases."
+    )

@@ -1,13 +1,12 @@
-"""Differences of single parts: fields, enums and their values, with pointers of both sides; suspected renames."""
+"""Differences of single parts: fields, enums and their values, with pointers of both sides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from registry.formats.base import Difference
-from registry.formats.name_similarity import SUSPICION, rename_score
 from registry.formats.protobuf.findings import default_text
 from registry.formats.protobuf.model import (
     GROUPS,
@@ -19,6 +18,7 @@ from registry.formats.protobuf.model import (
     is_narrowing,
     type_label,
 )
+from registry.formats.protobuf.renames import cure_of, effect_of, suspected_renames
 from registry.formats.protobuf.rules import DIFFERENCE_RULES
 
 
@@ -40,6 +40,8 @@ def difference(
     name: str = "",
     score: float | None = None,
     reasons: tuple[str, ...] = (),
+    effect: str = "",
+    cure: str = "",
 ) -> Difference:
     """A difference with its sentence."""
     row = DIFFERENCE_RULES[rule]
@@ -54,6 +56,8 @@ def difference(
         message=row.sentence.format(name=name, before=_shown(before), after=_shown(after)),
         score=score,
         reasons=reasons,
+        effect=effect,
+        cure=cure,
     )
 
 
@@ -175,57 +179,6 @@ def _values(old: Enum, new: Enum) -> Iterator[Difference]:
         yield difference("ENUM_VALUE_REMOVED", location, number, None, name=name)
 
 
-_MAX_COMPARISONS: Final = 2_500
-
-
-@dataclass(frozen=True, slots=True)
-class FieldRename:
-    """A suspected rename; `score` from 0 to 1."""
-
-    old: Field
-    new: Field
-    score: float
-    reasons: tuple[str, ...]
-
-
-def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[FieldRename]:
-    """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
-    by_family: dict[str, list[Field]] = {}
-    for new in added:
-        by_family.setdefault(_family(new), []).append(new)
-    budget = _MAX_COMPARISONS
-    scored: list[FieldRename] = []
-    for old in removed:
-        near = by_family.get(_family(old), [])[:budget]
-        budget -= len(near)
-        scored.extend(rename for rename in (_compare(old, new) for new in near) if rename.score >= SUSPICION)
-    scored.sort(key=lambda rename: (-rename.score, rename.old.number, rename.new.number))
-    taken: set[int] = set()
-    chosen = []
-    for rename in scored:
-        if id(rename.old) not in taken and id(rename.new) not in taken:
-            taken |= {id(rename.old), id(rename.new)}
-            chosen.append(rename)
-    return chosen
-
-
-def _compare(old: Field, new: Field) -> FieldRename:
-    is_same = type_label(old) == type_label(new) and old.is_repeated == new.is_repeated
-    clues = [(0.3, "the same type") if is_same else (0.2, "a type of the same group")]
-    if old.doc and old.doc == new.doc:
-        clues.append((0.25, "the same comment"))
-    if old.declared_default is not None and old.declared_default == new.declared_default:
-        clues.append((0.1, "the same default"))
-    if old.oneof is not None and old.oneof == new.oneof:
-        clues.append((0.1, "the same oneof"))
-    return FieldRename(old, new, *rename_score(old.name, new.name, 0.5, clues))
-
-
-def _family(field: Field) -> str:
-    """What a rename keeps of a type: the width of a number may change with it."""
-    return GROUPS.get(field.kind, "") if not field.type_name else type_label(field)
-
-
 def field_differences(old: Message, new: Message) -> Iterator[Difference]:
     """All differences of the fields, in the order of the new message, what is gone behind."""
     pairs = _pairs(old, new)
@@ -250,7 +203,15 @@ def field_differences(old: Message, new: Message) -> Iterator[Difference]:
     for rename in renames:
         location = DifferencePath(f"{new.local_name}.{rename.new.name}", rename.old.pointer, rename.new.pointer)
         names = rename.old.name, rename.new.name
-        yield difference("FIELD_RENAME_SUSPECTED", location, *names, score=rename.score, reasons=rename.reasons)
+        yield difference(
+            "FIELD_RENAME_SUSPECTED",
+            location,
+            *names,
+            score=rename.score,
+            reasons=rename.reasons,
+            effect=effect_of(rename),
+            cure=cure_of(rename),
+        )
     yield from _order(old, new, pairs)
 
 

@@ -264,9 +264,10 @@ _ROWS: Final = (
         "",
         "warning",
         'the field is named "{writer}" in the writer schema and "{reader}" in the reader schema',
-        "Binary data uses the number. JSON, field masks and code use the name.",
-        'keep the name "{writer}", or its JSON name with `json_name`',
-        'keep the name "{reader}", or its JSON name with `json_name`',
+        "Binary data uses the number and keeps the value. JSON uses the JSON name: a reader with another JSON name rejects "
+        "the writer's name, or drops its value. Generated code, field masks and the text format use the name.",
+        'keep the name "{writer}", or keep its JSON name with `json_name` and change the code',
+        'keep the name "{reader}", or keep its JSON name with `json_name` and change the code',
     ),
     Rule(
         "NUMBER_REUSED",

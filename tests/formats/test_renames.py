@@ -1,0 +1,159 @@
+"""Likely renames: what readers get is told in words, the same on every surface, and agrees with what decoders do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from registry.formats.assessment import Assessment, assess
+from registry.formats.avro import AVRO
+from registry.formats.base import Difference, SchemaFormat
+from registry.formats.ci_findings import RENAME_RULE, assessment_findings, assessment_junit, assessment_sarif
+from registry.formats.json_schema import JSON_SCHEMA
+from registry.formats.protobuf import PROTOBUF
+from registry.formats.rendering import assessment_markdown, assessment_text
+
+P3 = 'syntax = "proto3"; '
+
+
+def record(name: str, **more: Any) -> str:
+    return json.dumps({"type": "record", "name": "User", "fields": [{"name": name, "type": "string", **more}]})
+
+
+def person(name: str, **more: Any) -> str:
+    return json.dumps({"type": "object", "properties": {name: {"type": "string"}}, **more})
+
+
+def suspected(engine: SchemaFormat, old: str, new: str) -> Difference:
+    [rename] = [item for item in engine.diff(engine.parse(old), engine.parse(new)) if item.score is not None]
+    return rename
+
+
+AVRO_EFFECT = (
+    'Readers with the new schema get the default "" for "mail" in every message written with "email". '
+    'They drop the value of "email".'
+)
+
+
+def test_avro_readers_with_a_default_of_their_own_get_it_in_place_of_the_value() -> None:
+    old, new = record("email"), record("mail", default="")
+    rename = suspected(AVRO, old, new)
+    assert rename.effect == (
+        f'{AVRO_EFFECT} Readers with the old schema stop at every message written with "mail": "email" has no default.'
+    )
+    assert rename.cure.startswith('Add the alias "email" to "mail": readers with the new schema then take the value')
+    parsed = AVRO.parse(old), AVRO.parse(new)
+    assert AVRO.resolve(parsed[1], parsed[0], {"email": "a@b"}).value == {"mail": ""}
+    edit = AVRO.accept_rename(*parsed, rename)
+    assert edit is not None
+    assert AVRO.resolve(AVRO.parse(edit.text), parsed[0], {"email": "a@b"}).value == {"mail": "a@b"}
+
+
+def test_avro_readers_without_a_default_stop() -> None:
+    rename = suspected(AVRO, record("email", default="none"), record("mail"))
+    assert rename.effect == (
+        'Readers with the new schema stop at every message written with "email": "mail" has no default. '
+        'Readers with the old schema get the default "none" for "email" in every message written with "mail". '
+        'They drop the value of "mail".'
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("string", 'get the default "" for "user_mail"'),
+        ("int32", 'get the default 0 for "user_mail"'),
+        ("repeated string", 'find "user_mail" empty'),
+        ("map<string, int32>", 'find "user_mail" empty'),
+        ("A", 'find "user_mail" unset'),
+    ],
+)
+def test_protobuf_readers_lose_the_value_under_another_number(kind: str, outcome: str) -> None:
+    old, new = (P3 + f"message A {{ {kind} {name} = {number}; }}" for name, number in (("mail", 1), ("user_mail", 2)))
+    rename = suspected(PROTOBUF, old, new)
+    assert rename.effect.startswith(
+        f'Readers with the new schema {outcome} in every message written with "mail" (number 1). '
+        'To them the value of "mail" is an unknown field.'
+    )
+    assert rename.effect.endswith('Readers of the new JSON form refuse the unknown name "mail", or drop its value.')
+    assert rename.cure == (
+        'Give "user_mail" the number 1 of "mail": the binary form then keeps the value. '
+        'Add json_name = "mail": the JSON form then keeps its name. '
+        'If it is another field, reserve the number 1 and the name "mail".'
+    )
+
+
+def test_protobuf_keeps_the_value_with_the_number_and_loses_it_without() -> None:
+    old = P3 + "message A { string email = 1; }"
+    new = P3 + "message A { string mail = 2; }"
+    first, second = PROTOBUF.parse(old), PROTOBUF.parse(new)
+    assert PROTOBUF.resolve(second, first, {"email": "a@b"}).value != {"mail": "a@b"}
+    edit = PROTOBUF.accept_rename(first, second, suspected(PROTOBUF, old, new))
+    assert edit is not None
+    assert PROTOBUF.resolve(PROTOBUF.parse(edit.text), first, {"email": "a@b"}).value == {"mail": "a@b"}
+
+
+def test_protobuf_readers_that_require_the_new_field_refuse_the_message() -> None:
+    old, new = (
+        f'syntax = "proto2"; message A {{ required string {name} = {number}; }}'
+        for name, number in (("email", 1), ("mail", 2))
+    )
+    assert suspected(PROTOBUF, old, new).effect.startswith(
+        'Readers with the new schema refuse every message written with "email" (number 1): '
+        'the required "mail" is missing.'
+    )
+
+
+def test_protobuf_says_what_a_new_name_under_the_same_number_breaks() -> None:
+    old, new = (PROTOBUF.parse(P3 + f"message A {{ string {name} = 1; }}") for name in ("email", "mail"))
+    [finding] = PROTOBUF.judge(new, old).hazards
+    assert finding.rule == "FIELD_RENAMED"
+    assert "Binary data go by the number and keep the value." in finding.why
+    assert "refuses the writer's name, or drops its value" in finding.why
+    assert "Generated code, field masks and the text format go by the name." in finding.why
+    assert "json_name" in finding.remedy_in_reader
+
+
+@pytest.mark.parametrize(
+    ("more", "effect"),
+    [
+        ({}, 'find no "mail" in data written with "email". They ignore the value of "email".'),
+        ({"required": ["email", "mail"]}, 'refuse all data written with "email": they require "mail".'),
+        ({"additionalProperties": False}, 'refuse all data written with "email": they take no other properties.'),
+    ],
+)
+def test_json_schema_readers_find_no_value_or_refuse_it(more: dict[str, Any], effect: str) -> None:
+    rename = suspected(JSON_SCHEMA, person("email", **more), person("mail", **more))
+    assert rename.effect.startswith(f"Readers with the new schema {effect} Readers with the old schema ")
+    assert rename.cure.startswith('Keep "email" as deprecated beside "mail"')
+
+
+def assessed() -> Assessment:
+    old, new = AVRO.parse(record("email")), AVRO.parse(record("mail", default=""))
+    return assess(AVRO, new, [(1, old)], "BACKWARD", parse=AVRO.parse)
+
+
+def test_every_report_says_what_readers_get_and_what_to_do() -> None:
+    assessment = assessed()
+    assert assessment.is_compatible
+    [rename] = assessment.to_dict()["renames"]
+    assert rename["effect"].startswith(AVRO_EFFECT)
+    assert rename["cure"].startswith('Add the alias "email" to "mail"')
+    [finding] = [item for item in assessment_findings(assessment) if item.rule == RENAME_RULE]
+    assert finding.message.startswith(f'the field "email" may have been renamed to "mail". {AVRO_EFFECT}')
+    assert (finding.level, finding.cure) == ("warning", 'add the alias "email"')
+    sarif = json.loads(assessment_sarif(assessment))
+    assert any(AVRO_EFFECT in item["message"]["text"] for item in sarif["runs"][0]["results"])
+    [case] = [
+        case
+        for case in ElementTree.fromstring(assessment_junit(assessment)).iter("testcase")
+        if case.get("name") == "renamed fields"
+    ]
+    output = case.findtext("system-out") or ""
+    for text in (output, assessment_text(assessment), assessment_markdown(assessment)):
+        assert AVRO_EFFECT in text
+        assert 'Add the alias "email" to "mail"' in text
+        assert 'add the alias "email"' in text
