@@ -157,3 +157,15 @@ def test_every_report_says_what_readers_get_and_what_to_do() -> None:
         assert AVRO_EFFECT in text
         assert 'Add the alias "email" to "mail"' in text
         assert 'add the alias "email"' in text
+
+
+def test_a_field_with_an_alias_is_called_by_its_old_name_again_where_old_readers_need_it() -> None:
+    old, new = AVRO.parse(record("email")), AVRO.parse(record("mail", aliases=["email"]))
+    [finding] = AVRO.judge(old, new).breaks
+    edit = AVRO.repair(new, old, finding, is_reader=False)
+    assert edit is not None
+    assert edit.title == 'call "mail" "email" again, with the alias "mail": readers of the other side know no alias'
+    edited = AVRO.parse(edit.text)
+    assert AVRO.judge(old, edited).is_compatible
+    assert AVRO.resolve(edited, old, {"email": "a@b"}).value == {"email": "a@b"}
+    assert AVRO.resolve(edited, new, {"mail": "a@b"}).value == {"email": "a@b"}

@@ -30,6 +30,7 @@ from registry.formats.avro.repair_edits import (
     restore_definition,
     restore_field,
     restore_field_at_end,
+    restore_former_name,
     restore_size,
     restore_type,
     restore_type_and_default,
@@ -70,7 +71,7 @@ IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
 }
 
 IN_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
-    "FIELD_WITHOUT_DEFAULT": (restore_field, restore_field_at_end),
+    "FIELD_WITHOUT_DEFAULT": (restore_former_name, restore_field, restore_field_at_end),
     "TYPE_NARROWED": _RESTORE,
     "TYPE_CHANGED": _RESTORE,
     "NULL_NOT_ACCEPTED": (drop_branch, *_RESTORE),
@@ -86,7 +87,7 @@ IN_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
     "BYTES_READ_AS_STRING": _RESTORE,
     "STRING_READ_AS_UUID": _RESTORE,
     "BYTES_READ_AS_DECIMAL": _RESTORE,
-    "DEFAULT_FILLED_DIFFERENTLY": (restore_field, restore_field_at_end),
+    "DEFAULT_FILLED_DIFFERENTLY": (restore_former_name, restore_field, restore_field_at_end),
     "LOGICAL_TYPE_REINTERPRETED": _RESTORE,
     "LOGICAL_TYPE_CHANGED": _RESTORE,
     "DECIMAL_PRECISION_NARROWED": _RESTORE,
@@ -104,12 +105,14 @@ _RENAMES: Final = frozenset({"FIELD_RENAME_SUSPECTED", "TYPE_RENAMED", "NAMESPAC
 def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
     """The smallest edit of `schema` that removes the finding against `other`, None where no known one does.
 
-    The edited text parses with the same references, the finding is gone, and there are no more breaks than before.
+    The edited text parses with the same references, the finding is gone, and there are no more breaks than before. An
+    edit that breaks the other direction is given only where there is no other.
     """
     own, theirs = schema.model, other.model
     if not isinstance(own, AvroSchema) or not isinstance(theirs, AvroSchema):
         return None
-    before = _judge(own, theirs, is_reader)
+    before, back = _judge(own, theirs, is_reader), _judge(own, theirs, not is_reader)
+    fallback: Edit | None = None
     tries_left = max(1, _MAX_FINDINGS_TRIED // (1 + len(before.breaks) + len(before.hazards)))
     for item, step in _steps(finding, is_reader):
         edit = TextEdit(schema.text)
@@ -122,9 +125,14 @@ def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, 
             continue
         tries_left -= 1
         after = _judge(changed, theirs, is_reader)
-        if len(after.breaks) <= len(before.breaks) and _is_gone((finding, item), after, is_reader):
-            return Edit(title, edit.text, is_invented=step in INVENTING)
-    return None
+        most = len(before.breaks) - (item is not finding)  # what is mended inside of a union must mend the union
+        if len(after.breaks) > most or not _is_gone((finding, item), after, is_reader):
+            continue
+        suggestion = Edit(title, edit.text, is_invented=step in INVENTING)
+        if len(_judge(changed, theirs, not is_reader).breaks) <= len(back.breaks):
+            return suggestion
+        fallback = fallback or suggestion
+    return fallback
 
 
 def _steps(finding: Incompatibility, is_reader: bool) -> Iterator[tuple[Incompatibility, Step]]:

@@ -130,6 +130,20 @@ def _instead(case: Case, field: RecordField, value: str) -> str:
     return f"readers get {value} {lost}"
 
 
+def restore_former_name(case: Case, edit: TextEdit) -> str:
+    """Gives the field that was renamed with an alias its old name back, and the new name as an alias."""
+    other_match, record = field_at(case.other_root, case.other_pointer), case.definition()
+    if other_match is None or not isinstance(record, Record):
+        raise NoSuchPlace(case.other_pointer)
+    old = other_match[1].name
+    own = next((field for field in record.fields if old in field.aliases), None)
+    if own is None or old in record.by_name:
+        raise NoSuchPlace(old)
+    edit.set_member(own.pointer, "name", json_source(old))
+    edit.replace(f"{own.pointer}/aliases/{own.aliases.index(old)}", json_source(own.name))
+    return f'call "{own.name}" "{old}" again, with the alias "{own.name}": readers of the other side know no alias'
+
+
 def restore_field(case: Case, edit: TextEdit) -> str:
     """Puts a field that the other side has back into the own record."""
     other_match = field_at(case.other_root, case.other_pointer)
@@ -203,7 +217,7 @@ def _remove_aliases(edit: TextEdit, field: RecordField, aliases: list[str]) -> N
 
 def restore_type(case: Case, edit: TextEdit) -> str:
     """Puts the other side's type in the place of the own one."""
-    own, other = case.spot(), case.other()
+    own, other = _restorable(case)
     source = pretty(type_source(other.type, own.namespace, case.defined))
     edit.replace(use_of(case.pointer), source)
     return f"restore the type {type_label(other.type)}"
@@ -211,13 +225,22 @@ def restore_type(case: Case, edit: TextEdit) -> str:
 
 def restore_definition(case: Case, edit: TextEdit) -> str:
     """The same with the definition written out, where the own one goes with the type that is replaced."""
-    own, other = case.spot(), case.other()
+    own, other = _restorable(case)
     inside = frozenset({own.type.full_name}) if isinstance(own.type, Named) else frozenset()
     if isinstance(other.type, Named):
         inside |= {other.type.full_name}
     source = pretty(type_source(other.type, own.namespace, case.defined - inside))
     edit.replace(use_of(case.pointer), source)
     return f"restore the type {type_label(other.type)}"
+
+
+def _restorable(case: Case) -> tuple[Spot, Spot]:
+    """Both types; raises NoSuchPlace where one branch of the other side's union would replace the own union."""
+    own, other = case.spot(), case.other()
+    around = type_at(case.other_root, parent(use_of(case.other_pointer)))
+    if isinstance(own.type, Union) and around is not None and isinstance(around.type, Union):
+        raise NoSuchPlace(case.pointer)
+    return own, other
 
 
 def restore_type_and_default(case: Case, edit: TextEdit) -> str:
@@ -264,12 +287,22 @@ def drop_branch(case: Case, edit: TextEdit) -> str:
     spot = required(type_at(case.own.root, holder))
     if not isinstance(spot.type, Union) or not index.isdigit():
         raise NoSuchPlace(case.pointer)
-    label = type_label(spot.type.branches[int(index)])
+    branch, around = spot.type.branches[int(index)], type_at(case.other_root, use_of(case.other_pointer))
+    others = around.type.branches if around is not None and isinstance(around.type, Union) else ()
+    if any(_are_alike(item, branch) for item in others):
+        raise NoSuchPlace(case.pointer)  # the other side has written it: what breaks is inside of it
     if len(spot.type.branches) == 2:
         edit.replace(holder, edit.source(f"{holder}/{1 - int(index)}"))
     else:
         edit.remove(holder, int(index))
-    return f"don't write {label}"
+    return f"don't write {type_label(branch)}"
+
+
+def _are_alike(one: AvroType, other: AvroType) -> bool:
+    """Whether two branches are one for readers, by name or by kind."""
+    if isinstance(one, Named) and isinstance(other, Named):
+        return one.full_name == other.full_name
+    return one.kind == other.kind
 
 
 def _missing_symbols(case: Case) -> tuple[Enum, list[str]]:

@@ -21,6 +21,7 @@ from registry.formats.json_schema.repair_edits import (
     add_required,
     add_values,
     case_of,
+    declare_covered,
     drop_keyword,
     drop_required,
     drop_values,
@@ -93,11 +94,14 @@ def repair(
 ) -> Edit | None:
     """The smallest edit of `schema` that removes the finding, None where no known one does.
 
-    The edited text parses with the same references, the finding is gone, and there are no more breaks than before.
+    The edited text parses with the same references, the finding is gone, and there are no more breaks than before. An
+    edit that breaks the other direction is given only where there is no other.
     """
     whole = case_of(own, other, finding, is_reader=is_reader)
     if whole is None:
         return None
+    fallback: Edit | None = None
+    back = len(_breaks_back(own, whole, policy)) if finding.rule != "DATUM_REFUSED" else None
     causes = (case_of(own, other, cause, is_reader=is_reader) for cause in finding.causes[:_MAX_CAUSES])
     for case in (*filter(None, causes), whole):
         for step_case, step in _steps(case, is_cause=case is not whole):
@@ -106,9 +110,13 @@ def repair(
                 title = step(step_case, edit)
             except (NoSuchPlace, TypeError, KeyError, AttributeError):
                 continue
-            if title and edit.text != schema.text and _passes(whole, edit.text, policy):
+            if not title or edit.text == schema.text or not _passes(whole, edit.text, policy):
+                continue
+            changed = _parsed(own, edit.text)
+            if back is None or changed is None or len(_breaks_back(changed, whole, policy)) <= back:
                 return Edit(title, edit.text)
-    return None
+            fallback = fallback or Edit(title, edit.text)
+    return fallback
 
 
 def _steps(case: Case, *, is_cause: bool) -> Iterator[tuple[Case, Step]]:
@@ -122,6 +130,8 @@ def _steps(case: Case, *, is_cause: bool) -> Iterator[tuple[Case, Step]]:
         return
     for step in (IN_READER if case.is_reader else IN_WRITER).get(rule, ()):
         yield case, step
+    if case.own_pointer.endswith("/additionalProperties"):
+        yield case, declare_covered
     if case.keyword and rule not in NAMED:
         yield case, take_over_keyword
     if not is_cause:
@@ -223,6 +233,12 @@ def _is_no_worse(case: Case, changed: Model) -> bool:
 def _judged(own: Model, case: Case, policy: str) -> tuple[Incompatibility, ...]:
     judgement = judge(own, case.other, policy) if case.is_reader else judge(case.other, own, policy)
     return (*judgement.breaks, *judgement.hazards)
+
+
+def _breaks_back(own: Model, case: Case, policy: str) -> tuple[Incompatibility, ...]:
+    """The breaks of the direction that the finding isn't of."""
+    judgement = judge(case.other, own, policy) if case.is_reader else judge(own, case.other, policy)
+    return judgement.breaks
 
 
 def _parsed(own: Model, text: str) -> Model | None:

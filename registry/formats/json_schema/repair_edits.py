@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from registry.formats.base import Incompatibility, ResolvedReference
 from registry.formats.json_edit import NoSuchPlace, TextEdit
-from registry.formats.json_pointer import join
+from registry.formats.json_pointer import join, parent
 from registry.formats.json_schema.data import instance_location
 from registry.formats.json_schema.model import MISSING, Model, root_path, value_at
 from registry.formats.json_schema.schema_outline import behind
@@ -182,6 +182,19 @@ def take_over_schema(case: Case, edit: TextEdit) -> str:
     edit.replace(case.own_pointer, spaced(case.other_value))
     whose = "restore the schema of the other side" if case.is_reader else "take over the reader's schema"
     return f"{whose} at {case.own_pointer}"
+
+
+def declare_covered(case: Case, edit: TextEdit) -> str:
+    """Declares a property that the other side declares, so that what else is taken stays as it is."""
+    tokens = instance_path(case.own, case.finding.path)
+    if not tokens or not isinstance(tokens[-1], str) or case.other_value is MISSING:
+        raise NoSuchPlace(case.own_pointer)
+    pointer, name = parent(case.own_pointer), tokens[-1]
+    if edit.has(join(pointer, "properties")):
+        edit.set_member(join(pointer, "properties"), name, spaced(case.other_value))
+    else:
+        edit.set_member(pointer, "properties", spaced({name: case.other_value}))
+    return f'declare the property "{name}"{f" in {pointer}" if pointer else ""} as the other side does'
 
 
 def drop_required(case: Case, edit: TextEdit) -> str:

@@ -75,11 +75,12 @@ def repair(schema: Schema, other: Schema, finding: Incompatibility, *, is_reader
 
 
 def _is_there(edited: Schema, job: Job) -> bool:
-    """Whether the finding is still there after the edit."""
-    pair = (edited, job.other) if job.is_reader else (job.other, edited)
-    judgement = judge(*pair)
+    """Whether the finding is still there after the edit, or others that break are there instead."""
+    after, before = (judge(mine, job.other) if job.is_reader else judge(job.other, mine) for mine in (edited, job.mine))
     key = (job.finding.rule, job.finding.path)
-    return any((item.rule, item.path) == key for item in (*judgement.breaks, *judgement.hazards))
+    return len(after.breaks) > len(before.breaks) or any(
+        (item.rule, item.path) == key for item in (*after.breaks, *after.hazards)
+    )
 
 
 def accept_rename(new: Schema, suspected: Difference) -> Edit | None:
@@ -200,6 +201,14 @@ def _member(job: Job, editor: Editor) -> str | None:
     mine, message = job.mine_field, holder_at(job.mine, job.mine_pointer)
     if mine is None or message is None:
         return None
+    theirs = message_of(job.other, message)
+    namesake = next((field for field in theirs.fields if field.name == mine.name), None) if theirs is not None else None
+    if namesake is not None and namesake.number != mine.number:  # the same field under another number
+        editor.replace(*editor.place(mine.pointer, _NUMBER), str(namesake.number))
+        return f'give "{mine.name}" the number {namesake.number} again'
+    outside = theirs.numbered(mine.number) if theirs is not None else None
+    if outside is not None and mine.oneof is not None:
+        return _take_out(job, message, mine.oneof, {mine.number: outside}, editor)
     editor.delete(mine.pointer)
     return f'remove the member "{mine.name}"'
 
@@ -282,7 +291,9 @@ def _new_number(job: Job, editor: Editor) -> str | None:
     editor.replace(*editor.place(mine.pointer, _NUMBER), str(number))
     if job.is_reader:
         editor.insert(message.pointer, f"reserved {mine.number};")
-    return f'give "{mine.name}" the new number {number}' + (f" and reserve {mine.number}" if job.is_reader else "")
+    theirs = other.numbered(mine.number)
+    loss = f': "{mine.name}" then no longer holds what "{theirs.name}" held' if theirs is not None else ""
+    return f'give "{mine.name}" the new number {number}{f" and reserve {mine.number}" if job.is_reader else ""}{loss}'
 
 
 def _enum_values(job: Job, editor: Editor) -> str | None:

@@ -181,3 +181,18 @@ def test_a_patch_passes_where_it_says_so_and_adds_no_problems(seed: int, profile
         assert after.is_compatible == assessment.patch.passes
         assert len(after.breaks) <= len(assessment.report.breaks)
         assert len(set(assessment.patch.titles)) == len(assessment.patch.titles), assessment.patch.titles
+
+
+def test_a_property_that_is_covered_by_the_rest_is_declared_and_the_rest_stays() -> None:
+    rest = {"type": ["string", "integer"]}
+    old = {"type": "object", "properties": {"city": {"type": "integer"}}, "additionalProperties": rest}
+    new = {"type": "object", "additionalProperties": rest}
+    reader, writer = JSON_SCHEMA.parse(json.dumps(old)), JSON_SCHEMA.parse(json.dumps(new))
+    edits = [
+        JSON_SCHEMA.repair(writer, reader, item, is_reader=False) for item in JSON_SCHEMA.judge(reader, writer).breaks
+    ]
+    assert edits
+    for edit in edits:
+        assert edit is not None
+        assert edit.title == 'declare the property "city" as the other side does'
+        assert json.loads(edit.text) == old

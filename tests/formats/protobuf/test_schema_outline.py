@@ -284,3 +284,28 @@ def test_positions_of_one_long_line_cost_little() -> None:
     other = PROTOBUF.parse(schema.text.replace("int32", "int64"))
     with costs_little(10.0, what="the truth of 4,000 fields"):
         assert PROTOBUF.truth(schema, other).findings
+
+
+def titles_of(new: str, old: str, rule: str, *, is_reader: bool) -> list[str]:
+    reader, writer = (PROTOBUF.parse(text) for text in ((new, old) if is_reader else (old, new)))
+    judged = PROTOBUF.judge(reader, writer)
+    mine, other = (reader, writer) if is_reader else (writer, reader)
+    edits = [
+        PROTOBUF.repair(mine, other, item, is_reader=is_reader)
+        for item in (*judged.breaks, *judged.hazards)
+        if item.rule == rule
+    ]
+    return [edit.title for edit in edits if edit is not None]
+
+
+def test_a_new_number_says_what_the_field_no_longer_holds() -> None:
+    old, new = (P3 + f"message A {{ {field} = 1; }}" for field in ("int32 count", "int64 counted"))
+    assert titles_of(new, old, "NUMBER_REUSED", is_reader=True) == [
+        'give "counted" the new number 2 and reserve 1: "counted" then no longer holds what "count" held'
+    ]
+
+
+def test_a_member_that_got_another_number_gets_it_back_instead_of_going() -> None:
+    old = P3 + "message A { int32 id = 1; oneof o { int64 price = 2; string note = 3; } }"
+    new = P3 + "message A { int32 id = 1; oneof o { int64 price = 4; string note = 3; } }"
+    assert titles_of(new, old, "ONEOF_FIELD_REMOVED", is_reader=False) == ['give "price" the number 2 again']
