@@ -47,7 +47,7 @@ def effect_of(rename: Rename) -> str:
     return f"{_effect('new', rename.new, rename.old)} {_effect('old', rename.old, rename.new)}"
 
 
-def _effect(side: str, ours: Field, theirs: Field) -> str:
+def _effect(side: str, ours: RecordField, theirs: RecordField) -> str:
     """What readers of one side, who have `ours`, make of data that were written with `theirs`."""
     if not ours.has_default:
         return (
