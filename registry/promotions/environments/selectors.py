@@ -49,7 +49,7 @@ class ReviewRuleInfo:
         """The rule in words."""
         people = {"owners": "the subject's owners", "role": f"the {self.name} role", "group": f"the group {self.name}"}
         which = "breaking requests" if self.verdict == ReviewRule.BREAKING else "requests"
-        where = "" if self.subject_pattern == "*" else f" for subjects {self.subject_pattern}"
+        where = "" if self.subject_pattern == "*" else f" that match {self.subject_pattern}"
         approvals = "1 approval" if self.count == 1 else f"{self.count} approvals"
         return f"{approvals} from {people[self.reviewers]} for {which}{where}"
 

@@ -388,7 +388,7 @@ def test_an_environment_is_changed_on_its_page(
     Environment.objects.filter(pk=row.pk).update(is_closed=False)  # what loosens a closed one takes a second person
     sent = {"subject_pattern": "pay-*", "verdict": "breaking", "reviewers": "role", "name": "approver", "count": "2"}
     text = text_of(admin.post(f"{address}/rules", sent, follow=True))
-    assert "2 approvals from the approver role for breaking requests for subjects pay-*" in text
+    assert "2 approvals from the approver role for breaking requests that match pay-*" in text
     text_of(admin.post(f"{address}/rules/{row.review_rules.get().pk}/remove", follow=True))
     assert not row.review_rules.exists()
     start = timezone.now()

@@ -193,7 +193,7 @@ def test_a_second_person_approves_and_it_is_told_and_stands_out(cast: Cast, kind
     )
     for who in ("approver2", "admin"):
         assert InboxEntry.objects.filter(user_id=cast[who].user_id, notice__event="environment.loosened").exists(), who
-    with pytest.raises(WrongState, match="approved already"):
+    with pytest.raises(WrongState, match="already approved"):
         services.approve_environment_change(change_id=number, by=cast["approver2"])
 
 

@@ -111,7 +111,7 @@ def test_what_is_not_there_is_said(cast: Cast) -> None:
         with pytest.raises(RegistryNotFound, match="'no-such' is not an environment"):
             act(cast["admin"], "no-such")
     for remove in BY_NUMBER.values():
-        with pytest.raises(EnvironmentPartNotFound, match=r"There is no .* 999"):
+        with pytest.raises(EnvironmentPartNotFound, match=r"No .* 999 found"):
             remove(cast["admin"], 999)
 
 
@@ -131,8 +131,8 @@ NOW = timezone.now()
         ("change_environment", {"name": "prod", "reviews_needed": 21}, "0 to 20"),
         ("change_environment", {"name": "prod", "reviews_needed": 0}, "at least one approval"),
         ("change_environment", {"name": "dev", "is_closed": True, "reviews_needed": 0}, "at least one approval"),
-        ("add_review_rule", {"subject_pattern": " "}, "subject_pattern takes"),
-        ("add_review_rule", {"subject_pattern": "a" * 1025}, "subject_pattern takes"),
+        ("add_review_rule", {"subject_pattern": " "}, "subject_pattern must have"),
+        ("add_review_rule", {"subject_pattern": "a" * 1025}, "subject_pattern must have"),
         ("add_review_rule", {"subject_pattern": "a\x00b"}, "can't be stored"),
         ("add_review_rule", {"verdict": "bad"}, "any, breaking"),
         ("add_review_rule", {"reviewers": "everybody"}, "owners, role, group"),
@@ -144,8 +144,8 @@ NOW = timezone.now()
         ("add_review_rule", {"count": 21}, "1 to 20"),
         ("add_freeze", {"starts_at": NOW, "ends_at": NOW, "reason": "x"}, "must end after it starts"),
         ("add_freeze", {"starts_at": NOW - 2 * HOUR, "ends_at": NOW - HOUR, "reason": "x"}, "already ended"),
-        ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "  "}, "reason takes"),
-        ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "x" * 2001}, "reason takes"),
+        ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "  "}, "reason must have"),
+        ("add_freeze", {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "x" * 2001}, "reason must have"),
         ("add_freeze", {"starts_at": datetime(2026, 1, 1), "ends_at": NOW + HOUR, "reason": "x"}, "time zone"),
     ],
 )
@@ -167,9 +167,9 @@ def test_review_rules_come_and_go_and_none_stands_twice(cast: Cast) -> None:
         ),
     ]
     assert [rule.sentence for rule in environment_info("prod").rules] == [
-        "1 of the subject's owners for requests",
+        "1 approval from the subject's owners for requests",
         "2 approvals from the admin role for breaking requests",
-        "1 approval from the group payments for requests for subjects pay-*",
+        "1 approval from the group payments for requests that match pay-*",
     ]
     with pytest.raises(WrongState, match="already has this rule"):
         services.add_review_rule(environment="prod", by=admin, count=3)
@@ -223,7 +223,7 @@ def test_the_database_refuses_it_too(cast: Cast, constraint: str, model: Any, va
 
 def test_to_open_a_closed_environment_takes_break_glass(cast: Cast) -> None:
     admin = cast["admin"]
-    with pytest.raises(SecondPersonRequired, match="prod is closed, and this loosens it"):
+    with pytest.raises(SecondPersonRequired, match="prod is closed, and this change loosens its rules"):
         services.change_environment(name="prod", by=admin, is_closed=False)
     assert environment_info("prod").is_closed
     number = services.open_break_glass(environment="prod", by=admin, reason="we move house")

@@ -171,7 +171,7 @@ def test_who_refers_to_the_subject_keeps_its_version_and_what_it_would_meet(regi
     found = check(plan((MONEY, 2)), "referrers")
     assert found is not None
     assert found.verdict == "warn"
-    assert "1 subject refers to version 1;" in found.sentence
+    assert "1 subject refers to version 1." in found.sentence
     assert "orders-value" not in found.sentence, "whoever reads the request may not read what refers to it"
     assert "can't move" in found.sentence
 
@@ -302,7 +302,7 @@ MOVEMENTS: dict[str, Callable[[Actor], Any]] = {
         registry="staging", subject=None, mode="READONLY", by=by
     ),
     "Version 1 of orders-value was added in staging.": lambda by: register(V2, by, "staging"),
-    "Version 1 of orders-value is retired now in dev.": lambda by: VersionStanding.objects.create(
+    "Version 1 of orders-value is now retired in dev.": lambda by: VersionStanding.objects.create(
         version_id=PromotionRequest.objects.get().version_id, standing="retired", message="old", decided_by="tests"
     ),
 }

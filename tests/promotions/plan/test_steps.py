@@ -70,7 +70,7 @@ def test_every_version_that_the_level_names_is_compared_though_the_target_is_beh
     made = plan(wanted(ORDERS, 9, record(id="long", a="int?")), there)
     (check,) = [check for check in made.checks if check.code == "compatibility"]
     assert (check.verdict, check.overridable) == ("fail", True)
-    assert "against version 1" in check.sentence
+    assert "compared with version 1" in check.sentence
     assert made.reports[ORDERS].versions == (2, 1)
     newest_alone = plan(wanted(ORDERS, 9, record(id="long", a="int?")), replace(there, level="BACKWARD"))
     assert newest_alone.can_run
