@@ -34,7 +34,7 @@ from registry.subjects.versions.parsed_schemas import ReferenceKey as SchemaPlac
 from registry.subjects.versions.qualified_names import SubjectName, check_context, parse_subject
 from registry.subjects.versions.versions import MAX_VERSION
 
-#: a reference, and the place that it names
+#: a reference, and the key that it names
 KeyedReference = tuple[Reference, SchemaPlace]
 #: a reference as a text has it, and the version that it leads to
 ReferenceLink = tuple[ResolvedReference, SchemaVersion]
@@ -165,7 +165,7 @@ class Brought:
 
 
 def bring_together(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
-    """Bring versions of different places, each after those that it refers to, inside the caller's savepoint.
+    """Bring versions of different keys, each after those that it refers to, inside the caller's savepoint.
 
     What can't be brought is told and changes nothing. Raises IntegrityError, DataError where the database refuses one.
     """

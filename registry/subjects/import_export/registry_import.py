@@ -72,7 +72,7 @@ def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> B
 
 
 def _pieces(records: Iterable[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
-    """What is brought at once: of each place one, and not more text than is well sent in one statement."""
+    """What is brought at once: of each key one, and not more text than is well sent in one statement."""
     piece, keys, characters = list[VersionRecord](), set[VersionKey](), 0
     for item in records:
         is_full = len(piece) == AT_ONCE or characters + len(item.text) > CHARACTERS

@@ -199,7 +199,7 @@ def set_mode(
 ) -> str:
     """Set the mode of a registry, a context or a subject.
 
-    IMPORT takes ids and versions as they come, so it needs a place without live versions, unless it is forced; what is
+    IMPORT takes ids and versions as they come, so it needs a scope without live versions, unless it is forced; what is
     soft-deleted there goes for ever. FORWARD takes them so too, for a registry as a whole that another one writes to,
     and leaves what is there. `release` as for `set_config`.
     Raises InvalidMode, OperationNotPermitted, ReleaseRequired, ReferenceExists, NotAllowed.
@@ -257,7 +257,7 @@ def _begin_mode(
 
 
 def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
-    """Refuse a place with live versions; remove its soft-deleted ones, whose ids and numbers an import brings anew."""
+    """Refuse a scope with live versions; remove its soft-deleted ones, whose ids and numbers an import brings anew."""
     versions = SchemaVersion.objects.filter(subject__context__registry=registry)
     if subject is not None:
         versions = versions.filter(subject__context__name=subject.context)

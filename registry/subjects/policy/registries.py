@@ -112,7 +112,7 @@ class RegistryEntry:
 
 
 def registries_for(actor: Actor) -> list[RegistryEntry]:
-    """Those of the server's own place that the person may read something of, the default first. Two queries."""
+    """Those of the server's own project and location that the person may read something of, the default first. Two queries."""
     counts = {
         number: (subjects, versions)
         for number, subjects, versions in SubjectActivity.objects.order_by()

@@ -180,7 +180,7 @@ def resolve_references(
 
 
 def keyed_references(references: Iterable[Reference], *, context: str) -> list[tuple[Reference, ReferenceKey]]:
-    """References with the places that they name. Raises InvalidName, InvalidVersion."""
+    """References with the keys that they name. Raises InvalidName, InvalidVersion."""
     return [(item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references]
 
 
@@ -194,7 +194,7 @@ def missing_reference(reference: Reference) -> InvalidReference:
 
 
 def targets_of(registry: Registry, keys: set[ReferenceKey], *, deleted: bool) -> dict[ReferenceKey, SchemaVersion]:
-    """The live versions at those places (with `deleted` all); a place without one is left out."""
+    """The live versions of those keys (with `deleted` all); a key without one is left out."""
     rows = live(
         SchemaVersion.objects.filter(
             subject__context__registry=registry, subject__name__in={name.subject for name, _ in keys}
