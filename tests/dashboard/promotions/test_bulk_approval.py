@@ -204,7 +204,7 @@ def test_a_plan_has_to_be_named_and_not_too_many(
 ) -> None:
     (number,) = make(1)
     said = text_of(look("approver").post(ADDRESS, {"plan": [f"{number}:"]}, follow=True))
-    assert f"#{number} is left out: Say which plan you read" in said
+    assert f"#{number} is left out: Send the plan_hash of the plan that you read" in said
     assert state_of(number) == "in review"
     many = [(each, "x") for each in range(1, MOST_TOGETHER + 2)]
     with pytest.raises(InvalidInput, match="51 requests are too many at once"):
