@@ -204,7 +204,7 @@ def _described(item: OutlineField) -> str:
 def _default(item: OutlineField) -> str:
     if item.default is not None:
         return f"default {_quoted(item.default)}"
-    return "required" if item.required else "without a default"
+    return "required" if item.required else "no default"
 
 
 def _differences(old: OutlineField, new: OutlineField) -> list[str]:
@@ -213,7 +213,7 @@ def _differences(old: OutlineField, new: OutlineField) -> list[str]:
     if old.type != new.type:
         sentences.append(f"Its type changed from {old.type} to {new.type}.")
     if _default(old) != _default(new):
-        sentences.append(f"It was {_was(old)} and is now {_was(new)}.")
+        sentences.append(f"It changed from {_was(old)} to {_was(new)}.")
     if old.doc != new.doc:
         sentences.append(_doc(old.doc, new.doc))
     sentences += _sets("tag", "tags", old.tags, new.tags)
@@ -223,7 +223,7 @@ def _differences(old: OutlineField, new: OutlineField) -> list[str]:
 
 def _was(item: OutlineField) -> str:
     default = _default(item)
-    return f"with {default}" if item.default is not None else default
+    return f"the {default}" if item.default is not None else default
 
 
 def _doc(old: str, new: str) -> str:

@@ -42,7 +42,7 @@ def test_a_stale_mirror_and_a_failing_one_say_so(mirrored: Client) -> None:
         sync_error="<b>refused</b>", failing_since=timezone.now() - timedelta(hours=1)
     )
     text = mirrored.get("/ui/registries/dev/subjects").content.decode()
-    assert "The last sync failed" in text
+    assert "Syncs have failed since" in text
     assert "&lt;b&gt;refused" in text
 
 

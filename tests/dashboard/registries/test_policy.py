@@ -83,7 +83,7 @@ def test_places_that_set_something_are_rows_and_the_others_are_counted(
     assert "Additional rules oracle_nosql" in rows["subject strict"]
     assert "no version yet" in rows["subject to-come"]
     assert "Alias for plain" in rows["subject to-come"]
-    assert "NONE own setting Nothing is checked: any schema is accepted. No order is safe." in rows["context .team"]
+    assert "NONE own setting Nothing is checked: any schema is accepted. No safe order." in rows["context .team"]
     assert "texts that differ only in order are one schema" in rows["context .team"]
     assert "4 contexts and subjects have their own settings. All others inherit." in text_of(response)
 

@@ -97,7 +97,7 @@ def test_each_is_deprecated_by_its_own_rules(browser: Callable[[str], Client]) -
     assert (
         (outcomes["a"], outcomes[":.x:a"]) == ("", "")
         and "READONLY_OVERRIDE" in outcomes["b"]
-        and "nothing of c" in outcomes["c"]
+        and "There is nothing to deprecate for c" in outcomes["c"]
     )
     assert "2 of 4 are now deprecated." in done.content.decode()
     stands = VersionStanding.objects.values_list("version__subject__name", "standing", "message", "ends_at__year")

@@ -109,9 +109,9 @@ def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Cal
     ("changes", "sentence"),
     [
         ({}, "was changed by tests after you opened it"),
-        ({"state": "*", "tags": "a <b>"}, "is no tag"),
+        ({"state": "*", "tags": "a <b>"}, "is not a valid tag"),
         ({"state": "*", "doc": "x" * 20_001}, "20,001 characters"),
-        ({"state": "*", "doc": "a\0b"}, "can&#x27;t be shown"),
+        ({"state": "*", "doc": "a\0b"}, "can&#x27;t be displayed"),
     ],
 )
 def test_what_is_refused_stays_in_the_form(

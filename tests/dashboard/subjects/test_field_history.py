@@ -84,7 +84,7 @@ def test_every_version_that_did_something_is_told_in_order(add: Callable[..., No
     assert told(history) == [
         (2, "introduced", "It was added: type string, required."),
         (3, "changed", "Its type changed from string to string?."),
-        (3, "changed", "It was required and is with default null."),
+        (3, "changed", "It changed from required to the default null."),
         (4, "changed", "Its description was added: “Where <b>bills</b> go.”"),
         (5, "changed", "Its description changed from “Where <b>bills</b> go.” to “Where bills go.”"),
         (5, "changed", "The tag PII was added."),
@@ -228,7 +228,7 @@ def test_what_data_say_of_it_is_told_by_day(
     assert f"{today:%Y-%m-%d} 100 30.0 % 10.0 %" in text
     line = look("reader").get(*page_of("Order.mail")).context["page"].sparkline
     assert line.drawn == "1.0,22.0 99.0,14.0"
-    assert line.said.endswith("0 % at first, 40.0 % at last, 0 % at least and 40.0 % at most.")
+    assert line.said.endswith("0 % on the first day, 40.0 % on the last day, minimum 0 %, maximum 40.0 %.")
     assert line.said in text
     FieldStatistic.objects.filter(day=today).delete()
     assert look("reader").get(*page_of("Order.mail")).context["page"].sparkline is None, "one day is no line"

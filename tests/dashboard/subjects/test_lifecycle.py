@@ -70,7 +70,7 @@ def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look:
     ("form", "sentence"),
     [
         ({"version": "1", "standing": "deprecated", "message": ""}, "Give a reason in the message"),
-        ({"version": "1", "standing": "worse", "message": "x"}, "known are deprecated, retired, quarantined"),
+        ({"version": "1", "standing": "worse", "message": "x"}, "Use one of deprecated, retired, quarantined"),
         ({"version": "x", "standing": "retired", "message": "x"}, "not a valid version"),
         ({"version": "1", "standing": "retired", "message": "x", "ends_at": "2099-01-01"}, "Only a deprecated version"),
         ({"version": "1", "standing": "deprecated", "message": "x", "ends_at": "soon"}, "is not a date"),
