@@ -143,7 +143,7 @@ def test_the_real_ivy_without_a_network_says_what_to_do(
         f'<ivysettings><settings defaultResolver="here"/><resolvers>{nowhere}</resolvers></ivysettings>'
     )
     monkeypatch.setenv(jars.ADDRESSES_FROM, str(settings))
-    with pytest.raises(PartFailed, match=rf"can't be fetched.*{jars.ADDRESSES_FROM}.*--without kafka,spark"):
+    with pytest.raises(PartFailed, match=rf"can't be downloaded.*{jars.ADDRESSES_FROM}.*--without kafka,spark"):
         jars.provide("kafka", layout, "kafka")
     assert cached(tmp_path) == []
 

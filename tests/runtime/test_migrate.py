@@ -58,7 +58,7 @@ def test_nothing_is_replaced_twice() -> None:
 def test_one_half_way_is_refused(recorder: MigrationRecorder, app: str) -> None:
     newest = replacing()[app, "0001_tables"][-1][1]
     recorder.record_unapplied(app, newest)
-    with pytest.raises(CommandError, match=f"lacks {app}.{newest}, .* or make it anew"):
+    with pytest.raises(CommandError, match=f"lacks {app}.{newest} .* or create a new database"):
         migrated()
 
 
