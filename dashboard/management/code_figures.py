@@ -56,16 +56,16 @@ class SizeLimit:
 
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
-    "modules": SizeLimit(724, 620),
-    "lines of code": SizeLimit(109_600, 86_000),
-    "lines of presentation": SizeLimit(23_500, 13_000),
+    "modules": SizeLimit(728, 620),
+    "lines of code": SizeLimit(111_500, 86_000),
+    "lines of presentation": SizeLimit(23_700, 13_000),
     "import lines, %": SizeLimit(9.3, 8),
-    "vague names, %": SizeLimit(2.6, 0.5),
+    "vague names, %": SizeLimit(0.5, 0.5),
     "class names with more than two homes": SizeLimit(0, 0),
     "modules in the largest folder": SizeLimit(24, 24),
     "import cycles": SizeLimit(0, 0),
     f"functions over {MAX_FUNCTION_LINES} lines, %": SizeLimit(10, 10),
-    f"template lines over {MAX_TEMPLATE_WIDTH} characters": SizeLimit(973, 0),
+    f"template lines over {MAX_TEMPLATE_WIDTH} characters": SizeLimit(0, 0),
 }
 
 
