@@ -227,7 +227,11 @@ def test_a_version_that_state_carries_is_in_use(source: Source, orders: None, dj
         ({"amount_cents": "double"}, "pass", "All can be restarted"),
         ({"amount_cents": "string"}, "warn", "Spark refuses the restart (STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION)"),
         ({"amount_cents": None, "cents": "long"}, "warn", "amount_cents removed and cents added look like one field"),
-        ({"amount_cents": None, "price": "string"}, "warn", "can change to the new version but loses data: amount_cents is removed while"),
+        (
+            {"amount_cents": None, "price": "string"},
+            "warn",
+            "can change to the new version but loses data: amount_cents is removed while",
+        ),
     ],
 )
 @pytest.mark.requirement("DBX-4")
