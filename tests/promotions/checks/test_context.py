@@ -38,11 +38,11 @@ NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
         (0, False, 1000, PASS, "Fine."),
         (24, False, 24, PASS, "Fine."),
         (24, False, 25, "stale", "prod accepts evidence of up to 1 day. Result then: Fine."),
-        (36, False, 40, "stale", "older than 36 hours"),
+        (36, False, 40, "stale", "up to 36 hours"),
         (24, False, None, PASS, "Fine."),
         (0, True, None, "fail", "Fine. prod requires evidence from data."),
         (0, True, 1000, PASS, "Fine."),
-        (1, True, 2, "stale", "older than 1 hour."),
+        (1, True, 2, "stale", "up to 1 hour."),
     ],
 )
 def test_a_check_is_stale_once_what_it_rests_on_is_too_old(
@@ -114,7 +114,7 @@ def test_evidence_ages_at_the_request_without_its_being_planned_anew(cast: Cast,
     (against,) = applying(info, cast["approver"])
     assert against.code == "evidence.data"
     assert against.sentence.startswith("A check is out of date: The evidence is too old")
-    assert against.cure.startswith("Scan topic again")
+    assert against.cure.startswith("Scan the topic again")
     answer = can_promote(subject=ORDERS, source="dev", target="prod", by=cast["steward"])
     assert (answer.verdict, answer.reasons[0].code) == ("needs approval", "approval")
     assert "The evidence is too old" in answer.reasons[0].sentence
@@ -170,7 +170,7 @@ def test_no_evidence_is_only_said_unless_the_environment_asks_for_it(cast: Cast,
     services.recheck(request_id=number, by=cast["steward"])
     against = approving(selectors.get_request(number), cast["approver"])
     assert [(item.code, item.passable) for item in against] == [("evidence.data", True)]
-    assert "prod takes nothing without evidence from data" in against[0].sentence
+    assert "prod requires evidence from data" in against[0].sentence
 
 
 def test_the_page_and_the_api_say_it_with_the_cure(cast: Cast, number: int, api: Callable[[str], Client]) -> None:
@@ -191,7 +191,7 @@ def test_a_rule_beyond_a_year_is_refused_at_the_page(cast: Cast) -> None:
     sent = {"reviews_needed": "1", "max_evidence_hours": "9000"}
     answer = browser.post("/ui/environments/prod/change", sent)
     assert answer.status_code == 422
-    assert "“Maximum age of evidence (hours)” is a number from 1 to 8760" in answer.content.decode()
+    assert "“Maximum age of evidence (hours)” must be a number from 1 to 8760" in answer.content.decode()
     sent["max_evidence_hours"] = "48"
     browser.post("/ui/environments/prod/change", sent)
     assert selectors.environment_info("prod").max_evidence_hours == 48

@@ -90,7 +90,7 @@ def test_the_description_of_the_plan_is_no_part_of_what_is_approved(
     ("source", "target", "verdict", "said"),
     [
         ("gold|Ours.", "silver|Theirs.", "pass", "prod has a different description, which is kept."),
-        ("PII|Ours.", "|Theirs.", "warn", "lacks PII, which hides values of personal data"),
+        ("PII|Ours.", "|Theirs.", "warn", "doesn't have the tags PII, which hide values of personal data"),
         ("PII|Ours.", "pii|Theirs.", "pass", "prod has a different description, which is kept."),
     ],
 )
