@@ -169,7 +169,7 @@ def test_a_field_of_a_proposed_text(cast: Cast) -> None:
         target="prod", subject=SubjectName(".", "paid-value"), text=text, by=cast["steward"]
     )
     begin(cast, number, subject="paid-value", path="Paid.at")
-    with pytest.raises(InvalidInput, match="no field"):
+    with pytest.raises(InvalidInput, match="not a field"):
         begin(cast, number, subject="paid-value", path="Paid.on")
 
 
