@@ -184,7 +184,7 @@ def test_whoever_may_not_apply_is_refused(cast: dict[str, Actor], approved: int,
 def test_only_one_that_failed_on_the_way_is_resumed_or_given_up(
     cast: dict[str, Actor], approved: int, service: Callable[..., str]
 ) -> None:
-    with pytest.raises(WrongState, match="this takes one that is failed"):
+    with pytest.raises(WrongState, match="must be failed"):
         service(request_id=approved, by=cast["approver"])
 
 
