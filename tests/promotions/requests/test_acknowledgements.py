@@ -90,7 +90,7 @@ A, B = AffectedClient("a", "one"), AffectedClient("b", "two")
         ([A], [], [], True, "fail", "0 of 1 acknowledged. Not yet: one of a."),
         ([A], [A], [], True, "pass", "Acknowledged for one of a."),
         ([A, B], [A], [], False, "warn", "1 of 2 acknowledged. Not yet: two of b."),
-        ([A, B], [], [A], True, "fail", "Not yet: one of a, two of b. 1 was acknowledged for an earlier plan"),
+        ([A, B], [], [A], True, "fail", "Not yet: one of a, two of b. 1 acknowledgement of an earlier plan"),
         ([A, B], [A, B], [A], True, "pass", "Acknowledged for one of a, two of b."),
         ([AffectedClient("a", str(n)) for n in range(8)], [], [], False, "warn", "4 of a and 3 more."),
     ],
@@ -240,7 +240,7 @@ def test_when_the_target_moves_it_no_longer_counts_and_comes_back_with_the_plan(
         say(cast, number, plan_hash=read)
     info = selectors.get_request(number)
     assert [said.counts for said in info.acknowledgements] == [False]
-    assert "1 was acknowledged for an earlier plan, which no longer counts" in check_of(number)["sentence"]
+    assert "1 acknowledgement of an earlier plan no longer counts" in check_of(number)["sentence"]
     assert told(cast, "reader", "promotion.affects") == 2, "whoever spoke for it is asked anew"
     assert told(cast, "reader", "promotion.voided") == 1
     assert say(cast, number, plan_hash=hash_of(number))
