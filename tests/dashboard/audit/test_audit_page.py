@@ -23,6 +23,7 @@ from registry.subjects.services import delete_config, delete_version, register_v
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.dashboard.test_every_page import SUBJECT, browser, content  # noqa: F401 - fixtures
+from tests.markup import compact
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
@@ -31,12 +32,12 @@ NASTY = "<script>alert(1)</script>"
 
 def shown(page: str) -> list[str]:
     """What the rows say was changed, newest first."""
-    return re.findall(r'<th scope="row"><span>(?:<a class="primary" href="[^"]*">|<span[^>]*>)([^<]*)<', page)
+    return re.findall(r'<th scope="row"><span>(?:<a class="primary" href="[^"]*">|<span[^>]*>)([^<]*)<', compact(page))
 
 
 def links(page: str) -> dict[str, str]:
     """What was changed → where the row leads, of the newest of each."""
-    found = re.findall(r'<th scope="row"><span><a class="primary" href="([^"]*)">([^<]*)<', page)
+    found = re.findall(r'<th scope="row"><span><a class="primary" href="([^"]*)">([^<]*)<', compact(page))
     return {unescape(what): unescape(url) for url, what in reversed(found)}
 
 

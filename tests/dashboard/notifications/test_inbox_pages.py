@@ -27,6 +27,7 @@ from registry.promotions.selectors import resolving
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import make_source
+from tests.markup import compact
 from tests.promotions.factories import BROKEN, ORDERS, V1, V2, Cast, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-3", "CARD-4")
@@ -155,7 +156,7 @@ def test_what_waits_says_what_it_costs_and_whether_it_is_due(browser: Callable[[
     ask(cast, version=1, target="prod")
     page = browser("approver").get("/ui/")
     assert "Review due A freeze of prod starts at " in seen(page) and "UTC: a sale" in seen(page)
-    assert '<a href="/ui/promotions?who=waiting">Approve several</a>' in page.content.decode()
+    assert '<a href="/ui/promotions?who=waiting">Approve several</a>' in compact(page.content.decode())
 
 
 def test_more_that_waits_takes_no_more_queries(
@@ -187,7 +188,7 @@ def test_drift_is_put_off_from_the_inbox(browser: Callable[[str], Client], find:
     client = browser("approver")
     page = client.get("/ui/").content.decode()
     form = re.search(
-        rf'<form class="inline-form" method="post" action="/ui/findings/{row.pk}/acknowledge">.*?</form>', page, re.S
+        rf'<form class="inline-form" method="post" action="/ui/findings/{row.pk}/acknowledge">.*?</form>', compact(page), re.S
     )
     assert form is not None
     until = re.search(r'name="until" value="(\d{4}-\d\d-\d\d)" min="(\d{4}-\d\d-\d\d)" required', form[0])
@@ -347,7 +348,7 @@ PARTITIONS = [{"partition": number} for number in range(8)]
         ),
         (
             [scan({"messages": 1, "partitions": PARTITIONS[:1]}), scan({"rows": 40, "variables": [{}, {}]}, 24 * 60)],
-            "No drift in 1 message over 1 partition and 40 rows of 2 state variables, 2026-11-23 10:02–2026-11-24 10:02 UTC.",
+            "No drift in 1 message in 1 partition and 40 rows of 2 state variables, 2026-11-23 10:02–2026-11-24 10:02 UTC.",
         ),
         ([scan({"advice": []})], "No drift in the data of 1 source, 2026-11-23 10:02–10:07 UTC."),
         (

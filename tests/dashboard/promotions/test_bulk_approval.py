@@ -22,6 +22,7 @@ from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.reviews.decisions import MOST_TOGETHER, why_alone
 from registry.subjects.versions.qualified_names import SubjectName
+from tests.markup import compact
 from tests.promotions.factories import BROKEN, V1, Cast, approve_shown, ask, change, register, state_of
 
 pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
@@ -77,7 +78,7 @@ def text_of(answer: Any) -> str:
 
 def boxes(text: str) -> dict[int, bool]:
     """Number of a request → whether it can be chosen."""
-    found = re.findall(r'<input type="checkbox" name="request" value="(\d+)" form="together"( disabled)?>', text)
+    found = re.findall(r'<input type="checkbox" name="request" value="(\d+)" form="together"( disabled)?>', compact(text))
     return {int(number): not disabled for number, disabled in found}
 
 
@@ -88,7 +89,7 @@ def test_what_waits_for_one_is_chosen_and_listed_and_approved(
     client = look("approver")
     listed = text_of(client.get("/ui/promotions?who=waiting"))
     assert boxes(listed) == {first: True, second: True, third: True}
-    assert f'<form id="together" method="get" action="{ADDRESS}">' in listed
+    assert f'<form id="together" method="get" action="{ADDRESS}">' in compact(listed)
     assert boxes(text_of(client.get("/ui/promotions"))) == {}, "nobody chooses among what isn't theirs to decide"
 
     page = text_of(client.get(f"{ADDRESS}?request={first}&request={third}"))

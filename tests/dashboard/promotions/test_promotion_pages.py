@@ -27,6 +27,7 @@ from registry.promotions.models import BreakGlass, Environment, PromotionRequest
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.services import delete_version
 from tests.conftest import RawClient
+from tests.markup import compact
 from tests.promotions.factories import (
     BROKEN,
     CUSTOMERS,
@@ -227,10 +228,10 @@ def test_a_discussion_hangs_at_a_field(browser: Browser, cast: Cast, versions: N
     number = ask(cast, version=2, target="staging")
     address, client = f"/ui/promotions/{number}", browser("approver")
     text = text_of(client.get(address))
-    link = re.search(r'class="comment-link[^"]*" href="([^"#]+)#comment"', text)
+    link = re.search(r'class="comment-link[^"]*" href="([^"#]+)#comment"', compact(text))
     assert link is not None
     form = text_of(client.get(link[1].replace("&amp;", "&")))
-    assert 'name="path" value="Order.note"' in form
+    assert 'name="path" value="Order.note"' in compact(form)
     sent = {"text": HOSTILE, **({"subject": "orders-value", "path": "Order.note"} if place == "field" else {})}
     answer = client.post(f"{address}/threads", sent)
     shown = "?item=orders-value" if place == "field" else ""
@@ -362,7 +363,7 @@ def test_the_board_says_what_is_behind_and_why(browser: Browser, cast: Cast, ver
     client = browser("steward")
     text = text_of(client.get("/ui/environments?show=behind"))
     assert "missing version 2 from dev" in text
-    assert 'name="item" value="orders-value"' in text
+    assert 'name="item" value="orders-value"' in compact(text)
     assert "Preview plan" in buttons(text)
     row = SchemaVersion.objects.get(subject__context__registry__name="dev", version=2)
     assert f'<time datetime="{row.created_at:%Y-%m-%dT%H:%M:%SZ}"' in text
@@ -371,7 +372,7 @@ def test_the_board_says_what_is_behind_and_why(browser: Browser, cast: Cast, ver
     text = text_of(client.get("/ui/environments"))
     assert "Deprecated" in text and HOSTILE not in text
     register({**V1, "doc": "x"}, cast["steward"], registry="staging")
-    assert "same number, other content than in dev" in text_of(client.get("/ui/environments?show=different+content"))
+    assert "content differs from dev" in text_of(client.get("/ui/environments?show=different+content"))
     assert "No matching subjects" in text_of(client.get("/ui/environments?q=nothing-like-it"))
     assert "Preview plan" not in buttons(text_of(browser("reader").get("/ui/environments")))
 
@@ -465,14 +466,14 @@ def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(browser:
     assert field is not None
     assert 'value="99"' in field[0]
     assert 'aria-invalid="true"' in field[0]
-    chosen = re.findall(r'<input type="checkbox" name="(\w+)" value="1" checked', page)
+    chosen = re.findall(r'<input type="checkbox" name="(\w+)" value="1" checked', compact(page))
     assert chosen == ["is_closed", "drift_blocks"]
 
 
 def test_a_form_that_was_refused_is_unfolded(browser: Browser) -> None:
     sent = {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"}
     page = browser("admin").post("/ui/environments/prod/rules", sent).content.decode()
-    unfolded = re.findall(r'<details class="more" open>.*?</details>', page, re.DOTALL)
+    unfolded = re.findall(r'<details class="more" open>.*?</details>', compact(page), re.DOTALL)
     assert len(unfolded) == 1
     assert 'value="king"' in unfolded[0]
 
@@ -520,7 +521,7 @@ def test_the_editor_takes_the_suggested_fix(browser: Browser, cast: Cast, versio
         "do": "check",
     }
     page = client.post(address, form).content.decode()
-    fixes = [html.unescape(text) for text in re.findall(r'<button[^>]* name="fixed" value="([^"]+)"', page)]
+    fixes = [html.unescape(text) for text in re.findall(r'<button[^>]* name="fixed" value="([^"]+)"', compact(page))]
     assert fixes, "a refused text has a fix that the editor takes"
     file = SimpleUploadedFile("other.avsc", b"not this")
     answer = client.post(address, {**form, "fixed": fixes[-1], "file": file})
@@ -545,8 +546,8 @@ def test_a_proposal_from_a_version_to_a_request(
     text = text_of(client.post("/ui/proposals/new", {**form, "do": "check"}))
     assert "Can be registered in staging" in text
     split = text_of(client.post("/ui/proposals/new", {**form, "view": "split"}))
-    assert re.search(r'value="split" aria-pressed="true"', split)
-    assert re.search(r'value="split" aria-pressed="false"', text)
+    assert re.search(r'value="split" aria-pressed="true"', compact(split))
+    assert re.search(r'value="split" aria-pressed="false"', compact(text))
     assert split != text
     answer = client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"half'})
     draft = answer["Location"]
@@ -651,7 +652,7 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
         ({"schema": json.dumps(V1)}, "staging already has it", "identical in meaning to"),
         ({"schema": '{\n "type": "recor"\n}'}, "can’t be parsed: line 2", "Where in the schema"),
         ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment", "is not an environment"),
-        ({"schema": "x" * 1_000_001}, "can’t be parsed: line 1", "column 1"),
+        ({"schema": "x" * 1_000_001}, "The schema is too large", "at most 1000000 bytes"),
         ({"schema": " "}, "", "Press “Check”"),
         ({"schema": json.dumps(V1), "subject": ""}, "", "Press “Check”"),
     ],
@@ -678,7 +679,7 @@ def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
 def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, cast: Cast, versions: None) -> None:
     form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(BROKEN)}
     page = browser("steward").post("/ui/proposals/new", {**form, "do": "live"})
-    where = re.search(r'form="editor" formaction="([^"]*)"', page.content.decode())
+    where = re.search(r'form="editor" formaction="([^"]*)"', compact(page.content.decode()))
     assert where is not None
     report = browser("steward").post(where[1], form).context["page"]
     assert report.schema.value == form["schema"]
