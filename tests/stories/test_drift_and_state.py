@@ -175,7 +175,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     expect(at_desk.get_by_role("combobox", name="For", exact=True)).to_have_value("dev")
     expect(at_desk.get_by_role("combobox", name="Format")).to_have_value("JSON")
     expect(at_desk.get_by_role("textbox", name="Subject", exact=True).first).to_have_value("orders-value")
-    why = at_desk.get_by_role("textbox", name="Why")
+    why = at_desk.get_by_role("textbox", name="Reason")
     expect(why).to_have_value(re.compile(r"added coupon \(in 25%\), all optional"))
     reason = why.input_value()
     proposed = json.loads(text.input_value())

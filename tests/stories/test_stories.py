@@ -42,7 +42,7 @@ def ask(page: Page, version: int, why: str = "for the new checkout") -> str:
     page.get_by_role("textbox", name="What").fill(f"orders-value {version}")
     page.get_by_role("combobox", name="From").select_option("dev")
     page.get_by_role("combobox", name="To").select_option("staging")
-    page.get_by_role("textbox", name="Why").fill(why)
+    page.get_by_role("textbox", name="Reason").fill(why)
     page.get_by_role("button", name="Request review").click()
     expect(page.locator("h1")).to_contain_text("orders-value")
     return page.url
@@ -177,7 +177,7 @@ def test_a_frozen_environment_refuses_and_then_takes_an_exception_or_a_later_win
     form = admin.locator("form[action$='/freezes']")
     form.get_by_label("From (UTC)").fill(moment(now - timedelta(hours=1)))
     form.get_by_label("To (UTC)").fill(moment(now + timedelta(hours=2)))
-    form.get_by_label("Why").fill("The books are closed.")
+    form.get_by_label("Reason").fill("The books are closed.")
     form.get_by_role("button").click()
     expect(admin.locator("main")).to_contain_text("The books are closed.")
     approver.get_by_role("button", name="Apply to staging").click()

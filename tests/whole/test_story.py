@@ -67,7 +67,7 @@ def ask(page: Page, source: str, target: str, why: str) -> str:
     """The one at this page asks for what the form was opened with; gives the request's address."""
     expect(page.get_by_role("combobox", name="From", exact=True)).to_have_value(source)
     page.get_by_role("combobox", name="To", exact=True).select_option(target)
-    page.get_by_role("textbox", name="Why").fill(why)
+    page.get_by_role("textbox", name="Reason").fill(why)
     page.get_by_role("button", name="Request review").click()
     expect(page.locator("h1")).to_contain_text(SUBJECT)
     expect(page.locator(".head-meta")).to_contain_text("In review")
@@ -134,7 +134,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     expect(steward.get_by_role("textbox", name="Subject", exact=True).first).to_have_value(SUBJECT)
     proposed = INVOICE | {"properties": INVOICE["properties"] | {"discount": {"type": "string"}}}
     assert json.loads(steward.get_by_role("textbox", name="Text", exact=True).input_value()) == proposed
-    expect(steward.get_by_role("textbox", name="Why")).to_have_value(re.compile(r"added discount \(in 25%\)"))
+    expect(steward.get_by_role("textbox", name="Reason")).to_have_value(re.compile(r"added discount \(in 25%\)"))
     steward.get_by_role("button", name="Check", exact=True).click()
     expect(steward.locator(".verdict-title")).to_have_text("Can be registered in dev")
     expect(main).to_contain_text("Compatible with version 1 in the target under BACKWARD.")

@@ -116,7 +116,7 @@ def test_a_set_from_the_board_to_a_release(
     steward.get_by_role("button", name="Preview plan").click()
     expect(steward.locator(".plan li")).to_have_count(2)
     picture(steward, f"{look}-preview")
-    steward.get_by_label("Why").fill("both, for the new checkout")
+    steward.get_by_label("Reason").fill("both, for the new checkout")
     steward.get_by_role("button", name="Request review").click()
     expect(steward.locator("h1")).to_contain_text("and 1 other to staging")
     expect(steward.get_by_role("button", name="Approve")).to_be_disabled()

@@ -99,7 +99,7 @@ DESCRIBE = BulkPage(
     ),
     hidden=(("change", "add"), ("value", "team-orders"), ("subject", "orders-value")),
     submit=Action(label="Add the tag to 3 subjects", url="/ui/registries/dev/describe", method="post", tone="primary"),
-    back_url="/ui/registries/dev/subjects", reason=Field(name="reason", label="Why", help="For the audit log.", errors=("Say why.",)),
+    back_url="/ui/registries/dev/subjects", reason=Field(name="reason", label="Reason", help="For the audit log.", errors=("Say why.",)),
 )  # fmt: skip
 DESCRIBE_REFUSED = replace(
     DESCRIBE, rows=(), problem=Problem(what="No subject was chosen.", cure="Choose some of the list, then what to do with them."),

@@ -201,7 +201,7 @@ FORM = PromotionForm(
         Field(name="items", label="What", kind="textarea", rows=4, required=True, code=True, value="customers-value 2\nitems-value", help="A subject a line, with a version or the latest."),
         Field(name="source", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
         Field(name="target", label="To", kind="select", required=True, choices=(Choice(value="prod", label="prod"),)),
-        Field(name="reason", label="Why", kind="textarea", rows=2, help="What reviewers should know."),
+        Field(name="reason", label="Reason", kind="textarea", rows=2, help="What reviewers should know."),
         Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, separated by commas. Everyone who can read the request sees them."),
     ),
     submit=Action(label="Request review", url="/ui/promotions/request", method="post"),
