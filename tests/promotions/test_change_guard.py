@@ -120,7 +120,7 @@ def test_every_call_to_a_closed_environment_is_refused_and_changes_nothing(admin
 
 @pytest.mark.parametrize(
     ("mode", "also"),
-    [("READONLY", "-"), ("READONLY_OVERRIDE", "is in mode READONLY_OVERRIDE: nothing about it changes")],
+    [("READONLY", "-"), ("READONLY_OVERRIDE", "is in mode READONLY_OVERRIDE: no changes are allowed")],
 )
 def test_a_closed_environment_says_so_in_any_mode(admin: Caller, system: Actor, mode: str, also: str) -> None:
     """Where the mode stops more than the environment does, it may be told first."""
