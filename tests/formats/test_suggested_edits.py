@@ -10,8 +10,8 @@ from registry.errors import InvalidDatum, InvalidSchema
 from registry.formats.avro import AVRO
 from registry.formats.base import Edit, ParsedSchema, Resolution, SchemaFormat
 from registry.formats.protobuf import PROTOBUF
+from tests.formats.avro.random_schemas import random_pair
 from tests.formats.protobuf.test_properties import pair_of
-from tests.formats.random_schemas import random_pair
 
 
 def avro_pair(seed: int) -> tuple[ParsedSchema, ParsedSchema]:
