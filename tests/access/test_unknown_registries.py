@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from registry.access.models import User
 from registry.access.roles import Actor
 from registry.access.services import add_owner, grant, grant_to_group, make_group, make_token
 from registry.errors import InvalidInput
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
+from tests.conftest import RawClient
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -107,3 +109,18 @@ def test_a_pattern_that_fits_nothing_yet_is_taken_with_a_warning(
     ):
         response = api("admin").post(f"/api/v1/{path}", {**body, **scope}, content_type="application/json")
         assert (response.status_code, response.json().get("warning")) == (201, warning), response.content
+
+
+def test_the_page_gives_the_warning_too(admin: Actor) -> None:
+    client = RawClient()
+    client.force_login(User.objects.get(username="admin"))
+    form = {"do": "grant", "username": "stranger", "role": "reader"}
+    for registry, pattern, status, text in (
+        ("dev", ":.later:*", 200, "The pattern &#x27;:.later:*&#x27; fits no subject of dev so far."),
+        ("devv", "*", 422, "There is no registry &#x27;devv&#x27;. The registries are dev, staging, prod."),
+    ):
+        body = {**form, "registry": registry, "subject_pattern": pattern}
+        response = client.post("/ui/people/change", body, follow=True)
+        assert (response.status_code, text in response.content.decode()) == (status, True)
+    client.post("/ui/people/change", {**form, "registry": "dev", "subject_pattern": "*"})
+    assert "fits no subject" not in client.get("/ui/people").content.decode()
