@@ -22,6 +22,8 @@ VALUE_ERROR: Final = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
 EVOLUTION_ERROR: Final = "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION"
 THRESHOLD_ERROR: Final = "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED"
 FILES_ERROR: Final = "STATE_STORE_STATE_SCHEMA_FILES_THRESHOLD_EXCEEDED"
+#: the remedy where there is none to give
+NO_ACTION: Final = "no action needed"
 NULLABLE_ERROR: Final = "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE"
 
 
@@ -125,7 +127,7 @@ _ROWS: Final = (
         "supported",
         "the order of the fields of {path} changes",
         "With the Avro encoding, fields are matched by name.",
-        "no action needed",
+        NO_ACTION,
     ),
     _row(
         "TYPE_WIDENED",
@@ -134,7 +136,7 @@ _ROWS: Final = (
         "supported",
         "{path} is widened from {before} to {after}",
         "Older rows are read as the wider type{detail}.",
-        "no action needed",
+        NO_ACTION,
     ),
     _row(
         "TYPE_EXCHANGED",
@@ -311,7 +313,7 @@ _ROWS: Final = (
         "supported",
         "the state variable is new",
         "It starts empty. The Avro encoding isn't needed.",
-        "no action needed",
+        NO_ACTION,
     ),
     _row(
         "VARIABLE_REMOVED",
