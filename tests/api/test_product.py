@@ -83,8 +83,8 @@ def test_scan_now_is_queued_once(api: Api, source: Source) -> None:
         ({"kind": "kafka", "name": "orders", "cluster": "local", "include": ["a b"]}, 422, "a b"),
         ({"kind": "kafka", "name": "orders", "cluster": "local", "include": ["orders"]}, 503, "127.0.0.1:1"),
         ({"kind": "kafka", "name": "orders", "cluster": "elsewhere"}, 422, "loopback"),
-        ({"kind": "state_store", "name": "/etc"}, 422, "outside the folders"),
-        ({"kind": "state_store", "name": "x", "every_seconds": 1}, 422, "every 10 seconds"),
+        ({"kind": "state_store", "name": "/etc"}, 422, "outside the allowed folders"),
+        ({"kind": "state_store", "name": "x", "every_seconds": 1}, 422, "at least 10 seconds"),
         ({"kind": "kafka", "name": "orders", "registry": "none"}, 404, "none"),
     ],
 )

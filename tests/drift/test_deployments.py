@@ -411,4 +411,4 @@ def test_the_page_tells_them_with_links(source: Source, system: Actor, look: Cal
     assert rows[1].url == "/ui/registries/dev/subjects/orders-value/?version=1"
     for row in rows:
         assert look("reader").get(row.url).status_code == 200
-    assert "a suspicion, no proof" in response.content.decode()
+    assert "Suspected, not proven" in response.content.decode()

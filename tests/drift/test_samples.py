@@ -156,7 +156,7 @@ def test_a_topic_that_nothing_describes_gets_a_schema_of_its_own(
     client.force_login(User.objects.get(username="steward"))
     url = client.get(f"/ui/findings/{finding.pk}").context["page"].propose.url
     editor = client.get(url).context["page"]
-    assert "scan the source again" in editor.reason.value
+    assert "Scan the source again" in editor.reason.value
     statistic(finding, "page", {"string": 40})
     editor = client.get(url).context["page"]
     assert editor.subject.value == "orders-value"

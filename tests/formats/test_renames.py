@@ -111,8 +111,8 @@ def test_protobuf_says_what_a_new_name_under_the_same_number_breaks() -> None:
     old, new = (PROTOBUF.parse(P3 + f"message A {{ string {name} = 1; }}") for name in ("email", "mail"))
     [finding] = PROTOBUF.judge(new, old).hazards
     assert finding.rule == "FIELD_RENAMED"
-    assert "Binary data go by the number and keep the value." in finding.why
-    assert "refuses the writer's name, or drops its value" in finding.why
+    assert "Binary data uses the number and keeps the value." in finding.why
+    assert "rejects the writer's name, or drops its value" in finding.why
     assert "Generated code, field masks and the text format go by the name." in finding.why
     assert "json_name" in finding.remedy_in_reader
 

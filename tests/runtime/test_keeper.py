@@ -87,7 +87,7 @@ def test_all_the_reasons_are_said(tmp_path: Path) -> None:
     clock = Clock(tmp_path)
     clock.run(1, 1)
     clock.run(2, -9)
-    wanted = "web ended with status 1, then was ended by signal 9, then ended with status 7: 3 bad starts in a row"
+    wanted = "web ended with status 1, then was stopped by signal 9, then ended with status 7: 3 bad starts in a row"
     with pytest.raises(PartFailed, match=wanted):
         clock.run(1, 7)
 

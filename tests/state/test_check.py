@@ -102,7 +102,7 @@ def test_a_removed_field_that_is_filled_is_a_loss() -> None:
     without = {"totals": {"value_schema": "orders BIGINT, amount_cents BIGINT, status STRING"}}
     unknown = checked(without)
     assert (unknown.verdict, status_of(unknown)["totals"]) == ("fine", "evolves")
-    assert any("Rows weren't read" in note for note in unknown.notes)
+    assert any("Rows not read" in note for note in unknown.notes)
     filled = checked(without, filled={(0, "totals", "currency"): (810, 1_000)})
     assert (filled.verdict, status_of(filled)["totals"]) == ("loses data", "accepted but loses data")
     assert rules_of(filled, "totals") == ["FILLED_FIELD_REMOVED"]
@@ -227,7 +227,7 @@ def test_what_others_wrote_stays_text_in_markdown() -> None:
     [
         ("[]", "a JSON object is expected"),
         ("{}", "variables must be a list"),
-        ('{"variables": []}', "names no state variable"),
+        ('{"variables": []}', "no state variables"),
         ('{"variables": [{"name": "v"}]}', "/variables/0: 'v' has no value_schema"),
         ('{"variables": [{"name": "v", "value_schema": "a INTT"}]}', '/variables/0/value_schema: .*found "INTT"'),
         ('{"variables": [{"name": "v", "value_schema": "{"}]}', "/variables/0/value_schema: not JSON"),
@@ -235,13 +235,13 @@ def test_what_others_wrote_stays_text_in_markdown() -> None:
         ('{"variables": [{"name": "v", "kind": "set", "value_schema": "a INT"}]}', "one of value, list, map"),
         ('{"variables": [{"name": "v", "kind": "map", "value_schema": "a INT"}]}', "needs a user_key_schema"),
         ('{"variables": [{"name": "v", "user_key_schema": "k INT", "value_schema": "a INT"}]}', "has no user_key_schema"),
-        ('{"variables": [{"name": "$v", "value_schema": "a INT"}]}', "Spark's own"),
+        ('{"variables": [{"name": "$v", "value_schema": "a INT"}]}', "reserved for Spark"),
         ('{"variables": [{"name": "v", "value_schema": "a INT", "ttl": "1h"}]}', "milliseconds"),
-        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "removed": ["v"]}', "among the variables too"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "removed": ["v"]}', "also listed in the variables"),
         ('{"variables": [{"name": "v", "value_schema": "a INT"}], "language": "java"}', "one of python, scala"),
-        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "settings": {"x": []}}', "a text, number or truth"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "settings": {"x": []}}', "a text, number or boolean is expected"),
         ('{"variables": [{"name": "v", "value_schema": "a INT"}], "operator": -1}', "the number of a stateful"),
-        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "Removed": []}', "no key 'Removed'"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "Removed": []}', "'Removed' is not a key here"),
         ('{"variables": [], "variables": []}', "same key twice"),
         ("[" * 100_000, "nested too deep"),
         ('{"variables": [' + '{"name": "v", "value_schema": "a INT"},' * 1_001 + "1]}", "more than 1,000"),

@@ -94,7 +94,7 @@ def test_any_text_is_read_or_refused_with_its_place(text: str) -> None:
         ("a `INT`", 1, 3, "expected a type"),
         ("a INT COMMENT 'x", 1, 15, "never closed"),
         ("a STRUCT<b: INT DEFAULT 1>", 1, 17, "no defaults"),
-        ("a GEOMETRY(4326)", 1, 3, "that Spark's state can have"),
+        ("a GEOMETRY(4326)", 1, 3, "that Spark state supports"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text: str, line: int, column: int, says: str) -> None:

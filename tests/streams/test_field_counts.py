@@ -72,7 +72,7 @@ def test_a_removed_field_says_in_how_many_rows_it_is_filled(checked: Callable[..
     assert messages(info) == [("FILLED_FIELD_REMOVED", share)]
     assert share in info.text
     assert share in info.markdown
-    assert not any("Rows weren't read" in note for note in info.report["notes"])
+    assert not any("Rows not read" in note for note in info.report["notes"])
 
 
 def test_a_rename_says_so_too_beside_its_suspicion(checked: Callable[..., StateCheckInfo]) -> None:
@@ -84,7 +84,7 @@ def test_a_rename_says_so_too_beside_its_suspicion(checked: Callable[..., StateC
 def test_a_field_that_is_empty_everywhere_is_no_loss(checked: Callable[..., StateCheckInfo]) -> None:
     info = checked(STORED.replace(", amount_cents BIGINT", ""))
     assert (info.verdict, messages(info)[0][0]) == ("fine", "FIELD_REMOVED")
-    assert not any("Rows weren't read" in note for note in info.report["notes"])
+    assert not any("Rows not read" in note for note in info.report["notes"])
 
 
 @pytest.mark.parametrize("form", ["{link}", "file:{path}", "{path}/", "file://{link}"])
@@ -100,11 +100,12 @@ def test_rows_that_no_scan_could_read_are_said_with_the_reason(
 ) -> None:
     StateVariable.objects.update(rows=None)
     without = STORED.replace(", currency STRING", "")
-    assert any(note.startswith("Rows weren't read: whether") for note in checked(without).report["notes"])
+    assert any(note.startswith("Rows not read: ") for note in checked(without).report["notes"])
     settings.CHECKPOINT_SPARK_ROOTS = ("/elsewhere",)
-    (note,) = [note for note in checked(without).report["notes"] if "Rows weren't read" in note]
+    (note,) = [note for note in checked(without).report["notes"] if "Rows not read" in note]
     assert (
-        "(rows not readable on this server: the Spark server doesn't open this folder; schemas and history are)" in note
+        "(rows not readable on this server: the Spark server doesn't open this folder; schemas and history are readable)"
+        in note
     )
 
 

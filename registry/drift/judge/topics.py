@@ -208,7 +208,7 @@ def reason_words(by_reason: Mapping[str, int], others: int) -> str:
     phrases = [f"{reason} ({counted(number, 'message')})" for reason, number in list(by_reason.items())[:SHOWN_REASONS]]
     others += sum(list(by_reason.values())[SHOWN_REASONS:])
     if others and phrases:
-        phrases.append(f"other reasons, or ones that aren't known ({counted(others, 'message')})")
+        phrases.append(f"other or unknown reasons ({counted(others, 'message')})")
     return both(phrases) or "the reason isn't known"
 
 

@@ -188,7 +188,9 @@ def test_drift_is_put_off_from_the_inbox(browser: Callable[[str], Client], find:
     client = browser("approver")
     page = client.get("/ui/").content.decode()
     form = re.search(
-        rf'<form class="inline-form" method="post" action="/ui/findings/{row.pk}/acknowledge">.*?</form>', compact(page), re.S
+        rf'<form class="inline-form" method="post" action="/ui/findings/{row.pk}/acknowledge">.*?</form>',
+        compact(page),
+        re.S,
     )
     assert form is not None
     until = re.search(r'name="until" value="(\d{4}-\d\d-\d\d)" min="(\d{4}-\d\d-\d\d)" required', form[0])

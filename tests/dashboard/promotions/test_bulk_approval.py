@@ -78,7 +78,9 @@ def text_of(answer: Any) -> str:
 
 def boxes(text: str) -> dict[int, bool]:
     """Number of a request → whether it can be chosen."""
-    found = re.findall(r'<input type="checkbox" name="request" value="(\d+)" form="together"( disabled)?>', compact(text))
+    found = re.findall(
+        r'<input type="checkbox" name="request" value="(\d+)" form="together"( disabled)?>', compact(text)
+    )
     return {int(number): not disabled for number, disabled in found}
 
 

@@ -161,7 +161,7 @@ def test_read_over_http(allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
         (Told(401), "Give a user and a secret"),
         (Told(500), "answered 500"),
         (Told(200, b"[]"), "not a JSON object"),
-        (Told(200, b"{" * 100_000), "is no JSON"),
+        (Told(200, b"{" * 100_000), "is not valid JSON"),
         (Told(302, b"", {"Location": "http://169.254.169.254/"}), "redirect"),
         (Told(200, b" " * (3 * 1024 * 1024)), "more than"),
     ],

@@ -299,7 +299,7 @@ def test_the_command_adds_lists_and_removes(remote: Remote, registries: None) ->
     assert "UTC: 127.0.0.1" in said()
     assert said("theirs", "--remove") == "theirs removed\n"
     assert said() == ""
-    with pytest.raises(CommandError, match="lists 127"):
+    with pytest.raises(CommandError, match="list 127"):
         said("other", "--from", "http://127.0.0.2")
 
 
