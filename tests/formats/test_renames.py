@@ -113,7 +113,7 @@ def test_protobuf_says_what_a_new_name_under_the_same_number_breaks() -> None:
     assert finding.rule == "FIELD_RENAMED"
     assert "Binary data uses the number and keeps the value." in finding.why
     assert "rejects the writer's name, or drops its value" in finding.why
-    assert "Generated code, field masks and the text format go by the name." in finding.why
+    assert "Generated code, field masks and the text format use the name." in finding.why
     assert "json_name" in finding.remedy_in_reader
 
 
