@@ -39,7 +39,7 @@ def steward(person: Callable[[str], Actor]) -> Actor:
 def ask(page: Page, version: int, why: str = "for the new checkout") -> str:
     """The one at this page asks for a version of orders in staging; gives the request's address."""
     page.goto("/ui/promotions/request")
-    page.get_by_role("textbox", name="What").fill(f"orders-value {version}")
+    page.get_by_role("textbox", name="Subjects").fill(f"orders-value {version}")
     page.get_by_role("combobox", name="From").select_option("dev")
     page.get_by_role("combobox", name="To").select_option("staging")
     page.get_by_role("textbox", name="Reason").fill(why)
@@ -51,7 +51,7 @@ def ask(page: Page, version: int, why: str = "for the new checkout") -> str:
 def approve(page: Page, address: str, comment: str = "Fine.") -> None:
     """The one at this page approves."""
     page.goto(address)
-    page.get_by_label("Comment").fill(comment)
+    page.get_by_label("Comment").first.fill(comment)
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("Approved. It can be applied now.")).to_be_visible()
 
@@ -80,7 +80,7 @@ def test_a_breaking_change_is_turned_down_and_its_repaired_form_goes_live(stewar
     expect(approver.locator("main")).to_contain_text("fails")
     approver.locator("#changes [data-change]").first.wait_for()
     expect(approver.locator("#changes")).to_contain_text("Breaking")
-    approver.get_by_label("Comment").fill("id can't become a string: who reads it?")
+    approver.get_by_label("Comment").first.fill("id can't become a string: who reads it?")
     approver.get_by_role("button", name="Reject").click()
     expect(approver.locator(".head-meta")).to_contain_text("Rejected")
 
@@ -124,7 +124,7 @@ def test_a_version_is_deprecated_and_everybody_sees_it(steward: Actor, sits_down
     at_desk = sits_down("steward")
     at_desk.goto(f"{DEV}?version=1")
     at_desk.locator("#standing summary", has_text="Deprecate").click()
-    at_desk.get_by_label("Standing").select_option("deprecated")
+    at_desk.get_by_label("Status").select_option("deprecated")
     at_desk.get_by_label("Reason, and what to use instead").fill("Version 2 has the note.")
     at_desk.get_by_label("End date").fill("2099-12-31")
     at_desk.get_by_role("button", name="Set status").click()
@@ -254,10 +254,10 @@ def test_two_approvers_at_once(steward: Actor, sits_down: SitsDown) -> None:
     one, other = sits_down("approver"), sits_down("approver2")
     for page in (one, other):
         page.goto(address)
-    one.get_by_label("Comment").fill("Fine.")
+    one.get_by_label("Comment").first.fill("Fine.")
     one.get_by_role("button", name="Approve").click()
     expect(one.locator("#decision")).to_contain_text("1 of 2")
-    other.get_by_label("Comment").fill("Fine too.")
+    other.get_by_label("Comment").first.fill("Fine too.")
     other.get_by_role("button", name="Approve").click()
     expect(other.get_by_text("Approved. It can be applied now.")).to_be_visible()
 
@@ -284,7 +284,7 @@ def test_an_approval_on_a_phone(steward: Actor, sits_down: SitsDown) -> None:
     button.scroll_into_view_if_needed()
     box = button.bounding_box()
     assert box is not None and box["height"] >= 24 and box["x"] >= 0 and box["x"] + box["width"] <= 390
-    approver.get_by_label("Comment").fill("From the train.")
+    approver.get_by_label("Comment").first.fill("From the train.")
     button.tap()
     expect(approver.get_by_text("Approved. It can be applied now.")).to_be_visible()
 
@@ -293,7 +293,7 @@ def test_an_approval_on_a_phone(steward: Actor, sits_down: SitsDown) -> None:
 def test_a_newcomer_is_let_in_and_given_a_role(steward: Actor, sits_down: SitsDown) -> None:
     admin = sits_down("admin")
     admin.goto("/ui/people")
-    admin.locator("summary", has_text="Add a person").click()
+    admin.locator("summary", has_text="Add a person").first.click()
     admin.get_by_label("Username").fill("newcomer")
     admin.get_by_role("button", name="Add", exact=True).click()
     password = admin.locator("#password").inner_text()
