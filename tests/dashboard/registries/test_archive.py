@@ -157,7 +157,7 @@ def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, sys
 @pytest.mark.parametrize(
     ("who", "registry", "body", "status", "sentence"),
     [
-        ("steward", "staging", sent(b"x"), 403, "role admin"),
+        ("steward", "staging", sent(b"x"), 403, "You need the admin role"),
         ("admin", "staging", {}, 422, "Choose a file first."),
         ("admin", "staging", sent(b"{"), 422, "line 1 can&#x27;t be read"),
         ("admin", "staging", sent(bytes(16 * 2**20 + 1)), 422, "import_registry"),
