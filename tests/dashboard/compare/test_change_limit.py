@@ -11,6 +11,7 @@ import pytest
 
 from registry.promotions import services
 from tests.dashboard.promotions.test_promotion_pages import Browser, browser, cast, text_of, versions  # noqa: F401 - fixtures
+from tests.markup import compact
 from tests.promotions.factories import V1, Cast, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-2", "CARD-4")
@@ -42,7 +43,7 @@ def paths(response: Any) -> list[str]:
 
 def link(response: Any, label: str) -> str:
     """The address of a link by its words."""
-    match = re.search(rf'href="([^"]+)"[^>]*>{label}</a>', text_of(response))
+    match = re.search(rf'href="([^"]+)"[^>]*>{label}</a>', compact(text_of(response)))
     assert match is not None, label
     return html.unescape(match[1])
 
@@ -60,7 +61,7 @@ def test_all_changes_of_a_request_are_read_and_commented_on_by_field(
     assert page.view == "split" and "all=1" in page.unified_url
     hidden = next(path for path in PATHS if path not in paths(drawn))
     card = next(card for group in page.comparison.groups for card in group.cards if card.path == hidden)
-    assert f'name="path" value="{hidden}"' in text_of(client.get(card.comment_url))
+    assert f'name="path" value="{hidden}"' in compact(text_of(client.get(card.comment_url)))
     services.open_thread(request_id=wide, by=cast["approver"], text="why?", subject="orders-value", path=hidden)
     (thread,) = client.get(address).context["page"].threads
     assert thread.place_url == f"{address}?item=orders-value&all=1#changes"
@@ -76,7 +77,7 @@ def test_a_request_lists_what_stays_and_compares_texts_as_submitted(
     assert re.search(r'<ul class="unchanged">.*Order\.id.*</ul>', text_of(shown), re.DOTALL)
     submitted = client.get(f"{address}?text=submitted", headers={"HX-Request": "true", "HX-Target": "text"})
     assert submitted.context["page"].text_switch.as_submitted
-    assert submitted.content.decode().lstrip().startswith('<section class="panel" id="text"')
+    assert compact(submitted.content.decode()).lstrip().startswith('<section class="panel" id="text"')
     assert link(submitted, "Ignore formatting") == f"{address}#text"
 
 
@@ -92,7 +93,7 @@ def test_all_changes_of_a_text_are_read_before_it_is_asked_for(
     assert button is not None
     everything = client.post(html.unescape(button[1]), {**form, "all": "1"})
     assert sorted(paths(everything)) == PATHS
-    assert re.search(r'<input type="hidden" form="\w+" name="all" value="1">', text_of(everything))
+    assert re.search(r'<input type="hidden" form="\w+" name="all" value="1">', compact(text_of(everything)))
 
 
 def test_all_findings_of_a_report_are_read(
@@ -108,7 +109,7 @@ def test_all_findings_of_a_report_are_read(
     hidden = drawn.hidden_findings + drawn.hidden_beyond
     assert hidden and len(drawn.findings) <= 1 and len(drawn.beyond) <= 1
     title = "findings" if drawn.hidden_findings else "beyond"
-    assert re.search(rf'formaction="{page}#{title}-title"[^>]+name="all" value="1"', text_of(checked))
+    assert re.search(rf'formaction="{page}#{title}-title"[^>]+name="all" value="1"', compact(text_of(checked)))
     whole = client.post(page, {**form, "all": "1"}).context["page"].result
     assert len(whole.findings) + len(whole.beyond) == hidden + len(drawn.findings) + len(drawn.beyond)
     assert whole.hidden_findings == whole.hidden_beyond == 0

@@ -24,6 +24,7 @@ from registry.subjects.services import register_version, set_config
 from registry.subjects.usage.clients import declare_client
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
+from tests.markup import compact
 
 ORDERS = SubjectName(".", "orders-value")
 PERSON = SubjectName(".", "person-value")
@@ -113,7 +114,7 @@ def test_a_made_up_value_is_called_an_example_and_not_data(reader: Client, conte
 
 def test_a_rename_is_proposed_with_its_score_and_the_edit_that_accepts_it(reader: Client, content: Actor) -> None:
     text = seen(reader.get(f"{SUBJECT}compare?from=1&to=2"))
-    assert re.search(r"Renamed\? .* \d\d % alike .* Because: the same type", text)
+    assert re.search(r"Possible renames .* \d\d % similar .* renamed\? .* Because: the same type", text)
     assert '"aliases": ["customer_name"]' in text or '"customer_name" ] ' in text
     assert 'Readers with the new schema stop at every message written with "customer_name"' in text
     assert 'Cure: Add the alias "customer_name" to "client_name"' in text
@@ -143,7 +144,7 @@ def test_any_two_are_compared_by_the_address(reader: Client, content: Actor, que
 
 def test_swapped_sides_of_two_subjects_lead_to_the_other_ones_page(reader: Client, content: Actor) -> None:
     page = reader.get(f"{SUBJECT}compare?with=person-value&from=2&to=1").content.decode()
-    swap = html.unescape(re.findall(r'href="([^"]+)"[^>]*><svg[^>]*><use[^>]*></use></svg>Swap', page)[0])
+    swap = html.unescape(re.findall(r'href="([^"]+)"[^>]*><svg[^>]*><use[^>]*></use></svg>Swap', compact(page))[0])
     assert swap == f"{PEOPLE}compare?from=1&to=2&with=orders-value"
     assert "orders-value version 1" in seen(reader.get(swap))
 
@@ -202,7 +203,7 @@ def test_a_side_that_the_reader_may_not_read_stays_closed(person: Callable[[str]
     assert client.get(f"{SUBJECT}compare?from=1&to=2").status_code == 200
     for query in ("from=staging:1&to=2", "with=person-value&from=1&to=2"):
         response = client.get(f"{SUBJECT}compare?{query}")
-        assert "may not" in seen(response)
+        assert re.search(r"You need the .* role in (?:staging|dev) to read schemas", seen(response))
         assert '"age"' not in html.unescape(response.content.decode())
     assert client.get(f"{SUBJECT}compare?from=staging:1&to=2").status_code == 404
 
@@ -217,7 +218,7 @@ def test_very_many_changes_are_drawn_on_demand(reader: Client, content: Actor) -
     page = reader.get("/ui/registries/dev/subjects/wide-value/compare").content.decode()
     assert page.count("data-change") == MAX_CARDS
     hidden = re.findall(r"(\d+) more changes of the same or lower severity aren’t shown.", page)
-    more = html.unescape(re.findall(r'href="([^"]+)">Show all', page)[0])
+    more = html.unescape(re.findall(r'href="([^"]+)">Show all', compact(page))[0])
     assert reader.get(more).content.decode().count("data-change") == MAX_CARDS + int(hidden[0]) >= 230
 
 
@@ -227,7 +228,7 @@ def test_htmx_gets_the_text_alone(reader: Client, content: Actor) -> None:
     )
     body = response.content.decode()
     assert "<html" not in body
-    assert body.lstrip().startswith('<section class="panel" id="text"')
+    assert compact(body).lstrip().startswith('<section class="panel" id="text"')
     assert "diff-split" in body
 
 
@@ -312,7 +313,7 @@ def test_findings_are_told_in_business_words_with_the_schemas_one_click_away(rea
 def test_the_offered_text_passes_when_it_is_checked_again(reader: Client, content: Actor) -> None:
     page = check(reader, PROPOSED, profile="confluent").content.decode()
     assert "Would pass BACKWARD" in page
-    form = re.findall(r'<form class="contents" method="post".*?</form>', page, flags=re.DOTALL)[0]
+    form = re.findall(r'<form class="contents" method="post".*?</form>', compact(page))[0]
     sent = {name: html.unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form)}
     assert '"default"' in sent["schema"]
     response = reader.post(f"{SUBJECT}report", sent)
@@ -340,7 +341,7 @@ def test_the_profile_decides_whether_lost_digits_break(reader: Client, content: 
         for profile in ("confluent", "semantic")
     }
     assert "Needs care under BACKWARD, by the established rules" in pages["confluent"]
-    assert "the rules accept it, but data changes" in pages["confluent"]
+    assert "The rules accept it, but data changes" in pages["confluent"]
     assert "Incompatible under BACKWARD, by effects on data" in pages["semantic"]
 
 
@@ -621,11 +622,12 @@ def test_a_pasted_text_is_kept_for_a_link_that_its_author_alone_opens(
     reader: Client, content: Actor, person: Callable[[str], Actor]
 ) -> None:
     assert "report?" not in seen(check(reader, PROPOSED))
-    assert not re.search(r'name="do" value="keep"', check(reader, PROPOSED).content.decode()), "reading gives no drafts"
+    page = compact(check(reader, PROPOSED).content.decode())
+    assert 'name="do" value="keep"' not in page, "reading gives no drafts"
     steward = RawClient()
     steward.force_login(User.objects.get(username="steward"))
     response = check(steward, PROPOSED, do="keep")
-    link = re.search(r'id="report-link" hidden>(http[^<]*draft=[^<]*)<', response.content.decode())
+    link = re.search(r'id="report-link" hidden>(http[^<]*draft=[^<]*)<', compact(response.content.decode()))
     assert link
     address = html.unescape(link[1]).partition("testserver")[2]
     again = steward.get(address)
