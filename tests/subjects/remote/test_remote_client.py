@@ -344,7 +344,7 @@ def test_an_old_server_is_asked_by_subject_what_is_still_there() -> None:
     answers = {"/subjects/:.team:a/b/versions": [2, "x", None]}
     with serving(lambda call: answers.get(call.path)) as server:
         remote = RemoteRegistry(parse_connection(f"http://127.0.0.1:{server.port}"), policy=POLICY)
-        assert remote.still_there([gone, there]) == {there.place}
+        assert remote.still_there([gone, there]) == {there.key}
 
 
 MODERN = {
