@@ -141,7 +141,7 @@ def test_the_secret_is_in_no_table_log_or_page(
     text = seen(page)
     assert f"{allowed['endpoint']}, eu-central-1" in text
     assert "as reader, secret lake" in text
-    assert "Rows not readable here: the Spark server doesn't open s3: addresses" in text
+    assert "Rows not readable on this server: the Spark server doesn't open s3: addresses" in text
     query = StreamQuery.objects.get()
     variable = StateVariable.objects.get(name="totals")
     assert "Rows not readable" in seen(browser("reader").get(f"/ui/queries/{query.pk}/variables/{variable.pk}"))
@@ -177,17 +177,17 @@ REFUSED: list[tuple[str, dict[str, str], type[SchemadeskError], str]] = [
     ("memory://lake/checkpoints/q", {}, InvalidCheckpoint, "checkpoints at memory: addresses are not allowed"),
     ("http://127.0.0.1/checkpoints/q", {}, InvalidCheckpoint, "checkpoints at http: addresses are not allowed"),
     ("s3://lake/checkpoints/nothing", {}, InvalidCheckpoint, "doesn't exist"),
-    ("s3://lake/checkpoints/team", {}, InvalidCheckpoint, "is no checkpoint"),
-    (str(FIXTURES / "customer_totals"), {}, InvalidInput, "A folder is in no object store"),
+    ("s3://lake/checkpoints/team", {}, InvalidCheckpoint, "is not a checkpoint"),
+    (str(FIXTURES / "customer_totals"), {}, InvalidInput, "A local folder has no object store"),
     (ADDRESS, {"endpoint": ""}, InvalidInput, "The address must be http"),
     (ADDRESS, {"endpoint": "ftp://127.0.0.1"}, InvalidInput, "The address must be http"),
     (ADDRESS, {"endpoint": "https://me:word@s3.example.com"}, InvalidInput, "contains a user name"),
-    (ADDRESS, {"endpoint": "http://127.0.0.1:9/lake"}, InvalidInput, "bucket and folder stand in the address"),
+    (ADDRESS, {"endpoint": "http://127.0.0.1:9/lake"}, InvalidInput, "Put the bucket and folder in the address"),
     (ADDRESS, {"endpoint": "http://127.0.0.1:9", "access_key_id": "", "secret": ""}, AddressRefused, "loopback"),
     (ADDRESS, {"endpoint": "http://169.254.169.254", "access_key_id": "", "secret": ""}, AddressRefused, "metadata"),
     (ADDRESS, {"endpoint": "http://0x7f.1", "access_key_id": "", "secret": ""}, InvalidInput, "number"),
-    (ADDRESS, {"region": "eu central\r\nX-Evil: 1"}, InvalidInput, "A region has small letters"),
-    (ADDRESS, {"access_key_id": "a b"}, InvalidInput, "An access key's id"),
+    (ADDRESS, {"region": "eu central\r\nX-Evil: 1"}, InvalidInput, "A region may contain only lowercase letters"),
+    (ADDRESS, {"access_key_id": "a b"}, InvalidInput, "An access key id may have"),
     (ADDRESS, {"access_key_id": ""}, InvalidInput, "Give both"),
     (ADDRESS, {"secret": ""}, InvalidInput, "Give both"),
     (ADDRESS, {"secret": "missing"}, InvalidSecret, "Secret 'missing' not found"),
@@ -207,7 +207,7 @@ def test_what_may_not_be_read_is_refused_at_every_door(
         added(steward, store, address)
     with pytest.raises(error, match=re.escape(says)):
         check_document(checkpoint=address, plan=PLAN, store=store, by=steward)
-    if not says.startswith("is no checkpoint"):  # a folder of checkpoints is what is searched
+    if not says.startswith("is not a checkpoint"):  # a folder of checkpoints is what is searched
         with pytest.raises(error, match=re.escape(says)):
             discover(path=address, registry="dev", store=store, by=steward)
     assert not (Source.objects.exists() or CheckpointStore.objects.exists() or StateCheck.objects.exists())
@@ -217,11 +217,11 @@ def test_what_may_not_be_read_is_refused_at_every_door(
 def test_without_the_protocol_without_an_endpoint_and_for_other_kinds(
     allowed: dict[str, str], steward: Actor, settings: Any
 ) -> None:
-    with pytest.raises(InvalidInput, match="give its endpoint"):
+    with pytest.raises(InvalidInput, match="Give its endpoint"):
         services.add_source(registry="dev", kind="state_store", name=ADDRESS, by=steward)
-    with pytest.raises(InvalidInput, match="give its endpoint"):
+    with pytest.raises(InvalidInput, match="Give its endpoint"):
         check_document(checkpoint=ADDRESS, plan=PLAN, by=steward)
-    with pytest.raises(InvalidSource, match="is in no object store"):
+    with pytest.raises(InvalidSource, match="has no object store"):
         services.add_source(registry="dev", kind="registry", name="", store=allowed, by=steward)
     settings.CHECKPOINT_PROTOCOLS = ("file",)
     with pytest.raises(InvalidCheckpoint, match="SCHEMADESK_CHECKPOINT_PROTOCOLS"):

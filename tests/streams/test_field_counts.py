@@ -100,7 +100,7 @@ def test_rows_that_no_scan_could_read_are_said_with_the_reason(
 ) -> None:
     StateVariable.objects.update(rows=None)
     without = STORED.replace(", currency STRING", "")
-    assert any(note.startswith("Rows not read: ") for note in checked(without).report["notes"])
+    assert any(note.startswith("Rows not read: it is not known ") for note in checked(without).report["notes"])
     settings.CHECKPOINT_SPARK_ROOTS = ("/elsewhere",)
     (note,) = [note for note in checked(without).report["notes"] if "Rows not read" in note]
     assert (

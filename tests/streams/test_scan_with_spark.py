@@ -69,12 +69,12 @@ def test_rows_timers_and_history_of_a_real_query(
 def test_without_spark_the_files_are_kept_and_the_rows_are_said_to_be_unread(settings: Any, registries: None) -> None:
     settings.SPARK_REMOTE, settings.CHECKPOINT_ROOTS = "", [FIXTURES]
     read = scan(FIXTURES / "customer_totals").read
-    assert "No Spark Connect server is set" in read["rows_problem"]
+    assert "No Spark Connect server is configured" in read["rows_problem"]
     assert (StreamQuery.objects.count(), StateSchema.objects.count()) == (1, 5)
     (totals,) = [
         variable for variable in selectors.list_variables(StreamQuery.objects.get().pk) if variable.name == "totals"
     ]
-    assert (totals.rows, "weren't read" in totals.rows_problem) == (None, True)
+    assert (totals.rows, "not read" in totals.rows_problem) == (None, True)
     rules = set(Finding.objects.values_list("rule", flat=True))
     assert {"RENAME_SUSPECTED", "STATE_SCHEMA_EVOLVED"} <= rules
 
