@@ -449,7 +449,7 @@ def test_an_age_that_nobody_touched_ends_at_its_default(
     form = {"datum": '{"name": "Ada", "age": 36}', "pointer": "/name", "value": "Grace"}
     response = reader.post(f"{address}&written_by={written_by}&modified_by={modified_by}", form)
     text = seen(response)
-    assert "1 field silently reset without being changed by anyone Person.age : 36 -1, its default" in text
+    assert "1 field silently reset without being changed by anyone Person.age : 36 -1, the default" in text
     assert "Silently reset" in text
     assert '{ "name": "Grace", "age": -1 }' in text
     assert all(title in text for title in ("Freeze the writers that lose it", "Give the field an owner"))

@@ -38,13 +38,13 @@ def test_a_version_is_deleted_softly_and_restored(registries: None, system: Acto
     fits(page)
     page.get_by_role("link", name="Soft-delete").click()
     page.get_by_label("Type orders-value to confirm").fill("orders-valu")
-    page.get_by_role("button", name="Delete softly: version 1").click()
+    page.get_by_role("button", name="Soft-delete: version 1").click()
     expect(page.get_by_role("main")).to_contain_text(
         "To confirm the deletion, type the name of the subject: orders-value"
     )
     assert SchemaVersion.objects.filter(deleted_at=None).count() == 2
     page.get_by_label("Type orders-value to confirm").fill("orders-value")
-    page.get_by_role("button", name="Delete softly: version 1").click()
+    page.get_by_role("button", name="Soft-delete: version 1").click()
     expect(page.get_by_role("status").filter(has_text="Version 1 is soft-deleted.")).to_be_visible()
     fits(page)
     assert SchemaVersion.objects.get(version=1).deleted_at is not None
