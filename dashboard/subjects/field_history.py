@@ -75,7 +75,7 @@ class DayRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sparkline:
-    """A share over days as a line: `points` in a box of 100 by 24, oldest first; `said` is the same in words."""
+    """A share over days as a line: `points` in a box of 100 by 24, oldest first; `text` is the same in words."""
 
     points: tuple[tuple[float, float], ...]
     text: str

@@ -54,7 +54,7 @@ def test_the_file_has_what_belongs_to_the_chosen_and_nothing_else(
     snapshot = read_snapshot(opened(response.content), "subjects.jsonl")
     whole = contents_of(get_registry("dev"))
     names = {parse_subject(name) for name in chosen}
-    assert {row.place for row in snapshot.versions} == {(name, 1) for name in names}
+    assert {row.key for row in snapshot.versions} == {(name, 1) for name in names}
     assert {row.subject for row in snapshot.versions if row.deleted} == {SubjectName(".", "c")}
     assert snapshot.configs == {SubjectName(".", "a"): whole.configs[SubjectName(".", "a")]}
     assert snapshot.modes == {} and list(snapshot.notes) == [SubjectName(".x", "a")]

@@ -71,7 +71,7 @@ def find(topic: Topic, rule: str, path: str, *, subject: str = "orders-value", *
 def rows_of(client: Client, query: str = "") -> dict[str, str]:
     """Each row of the structure as text, by the field's name."""
     page = client.get(PAGE + query).content.decode()
-    rows = re.findall(r'<tr id="field-\d+">(.*?)</tr>', page, flags=re.DOTALL)
+    rows = re.findall(r'<tr id="field-\d+"[^>]*>(.*?)</tr>', page, flags=re.DOTALL)
     texts = [html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row))).strip() for row in rows]
     return {text.split(" ")[0]: text for text in texts}
 

@@ -228,8 +228,8 @@ def test_what_data_say_of_it_is_told_by_day(
     assert f"{today:%Y-%m-%d} 100 30.0 % 10.0 %" in text
     line = look("reader").get(*page_of("Order.mail")).context["page"].sparkline
     assert line.drawn == "1.0,22.0 99.0,14.0"
-    assert line.said.endswith("0 % on the first day, 40.0 % on the last day, minimum 0 %, maximum 40.0 %.")
-    assert line.said in text
+    assert line.text.endswith("0 % on the first day, 40.0 % on the last day, minimum 0 %, maximum 40.0 %.")
+    assert line.text in text
     FieldStatistic.objects.filter(day=today).delete()
     assert look("reader").get(*page_of("Order.mail")).context["page"].sparkline is None, "one day is no line"
 

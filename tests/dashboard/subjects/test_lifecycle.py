@@ -24,6 +24,7 @@ from registry.subjects.services import register_version, set_standing
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.version_status import standings_of
+from tests.markup import compact
 from tests.promotions.factories import approve_shown
 
 ORDERS = SubjectName(".", "orders-value")
@@ -175,7 +176,7 @@ def test_home_shows_what_was_told_until_it_is_read(
     tell(reader)
     assert "The level moved." in seen(client, "/ui/")
     html = client.get("/ui/").content.decode()
-    entry = re.findall(r'name="entry" value="(\d+)"', html)
+    entry = re.findall(r'name="entry" value="(\d+)"', compact(html))
     client.post("/ui/inbox/read", {"entry": entry[0], "next": "/ui/"})
     assert "The level moved." not in seen(client, "/ui/")
 

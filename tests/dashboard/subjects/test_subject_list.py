@@ -18,6 +18,7 @@ from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.services import delete_subject, register_version, set_standing
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.dashboard.test_every_page import SUBJECT, browser, content  # noqa: F401 - fixtures
+from tests.markup import compact
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 BASE = "/ui/registries/dev/subjects"
@@ -41,7 +42,7 @@ def client(browser: Callable[[str], Client], content: dict[str, int], system: Ac
 
 
 def listed(page: str) -> list[str]:
-    return re.findall(r'class="primary mono" href="[^"]*"><bdi class="name">([^<]*)<', page)
+    return re.findall(r'class="primary mono" href="[^"]*"><bdi class="name">([^<]*)<', compact(page))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_an_address_of_many_words_costs_no_more_than_one_of_some(client: Client,
 def test_a_deleted_subject_leads_to_where_it_is_restored(client: Client) -> None:
     page = client.get(f"{BASE}?state=deleted").content.decode()
     assert "soft-deleted" in page and 'form="bulk"' not in page
-    (url,) = re.findall(r'class="primary mono" href="([^"]*)"', page)
+    (url,) = re.findall(r'class="primary mono" href="([^"]*)"', compact(page))
     assert client.get(unescape(url)).status_code == 200
 
 
@@ -92,10 +93,10 @@ def test_the_lists_ways_lead_somewhere(client: Client) -> None:
 def test_a_later_page_by_name_keeps_the_filters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.subjects.subject_list.PAGE_ROWS", 1)
     first = client.get(f"{BASE}?sort=name&format=AVRO").content.decode()
-    later = re.search(r'rel="next" href="([^"]+)"', first)
+    later = re.search(r'rel="next" href="([^"]+)"', compact(first))
     assert listed(first) == ["aged-value"] and later and "sort=name" in later[1] and "format=AVRO" in later[1]
     second = client.get(unescape(later[1])).content.decode()
-    assert listed(second) == ["orders-value"] and 'class="num">2–2' in second
+    assert listed(second) == ["orders-value"] and 'class="num">2–2' in compact(second)
     assert 400 <= client.get(f"{BASE}?sort=name&after=%3Cscript%3E").status_code < 500
 
 
@@ -137,14 +138,15 @@ def numbers(client: Client, query: str = "", target: str = "counts") -> dict[str
     response = client.get(f"{BASE}?{query}", headers={"HX-Request": "true", "HX-Target": target})
     assert response.status_code == 200 and "HX-Target" in response["Vary"]
     swapped = r'<option id="([^"]*)" hx-swap-oob="innerHTML">([^<]*)</option>'
-    labels = {key: unescape(label) for key, label in re.findall(swapped, response.content.decode())}
-    assert set(labels) == set(re.findall(r'<option id="([^"]*)" value=', client.get(BASE).content.decode()))
+    labels = {key: unescape(label) for key, label in re.findall(swapped, compact(response.content.decode()))}
+    page = compact(client.get(BASE).content.decode())
+    assert set(labels) == set(re.findall(r'<option id="([^"]*)" value=', page))
     return labels
 
 
 def test_a_large_registry_has_its_page_without_numbers_and_still_offers_its_tags(large: Client) -> None:
-    page = large.get(BASE).content.decode()
-    assert re.search(r'<option id="[^"]*" value="gdpr">\s*gdpr\s*</option>', page), "without a number"
+    page = compact(large.get(BASE).content.decode())
+    assert re.search(r'<option id="[^"]*" value="gdpr">gdpr</option>', page), "without a number"
     assert f'id="counts" hx-get="{BASE}" hx-trigger="load"' in page
     assert "orders-value" in listed(large.get(f"{BASE}?tag=gdpr").content.decode())
 
@@ -168,7 +170,7 @@ def test_the_numbers_of_a_large_registry_come_after_its_page(large: Client) -> N
 
 def test_without_htmx_they_are_asked_for_with_the_page(large: Client) -> None:
     page = large.get(f"{BASE}?q=aged").content.decode()
-    (url,) = re.findall(r'id="counts"[^>]*><a href="([^"]*)"', page)
+    (url,) = re.findall(r'id="counts"[^>]*><a href="([^"]*)"', compact(page))
     counted = large.get(unescape(url)).content.decode()
     assert listed(counted) == ["aged-value"] and "Avro (1)" in counted and "Counted " in counted
     assert 'hx-trigger="load"' not in counted
@@ -206,7 +208,7 @@ def test_where_not_all_without_an_owner_come_first_that_is_said(
 @pytest.mark.parametrize(("sort", "way"), [("", "descending"), ("name", "ascending"), ("changed", "descending")])
 def test_a_columns_head_sorts_by_it(client: Client, sort: str, way: str) -> None:
     page = client.get(BASE, {"sort": sort, "format": "AVRO"}).content.decode()
-    heads = re.findall(r'<th scope="col"( aria-sort="[a-z]+")?><a href="([^"]*)">', page)
+    heads = re.findall(r'<th scope="col"( aria-sort="[a-z]+")?><a href="([^"]*)">', compact(page))
     assert [bool(sorted_) for sorted_, _ in heads] == [name == sort for name in ("", "name", "changed")]
     assert [sorted_ for sorted_, _ in heads if sorted_] == [f' aria-sort="{way}"']
     for (_, url), name in zip(heads, ("", "name", "changed"), strict=True):

@@ -15,6 +15,7 @@ from registry.subjects.services import delete_version, register_version, set_con
 from registry.subjects.versions import parsed_schemas
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.dashboard.compatibility.test_compatibility_pages import seen
+from tests.markup import compact
 
 ORDERS: Final = SubjectName(".", "orders-value")
 PAGE: Final = "/ui/registries/dev/subjects/orders-value/"
@@ -140,7 +141,7 @@ def test_another_number_of_them_is_answered_with_a_sentence(
 
 def test_the_table_has_boxes_and_fingerprints(look: Look, steward: Actor) -> None:
     response = look("reader").get(PAGE)
-    text, row = response.content.decode(), page_of(response).versions[0]
+    text, row = compact(response.content.decode()), page_of(response).versions[0]
     assert text.count('type="checkbox" form="compare" name="pick"') == 2
     assert f'title="fingerprint {row.fingerprint}"' in text and f"{row.fingerprint[:12]}…" in text
 
@@ -154,7 +155,7 @@ def test_a_content_that_is_elsewhere_alone_is_on_the_strip(look: Look, steward: 
     cells = {lane.environment.name: lane.cells[-1] for lane in strip.lanes}
     assert (cells["dev"].there, cells["staging"].there, cells["staging"].direct) == (None, 2, True)
     assert "staging v2" in seen(response) and "missing here" in seen(response)
-    assert "UTC" in response.content.decode().split('class="dot', 1)[1].split('"', 6)[4]
+    assert "UTC" in compact(response.content.decode()).split('class="dot', 1)[1].split('"', 6)[4]
     there = look("reader").get("/ui/registries/staging/subjects/orders-value/")
     assert "dev v7" in seen(there)
 
