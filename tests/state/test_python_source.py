@@ -72,6 +72,7 @@ def in_init(*lines: str, before: str = "") -> str:
     return f"{before}class App:\n    def init(self, handle):\n{body}\n"
 
 
+THRESHOLD = "spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold"
 OPERATOR = """
 class P(StatefulProcessor):
     def init(self, handle):
@@ -88,14 +89,36 @@ out = (rows.groupBy("id"){call})
     [
         ('.transformWithState(P(), "n INT", "Update", "None")', ("transformWithState", "Update", "None")),
         ('.transformWithStateInPandas(P(), outputStructType=T, outputMode=MODE, timeMode="processingtime")', ("transformWithStateInPandas", "Append", "ProcessingTime")),
-        ('.transformWithState(P(), T, chosen(), mode)', ("transformWithState", None, None)),
-        ('.transformWithState(P(), T, *modes)', ("transformWithState", None, None)),
+        ('.transformWithState(P(), T)', ("transformWithState", None, None)),
         ("", (None, None, None)),
     ],
 )  # fmt: skip
 def test_the_call_that_makes_the_operator_says_its_api_and_modes(call: str, said: tuple[str | None, ...]) -> None:
     plan = parse_python(OPERATOR.format(call=call, ttl=None))
     assert (plan.api, plan.output_mode, plan.time_mode) == said
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("call", "more", "reason"),
+    [
+        (".transformWithState(P(), T, chosen(), 'None')", "", "which output mode `chosen\\(\\)` gives"),
+        (".transformWithState(P(), T, 'Update', sys.argv[1])", "", "which time mode `sys.argv\\[1\\]` gives"),
+        (".transformWithState(P(), T, *modes)", "", "takes arguments with `\\*`"),
+        (".transformWithState(P(), T, 'Update', 'None').dropDuplicates(['id'])", "", "`dropDuplicates` keeps state"),
+        ("", "spark.conf.set(name, '2')", "can't tell what `spark.conf.set"),
+        ("", f"spark.conf.set({THRESHOLD!r}, 1)\nspark.conf.set({THRESHOLD!r}, 2)", "to two values"),
+    ],
+)
+def test_what_the_file_leaves_to_its_run_is_refused(call: str, more: str, reason: str) -> None:
+    with pytest.raises(InvalidSchema, match=reason):
+        parse_python(OPERATOR.format(call=call, ttl=None) + more)
+
+
+@pytest.mark.requirement("DBX-4")
+def test_streaming_settings_of_the_file_are_part_of_the_plan() -> None:
+    more = f"spark.conf.set({THRESHOLD!r}, 2)\nspark.conf.set('spark.x', y)\n"
+    assert parse_python(OPERATOR.format(call="", ttl=None) + more).settings == {THRESHOLD: "2"}
 
 
 def test_a_time_to_live_of_zero_is_none_and_one_below_is_refused() -> None:

@@ -383,6 +383,11 @@ def _notes(
         yield (
             f"Assumed unchanged because the plan doesn't set it: {'; '.join(stays)}. Otherwise Spark refuses to start."
         )
+    if plan.variables and all(item.key is None for item in plan.variables):
+        yield (
+            "The grouping key is assumed unchanged because the plan doesn't set it. With another key, Spark refuses to "
+            "start or finds none of the stored values."
+        )
     if any(item.key is not None for item in plan.variables):
         yield (
             "The key's nullability is assumed to be as stored. Spark refuses to start if a non-null column of the "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -47,6 +48,14 @@ _GETTERS: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
 }
 _DELETE: Final = "deleteIfExists"
 _OPERATOR_ARGUMENTS: Final = ("statefulProcessor", "outputStructType", "outputMode", "timeMode")
+#: methods of a DataFrame that keep state beside the class; an aggregation or a join can't be told from a batch one
+_OTHER_OPERATORS: Final = (
+    "dropDuplicates",
+    "drop_duplicates",
+    "dropDuplicatesWithinWatermark",
+    "applyInPandasWithState",
+)
+_STREAMING: Final = "spark.sql.streaming."
 _BASES: Final = ("StatefulProcessor", "object")
 _HOOKS: Final = ("__getattribute__", "__getattr__", "__new__", "__init_subclass__", "__setattr__")
 
@@ -93,13 +102,16 @@ def _read(module: ast.Module, processor: str) -> StatePlan:
     calls = [_Declared(node, _verb(node), _scope(method, attributes, outer)) for node, method in reach.found]
     evaluator = Evaluator()
     plan = _plan(calls, evaluator, problems)
+    settings, unknown_settings = _settings(module, outer)
     problems = [
         *changes(module, evaluator.used, owner.name, reach.methods),
         *changes_elsewhere(module, evaluator.mutable, owner.name, evaluator.is_mutable_on_self),
+        *_other_operators(module),
+        *unknown_settings,
     ]
     if problems:
         raise _refusal(problems)
-    return _with_operators(plan, module, operators, bound)
+    return _with_operators(replace(plan, settings=settings), module, operators, bound)
 
 
 def _verb(node: ast.Call) -> str:
@@ -233,28 +245,64 @@ def _with_operators(plan: StatePlan, module: ast.Module, operators: list[ast.Cal
 
 
 def _with_operator(plan: StatePlan, call: ast.Call, module: ast.Module, bound: Counter[str]) -> StatePlan:
-    plan = replace(plan, api=_verb(call))
-    try:
-        _, _, *modes = arguments(call, *_OPERATOR_ARGUMENTS)
-    except Unresolved:
-        return plan
-    output_mode, time_mode = (
-        None if each is None or any(bound[name] > 1 for name in roots(each)) else each for each in modes
-    )
+    _, _, output_mode, time_mode = arguments(call, *_OPERATOR_ARGUMENTS)
     return replace(
-        plan, output_mode=_mode(output_mode, OUTPUT_MODES, module), time_mode=_mode(time_mode, TIME_MODES, module)
+        plan,
+        api=_verb(call),
+        output_mode=_mode(output_mode, "output mode", OUTPUT_MODES, module, bound),
+        time_mode=_mode(time_mode, "time mode", TIME_MODES, module, bound),
     )
 
 
-def _mode(argument: ast.expr | None, modes: Sequence[str], module: ast.Module) -> str | None:
-    """The mode that an argument names, in any case of letters as Spark takes it; None where it can't be known."""
+def _mode(
+    argument: ast.expr | None, label: str, modes: Sequence[str], module: ast.Module, bound: Counter[str]
+) -> str | None:
+    """The mode that an argument names, in any case of letters as Spark takes it; None where the call has none.
+
+    Raises Unresolved for one that only running the file would tell.
+    """
     if argument is None:
         return None
-    try:
-        value = Evaluator().value(argument, Scope(assigned(module.body)))
-    except Unresolved:
-        return None
-    return next((mode for mode in modes if isinstance(value, str) and value.lower() == mode.lower()), None)
+    value = None
+    if not any(bound[name] > 1 for name in roots(argument)):
+        with suppress(Unresolved):
+            value = Evaluator().value(argument, Scope(assigned(module.body)))
+    mode = next((mode for mode in modes if isinstance(value, str) and value.lower() == mode.lower()), None)
+    if mode is None:
+        raise Unresolved(argument, f"the check can't tell which {label} {code(argument)} gives")
+    return mode
+
+
+def _other_operators(module: ast.Module) -> Iterator[Unresolved]:
+    """Calls that make further stateful operators, whose state the file's class says nothing of."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OTHER_OPERATORS:
+            yield Unresolved(node, f"`{node.func.attr}` keeps state of its own, which the check doesn't read")
+
+
+def _settings(module: ast.Module, outer: Scope) -> tuple[dict[str, str], list[Unresolved]]:
+    """Streaming settings that the file gives to Spark by `conf.set` or `config`, and those that can't be known."""
+    settings: dict[str, str] = {}
+    problems: list[Unresolved] = []
+    for node in ast.walk(module):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 2):
+            continue
+        owner = node.func.value
+        is_set = node.func.attr == "set" and isinstance(owner, ast.Attribute) and owner.attr == "conf"
+        if not (is_set or node.func.attr == "config"):
+            continue
+        try:
+            name, value = (Evaluator().value(argument, outer) for argument in node.args)
+        except Unresolved:
+            if _STREAMING in ast.unparse(node.args[0]) or not isinstance(node.args[0], ast.Constant):
+                problems.append(Unresolved(node, f"the check can't tell what {code(node)} sets"))
+            continue
+        if not str(name).startswith(_STREAMING):
+            continue
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if settings.setdefault(str(name), text) != text:
+            problems.append(Unresolved(node, f"the file sets `{str(name)[:120]}` to two values"))
+    return settings, problems
 
 
 def _parsed(source: str) -> ast.Module:
