@@ -5,17 +5,31 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 #: what a proxy adds to a request that it forwards, by the names of the WSGI environment
-FORWARDING_HEADERS: Final = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
+FORWARDING_HEADERS: Final = (
+    "HTTP_X_FORWARDED_FOR",
+    "HTTP_FORWARDED",
+    "HTTP_X_REAL_IP",
+    "HTTP_VIA",
+    "HTTP_X_FORWARDED",
+    "HTTP_X_FORWARDED_HOST",
+    "HTTP_X_FORWARDED_PROTO",
+    "HTTP_X_CLIENT_IP",
+    "HTTP_TRUE_CLIENT_IP",
+    "HTTP_CF_CONNECTING_IP",
+)
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def is_local(environment: Mapping[str, Any]) -> bool:
     """Whether a request comes straight from this machine.
 
-    A request with a forwarding header is never local, even if the proxy runs here: its client may be anywhere.
+    A request with a forwarding header is never local, even if the proxy runs here: its client may be anywhere. Nor is a
+    change that a browser sends for a page of another site: a browser on this machine asks for whatever page it shows.
     """
-    if any(header in environment for header in FORWARDING_HEADERS):
+    if any(header in environment for header in FORWARDING_HEADERS) or _is_of_another_site(environment):
         return False
     try:
         address = ipaddress.ip_address(str(environment.get("REMOTE_ADDR") or ""))
@@ -23,3 +37,16 @@ def is_local(environment: Mapping[str, Any]) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def _is_of_another_site(environment: Mapping[str, Any]) -> bool:
+    """Whether the request changes something and a browser says that another site's page sends it.
+
+    Source: Fetch Metadata (`Sec-Fetch-Site`) and, for older browsers, the `Origin` of the Fetch standard.
+    """
+    if environment.get("REQUEST_METHOD", "GET") in _SAFE_METHODS:
+        return False
+    if environment.get("HTTP_SEC_FETCH_SITE", "none") not in ("none", "same-origin"):
+        return True
+    origin = environment.get("HTTP_ORIGIN")
+    return origin is not None and urlsplit(str(origin)).netloc != environment.get("HTTP_HOST")
