@@ -93,7 +93,15 @@ def how_it_ended(status: int) -> str:
 
 VALKEY = Part("valkey", valkey.command, valkey.probe, replaced_by="REDIS_URL")
 POSTGRES = Part("postgres", postgres.command, postgres.probe, postgres.prepare, replaced_by="DATABASE_URL")
-KAFKA = Part("kafka", kafka.command, kafka.probe, kafka.prepare, replaced_by="KAFKA_BOOTSTRAP", seconds=120)
+KAFKA = Part(
+    "kafka",
+    kafka.command,
+    kafka.probe,
+    kafka.prepare,
+    replaced_by="KAFKA_BOOTSTRAP",
+    seconds=120,
+    without="topics of this broker can't be scanned until it runs",
+)
 SPARK = Part(
     "spark",
     spark.command,
@@ -119,15 +127,30 @@ MIGRATE = StartupStep("migrate", programs.migrate_command, after=("valkey", "pos
 # Its lines are shown and kept nowhere: the passwords of the first start are among them.
 PREPARE = StartupStep("prepare", programs.prepare_command, after=("migrate",), relay=True)
 
-WEB = Part("web", programs.web_command, programs.web_probe, after=("migrate",))
+# Django's start takes 2 s of CPU, and minutes on a machine that is busy with all the others.
+WEB = Part("web", programs.web_command, programs.web_probe, after=("migrate",), seconds=180)
 WORKERS = tuple(
-    Part(f"worker-{queue}", programs.worker_command(queue, threads), programs.worker_probe(queue), after=("migrate",))
-    for queue, threads in (("default", 4), ("scans", 2))
+    Part(
+        f"worker-{queue}",
+        programs.worker_command(queue, threads),
+        programs.worker_probe(queue),
+        after=("migrate",),
+        seconds=180,
+        without=f"{tasks} wait until it runs",
+    )
+    for queue, threads, tasks in (("default", 4, "syncs, deliveries and promotions"), ("scans", 2, "scans"))
 )
 AVRO_ENDPOINT = Part(
     "avro-endpoint", programs.avro_endpoint_command, programs.avro_endpoint_probe, after=("web",), late=True
 )
-BEAT = Part("beat", programs.beat_command, programs.beat_probe, after=("migrate",))
+BEAT = Part(
+    "beat",
+    programs.beat_command,
+    programs.beat_probe,
+    after=("migrate",),
+    seconds=180,
+    without="scheduled scans, syncs and releases wait until it runs",
+)
 
 SERVICES = (VALKEY, POSTGRES, KAFKA, SPARK, CONNECT)
 PROGRAMS = (WEB, *WORKERS, BEAT)

@@ -117,8 +117,8 @@ class Keeper:
         self._future = None
         try:
             preparation.result()
-        except ServiceError as error:
-            self._go_on_without(error, now)
+        except (ServiceError, OSError) as error:
+            self._go_on_without(_failure(self.name, error), now)
         else:
             self._is_prepared = True
             self._start(now)
@@ -135,8 +135,8 @@ class Keeper:
         self._log_begin = _size(self._layout.log(self.name))
         try:
             self.child = start(self.part.command(self._layout), self._layout.log(self.name), self._layout.watchdog)
-        except ServiceError as error:
-            self._go_on_without(error, now)
+        except (ServiceError, OSError) as error:
+            self._go_on_without(_failure(self.name, error), now)
         else:
             self.state = State.STARTING
 
@@ -207,6 +207,11 @@ class Keeper:
         if self.child:
             self.child.end()
             self.child = None
+
+
+def _failure(part: str, error: ServiceError | OSError) -> ServiceError:
+    """A part's failure, also where a file of it can't be read or written."""
+    return error if isinstance(error, ServiceError) else PartFailed(f"{part} can't start: {error}.")
 
 
 def _in_a_row(reasons: Sequence[str]) -> str:
@@ -384,8 +389,7 @@ class Supervisor:
                 self._console.say("watchdog", "ended; started again")
             if now >= logs_due:
                 logs_due = now + LOG_PACE
-                for keeper in self._keepers:
-                    self._layout.trim_log(keeper.name)
+                self._trim_logs()
             pending = [keeper for keeper in self._keepers if not keeper.done and not self._is_given_up(keeper.name)]
             names = [keeper.name for keeper in pending if not keeper.part.late]
             self._console.wait(f"waiting for {', '.join(names)} … {now - began:.0f} s" if names else "")
@@ -410,7 +414,17 @@ class Supervisor:
             if waiting:
                 self._console.say(name, f"until then these wait: {', '.join(waiting)}")
         self._missing = missing
-        write_missing(self._layout.data, missing)
+        try:
+            write_missing(self._layout.data, missing)
+        except OSError as error:  # a full disk is no reason to end what runs
+            self._console.say("", f"/readyz may not tell which parts don't run: {error}")
+
+    def _trim_logs(self) -> None:
+        for keeper in self._keepers:
+            try:
+                self._layout.trim_log(keeper.name)
+            except OSError as error:
+                self._console.say(keeper.name, f"the log wasn't cut: {error}")
 
     def _sleep(self, seconds: float) -> None:
         """Until something happens: a signal, the end of a child, or the time is over."""

@@ -27,7 +27,7 @@ class AtOnce(Executor):
         future: Future[Any] = Future()
         try:
             future.set_result(call(*given, **named))
-        except PartMissing as error:
+        except (PartMissing, OSError) as error:
             future.set_exception(error)
         return future
 
@@ -154,3 +154,16 @@ def test_the_pauses_between_tries_grow_to_minutes(tmp_path: Path) -> None:
     for _ in range(12):
         clock.run(0.5, 1)
     assert clock.said[-1] == "ended with status 1; tried again in 300.0 s"
+
+
+def test_a_file_that_cannot_be_read_ends_nothing_that_others_do_without(tmp_path: Path) -> None:
+    def unreadable(layout: Layout) -> None:
+        raise PermissionError(13, "Permission denied", "spark.jar")
+
+    clock = Clock(tmp_path, replace(PART, name="spark", prepare=unreadable, without="nothing is scanned"))
+    clock.go(1)
+    assert clock.keeper.missing == "spark can't start: [Errno 13] Permission denied: 'spark.jar'"
+    assert any("NOT RUNNING" in text for text in clock.said)
+    vital = Clock(tmp_path, replace(PART, prepare=unreadable))
+    with pytest.raises(PartFailed, match=r"web can't start: .*spark\.jar"):
+        vital.go(1)
