@@ -185,7 +185,7 @@ def test_a_second_one_on_the_same_folder_is_refused_by_name(stand_in: Start, tmp
     first = stand_in(part("one"))
     first.wait_for("all there")
     second = stand_in(part("two"))
-    line = second.wait_for("runs already")
+    line = second.wait_for("is already running")
     assert second.process.wait(PATIENCE) == 1
     assert str(tmp_path / "data") in line
     assert f"process {first.process.pid}" in line
@@ -200,7 +200,7 @@ def test_the_next_one_waits_for_the_end_of_what_a_killed_one_left(stand_in: Star
     first.wait_for("all there")
     first.end(signal.SIGKILL)
     second = stand_in(part("two"))
-    second.wait_for("waiting for the end of what a killed")
+    second.wait_for("waiting for processes of a killed")
     second.wait_for("all there")
     assert first.left(0) == []
 

@@ -138,7 +138,7 @@ def test_a_registry_alone_stops_in_order_finds_its_data_again_lives_through_hurt
     _assert_hidden(running, folder)
 
     refused = up("--without", "kafka,spark")
-    line = refused.wait_for("runs already", PATIENCE)
+    line = refused.wait_for("is already running", PATIENCE)
     assert refused.process.wait(PATIENCE) != 0
     assert str(folder) in line and f"process {running.process.pid}" in line and address in line
 

@@ -137,7 +137,7 @@ def test_the_verdict_the_kinds_and_the_places(row: dict[str, Any]) -> None:
 def test_the_truth_is_what_the_data_say(row: dict[str, Any]) -> None:
     truth = AVRO.truth(*sides(row))
     assert truth.answer == row["truth"]
-    assert "covering data" in truth.how
+    assert "covering records" in truth.how
     for item in truth.findings:
         assert item.rule in RULES
         assert item.severity in ("break", "value loss")
