@@ -346,7 +346,7 @@ def test_a_proposed_schema_reads_a_real_topic(
         replay_proposal(registry, subject, by=Actor("nobody", "ui", user_id=5), version=1)
     with pytest.raises(VersionNotFound):
         replay_proposal(registry, subject, by=system, version=9)
-    with pytest.raises(InvalidSource, match="Name one"):
+    with pytest.raises(InvalidSource, match="Choose one"):
         add_topic(kafka_bootstrap, topic.name + "-2", subject)
         replay_proposal(registry, subject, by=system, version=1)
 

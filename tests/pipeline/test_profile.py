@@ -254,7 +254,7 @@ def test_avro_without_a_common_reader_is_counted_too(kafka_bootstrap: str, spark
     bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
     assert (bad["2"].offsets, bad["2"].reasons) == ((3,), ("4 bytes are left over after decoding",))
     too_deep = (bad["1"].offsets, bad["1"].problem, bad["1"].reasons)
-    assert too_deep == ((2,), "not_read", ("it is nested more than 500 levels deep",))
+    assert too_deep == ((2,), "not_read", ("it is nested deeper than 500 levels",))
 
 
 def test_json_without_a_schema_and_with_one(kafka_bootstrap: str, spark_remote: str) -> None:

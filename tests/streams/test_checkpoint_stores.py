@@ -309,7 +309,7 @@ def test_the_command_reads_an_object_store_without_the_database(
     code, text = run("s3://lake/secret/query", *arguments)  # who may start commands names the root
     assert (code, "totals (value)" in text) == (0, True), text
     assert run(ADDRESS)[0] == 2
-    assert "give its --endpoint too" in run(ADDRESS, "--secret=lake")[1]
+    assert "Give its --endpoint too" in run(ADDRESS, "--secret=lake")[1]
     assert "bound to another host" in run(ADDRESS, *arguments, "--secret=other")[1]
     settings.EGRESS_ALLOW = ()
     assert "loopback" in run(ADDRESS, *arguments)[1]

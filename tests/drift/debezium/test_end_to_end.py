@@ -197,7 +197,7 @@ def after_the_ddl(shop: Shop, alters: list[Any]) -> None:
     for (rule, location), finding in shop.open().items():
         if (rule, location) in expected_drift():
             assert finding.evidence["behind"] == ["registered", "events"], location
-            assert "no row was written since" in finding.sentence
+            assert "no row has been written since" in finding.sentence
     renamed = shop.open()["COLUMN_RENAMED", "altered.renamed.before"]
     assert "looks renamed to after (no column has ever been dropped from the table)" in renamed.sentence
     assert {row["table"] for row in read["tables"] if row["state"] == "drift"} == {
