@@ -222,7 +222,7 @@ def dropped(shop: Shop) -> None:
     shop.database.run("DROP TABLE truncated.alone")
     for _ in range(2):
         assert shop.scan().read["messages"] == 0
-        assert "doesn't have any more" in shop.open()["TABLE_GONE", topic].sentence
+        assert "no longer exists in database" in shop.open()["TABLE_GONE", topic].sentence
 
 
 def refused_key(shop: Shop) -> None:
