@@ -339,7 +339,7 @@ def _read(body: dict[str, Any], fields: Mapping[str, Reader], prefix: str) -> di
         name = key if key in fields else by_name.get(key)
         if name is None:
             names = ", ".join(fields)
-            unknown_path = prefix + key[:80]
+            unknown_path = prefix + UNUSABLE.sub("\N{REPLACEMENT CHARACTER}", key[:80])
             raise InvalidInput(
                 f"Unknown name {unknown_path!r}: cannot find field. Known here: {names}.", field=unknown_path
             )

@@ -101,6 +101,7 @@ def error_of(answer: Any) -> dict[str, Any]:
         ),
         ({"schema": SCHEMA, "references": [{"name": "a", "subject": "b", "version": 1}]}, 'subject "b"', None),
         ({"schema": '{\n  "type": "recor"}'}, "line 2", None),
+        ({"schema": SCHEMA, "\ud800": 1}, "cannot find field", "\N{REPLACEMENT CHARACTER}"),
     ],
     ids=lambda value: (value if isinstance(value, str) else "")[:30],
 )
