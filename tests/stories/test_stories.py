@@ -124,7 +124,7 @@ def test_a_version_is_deprecated_and_everybody_sees_it(steward: Actor, sits_down
     at_desk = sits_down("steward")
     at_desk.goto(f"{DEV}?version=1")
     at_desk.locator("#standing summary", has_text="Deprecate").click()
-    at_desk.get_by_label("Status").select_option("deprecated")
+    at_desk.get_by_label("Status", exact=True).select_option("deprecated")
     at_desk.get_by_label("Reason, and what to use instead").fill("Version 2 has the note.")
     at_desk.get_by_label("End date").fill("2099-12-31")
     at_desk.get_by_role("button", name="Set status").click()
