@@ -123,7 +123,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     steward.goto(source)
     found.get_by_role("link", name=UNDECLARED).click()
     expect(steward.locator("h1")).to_have_text(re.compile(f"{SUBJECT} version 1 doesn't declare it"))
-    for evidence in ("Where and when seen", "First offset", "Add the field to the schema by a new version"):
+    for evidence in ("Where and when seen", "First offset", "Add the field to the schema in a new version"):
         expect(main).to_contain_text(evidence)
     finding = steward.url
     number = int(finding.rpartition("/")[2])
@@ -147,7 +147,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
 
     # nobody but the approver can approve it: neither who asked, nor a reader, nor whoever hasn't signed in
     first = steward.url
-    for who, words in ((reader, "reader may not"), (sign_in(), "Sign in to work with promotions")):
+    for who, words in ((reader, "You need the"), (sign_in(), "Sign in to work with promotions")):
         who.goto(first)
         token = who.locator("[name=csrfmiddlewaretoken]").first.get_attribute("value") or ""
         form = {"csrfmiddlewaretoken": token, "comment": "Fine."}
