@@ -311,7 +311,11 @@ def _listed(
             gettext("Only the form of each value: a text’s length and character classes, a number’s magnitude.")
         )
     if is_of_more and key in ("partitions", "samples"):
-        notes.append(gettext("Of all messages that were written like these: which of them it is about isn’t kept."))
+        notes.append(
+            gettext(
+                "Covers all messages written with the same schema. Which of them the finding is about isn’t recorded."
+            )
+        )
     table = rows_table(title, drawn, tuple((str(label), name) for label, name in COLUMNS[kind]), note=" ".join(notes))
     if kind is value_types.PartitionRow:
         return replace(table, spans=_spans(values[:SHOWN_ROWS]), spans_label=gettext("When"))

@@ -130,7 +130,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
 
     # what was observed becomes a text that holds, and a request that is tied to the finding
     steward.get_by_role("link", name="Propose schema").click()
-    expect(steward.get_by_role("combobox", name="For", exact=True)).to_have_value("dev")
+    expect(steward.get_by_role("combobox", name="Environment", exact=True)).to_have_value("dev")
     expect(steward.get_by_role("textbox", name="Subject", exact=True).first).to_have_value(SUBJECT)
     proposed = INVOICE | {"properties": INVOICE["properties"] | {"discount": {"type": "string"}}}
     assert json.loads(steward.get_by_role("textbox", name="Text", exact=True).input_value()) == proposed
