@@ -33,6 +33,7 @@ from registry.subjects.services import ensure_registry, register_version
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.dashboard.test_every_page import ORDERS, content  # noqa: F401 - a fixture
+from tests.markup import compact
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -338,11 +339,11 @@ def test_a_refusal_says_what_to_ask_for_and_leads_somewhere(
     assert status == 403
     assert "admin7" in text
     assert "reader, steward, approver" in text
-    assert '<a class="button" href="/ui/">' in text, "home, which is open to them"
+    assert '<a class="button" href="/ui/">' in compact(text), "home, which is open to them"
     person("stranger")
     session = RawClient()
     session.force_login(User.objects.get(username="stranger"))
-    said = session.get("/ui/").content.decode()
+    said = compact(session.get("/ui/").content.decode())
     assert "Your account has no role yet" in said
     assert '<a class="button" href="/ui/">' not in said
     assert said.count('action="/ui/accounts/logout/"') == 2, "in the menu, and beside what is said"
@@ -363,7 +364,7 @@ def test_what_is_not_allowed_is_shown_with_the_reason(
     ReviewRule.objects.create(environment=Environment.objects.get(registry__name="prod"), reviewers="owners")
     session = RawClient()
     session.force_login(User.objects.get(username="reader"))
-    text = session.get(path).content.decode()
+    text = compact(session.get(path).content.decode())
     off = re.findall(r"<button[^>]* disabled>(?:<svg.*?</svg>)?([^<]*)</button>", text)
     assert set(buttons) <= set(off)
     assert "You need the" in text

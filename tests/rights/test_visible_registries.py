@@ -97,7 +97,7 @@ def test_a_list_leads_to_requests_that_may_be_read(spread: None, rights: str) ->
     (row,) = answer.context["page"].rows
     text = answer.content.decode()
     assert (f'href="/ui/promotions/{number}"' in text) is ("prod" in seen)
-    assert row.pending == (f"request {number}" if "prod" in seen else "an open request") and row.pending in text
+    assert row.pending == (f"request {number}" if "prod" in seen else "open request") and row.pending in text
 
 
 def test_the_newest_that_may_be_read_comes_first(spread: None, cast: Cast) -> None:

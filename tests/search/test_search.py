@@ -193,7 +193,7 @@ def test_a_strange_cursor_is_refused(subjects: None, system: Actor, group: str, 
 
 
 def test_an_unknown_group_is_refused(subjects: None, system: Actor) -> None:
-    with pytest.raises(InvalidInput, match="there are subjects, fields"):
+    with pytest.raises(InvalidInput, match="The groups are subjects, fields"):
         search_group("orders", "people", by=system)
 
 

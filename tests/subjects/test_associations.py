@@ -39,7 +39,7 @@ def asked(subject: str | None = None, text: str = "", kind: str = "value") -> As
 
 
 def associating(resource: Resource, *items: AssociationSpec) -> Call:
-    return Call("associate", {"registry": "dev", "resource": resource, "asked": items, "create": True})
+    return Call("associate", {"registry": "dev", "resource": resource, "specs": items, "create": True})
 
 
 @pytest.mark.slow

@@ -91,14 +91,14 @@ def test_one_without_a_version_has_the_newest(orders: None, dev: Registry) -> No
 
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"name": " "}, InvalidInput, "Give the client a name"),
-    ({"name": "x" * 129}, InvalidInput, "129 characters; 128 are taken"),
+    ({"name": "x" * 129}, InvalidInput, "129 characters. At most 128 are allowed"),
     ({"name": "a\x00b"}, InvalidInput, "can't be displayed"),
     ({"name": "a\u202eb"}, InvalidInput, "can't be displayed"),
     ({"reads": False}, InvalidInput, "Declare at least one"),
-    ({"version": 3}, VersionNotFound, "Version 3 of orders-value isn't there"),
+    ({"version": 3}, VersionNotFound, "Version 3 of orders-value doesn't exist"),
     ({"version": 0}, InvalidInput, "from 1 to 2^31-1"),
     ({"version": 2**31}, InvalidInput, "from 1 to 2^31-1"),
-    ({"fields": [str(number) for number in range(201)]}, InvalidInput, "201 fields; 200 are taken"),
+    ({"fields": [str(number) for number in range(201)]}, InvalidInput, "201 fields. At most 200 are allowed"),
     ({"fields": ["x" * 513]}, InvalidInput, "513 characters"),
     ({"contact": "x" * 201}, InvalidInput, "201 characters"),
     ({"by": somebody(pattern="other-*")}, NotAllowed, ""),
@@ -119,7 +119,7 @@ def test_what_is_refused_leaves_nothing(
 def test_a_subject_has_a_bounded_number(orders: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "MOST", 2)
     assert declare("a") and declare("b")
-    with pytest.raises(InvalidInput, match="has 2 clients; withdraw those"):
+    with pytest.raises(InvalidInput, match=r"already has 2 clients\. Withdraw clients that no longer exist"):
         declare("c")
     assert not declare("a", contact="still changed")
 
@@ -130,7 +130,7 @@ def test_one_that_is_gone_is_withdrawn(orders: None, dev: Registry) -> None:
         withdraw_client(registry="dev", subject=ORDERS, name="billing", by=somebody("prod"))
     withdraw_client(registry="dev", subject=ORDERS, name="billing", by=somebody())
     assert clients_of(dev, ORDERS) == []
-    with pytest.raises(ClientNotFound, match="no client called 'billing'"):
+    with pytest.raises(ClientNotFound, match="has no client named 'billing'"):
         withdraw_client(registry="dev", subject=ORDERS, name="billing", by=somebody())
     with pytest.raises(SubjectNotFound):
         withdraw_client(registry="dev", subject=SubjectName(".", "nothing"), name="billing", by=somebody())
@@ -177,7 +177,7 @@ def test_one_that_was_not_heard_of_for_long_is_not_known_to_be_there(orders: Non
     declare(version=1)
     Client.objects.update(seen_at=timezone.now() - LAPSES - timedelta(days=1))
     (item,) = evidence_of(dev, ORDERS, [1], kinds=("clients",))[1]
-    assert item.in_use == "unknown" and "as was said on" in item.sentence
+    assert item.in_use == "unknown" and "last declared on" in item.sentence
     for permanent in (False, True):
         delete_version(registry="dev", subject=ORDERS, version=1, by=ADMIN, permanent=permanent)
 
@@ -231,7 +231,10 @@ def test_people_declare_and_withdraw_on_the_page_of_use(
     assert (found.does, found.version, found.fields) == ("reads and writes", 1, ("id", "note"))
     refused = reader.post(f"{PAGE}/clients", {**sent, "version": "7", "contact": "kept as it was typed"})
     assert refused.status_code == 422
-    assert "isn&#x27;t there" in refused.content.decode() and "kept as it was typed" in refused.content.decode()
+    assert (
+        "Version 7 of orders-value doesn&#x27;t exist" in refused.content.decode()
+        and "kept as it was typed" in refused.content.decode()
+    )
     assert reader.post(f"{PAGE}/clients", {**sent, "does": "dances"}).status_code == 422
     assert reader.post(f"{PAGE}/clients", {**sent, "version": "x"}).status_code == 422
     for _ in range(2):  # pressed twice it has one effect
@@ -276,7 +279,7 @@ def test_the_page_of_a_field_says_who_needs_it(
 ) -> None:
     reader = look("reader")
     address = "/ui/fields?registry=dev&subject=orders-value&path=Order.id"
-    assert "No client is declared, so nothing is known" in reader.get(address).content.decode()
+    assert "No clients are declared, so it is unknown who uses this field." in reader.get(address).content.decode()
     declare(fields=fields)
     assert says in reader.get(address).content.decode()
 

@@ -241,7 +241,7 @@ def test_hostile_names_are_pages_of_their_own(past: Callable[..., None], dev: Re
 
 
 def test_what_cannot_be_asked_is_refused(past: Callable[..., None], dev: Registry) -> None:
-    with pytest.raises(InvalidCompatibility, match="no compatibility level"):
+    with pytest.raises(InvalidCompatibility, match="is not a compatibility level"):
         what_if(dev, "SIDEWARD")
     with pytest.raises(SubjectNotFound):
         what_if(dev, "FULL", SubjectName(".", "absent"))

@@ -126,7 +126,7 @@ class _Reader:
                 raise ValueError(f"is not the first line of a {FORMAT}")
             getattr(self, _KINDS[kind])(value)
         except SchemadeskError as error:
-            raise self._line_error(f"can't be read: {error.message}") from error
+            raise self._line_error(f"can't be read: {error.message.removesuffix('.')}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise self._line_error(f"can't be read: {type(error).__name__} {str(error)[:80]}") from error
         self.digest.update(line)

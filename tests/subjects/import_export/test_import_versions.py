@@ -219,7 +219,7 @@ def test_the_cases_are_mixed(place: Registry, system: Actor) -> None:
         for problem in given.problems:
             for part in (
                 "the database rejects it", "No schema reference found", "it has schema id", "another schema here",
-                "stands for another schema (", "its name would refer to", "too large",
+                "is used by another schema (", "its name would refer to", "too large",
             ):  # fmt: skip
                 said[part] += part in problem.why
     assert min(done.values()) >= 8 and min(said.values()) >= 2, (done, said)
