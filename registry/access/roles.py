@@ -226,7 +226,7 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
         return ""
     if actor.past and action not in LOOKING:
         return actor.past
-    needed = _any_of(sorted(ACTIONS[action]))
+    needed = roles_with(action)
     where = f" in {registry}" if registry else ""
     if actor.limit and not actor.limit.has(action):
         return (
@@ -238,6 +238,11 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
     if actor.user_id is None:
         return f"Sign in to {ACTION_WORDS[action]}{where}. You need the {needed} role."
     return f"You need the {needed} role{where} to {ACTION_WORDS[action]}."
+
+
+def roles_with(action: str) -> str:
+    """The roles that may do the action, as alternatives in a sentence."""
+    return _any_of(sorted(ACTIONS[action]))
 
 
 def _any_of(names: list[str]) -> str:

@@ -17,10 +17,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from registry.access.models import User
-from registry.access.roles import Actor, may, system_actor
+from registry.access.roles import Actor, may, roles_with, system_actor
 from registry.access.selectors import actor_of_user
 from registry.audit.context import record
-from registry.errors import InvalidInput, NotAllowed, PlanChanged, SchemadeskError, WrongState
+from registry.errors import Forbidden, InvalidInput, NotAllowed, PlanChanged, SchemadeskError, WrongState
 from registry.promotions.apply import remote
 from registry.promotions.apply.local import LEASE, StepFailed, in_words, is_claimed, record_releases, write_here
 from registry.promotions.apply.remote import MAX_FAILURE, again, begin_elsewhere, require_apply, written_steps
@@ -295,8 +295,20 @@ def _apply_scheduled(row: PromotionRequest) -> str:
     except PlanChanged:
         return PromotionRequest.IN_REVIEW  # stored and notified already
     except SchemadeskError as error:
-        failure = f"The scheduled request was not applied: {error.placed}"
+        failure = f"The scheduled request was not applied{_lacking(row, by) or f': {error.placed}'}"
         return keep_failure(row.pk, by, failure, states={PromotionRequest.SCHEDULED})
+
+
+def _lacking(row: PromotionRequest, by: Actor) -> str:
+    """That the person who scheduled it lost the right, by name, since others read it; "" for who still has it."""
+    try:
+        require_apply(row, by)
+    except Forbidden:
+        why = f"this needs the {roles_with('promotion.apply')} role in {row.target}."
+        if row.applied_by and not row.applied_by.is_active:
+            why = "the account is deactivated."
+        return f", because {by.name} can no longer apply it: {why}"
+    return ""
 
 
 def _open_time(request: PromotionRequest, at: datetime, *, move_on: bool) -> datetime:

@@ -149,7 +149,13 @@ def frozen(cast: dict[str, Actor]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"), [(without_role, "approver2"), (without_account, "take"), (frozen, "year-end")]
+    ("change", "said"),
+    [
+        (without_role, "because approver2 can no longer apply it: this needs the admin or approver role in prod."),
+        (without_account, "because approver2 can no longer apply it: the account is deactivated."),
+        (frozen, "year-end"),
+    ],
+    ids=["without_role", "without_account", "frozen"],
 )
 def test_what_stops_it_then_is_kept_and_told(
     cast: dict[str, Actor], approved: int, change: Callable[[dict[str, Actor]], None], said: str
