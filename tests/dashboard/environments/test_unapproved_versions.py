@@ -59,7 +59,7 @@ def test_ghosts_are_listed_with_who_brought_them(look: Look, registries: None, s
     text = page(look("reader"))
     assert "orders-value" in text
     assert "free-value" not in text  # the first environment is open: nothing there needs a request
-    assert "not seen" in text
+    assert "never seen" in text
     assert "version 1, Avro, id 1" in text
 
 

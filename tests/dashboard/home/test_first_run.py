@@ -39,7 +39,7 @@ def client(registries: None, browser: Callable[[str], Client]) -> Client:  # noq
 def test_what_is_there_is_said_before_anything_is_done(client: Client) -> None:
     connect, environments, reviewers, source = steps(client)
     assert "None connected" in connect and "schema.registry.url=http" in connect
-    assert "Mapped dev → staging → prod." in environments
+    assert "Set up dev → staging → prod." in environments
     assert "Can be approved prod needs 1 approval. Approvers: admin." in reviewers
     assert "Their own requests need another approver." in reviewers
     assert "Add a source" in source

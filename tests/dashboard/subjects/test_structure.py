@@ -95,7 +95,7 @@ def test_what_was_found_is_told_from_what_is_around_it(deep: None, look: Callabl
     response = look("reader").get(PAGE + "?filter=n1")
     page = response.context["page"].selected
     assert [(field.name, field.is_around) for field in page.fields] == [("r0", True), ("n1", False)]
-    assert page.tree.said == "1 of 12 fields matches."
+    assert page.tree.summary == "1 of 12 fields matches."
     assert 'name="filter" value="n1"' in compact(response.content.decode())
     empty = look("reader").get(PAGE + "?filter=%3Cscript%3E").content.decode()
     assert "No field matches" in empty and '<script>"' not in empty and 'value="&lt;script&gt;"' in empty

@@ -342,7 +342,7 @@ def test_the_command_ends_with_the_code_of_the_answer(cast: Cast, capsys: pytest
         run("orders-value", "dev", "staging")
     assert capsys.readouterr().out.splitlines()[:2] == [
         "orders-value version 1, dev → staging: needs approval",
-        "  approval: staging asks for 1 approval.",
+        "  approval: staging needs 1 approval.",
     ]
     register(V1, cast, "staging")
     call_command("can_promote", "orders-value", "dev", "staging")

@@ -170,7 +170,7 @@ def test_rules_that_ask_for_more_by_now_send_it_back(cast: Cast) -> None:
         services.apply(request_id=number, by=cast["approver"])
     shown = selectors.get_request(number)
     assert shown.state == "in review"
-    assert "needs more" in shown.moved
+    assert "its approvals are no longer enough" in shown.moved
     assert approve(cast, number, "approver2") == "approved", "the first approval still counts"
 
 

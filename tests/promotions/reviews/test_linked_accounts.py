@@ -34,7 +34,7 @@ def test_neither_reviews_what_the_other_asked_for(cast: Cast) -> None:
     withdraw_same_person(statement_id=stated, by=cast["admin"])
     assert approve_shown(request_id=number, by=cast["approver2"]) == "approved"
     why = AuditEvent.objects.filter(table="promotions_sameperson").latest("id").why
-    assert why == "no longer link the accounts approver and approver2"
+    assert why == "unlink the accounts approver and approver2"
 
 
 @pytest.mark.parametrize("by_address", [True, False])
