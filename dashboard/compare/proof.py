@@ -248,6 +248,8 @@ def rename_views(renames: Sequence[SuspectedRename], text: str, limit: int | Non
             else None,
             is_edit_tried=item.is_edit_tried,
             from_path=item.from_path,
+            effect=item.effect,
+            cure=item.cure,
         )
         for number, item in enumerate(ordered, start=1)
     )
