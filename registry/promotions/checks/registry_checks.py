@@ -169,9 +169,8 @@ def _compatibility_check(name: str, subject: str, state: TargetState, report: Re
     sentence = f"Breaks {state.level} in the target in {count}, compared with {broken}."
     if breaks:
         sentence += f" First: {_break_location(breaks[0])}"
-    cure = next(
-        (item.remedy for item in breaks if item.remedy), "Change the schema so that it is compatible with the level."
-    )
+    remedy = next((item.remedy for item in breaks if item.remedy), "change the schema so that it fits the level")
+    cure = f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."
     return Check("compatibility", name, FAIL, sentence, cure, overridable=True, subject=subject)
 
 
@@ -225,7 +224,8 @@ def not_undone(item: IncomingVersion, state: TargetState, step: PlanStep) -> Che
     later = [version.version for version in state.history if version.version > item.version]
     sentence = (
         f"Version {item.version} becomes current again as version {step.target_version}. Not undone:"
-        f" {_versions(later)} stay registered, and messages and state written with them are not changed."
+        f" {_versions(later)} {'stay' if len(later) > 1 else 'stays'} registered, and messages and state written with"
+        f" {'them' if len(later) > 1 else 'it'} are not changed."
     )
     return Check("roll-back", f"rollback of {item.subject}", WARN, sentence, subject=item.subject)
 
