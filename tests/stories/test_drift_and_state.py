@@ -188,7 +188,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     expect(at_desk.locator(".verdict-title")).to_have_text("Can be registered in dev")
     expect(at_desk.locator("main")).to_contain_text("Compatible with version 1 in the target under BACKWARD.")
     at_desk.get_by_role("button", name="Save as draft").click()
-    expect(at_desk.locator("body")).to_contain_text("Saved as your draft")
+    expect(at_desk.locator("body")).to_contain_text("Draft saved")
     at_desk.goto("/ui/proposals")
     at_desk.get_by_role("link", name="orders-value").click()
     assert json.loads(text.input_value()) == proposed
