@@ -20,7 +20,7 @@ from dashboard.sources.presenters import FieldGroup
 from registry.access.roles import refusal
 from registry.drift.selectors import list_sources
 from registry.errors import SchemadeskError
-from registry.formats.policies.spark_state.rules import NO_ACTION
+from registry.formats.policies.spark_state.rules import NO_ACTIONS
 from registry.streams.selectors import StateCheckInfo, get_state_check, list_state_checks
 
 #: the verdict of a whole check
@@ -50,8 +50,6 @@ EFFECT_LOOKS: Final = {
     "refused": Look("breaks", "octagon-x", later("Refused")),
 }
 UNKNOWN: Final = Look("unknown", "circle-dashed", later("Unknown"))
-#: remedies that a page leaves out; stored reports may have the earlier text
-_NO_ACTION: Final = frozenset({NO_ACTION, "nothing is to be done"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +305,7 @@ def present_change(entry: Mapping[str, Any]) -> StateChange:
         path=entry["path"],
         sentence=entry["message"],
         why=entry["why"],
-        remedy="" if entry["remedy"] in _NO_ACTION else entry["remedy"],
+        remedy="" if entry["remedy"] in NO_ACTIONS else entry["remedy"],
         rule=entry["rule"],
         error=entry["error"],
         document=entry["document"],

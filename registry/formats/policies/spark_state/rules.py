@@ -24,6 +24,8 @@ THRESHOLD_ERROR: Final = "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED"
 FILES_ERROR: Final = "STATE_STORE_STATE_SCHEMA_FILES_THRESHOLD_EXCEEDED"
 #: the remedy where there is none to give
 NO_ACTION: Final = "no action needed"
+#: the same with the text that stored reports of earlier releases have
+NO_ACTIONS: Final = frozenset({NO_ACTION, "nothing is to be done"})
 NULLABLE_ERROR: Final = "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE"
 
 
