@@ -107,6 +107,7 @@ def test_the_call_that_makes_the_operator_says_its_api_and_modes(call: str, said
         (".transformWithState(P(), T, *modes)", "", "takes arguments with `\\*`"),
         (".transformWithState(P(), T, 'Update', 'None').dropDuplicates(['id'])", "", "`dropDuplicates` keeps state"),
         ("", "spark.conf.set(name, '2')", "can't tell what `spark.conf.set"),
+        ("", "name = 'spark.x'\ndef start(name):\n    spark.conf.set(name, 2)\n", "can't tell what `spark.conf.set"),
         ("", f"spark.conf.set({THRESHOLD!r}, 1)\nspark.conf.set({THRESHOLD!r}, 2)", "to two values"),
     ],
 )

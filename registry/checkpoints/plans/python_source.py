@@ -102,7 +102,7 @@ def _read(module: ast.Module, processor: str) -> StatePlan:
     calls = [_Declared(node, _verb(node), _scope(method, attributes, outer)) for node, method in reach.found]
     evaluator = Evaluator()
     plan = _plan(calls, evaluator, problems)
-    settings, unknown_settings = _settings(module, outer)
+    settings, unknown_settings = _settings(module, outer, bound)
     problems = [
         *changes(module, evaluator.used, owner.name, reach.methods),
         *changes_elsewhere(module, evaluator.mutable, owner.name, evaluator.is_mutable_on_self),
@@ -111,7 +111,7 @@ def _read(module: ast.Module, processor: str) -> StatePlan:
     ]
     if problems:
         raise _refusal(problems)
-    return _with_operators(replace(plan, settings=settings), module, operators, bound)
+    return _with_operators(replace(plan, settings=settings), outer, operators, bound)
 
 
 def _verb(node: ast.Call) -> str:
@@ -235,28 +235,26 @@ def _scope(method: Method, attributes: Mapping[str, tuple[ast.expr, Scope] | Non
     return Scope(replaced, attributes, outer, names[0] if names else "")
 
 
-def _with_operators(plan: StatePlan, module: ast.Module, operators: list[ast.Call], bound: Counter[str]) -> StatePlan:
+def _with_operators(plan: StatePlan, outer: Scope, operators: list[ast.Call], bound: Counter[str]) -> StatePlan:
     """The plan with what the call that makes the operator says; what it doesn't say in constants stays open."""
-    made = [_with_operator(plan, each, module, bound) for each in operators]
+    made = [_with_operator(plan, each, outer, bound) for each in operators]
     for other, call in zip(made[1:], operators[1:], strict=True):
         if other != made[0]:
             raise Unresolved(call, f"`{_verb(call)}` is called more than once, with different modes")
     return made[0] if made else plan
 
 
-def _with_operator(plan: StatePlan, call: ast.Call, module: ast.Module, bound: Counter[str]) -> StatePlan:
+def _with_operator(plan: StatePlan, call: ast.Call, outer: Scope, bound: Counter[str]) -> StatePlan:
     _, _, output_mode, time_mode = arguments(call, *_OPERATOR_ARGUMENTS)
     return replace(
         plan,
         api=_verb(call),
-        output_mode=_mode(output_mode, "output mode", OUTPUT_MODES, module, bound),
-        time_mode=_mode(time_mode, "time mode", TIME_MODES, module, bound),
+        output_mode=_mode(output_mode, "output mode", OUTPUT_MODES, outer, bound),
+        time_mode=_mode(time_mode, "time mode", TIME_MODES, outer, bound),
     )
 
 
-def _mode(
-    argument: ast.expr | None, label: str, modes: Sequence[str], module: ast.Module, bound: Counter[str]
-) -> str | None:
+def _mode(argument: ast.expr | None, label: str, modes: Sequence[str], outer: Scope, bound: Counter[str]) -> str | None:
     """The mode that an argument names, in any case of letters as Spark takes it; None where the call has none.
 
     Raises Unresolved for one that only running the file would tell.
@@ -264,13 +262,19 @@ def _mode(
     if argument is None:
         return None
     value = None
-    if not any(bound[name] > 1 for name in roots(argument)):
-        with suppress(Unresolved):
-            value = Evaluator().value(argument, Scope(assigned(module.body)))
+    with suppress(Unresolved):
+        value = _constant(argument, outer, bound)
     mode = next((mode for mode in modes if isinstance(value, str) and value.lower() == mode.lower()), None)
     if mode is None:
         raise Unresolved(argument, f"the check can't tell which {label} {code(argument)} gives")
     return mode
+
+
+def _constant(argument: ast.expr, outer: Scope, bound: Counter[str]) -> Any:
+    """The value of an argument outside of the class. Raises Unresolved for one of names that are bound more than once."""
+    if any(bound[name] > 1 for name in roots(argument)):
+        raise Unresolved(argument, f"{code(argument)} has no one value here")
+    return Evaluator().value(argument, outer)
 
 
 def _other_operators(module: ast.Module) -> Iterator[Unresolved]:
@@ -280,7 +284,7 @@ def _other_operators(module: ast.Module) -> Iterator[Unresolved]:
             yield Unresolved(node, f"`{node.func.attr}` keeps state of its own, which the check doesn't read")
 
 
-def _settings(module: ast.Module, outer: Scope) -> tuple[dict[str, str], list[Unresolved]]:
+def _settings(module: ast.Module, outer: Scope, bound: Counter[str]) -> tuple[dict[str, str], list[Unresolved]]:
     """Streaming settings that the file gives to Spark by `conf.set` or `config`, and those that can't be known."""
     settings: dict[str, str] = {}
     problems: list[Unresolved] = []
@@ -292,7 +296,7 @@ def _settings(module: ast.Module, outer: Scope) -> tuple[dict[str, str], list[Un
         if not (is_set or node.func.attr == "config"):
             continue
         try:
-            name, value = (Evaluator().value(argument, outer) for argument in node.args)
+            name, value = (_constant(argument, outer, bound) for argument in node.args)
         except Unresolved:
             if _STREAMING in ast.unparse(node.args[0]) or not isinstance(node.args[0], ast.Constant):
                 problems.append(Unresolved(node, f"the check can't tell what {code(node)} sets"))
