@@ -108,7 +108,7 @@ class Window:
                     f"{address} answered {response.status if response else 'nothing'}: nothing is measured."
                 )
             page.wait_for_load_state("networkidle")
-            # the observers are told after a frame was drawn
+            # observers run after a frame is drawn
             page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
             timings = page.evaluate("measured")
             return Load(timings["paint"] / 1000, timings["shift"], timings["task"] / 1000, sent.bytes)

@@ -229,7 +229,7 @@ def _is_list(content: Any) -> bool:
 
 def _with_processes(target: Target) -> Target:
     target_with_pids = replace(target, pids=server_pids(target)) if target.pids is None else target
-    cpu_of(target_with_pids)  # a process that isn't there is told before anything is written
+    cpu_of(target_with_pids)  # fails for a missing process before anything is written
     return target_with_pids
 
 

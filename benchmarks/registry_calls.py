@@ -136,7 +136,7 @@ class DataSet:
         return sum(len(numbers) for numbers in ask_all(self.target, calls))
 
     def try_to_remove(self) -> None:
-        """Make one subject and remove it: whoever may not is told before there are thousands. Raises RemoteUnavailable."""
+        """Create and remove one subject, so that missing permission shows before there are thousands. Raises RemoteUnavailable."""
         probe = f"{self.prefix}probe"
         self.begun.append(probe)
         self._register([(probe, self.text(probe, 0))])

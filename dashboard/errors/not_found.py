@@ -1,6 +1,6 @@
 """Pages for what doesn't exist: the nearest pages that do, or what was removed, by whom and when.
 
-What was removed is shown to whoever may read that audit event.
+Only readers who may read that audit event see what was removed.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
 def _message(request: HttpRequest, status: int, problem: Problem, links: tuple[Link, ...] = ()) -> HttpResponse:
     title = TITLES.get(status, gettext("Something went wrong"))
     frame, actor = make_frame(request, title=title), page_actor(request)
-    # whoever may read nothing is refused at home too
+    # a person who may read nothing is refused on the home page too
     home = actor.user_id is None or may_somewhere(actor, "schema.read")
     page = MessagePage(frame=frame, status=status, problem=problem, nearest=links, home=home)
     return render(request, "errors/message.html", {"page": page}, status=status)

@@ -172,7 +172,7 @@ COUNTED: Final = {
     "by_reason": (later("Messages by reason"), later("Reason")),
     "by_reason_before": (later("Messages of earlier scans by reason"), later("Reason")),
 }
-#: of these, what is told in the order of time
+#: those of them that are shown in order of time
 IN_TIME: Final = frozenset({"ids_by_hour", "ids_over_time"})
 SHOWN_BARS: Final = 24
 

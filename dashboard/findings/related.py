@@ -44,7 +44,7 @@ SHOWN_CLIENTS: Final = 20
 def affected(info: FindingInfo, *, sees_queries: bool) -> Affected | None:
     """Who reads the data, readers first, and the queries; None where neither a subject nor a topic is known.
 
-    A query belongs to its registry as a whole: whoever may read the subject alone isn't told of it.
+    A query belongs to its registry as a whole, so a reader of one subject alone doesn't see it.
     """
     name = _subject(info)
     if name is None and not info.topic:

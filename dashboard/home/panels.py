@@ -198,7 +198,7 @@ def affected_rows(affecting: Sequence[PendingAcknowledgement], order: list[str])
 
 
 def impact_in_words(info: RequestInfo) -> str:
-    """How much it breaks and whom it concerns, from the checks as they were last run; "" for nothing of that."""
+    """What it breaks and who is affected, from the last run of the checks; "" if nothing is."""
     concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
     failing, warning = (
         len(info.failing),

@@ -292,7 +292,7 @@ def _demo_action(actor: Actor) -> Action:
 
 
 def _events(actor: Actor) -> list[AuditEntry]:
-    """The newest events that the reader may see, of whoever may not see all among so many that were written last."""
+    """The newest events that the reader may see, searched among the last ones written."""
     if not extent_of(actor, "audit.read").parts:
         return []
     about = events_for(actor)

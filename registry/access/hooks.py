@@ -79,8 +79,7 @@ def add_catalog(name: str, catalog: ScopeCatalog) -> None:
 def refuse_unknown_registry(registry: str, by: Actor) -> None:
     """Raise InvalidInput, with the registries that there are, for one that doesn't exist or that `by` can't see."""
     for catalog in CATALOGS.values():
-        names = catalog.registries(by) if registry else ()
-        if registry and registry not in names:
+        if registry and registry not in (names := catalog.registries(by)):
             raise InvalidInput(
                 f"There is no registry {registry[:60]!r}. {_listed(names)} Leave the registry empty to mean all.",
                 field="registry",
