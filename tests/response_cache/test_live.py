@@ -417,7 +417,8 @@ def test_changes_by_other_doors_are_heard_and_a_lost_listener_listens_again(site
 
 def test_a_host_that_stands_still_has_lost_its_lease_when_the_write_is_answered(site: Site) -> None:
     site.ask("first", "PUT", "/config", {"compatibility": "NONE"})
-    assert site.is_hit("third")
+    # A lease that was renewed late, on a busy machine, only means that the server caches again a little later.
+    until(lambda: site.is_hit("third"), pause=0.2)
     stopped = [site.web["third"].pid, *_below(site.web["third"].pid)]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
