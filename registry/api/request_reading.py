@@ -33,9 +33,8 @@ LARGE: Final = 256 * 1024
 MAX_VALUES: Final = 100_000
 #: unrolled, so that what is inside a string is passed over in one step and not letter by letter
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-#: half of a surrogate pair, or U+0000: characters that no text may have; found at once, not letter by letter
+#: half of a surrogate pair; found at once, not letter by letter
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
-UNUSABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _BEGIN_VALUES: Final = (b"{", b"[", b",")
 _MAX_DIGITS: Final = 40
 _gate = threading.Lock()

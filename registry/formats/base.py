@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from registry.formats.lint import LintFinding
 from registry.formats.tags import EntityTags, TagChange
@@ -20,6 +21,8 @@ Severity = Literal["break", "value loss", "warning"]
 DifferenceKind = Literal["added", "removed", "changed", "renamed", "moved"]
 Answer = Literal["yes", "no", "unknown", "differs"]
 Outcome = Literal["kept", "filled", "dropped", "converted"]
+#: a character that no text of PostgreSQL can have: NUL, or half of a surrogate pair
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.errors import InvalidInput
+from registry.formats.base import UNSTORABLE
 from registry.formats.compatibility import LEVELS
 
 MAX_CHARACTERS: Final = 2_000
@@ -106,11 +107,10 @@ def parse_query(text: str) -> Query:
             f"The query has {len(text):,} characters. At most {MAX_CHARACTERS:,} are allowed. Paste schemas and "
             "messages into the box below the search."
         )
-    for position, character in enumerate(text, start=1):
-        if character == "\0" or "\ud800" <= character <= "\udfff":
-            raise InvalidInput(
-                f"Character {position} of the query is U+{ord(character):04X}, which no name can contain."
-            )
+    if bad := UNSTORABLE.search(text):
+        raise InvalidInput(
+            f"Character {bad.start() + 1} of the query is U+{ord(bad[0]):04X}, which no name can contain."
+        )
     terms = tuple(dict.fromkeys(_terms(text)))
     if len(terms) > MAX_TERMS:
         raise InvalidInput(f"The query has {len(terms)} terms. At most {MAX_TERMS} can be combined.")

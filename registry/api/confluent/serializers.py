@@ -9,9 +9,9 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from registry.api.request_reading import UNUSABLE, number_words
+from registry.api.request_reading import number_words
 from registry.errors import InvalidInput, InvalidVersion
-from registry.formats.base import Reference
+from registry.formats.base import UNSTORABLE, Reference
 from registry.formats.tags import FIELD, RECORD, EntityTags
 from registry.subjects.associations.requests import Resource
 from registry.subjects.associations.rules import AssociationInfo
@@ -310,5 +310,5 @@ def subject_prefix(request: Request, context: str | None, default: str = "") -> 
 
 def refuse_unusable_text(text: str, where: str) -> None:
     """Raise InvalidInput for a text that no database can hold: with a NUL or half of a surrogate pair."""
-    if unusable := UNUSABLE.search(text):
+    if unusable := UNSTORABLE.search(text):
         raise InvalidInput(f"The {where} holds U+{ord(unusable.group()):04X}, which is no character.")

@@ -18,7 +18,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.api.request_reading import (
-    UNUSABLE,
     length_of,
     number_words,
     refuse_constant,
@@ -27,7 +26,7 @@ from registry.api.request_reading import (
     unreadable_number,
 )
 from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, InvalidName, InvalidSchema
-from registry.formats.base import Reference
+from registry.formats.base import UNSTORABLE, Reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 
@@ -225,7 +224,7 @@ def text(value: Any, field_path: str) -> str:
     """A string that PostgreSQL can hold."""
     if not isinstance(value, str):
         raise wrong_type(field_path, value, "a string")
-    if unusable := UNUSABLE.search(value):
+    if unusable := UNSTORABLE.search(value):
         char, position = ord(unusable.group()), unusable.start() + 1
         raise InvalidInput(
             f"{field_path} has the character U+{char:04X} at position {position}, which no text may have.",
@@ -339,7 +338,7 @@ def _read(body: dict[str, Any], fields: Mapping[str, Reader], prefix: str) -> di
         name = key if key in fields else by_name.get(key)
         if name is None:
             names = ", ".join(fields)
-            unknown_path = prefix + UNUSABLE.sub("\N{REPLACEMENT CHARACTER}", key[:80])
+            unknown_path = prefix + UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", key[:80])
             raise InvalidInput(
                 f"Unknown name {unknown_path!r}: cannot find field. Known here: {names}.", field=unknown_path
             )

@@ -23,6 +23,7 @@ from registry.errors import (
     RemoteUnavailable,
     WrongState,
 )
+from registry.formats.base import UNSTORABLE
 from registry.promotions.environments.change_guard import loosened, require_second_person
 from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.models.environments import MAX_HOURS
@@ -181,7 +182,7 @@ def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
     bare = text.strip()
     if not bare or len(bare) > limit:
         raise InvalidInput(f"{field} must have 1 to {limit} characters.", field=field)
-    if any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in bare):
+    if UNSTORABLE.search(bare):
         raise InvalidInput(f"{field} has a character that can't be stored.", field=field)
     return bare
 

@@ -17,7 +17,7 @@ from registry.formats.base import Reference
 from registry.promotions.models import Draft
 from registry.promotions.requests.finding_links import require_finding
 from registry.promotions.requests.selectors import require_earlier
-from registry.promotions.requests.state_machine import checked_text, person
+from registry.promotions.requests.state_machine import checked_text, person, refuse_unstorable
 from registry.subjects.permissions import Visible, require_references
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.parsed_schemas import refuse_too_large
@@ -133,8 +133,7 @@ def save_draft(
         )
     refuse_too_large(text)
     _refuse_bad_references(references)
-    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidInput("The schema has a character that can't be stored: NUL, or half of a surrogate pair.")
+    refuse_unstorable(text)
     values = {
         "schema_type": schema_type,
         "text": text,

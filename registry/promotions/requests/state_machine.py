@@ -20,6 +20,7 @@ from registry.errors import (
     RequestNotFound,
     WrongState,
 )
+from registry.formats.base import UNSTORABLE
 from registry.promotions.checks.consumers import CONSUMERS, AffectedClient, affected_clients
 from registry.promotions.events import ask_consumers, tell
 from registry.promotions.models import PromotionRequest, Review
@@ -152,10 +153,15 @@ def checked_text(text: str, what: str, *, needed: str = "", longest: int = MAX_T
         raise InvalidInput(needed)
     if len(bare) > longest:
         raise InvalidInput(f"The {what} has {len(bare)} characters. The maximum is {longest}.")
-    position = next((at for at, char in enumerate(bare) if char == "\0" or "\ud800" <= char <= "\udfff"), None)
-    if position is not None:
-        raise InvalidInput(f"The {what} has a character at position {position + 1} that can't be stored.")
+    if bad := UNSTORABLE.search(bare):
+        raise InvalidInput(f"The {what} has a character at position {bad.start() + 1} that can't be stored.")
     return bare
+
+
+def refuse_unstorable(text: str) -> None:
+    """Raise InvalidInput for a schema that the database can't store, with a clearer message than the parsers'."""
+    if UNSTORABLE.search(text):
+        raise InvalidInput("The schema has a character that can't be stored: NUL, or half of a surrogate pair.")
 
 
 def move(request: PromotionRequest, state: str, **values: Any) -> str:

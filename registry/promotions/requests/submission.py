@@ -32,6 +32,7 @@ from registry.promotions.requests.state_machine import (
     move,
     person,
     refresh,
+    refuse_unstorable,
     requested_subjects,
     subject_of,
 )
@@ -122,7 +123,7 @@ def propose_version(
     require_requester(goal, [subject], by)
     if len(references) > MAX_REFERENCES:
         raise InvalidInput(f"The schema has {len(references)} references. The maximum is {MAX_REFERENCES}.")
-    _refuse_unstorable(text)
+    refuse_unstorable(text)
     draft = None if draft_id is None else Draft.objects.filter(pk=draft_id, author_id=by.user_id).first()
     begun_with = draft.finding if draft else None
     if finding is not None and finding != begun_with:
@@ -328,12 +329,6 @@ def _requested_keys(subject: SubjectName | None, version: int | str | None, item
 def _refuse_bad_names(names: Sequence[SubjectName]) -> None:
     if any(not name.subject for name in names):
         raise InvalidInput("A subject needs a name.")
-
-
-def _refuse_unstorable(text: str) -> None:
-    """Raise InvalidInput for a text that the database can't store, with a clearer message than the parsers'."""
-    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidInput("The schema has a character that can't be stored: NUL, or half of a surrogate pair.")
 
 
 def _refuse_nothing_to_do(spec: PromotionSpec, plan: Plan) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from registry.access.egress import Connection, EgressPolicy
 from registry.access.http_client import HttpLimits, OutgoingClient, ResponseTooLarge
 from registry.errors import InvalidSnapshot, RemoteUnavailable, SchemadeskError
-from registry.formats.base import Reference
+from registry.formats.base import UNSTORABLE, Reference
 from registry.subjects.import_export.snapshot import Problem, Scope, Snapshot, VersionKey, VersionRecord, scope_key
 from registry.subjects.models.policy import MODES
 from registry.subjects.models.versions import SCHEMA_TYPES
@@ -90,7 +90,7 @@ def refuse_unusable_text(value: Any) -> None:
     while left:
         item = left.pop()
         if isinstance(item, str):
-            if "\x00" in item or any("\ud800" <= char <= "\udfff" for char in item):
+            if UNSTORABLE.search(item):
                 raise InvalidSnapshot(f"the text {item[:40]!r} can't be stored: it contains an invalid character.")
         elif isinstance(item, Mapping):
             left += [*item.keys(), *item.values()]
