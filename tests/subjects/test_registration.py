@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import transaction
@@ -18,6 +19,7 @@ from registry.errors import (
     OperationNotPermitted,
     ReferenceExists,
     SchemadeskError,
+    SchemaTooLarge,
     VersionNotFound,
 )
 from registry.formats.base import Reference
@@ -45,6 +47,7 @@ from registry.subjects.services import (
     set_config,
     set_mode,
 )
+from registry.subjects.versions import parsed_schemas
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.subjects.client_process import Call
 from tests.subjects.races import Clients
@@ -464,3 +467,12 @@ def test_a_definition_that_came_meanwhile_is_not_given_a_second_id(
     (outcome,) = clients.outcomes()
     assert (outcome.error, outcome.value.version, outcome.value.schema_id) == ("", 2, first.schema_id)
     assert Context.objects.get(registry__name="dev", name=".").next_schema_id == first.schema_id + 1
+
+
+def test_a_new_text_is_measured_once_and_before_its_references_are_read(dev: Registry) -> None:
+    with mock.patch.object(parsed_schemas, "refuse_too_large") as measured_again:
+        prepare(dev, name("orders-value"), json.dumps(ORDER))
+    assert not measured_again.called
+    missing = [Reference("Gone", "gone", 1)]
+    with pytest.raises(SchemaTooLarge):
+        prepare(dev, name("orders-value"), json.dumps(ORDER) + " " * 3_000_000, references=missing)

@@ -34,7 +34,13 @@ from registry.subjects.policy.effective_policy import (
     spoken_from,
 )
 from registry.subjects.versions.lookup import columns_of, row_of, width_of
-from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, refuse_too_large, resolve_references
+from registry.subjects.versions.parsed_schemas import (
+    parse_measured,
+    parse_schema,
+    parse_stored,
+    refuse_too_large,
+    resolve_references,
+)
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.schema_identity import Identity, identify
 from registry.subjects.versions.version_status import Standing
@@ -119,7 +125,7 @@ def prepare(
     targets = resolve_references(registry, references, context=subject.context)
     resolved = tuple(reference for reference, _ in targets)
     return Submission(
-        schema=parse_schema(schema_type, text, resolved, is_new=is_new),
+        schema=parse_measured(schema_type, text, resolved, is_new=is_new),
         resolved=resolved,
         targets=tuple(target for _, target in targets),
         submitted=text,

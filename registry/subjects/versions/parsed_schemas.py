@@ -49,6 +49,13 @@ def parse_schema(
     """
     if is_new:
         refuse_too_large(text)
+    return parse_measured(schema_type, text, references, is_new=is_new)
+
+
+def parse_measured(
+    schema_type: str, text: str, references: tuple[ResolvedReference, ...], *, is_new: bool
+) -> ParsedSchema:
+    """As `parse_schema`, of a text whose size the caller has checked."""
     if references:
         return schema_engine.parse(schema_type, text, references, is_new=is_new)
     return _cache.get((schema_type, text, is_new), lambda: schema_engine.parse(schema_type, text, is_new=is_new))
