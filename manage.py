@@ -5,9 +5,10 @@ Only the standard library is used here, in the syntax of Python 3.6, so that an 
 
 Outside a virtual environment: .venv is made beside this file, requirements.lock is installed into it (once for each
 content of that file) and this program goes on inside it. Inside somebody's own environment nothing is installed: what
-is missing is said, with the command that installs it.
+is missing is said, with the command that installs it. The help and an unknown command install nothing.
 """
 
+import ast
 import fcntl
 import hashlib
 import json
@@ -32,6 +33,46 @@ DEV_LOCK = "requirements-dev.lock"
 UV_LOCK = ROOT / "dashboard" / "runtime" / "installer.lock"
 # Commands that need the tools of development too. `tool` runs one of them: `manage.py tool ruff check`.
 DEV_COMMANDS = ("test", "lint", "tool", "messages")
+DEV_SUMMARIES = {
+    "test": "Run the tests. All other arguments go to pytest.",
+    "tool": "Run a development tool of .venv, such as ruff or mypy.",
+}
+HELP = ("help", "-h", "--help")
+# Commands of the libraries. Django can list them only once it is installed.
+LIBRARY_COMMANDS = (
+    "account_unsetmultipleprimaryemails",
+    "changepassword",
+    "check",
+    "clearsessions",
+    "collectstatic",
+    "compilemessages",
+    "createcachetable",
+    "createsuperuser",
+    "dbshell",
+    "diffsettings",
+    "dumpdata",
+    "findstatic",
+    "flush",
+    "generateschema",
+    "inspectdb",
+    "loaddata",
+    "makemessages",
+    "makemigrations",
+    "optimizemigration",
+    "remove_stale_contenttypes",
+    "runserver",
+    "sendtestemail",
+    "shell",
+    "showmigrations",
+    "spectacular",
+    "sqlflush",
+    "sqlmigrate",
+    "sqlsequencereset",
+    "squashmigrations",
+    "startapp",
+    "startproject",
+    "testserver",
+)
 SAY_AFTER = 2.0  # seconds that something may take without a word
 
 
@@ -43,8 +84,13 @@ def main(argv: "list[str]") -> int:
     """Prepares the environment, then runs the command."""
     if sys.version_info < OLDEST:
         return fail(f"Schemadesk needs Python {OLDEST[0]}.{OLDEST[1]} or newer; this is {sys.version.split()[0]}.")
-    dev = len(argv) > 1 and argv[1] in DEV_COMMANDS
-    locks = [LOCK, DEV_LOCK] if dev else [LOCK]
+    if len(argv) < 2 or (argv[1] in HELP and len(argv) == 2):
+        sys.stdout.write(overview())
+        return 0
+    command = argv[2] if argv[1] in HELP else argv[1]
+    locks = [LOCK, DEV_LOCK] if argv[1] in DEV_COMMANDS else [LOCK]
+    if not complete(locks) and not command.startswith("-") and not is_known(command):
+        return fail(f"Unknown command: {command!r}. Run `manage.py help` for the commands.")
     try:
         if in_foreign_environment():
             complain_of_missing(locks)
@@ -86,6 +132,47 @@ def run_command(argv: "list[str]") -> int:
 
     execute_from_command_line(argv)
     return 0
+
+
+# -- help without Django ----------------------------------------------------------------------------------------------
+
+
+def overview() -> str:
+    """What `manage.py help` prints: the project's own commands, each with the first sentence of its help."""
+    summaries = {**DEV_SUMMARIES, **{name: summary_of(file) for name, file in command_files().items()}}
+    rows = [f"  {name:<22}{summary}".rstrip() for name, summary in sorted(summaries.items())]
+    return "\n".join(
+        [
+            "usage: manage.py COMMAND [OPTIONS]",
+            "",
+            *rows,
+            "",
+            "`manage.py COMMAND --help` shows the options of a command. `manage.py help --commands` also lists Django's.",
+            "The first command installs the locked packages in .venv. This help doesn't.\n",
+        ]
+    )
+
+
+def command_files() -> "dict[str, Path]":
+    """The source of each command of this project, by the command's name."""
+    files = [file for package in ("dashboard", "registry") for file in (ROOT / package).rglob("commands/*.py")]
+    return {file.stem: file for file in files if not file.stem.startswith("_")}
+
+
+def is_known(command: str) -> bool:
+    """Whether there is such a command, as far as can be seen before anything is installed."""
+    return command in {*DEV_COMMANDS, *command_files(), *LIBRARY_COMMANDS}
+
+
+def summary_of(file: Path) -> str:
+    """The first sentence of the `help` of the command in a file."""
+    statements = [
+        node for kind in ast.parse(file.read_text()).body if isinstance(kind, ast.ClassDef) for node in kind.body
+    ]
+    for node in statements:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "help":
+            return f"{str(ast.literal_eval(node.value)).split('. ')[0].rstrip('.')}."
+    return ""
 
 
 # -- somebody's own environment ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from django.core.management import get_commands
 
 from tests.runtime.conftest import ROOT
 
@@ -23,6 +24,7 @@ sleep {pause}
 exit {status}
 """
 FAKE_COMMAND = "def adopt_running():\n    pass\n"
+HELLO = "class Command:\n    help = (\n        'Greet the world. '\n        'Exit code 0: always.'\n    )\n"
 FAKE_DJANGO = "import sys\ndef execute_from_command_line(argv):\n    print('ran', argv[1], sys.prefix)\n"
 
 
@@ -42,11 +44,12 @@ class Clone:
         self.root = folder / "clone"
         self.bin = folder / "bin"
         self.log = folder / "uv.log"
-        for name in ("dashboard/runtime", "django/core"):
+        for name in ("dashboard/runtime", "dashboard/management/commands", "django/core"):
             (self.root / name).mkdir(parents=True)
         self.bin.mkdir()
         shutil.copy(ROOT / "manage.py", self.root)
         (self.root / "dashboard/runtime/instance_lock.py").write_text(FAKE_COMMAND)
+        (self.root / "dashboard/management/commands/hello.py").write_text(HELLO)
         (self.root / "django/core/management.py").write_text(FAKE_DJANGO)
         (self.root / "requirements.lock").write_text("aaa==1.0 \\\n    --hash=sha256:00\n")
         (self.root / "requirements-dev.lock").write_text("bbb==1.0 \\\n    --hash=sha256:00\n")
@@ -94,6 +97,28 @@ def test_the_first_run_installs_and_goes_on_inside_and_the_second_only_goes_on(c
     assert len(clone.installations) == 1
     assert "--require-hashes" in clone.installations[0]
     assert clone.stamp.keys() == {"requirements.lock"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
+def test_the_help_installs_nothing(clone: Clone, arguments: list[str]) -> None:
+    status, shown = clone.run(*arguments)
+    assert status == 0
+    assert "  hello                 Greet the world.\n" in shown
+    assert not (clone.root / ".venv").exists() and clone.installations == []
+
+
+@pytest.mark.parametrize("arguments", [["hullo"], ["help", "hullo"], ["hullo", "--help"]])
+def test_an_unknown_command_installs_nothing(clone: Clone, arguments: list[str]) -> None:
+    status, shown = clone.run(*arguments)
+    assert (status, shown) == (1, "Unknown command: 'hullo'. Run `manage.py help` for the commands.\n")
+    assert not (clone.root / ".venv").exists() and clone.installations == []
+
+
+def test_the_help_knows_every_command(manage: ModuleType) -> None:
+    assert [name for name in get_commands() if not manage.is_known(name)] == []
+    summaries = {name: manage.summary_of(file) for name, file in manage.command_files().items()}
+    assert {"up", "demo", "scan_source", "reference"} <= summaries.keys()
+    assert [name for name, summary in summaries.items() if len(summary) < 10] == []
 
 
 def test_another_lock_file_is_installed_once_more(clone: Clone) -> None:

@@ -18,7 +18,7 @@ from dashboard.runtime.supervisor import Console
 class Command(BaseCommand):
     """Resolves the sets of jars in dashboard/runtime/jars.py and writes each jar's name and SHA-256 to jars.lock."""
 
-    help = __doc__
+    help = "Write jars.lock again after a change of versions."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -16,6 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 class Command(migrate.Command):
     """Brings the tables up to date. What else `check` looks at loads every page, which costs more than the tables do."""
 
+    help = "Bring the database's tables up to date."
     requires_system_checks = [Tags.models, Tags.database]
 
     def handle(self, *args: Any, **options: Any) -> None:
