@@ -22,7 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.engines import milliseconds
 from benchmarks.measurement import machine, timed
-from dashboard.management.initial_data import make_people, make_registries
+from dashboard.management.commands.prepare import make_people, make_registries
 from dashboard.runtime.parts import postgres_server
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor

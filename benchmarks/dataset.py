@@ -20,7 +20,7 @@ from typing import Any, Final
 from django.db import ProgrammingError, connection, transaction
 from django.utils import timezone
 
-from dashboard.management.initial_data import make_people, make_registries
+from dashboard.management.commands.prepare import make_people, make_registries
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.audit.context import record

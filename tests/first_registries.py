@@ -7,7 +7,7 @@ import secrets
 from django.conf import settings
 from django.db import transaction
 
-from dashboard.management.initial_data import ENVIRONMENTS
+from dashboard.management.commands.prepare import ENVIRONMENTS
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.audit.context import record
@@ -17,7 +17,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
 
 
 def make_at_once(*, by: Actor) -> None:
-    """What `dashboard.management.initial_data.make_registries` makes where nothing is there; test_first_registries.py compares the two."""
+    """What `dashboard.management.commands.prepare.make_registries` makes where nothing is there; test_first_registries.py compares the two."""
     place = {"project": settings.DEFAULT_PROJECT, "location": settings.DEFAULT_LOCATION}
     closed = {name for name, is_closed in ENVIRONMENTS if is_closed}
     with transaction.atomic(savepoint=False):

@@ -15,6 +15,7 @@ import pytest
 from dashboard.management.architecture_picture import import_table
 
 ROOT = Path(__file__).resolve().parent.parent
+HOOKS = ROOT / "registry" / "hooks.py"
 
 
 @cache
@@ -26,6 +27,8 @@ def rules() -> dict[str, set[str]]:
 @cache
 def imports_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
+    if path == HOOKS:  # it imports the types of hooks for mypy, and loads none of them
+        tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

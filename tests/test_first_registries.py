@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from dashboard.management.initial_data import make_registries
+from dashboard.management.commands.prepare import make_registries
 from registry.access.roles import Actor
 from registry.access.services import ensure_person
 from tests.first_registries import ensure_at_once, make_at_once

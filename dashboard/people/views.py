@@ -20,7 +20,7 @@ from dashboard.environments.change_requests import loosening_of
 from dashboard.environments.page import environment_page
 from dashboard.people.page import CHANGES, make_change, people_page
 from dashboard.people.tokens import token_page
-from registry.access.hooks import scope_warning
+from registry.access.rights_changes import scope_warning
 from registry.access.roles import require
 from registry.access.services import make_token, revoke_token
 from registry.access.tokens import refuse_stranger

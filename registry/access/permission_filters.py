@@ -14,7 +14,7 @@ from typing import Final
 
 from django.db.models import Q
 
-from registry.access.hooks import refuse_unknown_registry
+from registry.access.rights_changes import refuse_unknown_registry
 from registry.access.roles import ACTIONS, LOOKING, ROLES, Actor, refusal, require
 from registry.errors import InvalidInput
 

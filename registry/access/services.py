@@ -12,10 +12,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import connection, transaction
 
-from registry.access import hooks
-from registry.access.hooks import RightsChange
 from registry.access.models import GroupGrant, Ownership, RoleGrant, User
 from registry.access.permission_filters import checked_place, checked_role, place_words
+from registry.access.rights_changes import RightsChange, guard
 from registry.access.roles import Actor, Grant, require
 from registry.access.selectors import full_admins, grants_of
 from registry.access.tokens import IssuedToken, issue_token, make_token, revoke_token
@@ -97,7 +96,7 @@ def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pa
     values = {"username": username, "role": role, "registry": registry, "subject_pattern": subject_pattern}
     grants = (Grant(role, registry, subject_pattern),)
     if not RoleGrant.objects.filter(user=user, role=role, registry=registry, subject_pattern=subject_pattern).exists():
-        hooks.ask(RightsChange("grant", values, sentence, users=(user.pk,), grants=grants), by)
+        guard(RightsChange("grant", values, sentence, users=(user.pk,), grants=grants), by)
     row, _ = RoleGrant.objects.get_or_create(user=user, role=role, registry=registry, subject_pattern=subject_pattern)
     return row.pk
 
@@ -121,7 +120,7 @@ def revoke_grant(*, grant_id: int, by: Actor) -> None:
     change = RightsChange(
         "revoke_grant", {"grant_id": grant_id}, sentence, users=(row.user_id,), grants=taken, removes=True
     )
-    hooks.ask(change, by)
+    guard(change, by)
     row.delete()
     keep_an_admin(by, before)
 
@@ -142,7 +141,7 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
     before = full_admins()
     sentence = f"{'reactivate' if active else 'deactivate'} the account {username}"
     record(by=by, why=sentence)
-    hooks.ask(
+    guard(
         RightsChange(
             "set_active",
             {"username": username, "active": active},
@@ -179,9 +178,9 @@ def set_email(*, username: str, email: str, by: Actor) -> None:
     if user.email.strip().casefold() != email.casefold():
         apart, joined = _others_with(user.email, user), _others_with(email, user)
         if apart:
-            hooks.ask(RightsChange("set_email", values, sentence, accounts=(user.pk, *apart)), by)
+            guard(RightsChange("set_email", values, sentence, accounts=(user.pk, *apart)), by)
         if joined:
-            hooks.ask(RightsChange("set_email", values, sentence, joined=(user.pk, *joined)), by)
+            guard(RightsChange("set_email", values, sentence, joined=(user.pk, *joined)), by)
     user.email = email
     user.save(update_fields=["email"])
 
@@ -243,7 +242,7 @@ def remove_group(*, name: str, by: Actor) -> None:
     lock_admins()
     group, before = group_named(name), full_admins()
     record(by=by, why=f"remove the group {name}")
-    hooks.ask(_leaving("remove_group", {"name": name}, f"remove the group {name}", group, _members(group)), by)
+    guard(_leaving("remove_group", {"name": name}, f"remove the group {name}", group, _members(group)), by)
     group.delete()
     keep_an_admin(by, before)
 
@@ -257,7 +256,7 @@ def add_member(*, group: str, username: str, by: Actor) -> None:
     record(by=by, why=sentence)
     if not user.groups.filter(pk=row.pk).exists():
         values = {"group": group, "username": username}
-        hooks.ask(RightsChange("add_member", values, sentence, users=(user.pk,), groups=(group,)), by)
+        guard(RightsChange("add_member", values, sentence, users=(user.pk,), groups=(group,)), by)
     user.groups.add(row)
 
 
@@ -270,7 +269,7 @@ def remove_member(*, group: str, username: str, by: Actor) -> None:
     sentence = f"remove {username} from the group {group}"
     record(by=by, why=sentence)
     values = {"group": group, "username": username}
-    hooks.ask(_leaving("remove_member", values, sentence, row, (user.pk,)), by)
+    guard(_leaving("remove_member", values, sentence, row, (user.pk,)), by)
     user.groups.remove(row)
     keep_an_admin(by, before)
 
@@ -290,9 +289,7 @@ def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subj
     values = {"group": group, "role": role, "registry": registry, "subject_pattern": subject_pattern}
     role_grant = Grant(role, registry, subject_pattern)
     if not row_of_group.role_grants.filter(role=role, registry=registry, subject_pattern=subject_pattern).exists():
-        hooks.ask(
-            RightsChange("grant_to_group", values, sentence, users=_members(row_of_group), grants=(role_grant,)), by
-        )
+        guard(RightsChange("grant_to_group", values, sentence, users=_members(row_of_group), grants=(role_grant,)), by)
     row, _ = GroupGrant.objects.get_or_create(
         group=row_of_group, role=role, registry=registry, subject_pattern=subject_pattern
     )
@@ -314,7 +311,7 @@ def remove_group_grant(*, grant_id: int, by: Actor) -> None:
     change = RightsChange(
         "remove_group_grant", {"grant_id": grant_id}, sentence, users=_members(row.group), grants=taken, removes=True
     )
-    hooks.ask(change, by)
+    guard(change, by)
     row.delete()
     keep_an_admin(by, before)
 
@@ -334,7 +331,7 @@ def add_owner(*, subject_pattern: str, by: Actor, registry: str = "", username: 
     record(by=by, why=sentence)
     if not Ownership.objects.filter(registry=registry, subject_pattern=subject_pattern, **owner).exists():
         values = {"subject_pattern": subject_pattern, "registry": registry, "username": username, "group": group}
-        hooks.ask(RightsChange("add_owner", values, sentence, owner=True), by)
+        guard(RightsChange("add_owner", values, sentence, owner=True), by)
     row, _ = Ownership.objects.get_or_create(registry=registry, subject_pattern=subject_pattern, **owner)
     return row.pk
 

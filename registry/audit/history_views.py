@@ -25,6 +25,8 @@ from django.db import connections, transaction
 from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
+from registry.hooks import derived_tables
+
 SCHEMA: Final = "past"
 #: before a table's name: the schema of its second view
 OF: Final = "past_of_"
@@ -51,10 +53,6 @@ class DerivedTable:
 
     query: str
     unchanged: str
-
-
-#: table → how it is worked out; apps add theirs when they are ready
-DERIVED: Final[dict[str, DerivedTable]] = {}
 
 
 def by_then(column: str) -> str:
@@ -122,12 +120,12 @@ class _Table:
     @property
     def has_a_past(self) -> bool:
         """Whether it has both views."""
-        return self.name in DERIVED or (self.governed and self.name.startswith(WITH_A_PAST))
+        return self.name in derived_tables.hooks or (self.governed and self.name.startswith(WITH_A_PAST))
 
     def view(self) -> str | None:
         """The query of its view; None where it has none."""
-        if self.name in DERIVED:
-            return DERIVED[self.name].query
+        if self.name in derived_tables.hooks:
+            return derived_tables.hooks[self.name].query
         if self.has_a_past:
             return self._reconstructed()
         if self.name.startswith((*WITH_A_PAST, *WITHOUT)):
@@ -137,8 +135,8 @@ class _Table:
 
     def unchanged(self) -> str:
         """When nothing but rows that came since has to be left out, if these are known by a column; of $1."""
-        if self.name in DERIVED:
-            return DERIVED[self.name].unchanged
+        if self.name in derived_tables.hooks:
+            return derived_tables.hooks[self.name].unchanged
         operations = ("<> 'INSERT'",) if self.created else ("<> 'INSERT'", "= 'INSERT'")
         return " AND ".join(_UNCHANGED.format(name=self.name, operation=operation) for operation in operations)
 
@@ -188,7 +186,9 @@ def make_views(*, using: str, **_signal: Any) -> None:
 def _statements(cursor: CursorWrapper) -> list[str]:
     """Those of the governed tables first: the derived ones are made of them."""
     cursor.execute(_GOVERNED)
-    tables = sorted((_Table(*row) for row in cursor.fetchall()), key=lambda table: (table.name in DERIVED, table.name))
+    tables = sorted(
+        (_Table(*row) for row in cursor.fetchall()), key=lambda table: (table.name in derived_tables.hooks, table.name)
+    )
     statements = [f"CREATE SCHEMA {SCHEMA}"]
     statements += [f"CREATE VIEW past.{_quoted(table.name)} AS {query}" for table in tables if (query := table.view())]
     paths = []

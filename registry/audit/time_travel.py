@@ -5,7 +5,7 @@ three kinds of tables:
 
 - governed tables, whose changes are all in the audit: a row without later changes is as it was, for another one the first
   later change has the former values, and a row that was inserted later is left out;
-- tables that are derived from those: their app defines how (`history_views.DERIVED`);
+- tables that are derived from those: their app defines how (`hooks.derived_tables`);
 - tables without history (scans, the search index, drafts) are empty, so that nothing of today appears in the past.
 
 Accounts, rights and the audit itself have no views: today's rights decide who may read. A moment within a transaction

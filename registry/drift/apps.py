@@ -12,14 +12,14 @@ class DriftConfig(AppConfig):
     label = "drift"
 
     def ready(self) -> None:
-        """Tells the apps below whom to ask: of versions what scans know, of promotions what is open and what they answer."""
-        from registry.drift.findings.promotion_check import NAME, drift_facts, findings_of, open_breaks_of, open_drift
-        from registry.drift.usage.retirement import PROVIDER, data_evidence
-        from registry.promotions.checks.check_plugins import find_breaks, outlook
-        from registry.promotions.requests.finding_links import find_origins
-        from registry.subjects.usage.evidence import provide
+        """Registers what scans know of versions, and the findings that promotions check and answer."""
+        from registry import hooks
+        from registry.drift.findings.promotion_check import drift_facts, findings_of, open_breaks_of, open_drift
+        from registry.drift.usage.retirement import data_evidence
+        from registry.promotions.checks.check_plugins import CheckProvider
+        from registry.subjects.usage.evidence import EvidenceProvider
 
-        provide(PROVIDER, "data", data_evidence)
-        outlook(NAME, open_drift, drift_facts)
-        find_breaks(NAME, open_breaks_of)
-        find_origins(NAME, findings_of)
+        hooks.version_evidence.register("topic scans", EvidenceProvider("data", data_evidence))
+        hooks.promotion_checks.register("drift", CheckProvider(open_drift, drift_facts))
+        hooks.open_breaks.register("drift", open_breaks_of)
+        hooks.origin_findings.register("drift", findings_of)

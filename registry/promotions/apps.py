@@ -12,13 +12,12 @@ class PromotionsConfig(AppConfig):
     label = "promotions"
 
     def ready(self) -> None:
-        """Keeps the gate of the registries that are closed environments, and tells which versions came past requests."""
-        from registry.access import hooks
-        from registry.promotions.environments.change_guard import KEEPER, keep_closed
+        """Registers the guards of closed environments and of their reviewers, and which versions came without a request."""
+        from registry import hooks
+        from registry.promotions.environments.change_guard import keep_closed
         from registry.promotions.requests.timeline import unrequested
-        from registry.promotions.reviews import reviewers
-        from registry.subjects.policy.change_guard import keep, tell_unrequested
+        from registry.promotions.reviews.reviewers import keep_reviewers
 
-        keep(KEEPER, keep_closed)
-        hooks.keep(reviewers.KEEPER, reviewers.keep_reviewers)
-        tell_unrequested(KEEPER, unrequested)
+        hooks.change_guards.register("closed environments", keep_closed)
+        hooks.rights_guards.register("reviewers of closed environments", keep_reviewers)
+        hooks.unrequested_versions.register("closed environments", unrequested)

@@ -12,11 +12,12 @@ class StreamsConfig(AppConfig):
     label = "streams"
 
     def ready(self) -> None:
-        """Tells the apps below that Spark state is a consumer: of versions, and of what promotions bring."""
-        from registry.promotions.checks.check_plugins import outlook
-        from registry.streams.promotion_check import NAME, state_checks
-        from registry.streams.subject_usage import PROVIDER, state_evidence
-        from registry.subjects.usage.evidence import provide
+        """Registers Spark state as a consumer: of versions, and of what promotions bring."""
+        from registry import hooks
+        from registry.promotions.checks.check_plugins import CheckProvider
+        from registry.streams.promotion_check import state_checks
+        from registry.streams.subject_usage import state_evidence
+        from registry.subjects.usage.evidence import EvidenceProvider
 
-        provide(PROVIDER, "state", state_evidence)
-        outlook(NAME, state_checks)
+        hooks.version_evidence.register("state", EvidenceProvider("state", state_evidence))
+        hooks.promotion_checks.register("state", CheckProvider(state_checks))

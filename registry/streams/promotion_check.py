@@ -19,7 +19,6 @@ from registry.streams.spark_shapes import spark_shape, structs_of
 from registry.subjects.models import Registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-NAME: Final = "state"
 CODE: Final = "evidence.state"
 MAX_NAMED: Final = 5
 

@@ -61,7 +61,6 @@ def readers_of(registry: Registry, subject: SubjectName | None, *, topic: str = 
     ]
 
 
-PROVIDER: Final = "state"
 MAX_NAMED: Final = 20
 
 

@@ -12,13 +12,13 @@ class SubjectsConfig(AppConfig):
     label = "subjects"
 
     def ready(self) -> None:
-        """Tells whoever asks for evidence of versions what clients say, views of the past how activity is read, and
-        whoever gives rights which registries and subjects there are."""
-        from registry.access.hooks import ScopeCatalog, add_catalog
-        from registry.subjects.listing.listing import declare_past_activity, has_matching_subject, registry_names
-        from registry.subjects.usage.clients import PROVIDER, client_evidence
-        from registry.subjects.usage.evidence import provide
+        """Registers the evidence of clients, the past of activity, and the registries and subjects of a right."""
+        from registry import hooks
+        from registry.access.rights_changes import ScopeCatalog
+        from registry.subjects.listing.listing import has_matching_subject, past_activity, registry_names
+        from registry.subjects.usage.clients import client_evidence
+        from registry.subjects.usage.evidence import EvidenceProvider
 
-        provide(PROVIDER, "clients", client_evidence)
-        declare_past_activity()
-        add_catalog("subjects", ScopeCatalog(registry_names, has_matching_subject))
+        hooks.version_evidence.register("declared clients", EvidenceProvider("clients", client_evidence))
+        hooks.derived_tables.register("subjects_subjectactivity", past_activity)
+        hooks.scope_catalogs.register("subjects", ScopeCatalog(registry_names, has_matching_subject))

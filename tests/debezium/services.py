@@ -105,7 +105,7 @@ def schemadesk_server(request: pytest.FixtureRequest) -> Iterator[tuple[str, str
     from django.core.management import call_command
     from pytest_django.live_server_helper import LiveServer
 
-    from dashboard.management.initial_data import make_registries
+    from dashboard.management.commands.prepare import make_registries
     from registry.access.roles import system_actor
     from registry.access.services import ensure_person, issue_token
 

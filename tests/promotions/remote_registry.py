@@ -48,7 +48,7 @@ BEFORE, AFTER = "before", "after"
 PREPARE = """
 import django
 django.setup()
-from dashboard.management.initial_data import make_registries
+from dashboard.management.commands.prepare import make_registries
 from registry.access.roles import system_actor
 from registry.access.services import ensure_person, issue_token
 by = system_actor("tests", door="command")

@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access import selectors, services
-from registry.access.hooks import scope_warning
 from registry.access.permission_filters import require_extent
+from registry.access.rights_changes import scope_warning
 from registry.access.roles import ALL, ROLES, SCOPES, Actor, require
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS, refuse_stranger
 from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was

@@ -144,7 +144,6 @@ def _is_filled(path: str, profiles: Mapping[str, FieldProfile], whole: int) -> b
     return (profile.present if profile is not None else 0) >= possible
 
 
-NAME: Final = "drift"
 MAX_NAMED: Final = 3
 _CURE: Final = "Resolve or acknowledge the open findings, or have a reviewer override the check with a reason."
 

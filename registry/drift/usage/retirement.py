@@ -179,7 +179,6 @@ def _words(error: BaseException) -> str:
     return str(inner.str()) if hasattr(inner, "str") else str(inner)
 
 
-PROVIDER: Final = "topic scans"
 _NOT_ASKED: Final = Groups((), "the clusters were not checked")
 #: for those who may not read the whole registry, whose clusters these are
 _NOT_ALL_ASKED: Final = "not all clusters could be checked"

@@ -1,4 +1,4 @@
-"""Checks and facts from other apps, which register here when they start, and the checks of the source environment.
+"""Checks and facts from other apps (`registry.hooks`), and the checks of the source environment.
 
 The source is checked for open break findings, which another app provides, and for newer versions.
 """
@@ -6,8 +6,10 @@ The source is checked for open break findings, which another app provides, and f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from registry import hooks
 from registry.promotions.plan.target_state import named_in
 from registry.promotions.plan.types import NEWER, SOURCE_DRIFT, WARN, Check, Plan, PlanStep, PromotionSpec
 from registry.subjects.models import Registry, SchemaVersion
@@ -19,36 +21,23 @@ Outlook = Callable[[Registry, Sequence[PlanStep], int | None], Sequence[Check]]
 #: what those checks depend on, for registries and subjects (None: all): a text that changes with it, by registry key and
 #: qualified subject; in a constant number of queries
 Facts = Callable[[Collection[Registry], Collection[str] | None], Mapping[int, Mapping[str, str]]]
-#: the numbers of the open break findings by subject, for a registry and subjects; one query
-OpenBreaks = Callable[[Registry, Collection[str]], Mapping[str, Sequence[int]]]
-#: name → the provider of break findings
-BREAKS: Final[dict[str, OpenBreaks]] = {}
-#: name → the provider of checks
-OUTLOOKS: Final[dict[str, Outlook]] = {}
-#: name → the provider of facts that its checks depend on, which tell when stored answers are stale
-FACTS: Final[dict[str, Facts]] = {}
 
 
-def outlook(name: str, ask: Outlook, facts: Facts | None = None) -> None:
-    """Add a provider of checks, or replace the one of that name; called when an app starts.
+@dataclass(frozen=True)
+class CheckProvider:
+    """Another app's checks, and the facts that they depend on, which tell when stored answers are stale.
 
-    Without `facts` the board treats its checks as ones that never fail, and doesn't watch for changes.
+    Without `facts` the board treats the checks as ones that never fail, and doesn't watch for changes.
     """
-    OUTLOOKS[name] = ask
-    FACTS.pop(name, None)
-    if facts is not None:
-        FACTS[name] = facts
 
-
-def find_breaks(name: str, ask: OpenBreaks) -> None:
-    """Add a provider of break findings, or replace the one of that name; called when an app starts."""
-    BREAKS[name] = ask
+    checks: Outlook
+    facts: Facts | None = None
 
 
 def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
     """The numbers of the open break findings by subject; subjects without any are left out."""
     breaks: dict[str, list[int]] = {}
-    for ask in BREAKS.values():
+    for ask in hooks.open_breaks:
         for subject, numbers in ask(registry, subjects).items():
             breaks.setdefault(subject, []).extend(numbers)
     return breaks
@@ -56,14 +45,14 @@ def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list
 
 def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:
     """The checks of all providers for a plan."""
-    return tuple(check for ask in OUTLOOKS.values() for check in ask(target, plan.steps, answers))
+    return tuple(check for provider in hooks.promotion_checks for check in provider.checks(target, plan.steps, answers))
 
 
 def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = None) -> dict[int, dict[str, str]]:
     """Registry → subject → all facts that other apps provide."""
     facts_by_registry: dict[int, dict[str, list[str]]] = {}
-    for name, ask in sorted(FACTS.items()):
-        for registry, by_subject in ask(targets, subjects).items():
+    for name, provider in hooks.promotion_checks.items():
+        for registry, by_subject in provider.facts(targets, subjects).items() if provider.facts else ():
             for subject, fact in by_subject.items():
                 facts_by_registry.setdefault(registry, {}).setdefault(subject, []).append(f"{name}: {fact}")
     return {

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from registry import hooks
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.checks.advisory import checks_of_care, checks_of_notes
@@ -38,7 +39,7 @@ from registry.promotions.reviews.eligibility import needed_for
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, SchemaReference, SchemaVersion
 from registry.subjects.references.reference_graph import dependants_of
-from registry.subjects.usage.evidence import PROVIDERS, Evidence, Kind, evidence_of
+from registry.subjects.usage.evidence import Evidence, Kind, evidence_of
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -262,7 +263,7 @@ def _data(
     target: Environment, plan: Plan, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]
 ) -> list[Check]:
     """Whether the promoted schema reads the existing messages, whichever versions the level compares with."""
-    if not any(kind == "data" for kind, _ in PROVIDERS.values()):
+    if not any(provider.kind == "data" for provider in hooks.version_evidence):
         return []
     rule, now = target.evidence_rule, timezone.now()
     checks = []

@@ -25,7 +25,6 @@ from registry.notifications.services import notify
 from registry.promotions.models import BreakGlass, Environment
 from registry.subjects.models import Registry
 
-KEEPER: Final = "closed environments"
 MIRROR_DOOR: Final = "task"
 
 

@@ -1,15 +1,16 @@
 """The finding that a proposed schema answers, and open break findings at the source of a request.
 
-Findings belong to another app, which registers here when it starts and decides who may read them. A request stores only
+Findings belong to another app, which registers in `registry.hooks` and decides who may read them. A request stores only
 the number: the finding may be deleted later, and readers without the right learn nothing about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from registry import hooks
 from registry.access.roles import Actor
 from registry.errors import FindingNotFound
 from registry.promotions.checks.check_plugins import open_breaks
@@ -32,23 +33,12 @@ class OriginFinding:
     state: str
 
 
-#: the findings with these numbers that the actor may read, by number; in one query
-FindingLookup = Callable[[Collection[int], Actor], Mapping[int, OriginFinding]]
-#: name → the provider of findings
-FINDERS: Final[dict[str, FindingLookup]] = {}
-
-
-def find_origins(name: str, ask: FindingLookup) -> None:
-    """Add a provider of findings, or replace the one of that name; called when an app starts."""
-    FINDERS[name] = ask
-
-
 def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, OriginFinding]:
     """The existing findings that the actor may read, by number; no query if there is no number."""
     valid = {number for number in numbers if number is not None and 0 < number <= _MAX_NUMBER}
     if not valid:
         return {}
-    return {number: finding for ask in FINDERS.values() for number, finding in ask(valid, by).items()}
+    return {number: finding for lookup in hooks.origin_findings for number, finding in lookup(valid, by).items()}
 
 
 def require_finding(number: int, by: Actor) -> None:

@@ -9,9 +9,8 @@ from itertools import pairwise
 
 from django.db import transaction
 
-from registry.access import hooks
-from registry.access.hooks import RightsChange
 from registry.access.models import User
+from registry.access.rights_changes import RightsChange, guard
 from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState
@@ -88,7 +87,7 @@ def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
     sentence = f"link the accounts {first} and {second}"
     record(by=by, why=f"{sentence}: {why}")
     values = {"one": one, "other": other, "reason": reason}
-    hooks.ask(RightsChange("state_same_person", values, sentence, joined=(first.pk, second.pk)), by)
+    guard(RightsChange("state_same_person", values, sentence, joined=(first.pk, second.pk)), by)
     row, made = SamePerson.objects.get_or_create(
         one=first, other=second, defaults={"reason": why, "stated_by": by.name[:150]}
     )
@@ -107,7 +106,7 @@ def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
     sentence = f"unlink the accounts {row.one} and {row.other}"
     record(by=by, why=sentence)
     accounts = (row.one_id, row.other_id)
-    hooks.ask(RightsChange("withdraw_same_person", {"statement_id": statement_id}, sentence, accounts=accounts), by)
+    guard(RightsChange("withdraw_same_person", {"statement_id": statement_id}, sentence, accounts=accounts), by)
     row.delete()
 
 

@@ -14,8 +14,8 @@ from typing import Final
 
 from django.conf import settings
 
-from registry.access.hooks import RightsChange
 from registry.access.models import GroupGrant, Ownership, User
+from registry.access.rights_changes import RightsChange
 from registry.access.roles import ACTIONS, Actor, Grant, may
 from registry.access.selectors import grants_of
 from registry.audit.context import record, recorded
@@ -25,8 +25,6 @@ from registry.promotions.environments.selectors import EnvironmentInfo
 from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
 from registry.promotions.reviews.linked_accounts import persons_of
-
-KEEPER: Final = "reviewers of closed environments"
 
 
 def keep_reviewers(change: RightsChange, by: Actor) -> None:

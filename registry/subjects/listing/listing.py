@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from registry.access.permission_filters import Extent, ExtentPart, extent_of
 from registry.access.roles import Actor
-from registry.audit.history_views import DERIVED, MOMENT, DerivedTable, by_then
+from registry.audit.history_views import MOMENT, DerivedTable, by_then
 from registry.errors import InvalidInput
 from registry.subjects.listing.filters import ALL, Narrowing, narrowed
 from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity
@@ -334,6 +334,5 @@ UNCHANGED: Final = f"""NOT EXISTS (SELECT {_CHANGES_SINCE.format(moment="$1")})
     AND NOT EXISTS (SELECT FROM public.subjects_subjectactivity WHERE changed_at > $1)"""  # noqa: S608
 
 
-def declare_past_activity() -> None:
-    """Tell the views of the past how it is worked out."""
-    DERIVED["subjects_subjectactivity"] = DerivedTable(query=PAST_ACTIVITY, unchanged=UNCHANGED)
+#: how the views of the past work it out
+past_activity: Final = DerivedTable(query=PAST_ACTIVITY, unchanged=UNCHANGED)

@@ -101,7 +101,6 @@ def _info(row: Client, newest: int | None, now: datetime) -> ClientInfo:
 
 #: clients of a version that are told one by one
 SHOWN: Final = 20
-PROVIDER: Final = "declared clients"
 
 
 def client_evidence(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> Mapping[int, list[Evidence]]:

@@ -1,7 +1,7 @@
 """What other apps know of versions: whether data, state or clients still need them.
 
-They fill `PROVIDERS` when they start, so that this app can ask without importing them. The kinds of evidence are kept
-apart and dated; what isn't known is told as unknown, never as unused.
+They register in `registry.hooks`. The kinds of evidence are kept apart and dated; what isn't known is reported as
+unknown, never as unused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from registry import hooks
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, require
 from registry.errors import InvalidVersion, NotFound, Unavailable, VersionInUse
@@ -55,15 +56,12 @@ class Evidence:
         return {name: value for name, value in vars(self).items() if name != "names"}
 
 
-#: of a subject's versions (numbers), what is known of each, in a constant number of queries
-Provider = Callable[[Registry, SubjectName, Sequence[int]], Mapping[int, Sequence[Evidence]]]
-#: name → the kind of its evidence, and whom to ask
-PROVIDERS: Final[dict[str, tuple[Kind, Provider]]] = {}
+@dataclass(frozen=True)
+class EvidenceProvider:
+    """The kind of its evidence, and what it knows of each of a subject's versions, in a constant number of queries."""
 
-
-def provide(name: str, kind: Kind, provider: Provider) -> None:
-    """Adds a provider, or replaces the one of that name; called when an app starts."""
-    PROVIDERS[name] = (kind, provider)
+    kind: Kind
+    evidence: Callable[[Registry, SubjectName, Sequence[int]], Mapping[int, Sequence[Evidence]]]
 
 
 def evidence_of(
@@ -80,13 +78,15 @@ def evidence_of(
     """
     is_named = by is None or extent_of(by, "schema.read").has_all_of(registry.name)
     evidence: dict[int, list[Evidence]] = {number: [] for number in versions}
-    for name, (kind, provider) in PROVIDERS.items():
-        if kinds and kind not in kinds:
+    for name, provider in hooks.version_evidence.items():
+        if kinds and provider.kind not in kinds:
             continue
         try:
-            items_by_version = provider(registry, subject, list(versions))
+            items_by_version = provider.evidence(registry, subject, list(versions))
         except Unavailable as error:
-            unknown = Evidence(kind, "unknown", f"The usage according to {name} can't be read: {error.message}")
+            unknown = Evidence(
+                provider.kind, "unknown", f"The usage according to {name} can't be read: {error.message}"
+            )
             items_by_version = {number: [unknown] for number in versions}
         for number in versions:
             items = items_by_version.get(number, ())

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from dashboard.compare import change_cards
 from dashboard.components.badges import Verdict
+from registry import hooks
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
 from registry.drift.replay import evidence as data_evidence
@@ -23,8 +24,7 @@ from registry.drift.replay.schema_replay import Failure, ReplayReport, WriterRep
 from registry.formats.base import Reference
 from registry.promotions import services
 from registry.subjects.services import set_config
-from registry.subjects.usage import evidence
-from registry.subjects.usage.evidence import Evidence
+from registry.subjects.usage.evidence import Evidence, EvidenceProvider
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.markup import compact
@@ -188,7 +188,9 @@ def test_a_replay_asks_the_right_and_says_what_is_in_its_way(look: Browser, cast
 def test_the_summary_says_how_old_the_evidence_is(look: Browser, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     seen_at = timezone.now() - timedelta(hours=3, minutes=2)
     monkeypatch.setitem(
-        evidence.PROVIDERS, "topic scans", ("data", lambda *_: {1: [Evidence("data", "yes", "It is.", as_of=seen_at)]})
+        hooks.version_evidence.hooks,
+        "topic scans",
+        EvidenceProvider("data", lambda *_: {1: [Evidence("data", "yes", "It is.", as_of=seen_at)]}),
     )
     register(V1, cast["steward"])
     register(V2, cast["steward"])

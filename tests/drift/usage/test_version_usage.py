@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from registry import hooks
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor, Grant, system_actor
 from registry.drift.models import Cluster, SchemaUse, Source, Topic
@@ -27,8 +28,14 @@ from registry.formats.base import Reference
 from registry.observations import PartitionRead
 from registry.subjects.models import Registry, Schema
 from registry.subjects.services import delete_version, register_version
-from registry.subjects.usage import evidence
-from registry.subjects.usage.evidence import HEADER, Evidence, evidence_of, in_use_header, refuse_in_use
+from registry.subjects.usage.evidence import (
+    HEADER,
+    Evidence,
+    EvidenceProvider,
+    evidence_of,
+    in_use_header,
+    refuse_in_use,
+)
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -288,7 +295,9 @@ def test_state_of_other_apps_counts(
 ) -> None:
     topic(source)
     state_evidence = Evidence("state", "yes", "The state of query orders-agg holds this shape.")
-    monkeypatch.setitem(evidence.PROVIDERS, "state", ("state", lambda *_: {1: [state_evidence]}))
+    monkeypatch.setitem(
+        hooks.version_evidence.hooks, "state", EvidenceProvider("state", lambda *_: {1: [state_evidence]})
+    )
     retirement = retirement_of(dev, SUBJECT, by=EVERYTHING, ask=False)
     assert [retirement.versions[number].answer for number in (1, 2)] == ["no", "yes"]
     assert "orders-agg" in retirement.versions[1].sentence
@@ -331,7 +340,7 @@ def test_a_provider_that_is_away_knows_nothing(dev: Registry, ids: list[int], mo
     def away(*_: Any) -> Any:
         raise Unavailable("the checkpoints' disk is away")
 
-    monkeypatch.setitem(evidence.PROVIDERS, "state", ("state", away))
+    monkeypatch.setitem(hooks.version_evidence.hooks, "state", EvidenceProvider("state", away))
     (item,) = evidence_of(dev, SUBJECT, [1], kinds=("state",))[1]
     assert item.in_use == "unknown"
     assert "disk is away" in item.sentence
@@ -410,7 +419,9 @@ def test_who_may_read_the_subject_alone_learns_of_no_source_and_no_query(
 ) -> None:
     where = "The state variable totals of the query at /checkpoints/secret"
     state_evidence = Evidence("state", "yes", f"{where} holds its fields (a).", names=where)
-    monkeypatch.setitem(evidence.PROVIDERS, "state", ("state", lambda *_: {2: [state_evidence]}))
+    monkeypatch.setitem(
+        hooks.version_evidence.hooks, "state", EvidenceProvider("state", lambda *_: {2: [state_evidence]})
+    )
     use(topic(source), ids[1], days=3)
     person("reader")
     client, address = api("reader"), "/api/v1/registries/dev/subjects/orders-value/usage"

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from registry import hooks
 from registry.access.models import User
 from registry.errors import PlanChanged, WrongState
 from registry.notifications.models import InboxEntry
@@ -23,8 +24,7 @@ from registry.promotions.models.environments import EvidenceRule
 from registry.promotions.plan.types import PASS, SKIPPED, Check
 from registry.promotions.requests.preconditions import applying, approving
 from registry.promotions.selectors import RequestInfo
-from registry.subjects.usage import evidence
-from registry.subjects.usage.evidence import Evidence
+from registry.subjects.usage.evidence import Evidence, EvidenceProvider
 from tests.promotions.factories import ORDERS, V1, V2, Cast, ask, change, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -75,7 +75,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         def provider(_: Any, __: Any, numbers: Any) -> dict[int, list[Evidence]]:
             return {number: [Evidence("data", known, "Nobody wrote it.", as_of=as_of)] for number in numbers}
 
-        monkeypatch.setitem(evidence.PROVIDERS, "topic scans", ("data", provider))
+        monkeypatch.setitem(hooks.version_evidence.hooks, "topic scans", EvidenceProvider("data", provider))
 
     return set_
 

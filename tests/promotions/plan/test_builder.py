@@ -12,6 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from registry import hooks
 from registry.access.roles import Actor
 from registry.drift.models import Finding, Source
 from registry.errors import InvalidInput, SubjectNotFound, VersionNotFound
@@ -22,8 +23,7 @@ from registry.promotions.plan.builder import make_plan, spec_of, stale
 from registry.promotions.plan.types import Check, ItemText, Plan, PromotionSpec, SpecItem
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.services import register_version, set_config, set_mode
-from registry.subjects.usage import evidence
-from registry.subjects.usage.evidence import Evidence
+from registry.subjects.usage.evidence import Evidence, EvidenceProvider
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.promotions.factories import record
 
@@ -246,7 +246,7 @@ def test_data_in_use_is_held_against_what_is_promoted_beyond_the_level(
             2: [Evidence("data", "no", "Nobody wrote it.", as_of=old), Evidence("data", "no", "No.")],
         }
 
-    monkeypatch.setitem(evidence.PROVIDERS, "topic scans", ("data", provider))
+    monkeypatch.setitem(hooks.version_evidence.hooks, "topic scans", EvidenceProvider("data", provider))
     for place in ("dev", "staging"):
         register(record(id="long", size="string"), system, place)
         register(record(id="long"), system, place)

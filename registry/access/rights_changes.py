@@ -1,8 +1,7 @@
-"""What other apps say of a change of rights; they register when they start, so that this app doesn't import them.
+"""A change of rights: whether it needs a second person, and whether the registry and subjects of a right exist.
 
-`KEEPERS` veto a change that one person may not make alone: promotions guards who may review for closed environments. A
-service calls them after it has checked the right and recorded the change, before it writes. `CATALOGS` have the registries
-and subjects that a right can be for: one for a registry that doesn't exist looks like a right and is none.
+Other apps answer both through `registry.hooks`: promotions guards who may review for closed environments. A service asks
+the guards after it has checked the right and recorded the change, before it writes.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from registry import hooks
 from registry.access.roles import Actor, Grant
 from registry.errors import InvalidInput
 
@@ -38,21 +38,10 @@ class RightsChange:
     removes: bool = False
 
 
-#: checks a change by an actor; raises SecondPersonRequired
-Keeper = Callable[[RightsChange, Actor], None]
-#: name → the check
-KEEPERS: Final[dict[str, Keeper]] = {}
-
-
-def keep(name: str, keeper: Keeper) -> None:
-    """Add a keeper, or replace the one of that name; called when an app starts."""
-    KEEPERS[name] = keeper
-
-
-def ask(change: RightsChange, by: Actor) -> None:
+def guard(change: RightsChange, by: Actor) -> None:
     """Raise SecondPersonRequired if the change needs another person's approval."""
-    for keeper in KEEPERS.values():
-        keeper(change, by)
+    for rights_guard in hooks.rights_guards:
+        rights_guard(change, by)
 
 
 @dataclass(frozen=True)
@@ -67,18 +56,9 @@ class ScopeCatalog:
     has_subject: Callable[[str, str, Actor], bool]
 
 
-#: name → the catalog
-CATALOGS: Final[dict[str, ScopeCatalog]] = {}
-
-
-def add_catalog(name: str, catalog: ScopeCatalog) -> None:
-    """Add a catalog, or replace the one of that name; called when an app starts."""
-    CATALOGS[name] = catalog
-
-
 def refuse_unknown_registry(registry: str, by: Actor) -> None:
     """Raise InvalidInput, with the registries that there are, for one that doesn't exist or that `by` can't see."""
-    for catalog in CATALOGS.values():
+    for catalog in hooks.scope_catalogs:
         if registry and registry not in (names := catalog.registries(by)):
             raise InvalidInput(
                 f"There is no registry {registry[:60]!r}. {_listed(names)} Leave the registry empty to mean all.",
@@ -89,7 +69,7 @@ def refuse_unknown_registry(registry: str, by: Actor) -> None:
 def scope_warning(registry: str, subject_pattern: str, by: Actor) -> str:
     """A sentence where the pattern fits no subject yet, such as one of a context to come; else ""."""
     registry, pattern = registry.strip(), subject_pattern.strip() or "*"
-    if pattern == "*" or any(catalog.has_subject(registry, pattern, by) for catalog in CATALOGS.values()):
+    if pattern == "*" or any(catalog.has_subject(registry, pattern, by) for catalog in hooks.scope_catalogs):
         return ""
     return f"The pattern {pattern[:60]!r} fits no subject of {registry or 'any registry'} so far."
 
