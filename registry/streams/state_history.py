@@ -47,11 +47,6 @@ def shapes_of(registry: Registry, subjects: Collection[tuple[str, str]]) -> list
     return shapes
 
 
-def latest_of(shapes: Sequence[VersionShape]) -> dict[tuple[str, str], VersionShape]:
-    """The newest version of each subject."""
-    return {(shape.context, shape.subject): shape for shape in shapes}
-
-
 _UNSTORABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _VARIABLE: Final = ("label", "kind", "ttl", "encoding", "why_fixed", "value_schemas_used", "removed_at")
 _ROWS: Final = ("rows", "keys", "bytes", "rows_batch", "rows_at", "rows_problem", "fields", "expiry")

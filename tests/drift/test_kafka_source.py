@@ -177,7 +177,6 @@ def test_every_bootstrap_address_is_judged(
     for door in (
         kafka_connection.kafka_connection,
         kafka_connection.admin_of,
-        kafka_connection.consumer_of,
         kafka_connection.connect,
     ):
         with pytest.raises(AddressRefused):

@@ -19,7 +19,7 @@ import ssl
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 from django.conf import settings
 
@@ -191,24 +191,6 @@ def connect(cluster: Cluster) -> ClusterConnection:
 def admin_of(cluster: Cluster) -> AdminClient:
     """A client for offsets, configurations and groups. Raises as `connect` does."""
     return connect(cluster).admin
-
-
-def consumer_of(cluster: Cluster, *, group: str = "schemadesk", committed: bool = True) -> Consumer:
-    """A consumer that commits no offsets of its own; the caller assigns partitions to it and closes it.
-
-    `committed` leaves out messages of aborted transactions. Raises as `connect` does.
-    """
-    connect(cluster)
-    return Consumer(
-        client_settings(cluster)
-        | {
-            "group.id": group,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed" if committed else "read_uncommitted",
-        }
-    )
 
 
 def client_settings(cluster: Cluster) -> dict[str, Any]:

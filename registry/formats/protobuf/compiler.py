@@ -264,8 +264,3 @@ def placeholders(texts: Mapping[str, str], names: Iterable[str]) -> dict[str, st
         files[f"{PREFIX}_{index}.proto"] = f'syntax = "proto3"; {head} {bodies}\n'
     imports = " ".join(f'import "{name}";' for name in files)
     return {**{name: f"{text}\n{imports}\n" for name, text in texts.items()}, **files}
-
-
-def is_placeholder(source: str | None) -> bool:
-    """Whether a file of that name declares placeholders."""
-    return source is not None and source.startswith(PREFIX)
