@@ -128,9 +128,22 @@ def run_command(argv: "list[str]") -> int:
         from dashboard.runtime.instance_lock import adopt_running
 
         adopt_running()
+    if command == "bench" or (command in HELP and argv[2:3] == ["bench"]):
+        return bench(argv[2:] if command == "bench" else ["--help"])
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(argv)
+    return 0
+
+
+def bench(arguments: "list[str]") -> int:
+    """The measurements, which no package of the product knows."""
+    import django
+
+    django.setup()
+    from benchmarks.bench import Command
+
+    Command().run_from_argv([sys.argv[0], "bench", *arguments])
     return 0
 
 
@@ -156,6 +169,7 @@ def overview() -> str:
 def command_files() -> "dict[str, Path]":
     """The source of each command of this project, by the command's name."""
     files = [file for package in ("dashboard", "registry") for file in (ROOT / package).rglob("commands/*.py")]
+    files.extend((ROOT / "benchmarks").glob("bench.py"))
     return {file.stem: file for file in files if not file.stem.startswith("_")}
 
 

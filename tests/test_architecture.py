@@ -70,6 +70,12 @@ def test_nobody_imports_the_site() -> None:
     assert not wrong
 
 
+def test_the_product_imports_no_benchmark_and_no_test() -> None:
+    modules = [path for package in ("registry", "dashboard") for path in (ROOT / package).rglob("*.py")]
+    outside = {"benchmarks", "tests"}
+    assert [str(path) for path in modules if any(name.split(".")[0] in outside for name in imports_of(path))] == []
+
+
 def test_no_module_has_a_name_that_says_nothing() -> None:
     vague = {"utils", "helpers", "common", "manager", "misc"}
     assert not [path for path in ROOT.glob("[rdt]*/**/*.py") if path.stem in vague]

@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmarks import board, engines, measurement
+from benchmarks.bench import Command as Bench
 from benchmarks.engines import GENERATORS
 from benchmarks.measurement import Timing, machine, resident_bytes, timed, timing_of
 from registry.access.roles import system_actor
@@ -27,10 +28,10 @@ def test_it_prints_every_row_and_writes_its_section(
 ) -> None:
     written = tmp_path / "benchmarks.md"
     monkeypatch.setattr(
-        "dashboard.management.commands.bench.write_section",
+        "benchmarks.bench.write_section",
         lambda *arguments: measurement.write_section(*arguments, written),
     )
-    call_command("bench", "engines", *TINY, "--write")
+    call_command(Bench(), "engines", *TINY, "--write")
     shown = capsys.readouterr().out
     titles = ("read a schema of 7", "estimate its cost", "check a pair of 7", "check against 3 versions", "compare 9", "prove a pair", "memory over 20 checks")  # fmt: skip
     for name in FORMATS:
@@ -106,7 +107,7 @@ def test_timings() -> None:
 
 def test_an_unknown_subject_is_refused() -> None:
     with pytest.raises(CommandError, match="invalid choice"):
-        call_command("bench", "nothing")
+        call_command(Bench(), "nothing")
 
 
 @pytest.mark.requirement("CARD-4")

@@ -15,6 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmarks import endurance, endurance_workload
+from benchmarks.bench import Command as Bench
 from benchmarks.endurance import Trouble, Verdict, growth_of
 from benchmarks.endurance_load import GROUP, IN_TURN, OF_A_GROUP, group_of
 from benchmarks.endurance_workload import FAULTS, Error, Kind, RunRecord, Second, lines, mixed, stream
@@ -268,7 +269,7 @@ def test_a_fault_is_over_when_its_part_is_back_and_nothing_is_wrong(
 @pytest.mark.parametrize("options", [["--minutes=0"], ["--subjects=1"], ["--maximum-seconds=0"]])
 def test_sizes_out_of_range_are_refused(options: list[str]) -> None:
     with pytest.raises(CommandError, match="a number from"):
-        call_command("bench", "endurance", *options)
+        call_command(Bench(), "endurance", *options)
 
 
 @pytest.mark.slow

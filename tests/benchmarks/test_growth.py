@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmarks import dataset, growth
+from benchmarks.bench import Command as Bench
 from benchmarks.growth_database import in_words, logged, whole_tables
 from benchmarks.registry_calls import LoadedSet
 from benchmarks.registry_client import Target
@@ -72,7 +73,7 @@ def test_a_scan_of_a_large_table_is_missed() -> None:
 @pytest.mark.parametrize("options", [["--subjects=10"], ["--small=1"], ["--versions=1"], ["--seconds=0"]])
 def test_sizes_out_of_range_are_refused(options: list[str]) -> None:
     with pytest.raises(CommandError, match="a number from"):
-        call_command("bench", "growth", *options)
+        call_command(Bench(), "growth", *options)
 
 
 @pytest.mark.slow

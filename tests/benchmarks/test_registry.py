@@ -19,6 +19,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmarks import measurement, registry, site
+from benchmarks.bench import Command as Bench
 from benchmarks.registry_client import Call, Target, ask, ask_all, basic, cpu_seconds, load, server_pids
 from benchmarks.registry_load import unchunked
 
@@ -46,7 +47,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The page that --write writes."""
     path = tmp_path / "benchmarks.md"
     monkeypatch.setattr(
-        "dashboard.management.commands.bench.write_section",
+        "benchmarks.bench.write_section",
         lambda *arguments: measurement.write_section(*arguments, path),
     )
     return path
@@ -73,7 +74,7 @@ def test_every_row_of_two_registries_and_nothing_is_left(
         *map(str, ours.database_pids),
     )
     beside = ("--compare", f"http://localhost:{port}/", "--compare-token-from", token)
-    call_command("bench", "registry", *TINY, *options, *beside)
+    call_command(Bench(), "registry", *TINY, *options, *beside)
     shown = capsys.readouterr().out
     for name in (f"127.0.0.1:{port}", f"localhost:{port}"):
         rows = lines_of(shown, name)
@@ -240,7 +241,7 @@ def test_any_framing_is_read_and_an_unknown_process_is_said(
 ) -> None:
     fake.framing = framing
     monkeypatch.setenv("BENCH_PASSWORD", "p:ä".encode("ascii", "ignore").decode())
-    call_command("bench", "registry", *QUICK, "--url", fake.url, "--user=u", "--password-env=BENCH_PASSWORD")
+    call_command(Bench(), "registry", *QUICK, "--url", fake.url, "--user=u", "--password-env=BENCH_PASSWORD")
     shown = capsys.readouterr().out
     rows = lines_of(shown, fake.url.removeprefix("http://"))
     assert len(rows) == len(OPERATIONS)
@@ -283,7 +284,7 @@ def test_a_row_that_measured_something_else_fails_and_nothing_is_written(
     spoil, pattern = BROKEN[what]
     spoil(fake)
     with pytest.raises(CommandError, match="1 of 8 rows failed; nothing written"):
-        call_command("bench", "registry", *QUICK, "--url", fake.url, "--write")
+        call_command(Bench(), "registry", *QUICK, "--url", fake.url, "--write")
     assert len(re.findall(pattern, capsys.readouterr().out)) == 1
     assert not written.exists()
     assert fake.subjects == {}, "what was made is removed all the same"
@@ -292,7 +293,7 @@ def test_a_row_that_measured_something_else_fails_and_nothing_is_written(
 def test_a_registry_that_answers_500_fails_before_anything_is_written(fake: Fake) -> None:
     fake.broken = {(verb, "/"): (500, {"message": "out of order"}) for verb in ("GET", "POST", "DELETE")}
     with pytest.raises(CommandError, match=r"GET /subjects\?subjectPrefix=bench- was answered 500: .*out of order"):
-        call_command("bench", "registry", *QUICK, "--url", fake.url)
+        call_command(Bench(), "registry", *QUICK, "--url", fake.url)
     assert len(fake.seen) <= 2
 
 
@@ -301,7 +302,7 @@ def test_who_may_not_remove_is_told_before_anything_is_measured(fake: Fake) -> N
     with pytest.raises(
         CommandError, match=r"answered 403: .*role admin.* It takes credentials that may delete for good"
     ):
-        call_command("bench", "registry", *QUICK, "--url", fake.url)
+        call_command(Bench(), "registry", *QUICK, "--url", fake.url)
     assert len(fake.subjects) == 1
     assert len(fake.seen) == 6
 
@@ -309,11 +310,11 @@ def test_who_may_not_remove_is_told_before_anything_is_measured(fake: Fake) -> N
 def test_one_that_goes_away_in_the_middle_says_what_is_left(fake: Fake) -> None:
     fake.refuses_after = 40
     with pytest.raises(CommandError, match=r"(?s)answered 503.*\n.*Remove what is left of the subjects bench-\w+-\*"):
-        call_command("bench", "registry", *QUICK, "--url", fake.url)
+        call_command(Bench(), "registry", *QUICK, "--url", fake.url)
 
 
 def test_what_is_kept_stays(fake: Fake, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("bench", "registry", "--seconds=0.1", "--subjects=2", "--connections=1", "--keep", "--url", fake.url)
+    call_command(Bench(), "registry", "--seconds=0.1", "--subjects=2", "--connections=1", "--keep", "--url", fake.url)
     assert len(fake.subjects) == 2 + 32
     assert re.search(r"the subjects bench-\w+-\* stay", capsys.readouterr().out)
 
@@ -406,7 +407,7 @@ WRONG = {
 @pytest.mark.parametrize("options", WRONG)
 def test_wrong_words_are_told(options: str) -> None:
     with pytest.raises(CommandError, match=f"(?s){WRONG[options]}"):
-        call_command("bench", "registry", *options.split())
+        call_command(Bench(), "registry", *options.split())
 
 
 def test_a_generator_at_its_limit_is_said() -> None:

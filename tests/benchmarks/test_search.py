@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Count, Max
 
 from benchmarks import dataset, search
+from benchmarks.bench import Command as Bench
 from registry.errors import Conflict
 from registry.search.models import IndexedField, IndexedSubject, StaleSubject
 from registry.subjects.engine import schema_engine
@@ -64,7 +65,7 @@ def test_the_data_set_is_valid_and_the_search_is_measured_over_it() -> None:
     assert all(f"| `{query}` |" in text for query in search.QUERIES)
     assert "pasted schema" in text
     with pytest.raises(CommandError, match="fill an empty one"):
-        call_command("bench", "fill", "--subjects=1")
+        call_command(Bench(), "fill", "--subjects=1")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from benchmarks.bench import Command as Bench
 from benchmarks.spark_state import write_aggregation
 from benchmarks.state import Size, cells, measure, section, write_checkpoint
 from registry.checkpoints import read_checkpoint
@@ -42,7 +43,7 @@ def test_every_row_is_measured_and_written() -> None:
 def test_the_command_prints_its_rows() -> None:
     out = StringIO()
     small = ("--schema-files", "4", "--variables", "2", "--checkpoints", "5", "--repeats", "1", "--keys", "0")
-    call_command("bench", "state", *small, "--variable-keys", "0", stdout=out)
+    call_command(Bench(), "state", *small, "--variable-keys", "0", stdout=out)
     assert "read a checkpoint of 4 schema files and 2 variables" in out.getvalue()
     assert "list them again when 5 of them went on" in out.getvalue()
 

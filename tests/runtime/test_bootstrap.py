@@ -117,7 +117,7 @@ def test_an_unknown_command_installs_nothing(clone: Clone, arguments: list[str])
 def test_the_help_knows_every_command(manage: ModuleType) -> None:
     assert [name for name in get_commands() if not manage.is_known(name)] == []
     summaries = {name: manage.summary_of(file) for name, file in manage.command_files().items()}
-    assert {"up", "demo", "scan_source", "reference"} <= summaries.keys()
+    assert {"up", "demo", "scan_source", "reference", "bench"} <= summaries.keys()
     assert [name for name, summary in summaries.items() if len(summary) < 10] == []
 
 
