@@ -123,7 +123,8 @@ class RenameChoice:
 class RenameView:
     """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one.
 
-    `is_edit_tried` is False where none was looked for. `effect` says what readers get as it stands, `cure` what to do.
+    `is_edit_tried` is False where none was looked for. `passes` says whether the check passes with the edit alone, None
+    where that is unknown. `effect` says what readers get as it stands, `cure` what to do.
     """
 
     path: str
@@ -132,6 +133,7 @@ class RenameView:
     reasons: tuple[str, ...]
     edit: EditView | None = None
     is_edit_tried: bool = True
+    passes: bool | None = None
     from_path: str = ""
     effect: str = ""
     cure: str = ""
@@ -247,6 +249,7 @@ def rename_views(renames: Sequence[SuspectedRename], text: str, limit: int | Non
             if item.edit
             else None,
             is_edit_tried=item.is_edit_tried,
+            passes=item.passes,
             from_path=item.from_path,
             effect=item.effect,
             cure=item.cure,

@@ -134,7 +134,7 @@ def _fixes(form: Form, assessment: Assessment) -> tuple[Fix, ...]:
         Fix(
             titles=(item.edit.title,),
             edit=_edit(f"fix-rename-{number}", item.edit.title, form, item.edit.text),
-            passes=None,
+            passes=item.passes,
         )
         for number, item in enumerate(renames, start=1)
         if item.edit

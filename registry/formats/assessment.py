@@ -13,7 +13,14 @@ from registry.formats.base import Answer, ParsedSchema, SchemaFormat, Witness
 from registry.formats.compatibility import Checker, History, LevelStrip, level_named
 from registry.formats.lint import LintFinding
 from registry.formats.report import CHECKER_VERSION, Direction, Profile, Report, ReportItem
-from registry.formats.suggested_edits import Parse, Patch, SuspectedRename, patch_of, suspected_renames
+from registry.formats.suggested_edits import (
+    Parse,
+    Patch,
+    SuspectedRename,
+    measured_renames,
+    patch_of,
+    suspected_renames,
+)
 
 MAX_WITNESSES: Final = 50
 MAX_COMPARED_WITH_DATA: Final = 50
@@ -182,7 +189,7 @@ def assess(
         strip=checker.strip(),
         partings=partings,
         compared_with_data=compared,
-        renames=suspected_renames(format, new, history),
+        renames=measured_renames(format, suspected_renames(format, new, history), history, report, parse),
         patch=None if report.is_compatible else patch_of(format, new, history, report, checker, parse),
         lint=format.lint(new),
     )

@@ -114,11 +114,6 @@ class LevelStrip:
     matrix: tuple[MatrixRow, ...]
 
     @property
-    def compatible_levels(self) -> tuple[str, ...]:
-        """The levels that accept the new schema, in the order of LEVELS."""
-        return tuple(name for name, report in self.reports.items() if report.is_compatible)
-
-    @property
     def upgrade_order(self) -> str:
         """In which order clients can be upgraded, going by what holds against all versions."""
         is_backward = all(row.is_backward for row in self.matrix)
@@ -128,14 +123,6 @@ class LevelStrip:
         if is_backward:
             return "consumers first"
         return "producers first" if is_forward else "needs a new topic"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The strip as JSON values."""
-        return {
-            "levels": {name: report.is_compatible for name, report in self.reports.items()},
-            "upgrade_order": self.upgrade_order,
-            "matrix": [row.to_dict() for row in self.matrix],
-        }
 
 
 def level_named(name: str) -> Level:

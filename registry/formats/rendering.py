@@ -134,7 +134,7 @@ def rename_text(rename: SuspectedRename) -> str:
         f"renamed? {rename.message} (score {rename.score:.2f})",
         f"    effect: {rename.effect}" if rename.effect else "",
         f"    cure: {rename.cure}" if rename.cure else "",
-        f"    edit: {rename.edit.title}" if rename.edit else "",
+        f"    edit: {rename.edit.title}{_edit_verdict(rename)}" if rename.edit else "",
     ]
     return "\n".join(filter(None, lines))
 
@@ -143,8 +143,13 @@ def _rename_markdown(rename: SuspectedRename) -> str:
     lines = [f"- {plain(rename.message)} (score {rename.score:.2f})"]
     lines += [f"  {plain(rename.effect)}"] if rename.effect else []
     lines += [f"  Cure: {plain(rename.cure)}"] if rename.cure else []
-    lines += [f"  Edit: {plain(rename.edit.title)}"] if rename.edit else []
+    lines += [f"  Edit: {plain(rename.edit.title)}{_edit_verdict(rename)}"] if rename.edit else []
     return "  \n".join(lines)
+
+
+def _edit_verdict(rename: SuspectedRename) -> str:
+    verdicts = {None: "", True: " (with this edit the check passes)", False: " (the check fails with this edit alone)"}
+    return verdicts[rename.passes]
 
 
 def _lint_markdown(finding: LintFinding) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from registry.errors import InvalidSchema
@@ -20,6 +20,8 @@ MAX_EDITS: Final = 20
 MAX_EDITS_OF_RENAME: Final = 6
 #: fields that are compared again for the edits of suspected renames: each edit takes as many as the schema has
 MAX_FIELDS_EDITED: Final = 2_000
+#: pairs of a version and a direction that are judged to say whether the edits of suspected renames pass
+MAX_PAIRS_OF_RENAMES: Final = 100
 #: differences that say of a field that it is there no more
 _REMOVALS: Final = frozenset({"FIELD_REMOVED", "PROPERTY_REMOVED"})
 #: how safe an edit is for the data, the safest first
@@ -31,7 +33,8 @@ class SuspectedRename:
     """A field dropped and one added that look like one renamed, and the edit that would make it known as such.
 
     `effect` says what readers get as the schema stands, and `cure` what to do in the format at hand. `is_edit_tried` is
-    False where no edit was looked for, of very many.
+    False where no edit was looked for, of very many. `passes` says whether the schema with the edit alone passes the
+    level; None where there is no level or edit, or too many.
     """
 
     path: str
@@ -44,6 +47,7 @@ class SuspectedRename:
     after: str = ""
     effect: str = ""
     cure: str = ""
+    passes: bool | None = None
 
     @property
     def from_path(self) -> str:
@@ -59,7 +63,9 @@ class SuspectedRename:
             "cure": self.cure,
             "score": self.score,
             "reasons": list(self.reasons),
-            "edit": None if self.edit is None else {"title": self.edit.title, "text": self.edit.text},
+            "edit": None
+            if self.edit is None
+            else {"title": self.edit.title, "text": self.edit.text, "passes": self.passes},
         }
 
 
@@ -114,6 +120,20 @@ def renames_of(
         )
         for index, (score, item) in enumerate(suspected)
     )
+
+
+def measured_renames(
+    format: SchemaFormat, renames: Sequence[SuspectedRename], history: History, report: Report, parse: Parse
+) -> tuple[SuspectedRename, ...]:
+    """The renames, the first of them with whether the schema passes the level of the report after their edit."""
+    level = level_named(report.level)
+    count = max(1, MAX_PAIRS_OF_RENAMES // max(1, len(report.versions) * len(level.directions)))
+    patcher = _Patcher(format, history, report, parse)
+    measured = []
+    for index, rename in enumerate(renames):
+        after = patcher.edited((), rename.edit.title, rename.edit.text) if rename.edit and index < count else None
+        measured.append(rename if after is None else replace(rename, passes=after.report.is_compatible))
+    return tuple(measured)
 
 
 def patch_of(
@@ -172,7 +192,7 @@ class _Patcher:
         for rename in suspected_renames(self.format, current.schema, self.history):
             if rename.edit is None or rename.edit.text in texts:
                 continue
-            renamed = self._after(current, rename.edit.title, rename.edit.text)
+            renamed = self.edited(current.titles, rename.edit.title, rename.edit.text)
             if renamed is None or any(_last_name(item) == rename.before for item in renamed.report.breaks):
                 continue
             following = self._with_edits_of_field(renamed, rename, texts | {rename.edit.text})
@@ -200,7 +220,7 @@ class _Patcher:
             edit = self.format.repair(current.schema, other, finding, is_reader=item.direction == "BACKWARD")
             if edit is None or edit.text in texts or (edit.is_invented and not may_invent):
                 continue
-            following = self._after(current, edit.title, edit.text)
+            following = self.edited(current.titles, edit.title, edit.text)
             if following is not None:
                 return following
         return None
@@ -222,14 +242,14 @@ class _Patcher:
         is_removed = any(item.rule in _REMOVALS and item.path == rename.path for item in differences)
         return None if is_removed else current
 
-    def _after(self, current: _EditedSchema, title: str, text: str) -> _EditedSchema | None:
-        """What stands after an edit; None for one that doesn't hold here, say a name that another type has."""
+    def edited(self, titles: tuple[str, ...], title: str, text: str) -> _EditedSchema | None:
+        """The schema after one more edit, checked; None if its text doesn't parse, say by a name that another type has."""
         try:
             schema = self.parse(text)
         except InvalidSchema:
             return None
         checker = Checker(self.format, schema, self.history, self.first.profile)
-        return _EditedSchema((*current.titles, title), schema, checker, checker.report(level_named(self.first.level)))
+        return _EditedSchema((*titles, title), schema, checker, checker.report(level_named(self.first.level)))
 
 
 def _last_name(item: ReportItem) -> str:

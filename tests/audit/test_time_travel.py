@@ -44,7 +44,7 @@ from registry.subjects.services import (
 )
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import standings_of
+from registry.subjects.versions.version_status import list_standings
 from tests.promotions.factories import approve_shown
 
 Cast = Callable[[str], Actor]
@@ -197,7 +197,7 @@ def read(by: Actor) -> dict[str, Any]:
                 ("versions", selectors.version_infos(list(versions(dev, name)))),
                 ("presence", selectors.presence_of(dev, name)),
                 ("releases", releases_of(name)),
-                ("standings", standings_of(dev, name)),
+                ("standings", list_standings(dev, subject=name)),
                 ("note", note_of(dev, name)),
             )
         },

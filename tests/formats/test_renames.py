@@ -15,6 +15,7 @@ from registry.formats.ci_findings import RENAME_RULE, assessment_findings, asses
 from registry.formats.json_schema import JSON_SCHEMA
 from registry.formats.protobuf import PROTOBUF
 from registry.formats.rendering import assessment_markdown, assessment_text
+from registry.formats.suggested_edits import MAX_PAIRS_OF_RENAMES
 
 P3 = 'syntax = "proto3"; '
 
@@ -78,7 +79,10 @@ def test_protobuf_readers_lose_the_value_under_another_number(kind: str, outcome
         f'Readers with the new schema {outcome} in every message written with "mail" (number 1). '
         'To them the value of "mail" is an unknown field.'
     )
-    assert rename.effect.endswith('Readers of the new JSON form refuse the unknown name "mail", or drop its value.')
+    assert rename.effect.endswith(
+        'Readers of the old JSON form refuse the unknown name "userMail", or drop its value. '
+        'Readers of the new JSON form refuse the unknown name "mail", or drop its value.'
+    )
     assert rename.cure == (
         'Give "user_mail" the number 1 of "mail": the binary form then keeps the value. '
         'Add json_name = "mail": the JSON form then keeps its name. '
@@ -115,6 +119,62 @@ def test_protobuf_says_what_a_new_name_under_the_same_number_breaks() -> None:
     assert "rejects the writer's name, or drops its value" in finding.why
     assert "Generated code, field masks and the text format use the name." in finding.why
     assert "json_name" in finding.remedy_in_reader
+
+
+def test_protobuf_warns_of_no_loss_in_json_where_the_json_name_stays() -> None:
+    old, new = (PROTOBUF.parse(P3 + f"message A {{ string {field}; }}") for field in JSON_KEPT)
+    for reader, writer in ((new, old), (old, new)):
+        [finding] = PROTOBUF.judge(reader, writer).hazards
+        assert finding.rule == "FIELD_RENAMED_JSON_KEPT"
+        assert "both keep the value" in finding.why
+        assert "drops its value" not in finding.why
+    rename = suspected(PROTOBUF, old.text, new.text.replace("= 1", "= 2"))
+    assert "JSON form" not in rename.effect
+    assert "json_name" not in rename.cure
+
+
+JSON_KEPT = ("email = 1", 'mail = 1 [json_name = "email"]')
+
+
+def test_avro_says_which_type_reads_too_few_values_of_the_old_name() -> None:
+    old, new = record("email").replace('"string"', '["null", "string"]'), record("mail", default="")
+    assert (
+        'Also give "mail" a type that reads every value of "email": string can\'t read'
+        in suspected(AVRO, old, new).cure
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "level", "passes"),
+    [
+        (record("email"), record("mail"), "BACKWARD", True),
+        (record("email"), record("mail"), "FULL", False),
+        (record("email").replace('"string"', '["null", "string"]'), record("mail", default=""), "BACKWARD", False),
+    ],
+)
+def test_the_edit_of_a_rename_says_whether_the_level_passes_with_it(
+    old: str, new: str, level: str, passes: bool
+) -> None:
+    assessment = assess(AVRO, AVRO.parse(new), [(1, AVRO.parse(old))], level, parse=AVRO.parse)
+    [rename] = assessment.to_dict()["renames"]
+    assert rename["edit"]["passes"] is passes
+    after = assess(AVRO, AVRO.parse(rename["edit"]["text"]), [(1, AVRO.parse(old))], level, parse=AVRO.parse)
+    assert after.is_compatible is passes
+    sentence = "with this edit the check passes" if passes else "the check fails with this edit alone"
+    assert sentence in assessment_text(assessment)
+    assert sentence in assessment_markdown(assessment)
+
+
+def test_only_the_first_renames_of_many_versions_are_measured() -> None:
+    names = ("one", "two")
+    old = AVRO.parse(json.dumps({**RECORD, "fields": [{"name": f"{name}_mail", "type": "string"} for name in names]}))
+    new = AVRO.parse(json.dumps({**RECORD, "fields": [{"name": f"{name}_email", "type": "string"} for name in names]}))
+    history = [(version, old) for version in range(1, MAX_PAIRS_OF_RENAMES + 1)]
+    renames = assess(AVRO, new, history, "BACKWARD_TRANSITIVE", parse=AVRO.parse).renames
+    assert [rename.passes for rename in renames] == [False, None]
+
+
+RECORD = {"type": "record", "name": "User"}
 
 
 @pytest.mark.parametrize(
@@ -169,3 +229,19 @@ def test_a_field_with_an_alias_is_called_by_its_old_name_again_where_old_readers
     assert AVRO.judge(old, edited).is_compatible
     assert AVRO.resolve(edited, old, {"email": "a@b"}).value == {"email": "a@b"}
     assert AVRO.resolve(edited, new, {"mail": "a@b"}).value == {"email": "a@b"}
+
+
+def test_a_field_that_merges_two_is_not_renamed_from_one_to_the_other() -> None:
+    fields = [{"name": name, "type": "string"} for name in ("a", "b")]
+    old = AVRO.parse(json.dumps({**RECORD, "fields": fields}))
+    new = AVRO.parse(json.dumps({**RECORD, "fields": [{"name": "c", "type": "string", "aliases": ["a", "b"]}]}))
+    for level, titles in (
+        ("BACKWARD", ('remove the alias "b" from "c": readers then drop the values of "b"',)),
+        ("FORWARD", ('call "c" "a" again, with the alias "c": readers of the other side know no alias', RESTORED)),
+    ):
+        patch = assess(AVRO, new, [(1, old)], level, parse=AVRO.parse).patch
+        assert patch is not None
+        assert (patch.titles, patch.passes) == (titles, True)
+
+
+RESTORED = 'restore the field "b"'

@@ -15,7 +15,8 @@ from registry.formats.name_similarity import SUSPICION, rename_score, words_of
 _MAX_CANDIDATES: Final = 12
 _MAX_COMPARISONS: Final = 2_500
 _MAX_SHOWN: Final = 80
-_NUMBERS: Final = frozenset({"int", "long", "float", "double"})
+#: each is read as those after it
+_NUMBERS: Final = ("int", "long", "float", "double")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,12 @@ def _effect(side: str, ours: RecordField, theirs: RecordField) -> str:
 def cure_of(rename: Rename) -> str:
     """What to do if it is a rename."""
     old, new = rename.old.name, rename.new.name
+    narrower = ""
+    if _is_narrower(rename.old.type, rename.new.type):
+        types = type_label(rename.new.type), type_label(rename.old.type)
+        narrower = f'Also give "{new}" a type that reads every value of "{old}": {types[0]} can\'t read {types[1]}. '
     return (
-        f'Add the alias "{old}" to "{new}": readers with the new schema then take the value of "{old}". '
+        f'Add the alias "{old}" to "{new}": readers with the new schema then take the value of "{old}". {narrower}'
         f'Readers with the old schema know no alias: upgrade all of them before a writer writes "{new}".'
     )
 
@@ -127,6 +132,14 @@ def _compare(old: RecordField, new: RecordField) -> Rename:
     if old.has_default and new.has_default and old.default == new.default and old.default is not None:
         clues.append((0.1, "the same default"))
     return Rename(old, new, *rename_score(old.name, new.name, 0.45, clues))
+
+
+def _is_narrower(old: AvroType, new: AvroType) -> bool:
+    """Whether a type of the same family lacks null or has a smaller number type."""
+    parts = [type_.branches if isinstance(type_, Union) else (type_,) for type_ in (old, new)]
+    kinds = [{part.kind for part in of_type} for of_type in parts]
+    widths = [max((_NUMBERS.index(kind) for kind in names if kind in _NUMBERS), default=0) for names in kinds]
+    return ("null" in kinds[0] and "null" not in kinds[1]) or widths[1] < widths[0]
 
 
 def _family(type_: AvroType) -> str:

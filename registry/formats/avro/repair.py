@@ -19,6 +19,7 @@ from registry.formats.avro.repair_edits import (
     add_enum_default,
     add_null,
     add_symbols,
+    add_to_list,
     add_type_alias,
     drop_aliases,
     drop_branch,
@@ -37,7 +38,7 @@ from registry.formats.avro.repair_edits import (
     same_branch_first,
 )
 from registry.formats.base import Difference, Edit, Incompatibility, Judgement, ParsedSchema, ResolvedReference
-from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
+from registry.formats.json_edit import NoSuchPlace, TextEdit
 
 _RESTORE: Final[tuple[Step, ...]] = (restore_type, restore_definition, restore_type_and_default)
 
@@ -180,15 +181,6 @@ def _renamed(suspected: Difference) -> tuple[str, str]:
     if suspected.rule == "TYPE_RENAMED":
         return suspected.pointer_new.removesuffix("/name"), str(suspected.before)
     return suspected.pointer_new, f"{suspected.before}.{suspected.path.rpartition('.')[2]}"
-
-
-def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
-    """Adds a string to an array member of an object, which is made if it isn't there; raises NoSuchPlace."""
-    list_pointer = f"{pointer}/{key}"
-    if edit.has(list_pointer):
-        edit.insert_item(list_pointer, len(edit.node(list_pointer).starts), json_source(value))
-    else:
-        edit.set_member(pointer, key, f"[{json_source(value)}]")
 
 
 def _parsed(schema: ParsedSchema, model: AvroSchema, text: str) -> AvroSchema | None:

@@ -137,7 +137,8 @@ def restore_former_name(case: Case, edit: TextEdit) -> str:
         raise NoSuchPlace(case.other_pointer)
     old = other_match[1].name
     own = next((field for field in record.fields if old in field.aliases), None)
-    if own is None or old in record.by_name:
+    # a name that the other side has as well is needed where it is
+    if own is None or old in record.by_name or own.name in other_match[0].by_name:
         raise NoSuchPlace(old)
     edit.set_member(own.pointer, "name", json_source(old))
     edit.replace(f"{own.pointer}/aliases/{own.aliases.index(old)}", json_source(own.name))
@@ -146,29 +147,27 @@ def restore_former_name(case: Case, edit: TextEdit) -> str:
 
 def restore_field(case: Case, edit: TextEdit) -> str:
     """Puts a field that the other side has back into the own record."""
-    other_match = field_at(case.other_root, case.other_pointer)
-    record = case.definition()
-    if other_match is None or not isinstance(record, Record):
-        raise NoSuchPlace(case.other_pointer)
-    source = pretty(field_source(other_match[1], record.namespace, case.defined))
-    edit.insert_item(f"{record.pointer}/fields", min(other_match[1].position, len(record.fields)), source)
-    return f'restore the field "{other_match[1].name}"'
+    return _restore_field(case, edit)
 
 
 def restore_field_at_end(case: Case, edit: TextEdit) -> str:
     """The same after all other fields, where the types that it needs are defined."""
-    other_match = field_at(case.other_root, case.other_pointer)
-    record = case.definition()
+    return _restore_field(case, edit, is_last=True)
+
+
+def _restore_field(case: Case, edit: TextEdit, *, is_last: bool = False) -> str:
+    other_match, record = field_at(case.other_root, case.other_pointer), case.definition()
     if other_match is None or not isinstance(record, Record):
         raise NoSuchPlace(case.other_pointer)
     source = pretty(field_source(other_match[1], record.namespace, case.defined))
-    edit.insert_item(f"{record.pointer}/fields", len(record.fields), source)
+    count = len(record.fields)
+    edit.insert_item(f"{record.pointer}/fields", count if is_last else min(other_match[1].position, count), source)
     return f'restore the field "{other_match[1].name}"'
 
 
 def drop_aliases(case: Case, edit: TextEdit) -> str:
     """Takes aliases of the field away until one field of the writer at most matches it."""
-    _, field = case.own_field()
+    record, field = case.own_field()
     writer = case.other().type
     if not isinstance(writer, Record):
         raise NoSuchPlace(case.pointer)
@@ -176,7 +175,9 @@ def drop_aliases(case: Case, edit: TextEdit) -> str:
     remaining = None if field.name in writer.by_name else matching[0] if matching else None
     gone = [alias for alias in matching if alias != remaining]
     _remove_aliases(edit, field, gone)
-    return f'remove the alias "{", ".join(gone)}" from "{field.name}"' if gone else ""
+    lost = ", ".join(alias for alias in gone if alias not in record.by_name)
+    loss = f': readers then drop the values of "{lost}"' if lost else ""
+    return f'remove the alias "{", ".join(gone)}" from "{field.name}"{loss}' if gone else ""
 
 
 def leave_alias_to_one(case: Case, edit: TextEdit) -> str:
@@ -358,12 +359,17 @@ def add_type_alias(case: Case, edit: TextEdit) -> str:
     """Gives the own type the other side's full name as an alias."""
     own, other = _named_sides(case)
     alias = other.full_name if other.namespace or not own.namespace else f".{other.full_name}"
-    aliases_pointer = f"{own.pointer}/aliases"
-    if edit.has(aliases_pointer):
-        edit.insert_item(aliases_pointer, len(edit.node(aliases_pointer).starts), json_source(alias))
-    else:
-        edit.set_member(own.pointer, "aliases", f"[{json_source(alias)}]")
+    add_to_list(edit, own.pointer, "aliases", alias)
     return f'add the alias "{alias}" to {own.full_name}'
+
+
+def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
+    """Adds a string to an array member of an object, which is made if it isn't there; raises NoSuchPlace."""
+    list_pointer = f"{pointer}/{key}"
+    if edit.has(list_pointer):
+        edit.insert_item(list_pointer, len(edit.node(list_pointer).starts), json_source(value))
+    else:
+        edit.set_member(pointer, key, f"[{json_source(value)}]")
 
 
 def rename_type(case: Case, edit: TextEdit) -> str:

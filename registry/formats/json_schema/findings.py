@@ -23,6 +23,7 @@ _WHOLE: Final = (
     ("array", "contains", "CONTAINS_CHANGED"),
     ("string", "format", "FORMAT_CHANGED"),
 )
+_REQUIRED_PROPERTY_ADDED: Final = frozenset({"REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL"})
 _TYPED: Final = frozenset({"string", "number", "object", "array"})
 
 
@@ -56,11 +57,16 @@ def _same(writer: Shape, reader: Shape, keyword: str) -> bool:
 def _required(pair: ShapePair) -> Iterator[KeywordChange]:
     ours, theirs = required_of(pair.writer), required_of(pair.reader)
     declared, written = properties_of(pair.reader), properties_of(pair.writer)
+    broken = {change.name for change in pair.changes if change.kind in _REQUIRED_PROPERTY_ADDED}
     for name in sorted(theirs - ours):
         details: dict[str, Any] = {"before": False, "after": True, "name": name, "step": f".{name}"}
         if name in declared:
-            if has_default(declared[name]) or (name not in written and _passes(declared[name])):
+            if name in broken:
+                continue
+            if has_default(declared[name]):
                 yield make_change(pair, "REQUIRED_FILLED_BY_DEFAULT", "required", name, **details)
+            elif name not in written and _passes(declared[name]):
+                yield make_change(pair, "REQUIRED_ANY_VALUE", "required", name, **details)
         else:
             yield make_change(pair, "REQUIRED_UNDECLARED", "required", name, **details)
 

@@ -45,6 +45,7 @@ from registry.formats.json_schema.validators import validator_of
 IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
     "REQUIRED_ATTRIBUTE_ADDED": (drop_required,),
     "REQUIRED_FILLED_BY_DEFAULT": (drop_required,),
+    "REQUIRED_ANY_VALUE": (drop_required,),
     "REQUIRED_UNDECLARED": (drop_required,),
     "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": (drop_required,),
     "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (drop_required, open_property, remove_property),
@@ -59,10 +60,11 @@ IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
 IN_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
     "REQUIRED_ATTRIBUTE_ADDED": (add_required,),
     "REQUIRED_FILLED_BY_DEFAULT": (add_required,),
+    "REQUIRED_ANY_VALUE": (add_required,),
     "REQUIRED_UNDECLARED": (add_required,),
     "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": (restore_required_property,),
     "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (restore_required_property,),
-    "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL": (restore_property,),
+    "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL": (restore_required_property,),
     "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (restore_property,),
     "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL": (remove_property,),
     "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (remove_property,),

@@ -27,6 +27,7 @@ _REQUIRED_NAME: Final = re.compile(r'("(?:[^"\\]|\\.)*") is a required property'
 NAMED: Final[Mapping[str, str]] = {
     "REQUIRED_ATTRIBUTE_ADDED": "required",
     "REQUIRED_FILLED_BY_DEFAULT": "required",
+    "REQUIRED_ANY_VALUE": "required",
     "REQUIRED_UNDECLARED": "required",
     "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": "properties",
     "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL": "properties",

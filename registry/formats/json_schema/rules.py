@@ -121,10 +121,11 @@ _BREAKS: Final = (
         "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL",
         'the reader schema requires the property "{name}" and gives it a default, but it is unknown in the '
 "writer schema",
-        "Validation doesn't fill in defaults, and the writer may have any value under that name.",
+        "A default is only an annotation: validators don't fill it in, so they reject data without the property. And the "
+        "writer may have any value under that name.",
         'make "{name}" optional, and close the content model of the writer schema first (additionalProperties: '
 "false)",
-        'declare "{name}" in the writer schema as well',
+        'declare and require "{name}" in the writer schema as well',
         lenient=True,
     ),
     _break(
@@ -206,21 +207,17 @@ def _hazard(id: str, sentence: str, why: str, in_reader: str, in_writer: str) ->
 _UNSEEN: Final = "The established check doesn't compare this keyword: the pair passes, but data may break."
 
 _HAZARDS: Final = (
-    _hazard(
-        "REQUIRED_FILLED_BY_DEFAULT",
-        'the reader schema requires the property "{name}", which is optional in the writer schema; the '
-"established check accepts it because of its default",
-        "Actually breaking: validation doesn't fill in defaults, so data without the property fails.",
-        'remove "{name}" from required',
-        'require "{name}" in the writer schema as well',
-    ),
+    _hazard("REQUIRED_FILLED_BY_DEFAULT", 'the reader schema requires the property "{name}" and gives it a default; the writer schema doesn\'t require it', "The established check accepts a required property that has a default. But a default is only an annotation: "
+"validators don't fill it in, so they reject data without the property.", 'remove "{name}" from required', 'require "{name}" in the writer schema as well'),
+    _hazard("REQUIRED_ANY_VALUE", 'the reader schema requires the property "{name}" with any value; the writer schema doesn\'t declare it', "The established check accepts a new property that may have any value, even a required one. But validators reject "
+"data without the property.", 'remove "{name}" from required', 'require "{name}" in the writer schema as well'),
     _hazard("REQUIRED_UNDECLARED", 'the reader schema requires the property "{name}" without declaring it', _UNSEEN, 'remove "{name}" from required', 'require "{name}" in the writer schema as well'),
     _hazard("CONDITION_CHANGED", "if, then or else differ", _UNSEEN, "keep the condition", "keep the condition of the reader schema"),
     _hazard("PATTERN_PROPERTIES_CHANGED", "the schemas in patternProperties differ", _UNSEEN, "keep patternProperties", "keep those of the reader schema"),
     _hazard("PROPERTY_NAMES_CHANGED", "the allowed property names differ", _UNSEEN, "keep propertyNames", "keep those of the reader schema"),
     _hazard("CONTAINS_CHANGED", "the required content of the array differs", _UNSEEN, "keep contains", "keep that of the reader schema"),
     _hazard("EXCLUSIVE_BOUND_CHANGED", "{name} is now exclusive", _UNSEEN, "keep the bound inclusive", "make the bound exclusive in the writer schema first"),
-    _hazard("TYPE_ADDED", "the reader schema accepts only {reader}, the writer schema has constraints without a type", "Actually breaking: constraints without a type accept values of all other types. The established check "
+    _hazard("TYPE_ADDED", "the reader schema accepts only {reader}, the writer schema has constraints without a type", "Constraints without a type accept values of all other types, and the reader rejects those. The established check "
 "treats both as the same type.", "remove the type", "add the type {reader} to the writer schema first"),
     _hazard("FORMAT_CHANGED", "the format changes from {writer} to {reader}", "By default, a format is only an annotation. A validator that checks formats may reject data.", "keep the format {writer}", "keep the format {reader}"),
     _hazard("DRAFT_CHANGED", "the draft changes from {writer} to {reader}", "The same keywords may have another meaning in another draft.", "keep the draft of {writer}", "keep the draft of {reader}"),

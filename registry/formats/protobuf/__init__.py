@@ -134,8 +134,8 @@ class ProtobufFormat:
         return repair.repair(_model(schema), _model(other), finding, is_reader=is_reader)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-        """The edit of `new` that gives a renamed field its old number back, or reserves it; None if none."""
-        return repair.accept_rename(_model(new), suspected)
+        """The edit of `new` that gives a renamed field its old number and JSON name back; None if none."""
+        return repair.accept_rename(_model(old), _model(new), suspected)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Advice on the schema alone, warnings first; none of it decides anything."""

@@ -152,7 +152,8 @@ def _entry(field: Field) -> Message | None:
 def _name_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
     if theirs.name != ours.name:
         if type_label(theirs) == type_label(ours) and theirs.is_repeated == ours.is_repeated:
-            yield "FIELD_RENAMED", ours.name, theirs.name, ours.name
+            rule = "FIELD_RENAMED_JSON_KEPT" if ours.accepts_json_of(theirs) else "FIELD_RENAMED"
+            yield rule, ours.name, theirs.name, ours.name
         else:
             before, after = f"{full_label(theirs)} {theirs.name}", f"{full_label(ours)} {ours.name}"
             yield "NUMBER_REUSED", str(ours.number), before, after

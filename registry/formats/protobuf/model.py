@@ -91,6 +91,15 @@ class Field:
         """The name for people: an extension in brackets, as the text format writes it."""
         return f"[{self.name}]" if self.is_extension else self.name
 
+    def accepts_json_of(self, writer: Field) -> bool:
+        """Whether a reader with this field takes the value from JSON that a writer with the other one wrote.
+
+        Parsers accept the JSON name and the field name; an extension has its own name in JSON.
+        """
+        if self.is_extension or writer.is_extension:
+            return self.name == writer.name
+        return writer.json_name in (self.json_name, self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Oneof:

@@ -44,12 +44,20 @@ def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[
     return chosen
 
 
+def is_likely(old: Field, new: Field) -> bool:
+    """Whether the two look like one field under two names."""
+    return _compare(old, new).score >= SUSPICION
+
+
 def effect_of(rename: FieldRename) -> str:
     """What readers of both schemas get if it is a rename: data go by the number, and JSON goes by the name."""
     old, new = rename.old, rename.new
     sentences = [_effect("new", new, old), _effect("old", old, new)]
-    if old.json_name not in (new.json_name, new.name):
-        sentences.append(f'Readers of the new JSON form refuse the unknown name "{old.json_name}", or drop its value.')
+    for side, ours, theirs in (("old", old, new), ("new", new, old)):
+        if not ours.accepts_json_of(theirs):
+            sentences.append(
+                f'Readers of the {side} JSON form refuse the unknown name "{theirs.json_name}", or drop its value.'
+            )
     return " ".join(sentences)
 
 
@@ -76,7 +84,7 @@ def cure_of(rename: FieldRename) -> str:
     json_name = f' Add json_name = "{old.json_name}": the JSON form then keeps its name.'
     return (
         f'Give "{new.name}" the number {old.number} of "{old.name}": the binary form then keeps the value.'
-        f"{json_name if old.json_name != new.json_name else ''}"
+        f"{'' if new.accepts_json_of(old) else json_name}"
         f' If it is another field, reserve the number {old.number} and the name "{old.name}".'
     )
 

@@ -11,6 +11,7 @@ from typing import Final
 from registry.errors import InvalidInput
 from registry.formats.base import Difference, Edit, Incompatibility
 from registry.formats.json_pointer import unescape
+from registry.formats.protobuf.findings import field_hazards
 from registry.formats.protobuf.model import (
     Enum,
     Field,
@@ -22,7 +23,10 @@ from registry.formats.protobuf.model import (
     message_of,
     message_of_name,
 )
+from registry.formats.protobuf.options import quoted
 from registry.formats.protobuf.parser import parse_schema
+from registry.formats.protobuf.renames import is_likely
+from registry.formats.protobuf.rules import RULES
 from registry.formats.protobuf.text.positions import Editor, NoPlace
 from registry.formats.protobuf.text.printer import field_text, label_and_type, label_outside, message_text
 from registry.formats.protobuf.verdict import judge
@@ -83,44 +87,56 @@ def _is_there(edited: Schema, job: Job) -> bool:
     )
 
 
-def accept_rename(new: Schema, suspected: Difference) -> Edit | None:
-    """The edit of `new` that gives the renamed field its old number back; None where the number is taken.
+def accept_rename(old: Schema, new: Schema, suspected: Difference) -> Edit | None:
+    """The edit of `new` that gives the renamed field its old number back, and its old JSON name where JSON needs it.
 
-    With the number the field reads old data, so that nothing has to be reserved.
+    None where the number is taken or reserved. The title says which values change all the same.
     """
     if suspected.rule != "FIELD_RENAME_SUSPECTED" or not suspected.pointer_old or not suspected.pointer_new:
         return None
-    field, message = field_at(new, suspected.pointer_new), holder_at(new, suspected.pointer_new)
-    number = int(suspected.pointer_old.rpartition("/")[2])
-    if field is None or message is None or message.numbered(number) is not None:
+    before, field = field_at(old, suspected.pointer_old), field_at(new, suspected.pointer_new)
+    message = holder_at(new, suspected.pointer_new)
+    if before is None or field is None or message is None or message.numbered(before.number) is not None:
         return None
+    if field.accepts_json_of(before):
+        return _with_number_of(before, field, new, keeps_json_name=False)
+    with_json_name = _with_number_of(before, field, new, keeps_json_name=True)
+    return with_json_name or _with_number_of(before, field, new, keeps_json_name=False)
+
+
+def _with_number_of(before: Field, field: Field, new: Schema, *, keeps_json_name: bool) -> Edit | None:
+    """`new` with the field under the number of `before`; None where the text doesn't compile with it."""
     editor = Editor(new)
     try:
-        editor.replace(*editor.place(suspected.pointer_new, _NUMBER), str(number))
+        begin, end = editor.place(field.pointer, _NUMBER)
+        editor.replace(begin, end, str(before.number))
+        if keeps_json_name:
+            _set_json_name(editor, field, before.json_name, end)
         text = editor.text()
         parse_schema(text, new.references)
     except (NoPlace, InvalidInput):
-        return reserve(new, message, number, str(suspected.before))
-    return Edit(f'give "{field.name}" the number {number}, which "{suspected.before}" had', text)
-
-
-def reserve(schema: Schema, message: Message, number: int, name: str) -> Edit | None:
-    """The edit that reserves what a removed field used; None where it is reserved already."""
-    lines = []
-    if not message.is_reserved(number) and message.numbered(number) is None:
-        lines.append(f"reserved {number};")
-    if name not in message.reserved_names and all(field.name != name for field in message.fields):
-        lines.append(f"reserved {name};" if schema.main.syntax.startswith("edition") else f'reserved "{name}";')
-    if not lines:
         return None
-    editor = Editor(schema)
+    title = f'give "{field.name}" the number {before.number}, which "{before.name}" had'
+    if keeps_json_name:
+        title += f', and keep its JSON name "{before.json_name}"'
+    elif not field.accepts_json_of(before):
+        title += f': JSON readers still lose the values of "{before.json_name}"'
+    losses = [
+        RULES[rule].sentence.format(name=name, writer=theirs, reader=ours)
+        for rule, name, theirs, ours in field_hazards(before, field, is_moved=True)
+        if RULES[rule].severity == "value loss"
+    ]
+    return Edit("; ".join([title, *losses]), text)
+
+
+def _set_json_name(editor: Editor, field: Field, name: str, end: int) -> None:
+    """Adds the option to a field that has none of that name; `end` is where its number ends. Raises NoPlace."""
     try:
-        editor.insert(message.pointer, *lines)
-        text = editor.text()
-        parse_schema(text, schema.references)
-    except (NoPlace, InvalidInput):
-        return None
-    return Edit(f'reserve the number {number} and the name "{name}"', text)
+        begin, _ = editor.place(f"{field.pointer}/options")
+    except NoPlace:
+        editor.replace(end, end, f" [json_name = {quoted(name)}]")
+    else:
+        editor.replace(begin + 1, begin + 1, f"json_name = {quoted(name)}, ")
 
 
 def _package(job: Job, editor: Editor) -> str | None:
@@ -157,6 +173,8 @@ def _type(job: Job, editor: Editor) -> str | None:
     mine, other = job.mine_field, job.other_field
     if mine is None or other is None or "group" in (mine.kind, other.kind):
         return None
+    if mine.name != other.name and not is_likely(other, mine):  # another field: it would take the other one's data
+        return _new_number(job, editor)
     begin, _ = editor.place(mine.pointer)
     end, _ = editor.place(mine.pointer, _NAME)
     keeps_label = mine.is_repeated == other.is_repeated and not (mine.is_map or other.is_map)
@@ -289,11 +307,10 @@ def _new_number(job: Job, editor: Editor) -> str | None:
     while 19_000 <= number < 20_000 or message.is_reserved(number) or other.is_reserved(number):
         number += 1
     editor.replace(*editor.place(mine.pointer, _NUMBER), str(number))
-    if job.is_reader:
-        editor.insert(message.pointer, f"reserved {mine.number};")
+    editor.insert(message.pointer, f"reserved {mine.number};")
     theirs = other.numbered(mine.number)
     loss = f': "{mine.name}" then no longer holds what "{theirs.name}" held' if theirs is not None else ""
-    return f'give "{mine.name}" the new number {number}{f" and reserve {mine.number}" if job.is_reader else ""}{loss}'
+    return f'give "{mine.name}" the new number {number} and reserve {mine.number}{loss}'
 
 
 def _enum_values(job: Job, editor: Editor) -> str | None:
@@ -343,6 +360,7 @@ _EDITS: Final[Mapping[str, Callable[[Job, Editor], str | None]]] = {
     "MULTIPLE_FIELDS_MOVED_TO_ONEOF": _oneof,
     "FIELD_MOVED_TO_EXISTING_ONEOF": _oneof,
     "FIELD_RENAMED": _rename,
+    "FIELD_RENAMED_JSON_KEPT": _rename,
     "FIELD_RENUMBERED": _number,
     "NUMBER_REUSED": _new_number,
     "CLOSED_ENUM_VALUE_MISSING": _enum_values,

@@ -270,6 +270,17 @@ _ROWS: Final = (
         'keep the name "{reader}", or keep its JSON name with `json_name` and change the code',
     ),
     Rule(
+        "FIELD_RENAMED_JSON_KEPT",
+        "",
+        "warning",
+        'the field is named "{writer}" in the writer schema and "{reader}" in the reader schema, which accepts the '
+        "writer's JSON name",
+        "Binary data uses the number and JSON uses the JSON name: both keep the value. Generated code, field masks, the "
+        "text format, and JSON that is written with field names use the name.",
+        'keep the name "{writer}", or change the code that uses it',
+        'keep the name "{reader}", or change the code that uses it',
+    ),
+    Rule(
         "NUMBER_REUSED",
         "",
         "warning",
@@ -321,7 +332,7 @@ _ROWS: Final = (
         "",
         "warning",
         'the field "{name}" is "{writer}" in the writer\'s JSON and "{reader}" in the reader\'s',
-        "Binary data is unchanged, but JSON uses this name.",
+        "Binary data is unchanged, but JSON uses this name. Protobuf parsers also accept the field name.",
         'keep `json_name = "{writer}"`',
         'keep `json_name = "{reader}"`',
     ),

@@ -54,20 +54,6 @@ def joined_standing(row: SchemaVersion) -> Standing | None:
     return standing_info(getattr(row, "standing", None))
 
 
-def standings_of(
-    registry: Registry, subject: SubjectName, versions: Collection[int] | None = None
-) -> dict[int, Standing]:
-    """The standings of a subject's versions (None: of all), by number; one query."""
-    rows = VersionStanding.objects.filter(
-        version__subject__context__registry=registry,
-        version__subject__context__name=subject.context,
-        version__subject__name=subject.subject,
-    )
-    if versions is not None:
-        rows = rows.filter(version__version__in=versions)
-    return {row.version.version: _info(row) for row in rows.select_related("version")}
-
-
 def list_standings(
     registry: Registry, *, subject: SubjectName | None = None, standing: str = "", after: int = 0, limit: int = PAGE
 ) -> list[StandingOfVersion]:

@@ -321,6 +321,14 @@ def test_the_offered_text_passes_when_it_is_checked_again(reader: Client, conten
     assert "Would pass" not in seen(response)
 
 
+def test_the_edit_of_a_likely_rename_says_whether_it_is_enough(reader: Client, content: Actor) -> None:
+    assert "Not enough to pass" not in seen(reader.get(f"{SUBJECT}compare?from=1&to=2"))  # a comparison has no level
+    fields = json.loads(json.dumps(V2["fields"]).replace('"client_name"', '"clients_name"'))
+    for level, verdict in (("BACKWARD", "Would pass"), ("FULL", "Not enough to pass")):
+        text = seen(check(reader, {**V2, "fields": fields}, level=level, profile="confluent"))
+        assert re.search(rf'If it was renamed: add the alias "client_name" {verdict} ', text), level
+
+
 def test_line_ends_of_a_browser_do_not_move_the_places(reader: Client, content: Actor) -> None:
     plain = json.dumps(PROPOSED, indent=2)
     locations = [

@@ -196,3 +196,24 @@ def test_a_property_that_is_covered_by_the_rest_is_declared_and_the_rest_stays()
         assert edit is not None
         assert edit.title == 'declare the property "city" as the other side does'
         assert json.loads(edit.text) == old
+
+
+def test_a_property_that_readers_require_is_restored_as_required_even_with_a_default() -> None:
+    old = {"type": "object", "properties": {"a": {"type": "string", "default": ""}}, "required": ["a"]}
+    patch = assessed(old, {"type": "object"}, "FORWARD").patch
+    assert patch is not None
+    assert patch.passes
+    assert json.loads(patch.text)["required"] == ["a"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_default_of_a_required_property_is_explained_once(is_known: bool) -> None:
+    """Whatever the verdict, no finding says that the default helps."""
+    declaration = {"a": {"type": "string", "default": ""}}
+    old = {"type": "object", "properties": declaration if is_known else {}}
+    new = {"type": "object", "properties": declaration, "required": ["a"]}
+    report = assessed(old, new, "BACKWARD").report
+    assert report.is_compatible is is_known
+    [item] = report.items
+    assert "gives it a default" in item.message
+    assert "a default is only an annotation: validators don't fill it in" in item.why.replace("A default", "a default")

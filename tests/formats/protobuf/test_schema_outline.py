@@ -135,17 +135,45 @@ def test_a_suspected_rename_gets_its_number_back() -> None:
     assert rename.reasons
     edit = PROTOBUF.accept_rename(old, new, rename)
     assert edit is not None
-    assert edit.text == P3 + "message A {\n  // in cents\n  int64 price = 3;\n}\n"
+    assert edit.title == 'give "price" the number 3, which "unit_price" had, and keep its JSON name "unitPrice"'
+    assert edit.text == P3 + 'message A {\n  // in cents\n  int64 price = 3 [json_name = "unitPrice"];\n}\n'
     assert [item.rule for item in PROTOBUF.diff(old, PROTOBUF.parse(edit.text))] == ["FIELD_RENAMED", "DOC_ADDED"]
 
 
-def test_where_the_number_is_reserved_no_edit_is_offered_that_does_not_compile() -> None:
-    old = schema(P3 + "message A {\n  int64 unit_price = 3;\n}\n")
-    new = schema(P3 + "message A {\n  reserved 3;\n  int64 price = 4;\n}\n")
+def test_a_field_with_options_keeps_them_beside_its_json_name() -> None:
+    old = schema(P3 + "message A { int64 unit_price = 3; }")
+    new = schema(P3 + "message A { int64 price = 4 [deprecated = true]; }")
     edit = PROTOBUF.accept_rename(old, new, suspected(old, new))
     assert edit is not None
-    assert 'reserved "unit_price";' in edit.text
-    PROTOBUF.parse(edit.text)
+    assert '= 3 [json_name = "unitPrice", deprecated = true];' in edit.text
+
+
+def test_an_edit_of_a_rename_names_the_values_that_change_all_the_same() -> None:
+    old = schema(P3 + "message A { int64 unit_price = 3; }")
+    new = schema(P3 + 'message A { int32 price = 4 [json_name = "cost"]; }')
+    edit = PROTOBUF.accept_rename(old, new, suspected(old, new))
+    assert edit is not None
+    assert edit.title == (
+        'give "price" the number 3, which "unit_price" had: JSON readers still lose the values of "unitPrice"; '
+        'values of int64 in "price" change when they are read as int32'
+    )
+
+
+def test_where_the_number_is_reserved_no_rename_is_offered() -> None:
+    old = schema(P3 + "message A {\n  int64 unit_price = 3;\n}\n")
+    new = schema(P3 + "message A {\n  reserved 3;\n  int64 price = 4;\n}\n")
+    assert PROTOBUF.accept_rename(old, new, suspected(old, new)) is None
+
+
+@pytest.mark.parametrize("is_reader", [True, False])
+def test_another_field_under_a_number_gets_a_number_of_its_own(is_reader: bool) -> None:
+    old, new = schema(P3 + "message A { string email = 1; }"), schema(P3 + "message A { int32 age = 1; }")
+    reader, writer = (new, old) if is_reader else (old, new)
+    [finding] = PROTOBUF.judge(reader, writer).breaks
+    edit = PROTOBUF.repair(new, old, finding, is_reader=is_reader)
+    assert edit is not None
+    assert edit.title == 'give "age" the new number 2 and reserve 1: "age" then no longer holds what "email" held'
+    assert PROTOBUF.resolve(PROTOBUF.parse(edit.text), old, {"email": "a@b"}).value != {"age": "a@b"}
 
 
 def test_other_differences_are_no_rename() -> None:

@@ -26,7 +26,7 @@ from registry.subjects.policy.registries import ensure_registry
 from registry.subjects.services import delete_version, register_version, set_mode, set_standing
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import standings_of
+from registry.subjects.versions.version_status import list_standings
 from tests.promotions.factories import Cast, approve_shown
 
 ORDERS = SubjectName(".", "orders-value")
@@ -207,7 +207,7 @@ def test_a_ghost_in_quarantine_stays_one_until_it_is_decided(cast: Cast) -> None
     approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     assert found(cast["reader"]) == []
-    assert standings_of(get_registry("staging"), ORDERS) == {}, "adopted, it is trusted"
+    assert list_standings(get_registry("staging"), subject=ORDERS) == [], "adopted, it is trusted"
 
 
 def test_the_life_of_versions(cast: Cast) -> None:

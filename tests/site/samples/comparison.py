@@ -67,6 +67,7 @@ RENAMES = (
             text=NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]'),
         ),
         from_path="Order.customer_id",
+        passes=False,
         choice=RenameChoice(url="/ui/registries/dev/subjects/orders-value/renames"),
     ),
     RenameView(
