@@ -35,7 +35,7 @@ from dashboard.compare.sides import (
     sides_of,
 )
 from dashboard.components.badges import ChangeKind
-from dashboard.components.diff import differing_lines, laid_out
+from dashboard.components.diff import differing_lines, laid_out_if_json
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url, whole_number
 from dashboard.components.translation import counted, later
@@ -310,17 +310,9 @@ def side_text(request: HttpRequest, registry: str, subject: str) -> str:
     side = content_of(here, side_address, of, actor).side
     is_submitted = request.GET.get("text") == _DRAWN["text"]
     if isinstance(side, selectors.Text):
-        return side.text if is_submitted else _laid_out(side.text)
+        return side.text if is_submitted else laid_out_if_json(side.text)
     info = selectors.get_version(side.registry, side.subject, side.version, deleted=True)
     return info.submitted if is_submitted else pretty(info)
-
-
-def _laid_out(text: str) -> str:
-    """A text that nobody has read yet: laid out where it is JSON."""
-    try:
-        return laid_out(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _facts(sides: Sides) -> dict[str, Fact]:
@@ -343,7 +335,7 @@ def _readable_side(sides: Sides, actor: Actor) -> tuple[ComparedSide | None, str
                 shown = ComparedSide(
                     environment=environment, version=0, url=content.url, format=side.schema_type, label=content.label
                 )
-                return shown, _laid_out(side.text)
+                return shown, laid_out_if_json(side.text)
             info = selectors.get_version(side.registry, subject, side.version, deleted=True)
         except SchemadeskError:
             continue  # this side is the one that the problem is about, or both are

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.badges import EvidenceKind
-from dashboard.components.diff import TextDiff, laid_out, laid_out_diff
+from dashboard.components.diff import TextDiff, laid_out_diff, laid_out_if_json
 from dashboard.components.translation import later
 from registry.access.roles import Actor, refusal
 from registry.formats.assessment import Parting
@@ -222,18 +222,10 @@ def parting_note(parting: Parting, anchor: str) -> PartingNote:
 
 def edit_view(anchor: str, title: str, before: str, after: str, *, limit: int | None = None) -> EditView:
     """An edit: the two texts compared, and the whole text after it unless it is longer than `limit`."""
-    change = laid_out_diff(before, after, str if "\n" in before.strip() else _laid_out)
+    change = laid_out_diff(before, after, str if "\n" in before.strip() else laid_out_if_json)
     return EditView(
         anchor=anchor, title=title, change=change, text=after if limit is None or len(after) <= limit else ""
     )
-
-
-def _laid_out(text: str) -> str:
-    """A JSON text of one line, a line an item; any other as it is."""
-    try:
-        return laid_out(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def rename_views(renames: Sequence[SuspectedRename], text: str, limit: int | None = None) -> tuple[RenameView, ...]:

@@ -338,6 +338,14 @@ def laid_out(text: str, *, width: int = 0) -> str:
     return _json_layouts.get((text, width), lambda: _written(json.loads(text), "\n", width))
 
 
+def laid_out_if_json(text: str) -> str:
+    """A JSON text laid out; any other as it is."""
+    try:
+        return laid_out(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _written(value: Any, indent: str, width: int) -> str:
     if isinstance(value, dict) and value:
         inner = f"{indent}  "

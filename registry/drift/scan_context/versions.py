@@ -24,9 +24,9 @@ from registry.drift.models import SchemaUse, Source
 from registry.errors import SchemadeskError
 from registry.formats.base import ParsedSchema
 from registry.observations import Framing, SchemaKind, WriterSchema
+from registry.subjects.comparison.parsed_versions import parse_readable
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, Schema, SchemaVersion, Subject, VersionStanding
-from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.versions.version_status import joined_standing
 
@@ -244,21 +244,10 @@ class ReadSchema:
 def read_schemas(rows: Iterable[Schema]) -> dict[int, ReadSchema]:
     """Schemas by row, MAX_PARSED of them at most; those that can't be read are left out.
 
-    One query for each depth of references; where a schema of the lot is refused, the others are read one by one.
+    One query for each depth of references.
     """
-    selected = list({row.pk: row for row in rows}.values())[:MAX_PARSED]
-    try:
-        return {row.pk: ReadSchema(row, parsed) for row, parsed in zip(selected, parse_stored(selected), strict=True)}
-    except SchemadeskError:
-        parsed_rows = [(row, _read_one(row)) for row in selected]
-        return {row.pk: ReadSchema(row, parsed) for row, parsed in parsed_rows if parsed is not None}
-
-
-def _read_one(row: Schema) -> ParsedSchema | None:
-    try:
-        return parse_stored([row])[0]
-    except SchemadeskError:  # stored under other limits than today's; the scan goes on without it
-        return None
+    selected = dict(list({row.pk: row for row in rows}.items())[:MAX_PARSED])
+    return {pk: ReadSchema(selected[pk], parsed) for pk, parsed in parse_readable(list(selected.values())).items()}
 
 
 def descriptor_set(protos: Sequence[Any]) -> str:

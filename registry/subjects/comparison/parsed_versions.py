@@ -184,7 +184,7 @@ def tags_of_schemas(registry: Registry, schemas: Sequence[Schema]) -> dict[int, 
     for pk, context, name in rows:
         uses.setdefault(pk, set()).add(SubjectName(context, name))
     notes = notes_of(registry, {name for names in uses.values() for name in names})
-    parsed = _parsed(schemas)
+    parsed = parse_readable(schemas)
     return {
         row.pk: tags_of_parsed(
             schema, row.metadata, _together([notes[name] for name in uses.get(row.pk, ()) if name in notes])
@@ -195,7 +195,8 @@ def tags_of_schemas(registry: Registry, schemas: Sequence[Schema]) -> dict[int, 
     }
 
 
-def _parsed(schemas: Sequence[Schema]) -> dict[int, ParsedSchema]:
+def parse_readable(schemas: Sequence[Schema]) -> dict[int, ParsedSchema]:
+    """The parsed forms by row; where a schema of the lot is refused, the others are read one by one."""
     try:
         return {row.pk: parsed for row, parsed in zip(schemas, parse_stored(schemas), strict=True)}
     except SchemadeskError:
