@@ -165,6 +165,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives whatever time V
 # A Valkey that is there and says nothing holds up nobody for long; rows say what is to be done, whoever was told.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5, "max_retries": 0}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SYNC_EVERY = 50  # tasks, which are due once a second: how `up` sees that beat works
 CELERY_BEAT_SCHEDULE = {
     "queue-due-scans": {"task": "registry.drift.tasks.queue_due_scans", "schedule": 5.0},
     "queue-due-syncs": {"task": "registry.subjects.tasks.queue_due_syncs", "schedule": 15.0},

@@ -211,6 +211,21 @@ def answers(port: int) -> bool:
         return False
 
 
+#: what a server of HTTP answers, whatever it says; and what one of gRPC answers: HTTP/2's preface with empty settings
+HTTP_HELLO = b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n"
+GRPC_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+
+def reply(port: int, hello: bytes, *, seconds: float = 30.0) -> str | None:
+    """The port, if a program there sends anything back: the kernel accepts connections for one that hangs too."""
+    try:
+        with socket.create_connection((LOOPBACK, port), timeout=seconds) as connection:
+            connection.sendall(hello)
+            return f"port {port}" if connection.recv(1) else None
+    except OSError:
+        return None
+
+
 def free_port(but: Iterable[int] = ()) -> int:
     """A port that is free now and none of `but`."""
     avoided = set(but)

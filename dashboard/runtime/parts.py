@@ -15,7 +15,7 @@ from pathlib import Path
 from dashboard.runtime import kafka, postgres, programs, spark, valkey
 from dashboard.runtime import kafka_connect as connect_worker
 from dashboard.runtime.errors import PartFailed
-from dashboard.runtime.layout import Layout, kept_ports
+from dashboard.runtime.layout import GRPC_HELLO, HTTP_HELLO, Layout, kept_ports, reply
 from dashboard.runtime.process import Child, Command, Watchdog, end_children, start, tail
 
 
@@ -27,7 +27,9 @@ class Part:
     before the first start; it may take its time. `after` names the parts and steps that have to be ready first.
     `replaced_by` is the environment variable that, when it is set already, names a server to be used instead.
     `seconds` is how long it may take to become ready. `without` says what doesn't work while it doesn't run; a part
-    that has it ends nothing when it fails: the others go on, and it is tried again.
+    that has it ends nothing when it fails: the others go on, and it is tried again. `answer` is the probe of a part that
+    runs, if `probe` doesn't show that it hangs, or also fails when another server is away. `keeps_data` says that a
+    person has to decide about its restart.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Part:
     late: bool = False
     seconds: float = 60.0
     without: str = ""
+    answer: Callable[[Layout], str | None] | None = None
+    keeps_data: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,10 @@ def how_it_ended(status: int) -> str:
     return f"was stopped by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
-VALKEY = Part("valkey", valkey.command, valkey.probe, replaced_by="REDIS_URL")
-POSTGRES = Part("postgres", postgres.command, postgres.probe, postgres.prepare, replaced_by="DATABASE_URL")
+VALKEY = Part("valkey", valkey.command, valkey.probe, replaced_by="REDIS_URL", keeps_data=True)
+POSTGRES = Part(
+    "postgres", postgres.command, postgres.probe, postgres.prepare, replaced_by="DATABASE_URL", keeps_data=True
+)
 KAFKA = Part(
     "kafka",
     kafka.command,
@@ -101,6 +107,7 @@ KAFKA = Part(
     replaced_by="KAFKA_BOOTSTRAP",
     seconds=120,
     without="topics of this broker can't be scanned until it runs",
+    keeps_data=True,
 )
 SPARK = Part(
     "spark",
@@ -110,6 +117,7 @@ SPARK = Part(
     replaced_by="SPARK_REMOTE",
     seconds=120,
     without="no topic and no checkpoint is scanned until it runs",
+    answer=lambda layout: reply(layout.ports["spark"], GRPC_HELLO),
 )
 # Connectors register schemas: those of an earlier run go on at once, and would fail without the registry.
 CONNECT = Part(
@@ -121,6 +129,7 @@ CONNECT = Part(
     replaced_by="CONNECT_URL",
     late=True,
     seconds=120,
+    answer=lambda layout: reply(layout.ports["connect"], HTTP_HELLO),
 )
 
 MIGRATE = StartupStep("migrate", programs.migrate_command, after=("valkey", "postgres"))
@@ -128,7 +137,14 @@ MIGRATE = StartupStep("migrate", programs.migrate_command, after=("valkey", "pos
 PREPARE = StartupStep("prepare", programs.prepare_command, after=("migrate",), relay=True)
 
 # Django's start takes 2 s of CPU, and minutes on a machine that is busy with all the others.
-WEB = Part("web", programs.web_command, programs.web_probe, after=("migrate",), seconds=180)
+WEB = Part(
+    "web",
+    programs.web_command,
+    programs.web_probe,
+    after=("migrate",),
+    seconds=180,
+    answer=lambda layout: reply(layout.ports["web"], HTTP_HELLO),
+)
 WORKERS = tuple(
     Part(
         f"worker-{queue}",
@@ -137,11 +153,17 @@ WORKERS = tuple(
         after=("migrate",),
         seconds=180,
         without=f"{tasks} wait until it runs",
+        answer=programs.worker_probe(queue, without_broker="the broker is away"),
     )
     for queue, threads, tasks in (("default", 4, "syncs, deliveries and promotions"), ("scans", 2, "scans"))
 )
 AVRO_ENDPOINT = Part(
-    "avro-endpoint", programs.avro_endpoint_command, programs.avro_endpoint_probe, after=("web",), late=True
+    "avro-endpoint",
+    programs.avro_endpoint_command,
+    programs.avro_endpoint_probe,
+    after=("web",),
+    late=True,
+    answer=lambda layout: reply(layout.ports["avro-endpoint"], HTTP_HELLO),
 )
 BEAT = Part(
     "beat",
@@ -150,6 +172,7 @@ BEAT = Part(
     after=("migrate",),
     seconds=180,
     without="scheduled scans, syncs and releases wait until it runs",
+    answer=programs.beat_answer,
 )
 
 SERVICES = (VALKEY, POSTGRES, KAFKA, SPARK, CONNECT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -19,6 +20,7 @@ CELERY = ("-m", "celery", "--app", "dashboard.celery:app")
 QUIET = ("--without-gossip", "--without-mingle")
 APICURIO_API = "/apis/registry/v2"
 IMPORTING = threading.Lock()
+SCHEDULE_SECONDS = 300.0  # for beat to save its schedule again
 # The first signal lets a worker finish its tasks, the second drops them; they are delivered again.
 WORKER_STOP = "TERM:6,QUIT:2"
 
@@ -144,8 +146,8 @@ def worker_command(queue: str, threads: int) -> Callable[[Layout], Command]:
     return command
 
 
-def worker_probe(queue: str) -> Callable[[Layout], str | None]:
-    """Says that the worker of a queue answers a ping over the broker."""
+def worker_probe(queue: str, *, without_broker: str | None = None) -> Callable[[Layout], str | None]:
+    """Says that the worker of a queue answers a ping over the broker, or `without_broker` if that is away."""
 
     def probe(layout: Layout) -> str | None:
         # Celery replaces its own module while it is imported: two probes in two threads must not do that at once.
@@ -160,7 +162,7 @@ def worker_probe(queue: str) -> Callable[[Layout], str | None]:
                 answers = app.control.ping(destination=[f"{queue}@schemadesk"], timeout=0.5)
             # A broker that ends while the ping is under way is told by the client's own errors.
             except (OSError, OperationalError, RedisError):
-                return None
+                return without_broker
         return f"queue {queue}" if answers else None
 
     return probe
@@ -179,3 +181,9 @@ def beat_command(layout: Layout) -> Command:
 def beat_probe(layout: Layout) -> str | None:
     """Says that beat has read its schedule."""
     return "schedule running" if (layout.data / "beat" / "beat.pid").exists() else None
+
+
+def beat_answer(layout: Layout) -> str | None:
+    """Says that beat has saved its schedule lately, which it does once a minute (CELERY_BEAT_SYNC_EVERY)."""
+    saved_at = max(file.stat().st_mtime for file in (layout.data / "beat").iterdir())
+    return "schedule running" if time.time() - saved_at < SCHEDULE_SECONDS else None

@@ -1,4 +1,4 @@
-"""Runs the parts: starts them in order, restarts one that died, ends them in order, and reports on the terminal."""
+"""Runs the parts: starts them in order, restarts one that died or hangs, ends them in order, reports on the terminal."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ LONGEST_PAUSE = 30.0
 LONGEST_ABSENCE = 300.0  # between two tries of a part that the others do without
 BAD_STARTS = 3
 PROBE_PACE = 0.1
+# Of parts that run. A loaded machine must not look like one that hangs: any reply within these times will do.
+WATCH_PACE = 10.0
+TELL_AFTER = 60.0  # without a reply; twice that for a part that needs others, whose silence is told first
+HUNG_AFTER = 180.0
+LONGEST_STEP = 5.0
 
 
 class State(enum.Enum):
@@ -39,6 +44,7 @@ class State(enum.Enum):
     PREPARING = "preparing"
     STARTING = "starting"
     READY = "ready"
+    SILENT = "not answering"
     PAUSED = "waiting before the next start"
 
 
@@ -65,6 +71,8 @@ class Keeper:
         self._away_at = self._counted_at = -GOOD_RUN
         self._bad_starts: list[str] = []  # how each ended, since the last good run
         self._pause = FIRST_PAUSE
+        self._silence = self._seen_at = 0.0  # seconds without a reply, and when they were last added up
+        self._tell_at = 0.0
 
     @property
     def name(self) -> str:
@@ -73,8 +81,8 @@ class Keeper:
 
     @property
     def done(self) -> bool:
-        """Whether those who wait for this part may start."""
-        return self.state is State.READY
+        """Whether it has started."""
+        return self.state in (State.READY, State.SILENT)
 
     def advance(self, ready: set[str], now: float) -> None:
         """Does what is due, without waiting.
@@ -94,8 +102,8 @@ class Keeper:
             case State.PAUSED:
                 if now >= self._due and not away:
                     self._again(now)
-            case State.STARTING | State.READY:
-                self._look(now)
+            case State.STARTING | State.READY | State.SILENT:
+                self._look(now, is_blocked=bool(away))
 
     def _forgive(self, now: float) -> None:
         """Takes back a bad start that was counted just before a part that it needs was seen to be away."""
@@ -140,15 +148,17 @@ class Keeper:
         else:
             self.state = State.STARTING
 
-    def _look(self, now: float) -> None:
+    def _look(self, now: float, *, is_blocked: bool) -> None:
         if self.child is None:
             raise RuntimeError(f"{self.name} is {self.state.value} without a process")
         if (status := self.child.ended()) is not None:
             self._ended(how_it_ended(status), now)
         elif self.state is State.STARTING:
             self._ask(now)
-        elif now - self._started > GOOD_RUN:
-            self._bad_starts, self._pause = [], FIRST_PAUSE
+        else:
+            if now - self._started > GOOD_RUN:
+                self._bad_starts, self._pause = [], FIRST_PAUSE
+            self._watch(now, is_blocked=is_blocked)
 
     def _ask(self, now: float) -> None:
         """Probes in the background: a probe may wait for an answer, the supervisor may not."""
@@ -158,11 +168,55 @@ class Keeper:
         elif self._future.done():
             line, self._future, self._due = self._future.result(), None, now + PROBE_PACE
             if line:
-                self.state, self.missing = State.READY, ""
+                self._answered()
+                self._seen_at, self._due = now, now + WATCH_PACE
                 self._layout.say(self.name, f"ready in {now - self._began:.1f} s   {line}")
         if self.state is State.STARTING and now - max(self._started, self._away_at) > self.part.seconds:
-            self._end_child()
             self._ended(f"was not ready after {self.part.seconds:.0f} s", now)
+
+    def _watch(self, now: float, *, is_blocked: bool) -> None:
+        """Probes a part that runs, tells that it hangs, and restarts it unless it keeps data.
+
+        PostgreSQL, Valkey and the broker are left alone. What looks like a hang there may be a recovery or a slow disk,
+        which a restart would prolong, and it would end everybody's transactions. A person can tell the two apart.
+        """
+        if not is_blocked:  # else the part that it needs is the one that hangs
+            # Step by step, so that no time counts in which this process itself was suspended.
+            self._silence += min(now - self._seen_at, LONGEST_STEP)
+        self._seen_at = now
+        if self._future is None:
+            if now >= self._due:
+                self._future = self._executor.submit(self._probe_running)
+        elif self._future.done():
+            is_alive, self._future, self._due = self._future.result(), None, now + WATCH_PACE
+            if is_alive:
+                if self.state is State.SILENT:
+                    self._layout.say(self.name, f"answers again after {self._silence:.0f} s")
+                self._answered()
+        if self._silence >= HUNG_AFTER and not self.part.keeps_data:
+            self._ended(f"did not answer for {self._silence:.0f} s", now)
+        elif self._silence >= self._tell_at:
+            self._tell_silence()
+
+    def _probe_running(self) -> str | None:
+        try:
+            return (self.part.answer or self.part.probe)(self._layout)
+        except Exception as error:  # noqa: BLE001 - it says nothing about the part, and is no reason to end what runs
+            self._layout.say(self.name, f"can't be probed: {error}")
+            return "unknown"
+
+    def _answered(self) -> None:
+        self.state, self.missing = State.READY, ""
+        self._silence, self._tell_at = 0.0, TELL_AFTER * 2 if self._needs else TELL_AFTER
+
+    def _tell_silence(self) -> None:
+        self.state, self._tell_at = State.SILENT, self._tell_at * 2
+        self.missing = "doesn't answer" if self.part.without else ""
+        cure = f"It is restarted after {HUNG_AFTER:.0f} s."
+        if self.part.keeps_data and self.child:
+            cure = f"It keeps data, so only you can restart it: end process {self.child.pid}."
+        log = self._layout.log(self.name)
+        self._layout.say(self.name, f"has not answered for {self._silence:.0f} s. {cure} Its log: {log}")
 
     def _ended(self, how: str, now: float) -> None:
         self._future = None
@@ -172,7 +226,7 @@ class Keeper:
             self._layout.say(self.name, f"{how} while {' and '.join(self._away)} was away; started again after that")
             self.state, self._due = State.PAUSED, now + FIRST_PAUSE
             return
-        if lived >= GOOD_RUN and self.state is State.READY:
+        if lived >= GOOD_RUN and self.done:
             self._bad_starts, self._pause = [], FIRST_PAUSE  # this run was a good one
         else:
             self._bad_starts.append(how)
@@ -183,7 +237,8 @@ class Keeper:
         elif len(self._bad_starts) >= BAD_STARTS:
             raise PartFailed(f"{self.name} {_in_a_row(self._bad_starts)}.\n{log}")
         else:
-            self._layout.say(self.name, f"{how} after {lived:.1f} s; started again in {self._pause:.1f} s")
+            ran = "" if how.endswith(" s") else f" after {lived:.1f} s"  # some say themselves how long it took
+            self._layout.say(self.name, f"{how}{ran}; started again in {self._pause:.1f} s")
             self._wait(now, LONGEST_PAUSE)
 
     def _go_on_without(self, failure: ServiceError, now: float) -> None:
@@ -383,7 +438,7 @@ class Supervisor:
             now = time.monotonic()
             for keeper in self._keepers:
                 # Looked up anew for each: a part that ended with the one it needs is seen after it, in the same turn.
-                keeper.advance({other.name for other in self._keepers if other.done}, now)
+                keeper.advance({other.name for other in self._keepers if other.state is State.READY}, now)
             self._report_missing()
             if self._layout.watchdog.revive():
                 self._console.say("watchdog", "ended; started again")

@@ -1,7 +1,8 @@
 """Runs a supervisor over stand-in parts, as a program of its own: `python -m tests.runtime.stand_in DATA PARTS.json`.
 
 A part is {"name", "argv", "ready": a file whose presence says that it is ready, "after", "ladder", "without"}; one with
-"step" is a step. A part's `{data}` stands for the data folder.
+"step" is a step. A part's `{data}` stands for the data folder. A part with "port" is an HTTP server there: it is probed
+by HTTP, and its silence is told and ended within seconds. "keeps_data" is the part's own.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dashboard.runtime import supervisor
 from dashboard.runtime.errors import ServiceError
 from dashboard.runtime.instance_lock import claim
-from dashboard.runtime.layout import Layout
+from dashboard.runtime.layout import HTTP_HELLO, Layout, reply
 from dashboard.runtime.parts import Part, StartupStep
 from dashboard.runtime.process import Command, Watchdog
 from dashboard.runtime.supervisor import Console, Supervisor
@@ -29,6 +31,15 @@ def item(row: dict[str, Any], data: Path) -> Part | StartupStep:
         return Command(argv, dict(os.environ), data, row.get("ladder", "TERM:3"))
 
     after = tuple(row.get("after", ()))
+    if port := row.get("port"):
+        return Part(
+            row["name"],
+            lambda layout: Command(argv, dict(os.environ), data),
+            lambda layout: reply(port, HTTP_HELLO),
+            after=after,
+            answer=lambda layout: reply(port, HTTP_HELLO, seconds=2),
+            keeps_data=row.get("keeps_data", False),
+        )
     if "step" in row:
         return StartupStep(row["name"], command, after, relay=row["step"] == "relay")
     return Part(
@@ -43,6 +54,7 @@ def item(row: dict[str, Any], data: Path) -> Part | StartupStep:
 
 def main() -> int:
     data = Path(sys.argv[1])
+    supervisor.WATCH_PACE, supervisor.TELL_AFTER, supervisor.HUNG_AFTER = 0.5, 3.0, 8.0
     console = Console()
     try:
         claimed = claim(data, lambda text: console.say("", text))

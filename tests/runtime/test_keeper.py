@@ -15,7 +15,7 @@ from dashboard.runtime.errors import PartFailed, PartMissing
 from dashboard.runtime.layout import Layout
 from dashboard.runtime.parts import Part
 from dashboard.runtime.process import Command, Watchdog
-from dashboard.runtime.supervisor import GOOD_RUN, Keeper, State
+from dashboard.runtime.supervisor import GOOD_RUN, HUNG_AFTER, Keeper, State
 
 PART = Part("web", lambda layout: Command([], {}, layout.data), lambda layout: "there", seconds=60)
 
@@ -102,7 +102,7 @@ def test_the_time_to_become_ready_begins_when_what_it_needs_is_back(tmp_path: Pa
     clock.go(59)
     assert clock.keeper.state is State.STARTING, clock.said
     clock.go(2)
-    assert "was not ready after 60 s" in clock.said[-1]
+    assert clock.said[-1] == "was not ready after 60 s; started again in 0.5 s"
 
 
 def test_an_end_just_before_the_part_it_needs_is_seen_to_be_away_is_forgiven(tmp_path: Path) -> None:
@@ -167,3 +167,77 @@ def test_a_file_that_cannot_be_read_ends_nothing_that_others_do_without(tmp_path
     vital = Clock(tmp_path, replace(PART, prepare=unreadable))
     with pytest.raises(PartFailed, match=r"web can't start: .*spark\.jar"):
         vital.go(1)
+
+
+class Replies:
+    """The probe of a part that answers when the test says so."""
+
+    is_there = True
+
+    def __call__(self, layout: Layout) -> str | None:
+        return "there" if self.is_there else None
+
+
+def test_a_part_that_runs_but_hangs_is_told_and_restarted_like_one_that_ends(tmp_path: Path) -> None:
+    replies = Replies()
+    clock = Clock(tmp_path, replace(PART, answer=replies, without="nothing is queued"))
+    clock.go(100)
+    hung, replies.is_there = clock.keeper.child, False
+    clock.go(HUNG_AFTER - 12)
+    log = tmp_path / "logs" / "web.log"
+    assert clock.said[1].startswith("has not answered for 60 s.")
+    assert all(text.endswith(f"It is restarted after 180 s. Its log: {log}") for text in clock.said[1:])
+    assert (clock.keeper.missing, clock.keeper.done, clock.keeper.child) == ("doesn't answer", True, hung)
+    clock.go(12)
+    assert "did not answer for 180 s; started again in 0.5 s" in clock.said
+    replies.is_there = True
+    clock.go(1)
+    assert (clock.keeper.state, clock.keeper.missing) == (State.READY, "")
+    assert clock.keeper.child is not hung
+
+
+def test_a_slow_reply_now_and_then_is_no_hang(tmp_path: Path) -> None:
+    replies = Replies()
+    clock = Clock(tmp_path, replace(PART, answer=replies))
+    clock.go(1)
+    for _ in range(5):
+        replies.is_there = False
+        clock.go(HUNG_AFTER - 20)
+        replies.is_there = True
+        clock.go(20)
+        assert "answers again after" in clock.said[-1]
+    assert not any("started again" in text for text in clock.said)
+
+
+def test_time_in_which_the_supervisor_was_suspended_does_not_count(tmp_path: Path) -> None:
+    replies = Replies()
+    clock = Clock(tmp_path, replace(PART, answer=replies))
+    clock.go(1)
+    replies.is_there = False
+    clock.now += 3600
+    clock.go(20)
+    assert clock.said == clock.said[:1]
+
+
+def test_a_part_that_hangs_because_of_another_is_left_alone(tmp_path: Path) -> None:
+    replies = Replies()
+    clock = Clock(tmp_path, replace(PART, answer=replies), frozenset({"postgres"}))
+    clock.go(1)
+    replies.is_there = False
+    clock.go(100)  # by then postgres is told
+    clock.ready.clear()
+    clock.go(1000)
+    assert clock.said == clock.said[:1], "it is told after twice the time"
+    clock.ready.add("postgres")
+    clock.go(100)
+    assert "did not answer for 180 s; started again in 0.5 s" in clock.said
+
+
+def test_a_probe_that_fails_itself_ends_nothing(tmp_path: Path) -> None:
+    def broken(layout: Layout) -> str | None:
+        raise FileNotFoundError(2, "No such file or directory", "beat")
+
+    clock = Clock(tmp_path, replace(PART, answer=broken))
+    clock.go(300)
+    assert clock.keeper.state is State.READY
+    assert clock.said[-1] == "can't be probed: [Errno 2] No such file or directory: 'beat'"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,14 @@ from redis.exceptions import BusyLoadingError, ConnectionError
 
 from dashboard.runtime.layout import Layout
 from dashboard.runtime.process import Watchdog
-from dashboard.runtime.programs import beat_command, migrate_command, prepare_command, worker_command, worker_probe
+from dashboard.runtime.programs import (
+    beat_answer,
+    beat_command,
+    migrate_command,
+    prepare_command,
+    worker_command,
+    worker_probe,
+)
 
 
 @pytest.mark.requirement("CARD-4")
@@ -29,6 +38,18 @@ def test_a_worker_isnt_ready_while_its_broker_is_restarted(
     monkeypatch.setattr(Control, "ping", ping)
     layout = Layout(tmp_path, tmp_path, Watchdog(), product={"REDIS_URL": f"unix://{tmp_path}/none.sock"})
     assert worker_probe("default")(layout) is None
+    assert worker_probe("default", without_broker="away")(layout) == "away", "that says nothing about the worker"
+
+
+def test_beat_hangs_when_it_no_longer_saves_its_schedule(tmp_path: Path) -> None:
+    layout = Layout(tmp_path, tmp_path, Watchdog())
+    (tmp_path / "beat").mkdir()
+    for name, seconds_ago in (("beat.pid", 9000), ("schedule.dat", 8000), ("schedule.dir", 100)):
+        (tmp_path / "beat" / name).touch()
+        os.utime(tmp_path / "beat" / name, (time.time() - seconds_ago,) * 2)
+    assert beat_answer(layout)
+    os.utime(tmp_path / "beat" / "schedule.dir", (time.time() - 400,) * 2)
+    assert beat_answer(layout) is None
 
 
 def test_the_settings_are_checked_by_the_migration_alone(tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from dashboard.runtime.layout import free_port
 from dashboard.runtime.missing import missing_parts
-from tests.runtime.conftest import SIGNALS, Supervised, is_alive, part
+from tests.runtime.conftest import SIGNALS, Supervised, command_line, is_alive, part
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -102,6 +104,47 @@ def test_a_part_that_dies_is_started_again_and_what_it_left_is_ended(stand_in: S
     assert up.child("sleep 601") != escaped
     assert up.end(signal.SIGTERM) == 0
     assert up.left(0) == []
+
+
+def server(name: str, port: int, **more: object) -> dict[str, object]:
+    """A part that is an HTTP server: the kernel still accepts its connections while it is stopped."""
+    argv = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", "{data}"]
+    return {"name": name, "argv": argv, "port": port, **more}
+
+
+def test_a_part_that_hangs_is_told_and_started_again(stand_in: Start, tmp_path: Path) -> None:
+    up = stand_in(server("web", free_port()))
+    up.wait_for("all there")
+    hung = up.child("http.server")
+    hung.suspend()
+    told = up.wait_for("web            has not answered for")
+    assert "It is restarted after 8 s." in told and str(tmp_path / "data" / "logs" / "web.log") in told
+    assert "s; started again in 0.5 s" in up.wait_for("web            did not answer for")
+    up.wait_for("web            ready in")
+    assert not is_alive(hung)
+    assert up.end(signal.SIGTERM) == 0
+    assert up.left(0) == []
+
+
+def test_a_part_that_keeps_data_and_hangs_is_only_told_and_so_is_not_what_needs_it(stand_in: Start) -> None:
+    """The web process hangs as well, since it waits for the database."""
+    up = stand_in(server("postgres", free_port(), keeps_data=True), server("web", free_port(), after=["postgres"]))
+    up.wait_for("all there")
+    both = [process for process in up.remember() if "http.server" in command_line(process)]
+    assert len(both) == 2
+    for process in both:
+        process.suspend()
+    told = up.wait_for("has not answered for")
+    assert told.startswith("postgres ") and any(
+        f"only you can restart it: end process {row.pid}." in told for row in both
+    )
+    time.sleep(10)  # longer than a part may hang
+    for process in both:
+        process.resume()
+    up.wait_for("postgres       answers again after")
+    assert all(is_alive(process) for process in both)
+    assert not any("started again" in line or line.startswith("web  has not") for line in up.lines)
+    assert up.end(signal.SIGTERM) == 0
 
 
 def test_a_part_that_keeps_dying_ends_everything_with_the_end_of_its_log(stand_in: Start) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,7 +17,7 @@ import pytest
 
 from dashboard.runtime import parts
 from dashboard.runtime.errors import ServiceError
-from dashboard.runtime.layout import free_port
+from dashboard.runtime.layout import GRPC_HELLO, answers, free_port, reply
 from dashboard.runtime.up import Options, choose
 from tests.runtime.conftest import ROOT, Supervised, command_line, is_alive
 
@@ -188,6 +189,7 @@ def test_the_whole_product_starts_and_kill_9_leaves_nothing(up: Start, folder: P
         if connection.status == psutil.CONN_LISTEN
     }
     assert listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+    _assert_a_hang_shows(running, folder)
     running.end(signal.SIGKILL)
     assert running.left(30) == []
     assert left_of(folder) == []
@@ -197,6 +199,15 @@ def test_the_whole_product_starts_and_kill_9_leaves_nothing(up: Start, folder: P
     print(f"second start: {time.monotonic() - began:.1f} s")
     assert again.end(signal.SIGTERM) == 0
     assert again.left(0) == []
+
+
+def _assert_a_hang_shows(running: Supervised, folder: Path) -> None:
+    """The kernel goes on accepting connections for a server that is stopped: only a missing reply tells."""
+    port = json.loads((folder / "ports.json").read_text())["spark"]
+    assert reply(port, GRPC_HELLO)
+    running.child("SparkConnectServer").suspend()
+    assert answers(port) and not reply(port, GRPC_HELLO, seconds=1)
+    assert not [line for line in running.lines if "not answered" in line or "be probed" in line]
 
 
 def _assert_hidden(running: Supervised, folder: Path) -> None:
