@@ -36,6 +36,7 @@ from registry.subjects.engine import schema_workers
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Refusal = Callable[[int, str], Mapping[str, Any] | str]
 WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 # Not above the pool of database connections in the settings: a thread without a connection would only wait.
@@ -85,9 +86,9 @@ class WsgiBridge:
         threads: int = THREADS,
         max_body: int = MAX_BODY,
         at_start: Callable[[], None] | None = None,
-        refusals: Mapping[bytes, Callable[[int, str], Mapping[str, Any]]] = {},
+        refusals: Mapping[bytes, Refusal] = {},
     ) -> None:
-        """`refusals` maps the beginning of a path to what makes the body of a refusal there, of status and message."""
+        """`refusals` maps the beginning of a path to what makes the JSON or HTML of a refusal there, of status and message."""
         self._application = application
         self._at_start = at_start
         self._refusals = refusals
@@ -95,7 +96,7 @@ class WsgiBridge:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request; 413 for a body that is too long, 408 for one that doesn't come."""
+        """Answers one request; 413 for a body that is too long, 415 for an encoded one, 408 for one that doesn't come."""
         if scope["type"] != "http":
             await _other(scope, receive, send, self._at_start)
             return
@@ -119,9 +120,11 @@ class WsgiBridge:
 
         A connection that is closed on a client that still writes loses the answer (a broken pipe, a reset).
         """
-        text = json.dumps(self._refusal(scope["raw_path"], int(refusal.status), refusal.message)).encode()
+        made = self._refusal(scope["raw_path"], int(refusal.status), refusal.message)
+        text = (made if isinstance(made, str) else json.dumps(made)).encode()
         headers = [
-            (b"content-type", b"application/json"),
+            (b"content-type", b"text/html; charset=utf-8" if isinstance(made, str) else b"application/json"),
+            (b"accept-encoding", b"identity"),
             (b"connection", b"close"),
             (b"content-length", b"%d" % len(text)),
         ]
@@ -131,11 +134,11 @@ class WsgiBridge:
         waits = any(
             name == b"expect" for name, _ in scope["headers"]
         )  # such a client sends nothing unless it is told to
-        if refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and not waits:
+        if refusal.status != HTTPStatus.REQUEST_TIMEOUT and not waits:
             await _drain(receive)
         await send({"type": "http.response.body", "body": text[-1:], "more_body": False})
 
-    def _refusal(self, path: bytes, status: int, message: str) -> Mapping[str, Any]:
+    def _refusal(self, path: bytes, status: int, message: str) -> Mapping[str, Any] | str:
         """The body in the words of the dialect that the path belongs to; Confluent's where no other is named."""
         make = next((make for start, make in self._refusals.items() if path.startswith(start)), None)
         return make(status, message) if make else {"error_code": status, "message": message}
@@ -147,6 +150,10 @@ class WsgiBridge:
             raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
         if not announced and all(name != b"transfer-encoding" for name, _ in scope["headers"]):
             return io.BytesIO(), 0
+        encodings = b", ".join(value for name, value in scope["headers"] if name == b"content-encoding")
+        if encodings and encodings.lower() != b"identity":
+            sentence = f"The body's Content-Encoding is {encodings[:40].decode('latin-1')}. Send the body unencoded."
+            raise RequestRefused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, sentence)
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 return await self._read(receive)
@@ -340,11 +347,16 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Django behind the bridge, with answers before it unless the settings say otherwise."""
     # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi says which those are.
     from dashboard.database.base import own_generation
+    from dashboard.errors.views import refusal_page
     from dashboard.response_cache.cache import HotPath, noting
     from dashboard.response_cache.hosts import Agent
     from dashboard.response_cache.listener import Listener
 
-    refusals = {b"/v1/projects/": google_refusal, b"/api/v1/": product_refusal}
+    refusals: dict[bytes, Refusal] = {
+        b"/v1/projects/": google_refusal,
+        b"/api/v1/": product_refusal,
+        b"/ui/": refusal_page,
+    }
     if spring := settings.SPRING_PATH.strip("/").encode():
         refusals[b"/" + spring] = spring_refusal
     if not settings.HOT_PATH:

@@ -40,11 +40,12 @@ from registry.errors import InvalidSchema, NotAllowed, NotFound, NotSignedIn, Sc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwayPage:
-    """`again_url` is empty where the request changed something: that is sent again by who sent it."""
+    """A page that asks nothing of the database. `again_url` is empty where the request changed something."""
 
     title: str
     cure: str
     again_url: str = ""
+    status: int = 503
 
 
 PAGES = "/ui/"
@@ -111,6 +112,11 @@ TITLES = {
     422: later("Invalid input"),
     503: later("A service is unavailable"),
 }
+
+
+def refusal_page(status: int, message: str) -> str:
+    """The page for a request that is refused before any view is reached, such as a body that is too long."""
+    return render_to_string("503.html", {"page": AwayPage(title=str(TITLES[400]), cure=message, status=status)})
 
 
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:

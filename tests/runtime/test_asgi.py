@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import http.client
 import json
 import os
@@ -132,6 +133,24 @@ def test_a_body_that_is_too_long_is_413_and_never_reaches_django(announced: bool
         "error_code": 413,
         "message": "A request's body may have up to 100 bytes.",
     }
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"x-unknown", b"GZIP, br"])
+def test_an_encoded_body_is_415_and_never_reaches_django(encoding: bytes) -> None:
+    headers = [(b"content-length", b"9"), (b"content-encoding", encoding)]
+    start, body, end = ask(_never, scope(method="POST", headers=headers), part(b"x" * 9))
+    assert start["status"] == 415 and (b"accept-encoding", b"identity") in start["headers"]
+    assert json.loads(body["body"] + end["body"]) == {
+        "error_code": 415,
+        "message": f"The body's Content-Encoding is {encoding.decode()}. Send the body unencoded.",
+    }
+
+
+@pytest.mark.parametrize("headers", [[(b"content-length", b"9"), (b"content-encoding", b"Identity")], []])
+def test_a_body_as_it_is_and_no_body_are_taken_whatever_the_header_says(headers: list[tuple[bytes, bytes]]) -> None:
+    encoded = [*headers, *([] if headers else [(b"content-encoding", b"gzip")])]
+    start, _ = ask(echo, scope(method="POST", headers=encoded), part(b"x" * 9))
+    assert start["status"] == 200
 
 
 def test_a_refusal_is_in_the_words_of_its_dialect() -> None:
@@ -336,19 +355,54 @@ def test_a_client_that_writes_all_of_its_body_first_reads_the_refusal(
     assert request(server[0], "GET", "/")[0] == 200
 
 
+#: the beginning of a path → what its refusal says, of the JSON or the page
+FORMS: dict[str, Callable[[Any, int, str], bool]] = {
+    "/subjects/s/versions": lambda body, status, phrase: body["error_code"] == status,
+    "/v1/projects/p/x": lambda body, status, phrase: body["error"].items() >= {"code": status, "status": "INVALID_ARGUMENT"}.items(),
+    "/api/v1/drafts": lambda body, status, phrase: body["error"] == phrase and body["details"] == {},
+    "/spring/": lambda body, status, phrase: body["status"] == status and "timestamp" in body,
+    "/ui/proposals": lambda body, status, phrase: f"HTTP {status}" in body and "<h1>Bad request</h1>" in body,
+}  # fmt: skip
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize(
-    ("path", "member"),
+    ("body", "headers", "status", "phrase", "sentence"),
     [
-        ("/v1/projects/p/x", "error"),
-        ("/api/v1/drafts", "details"),
-        ("/spring/", "timestamp"),
-        ("/subjects", "error_code"),
+        (b"x" * 10_000_000, {}, 413, "RequestEntityTooLarge", "A request's body may have up to 8388608 bytes."),
+        (b"x", {"Content-Encoding": "gzip"}, 415, "UnsupportedMediaType", "Send the body unencoded."),
     ],
+    ids=["413", "415"],
 )
-def test_each_dialect_refuses_in_its_own_form(server: tuple[int, Any], path: str, member: str) -> None:
-    status, content = request(server[0], "POST", path, b"x" * 10_000_000)
-    assert status == 413 and member in content
+def test_each_dialect_refuses_in_its_own_form(
+    server: tuple[int, Any], path: str, body: bytes, headers: dict[str, str], status: int, phrase: str, sentence: str
+) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server[0], timeout=PATIENCE)
+    connection.request("POST", path, body, headers)
+    response = connection.getresponse()
+    text, is_page = response.read().decode(), path.startswith("/ui/")
+    connection.close()
+    assert (response.status, response.headers.get_content_type()) == (
+        status,
+        "text/html" if is_page else "application/json",
+    )
+    assert FORMS[path](text if is_page else json.loads(text), status, phrase), text
+    assert sentence in html.unescape(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize(("more", "headers", "status"), [("a" * 70_000, {}, 414), ("", {"X-A": "a" * 700_000}, 431)])
+def test_the_server_itself_refuses_a_request_that_it_cannot_read(
+    server: tuple[int, Any], path: str, more: str, headers: dict[str, str], status: int
+) -> None:
+    """Before it knows the path's dialect, hence without a body."""
+    connection = http.client.HTTPConnection("127.0.0.1", server[0], timeout=PATIENCE)
+    connection.request("GET", path + more, headers=headers)
+    response = connection.getresponse()
+    assert (response.status, response.read()) == (status, b"")
+    connection.close()
 
 
 @pytest.mark.slow
