@@ -188,7 +188,7 @@ def change_views(name: str, actor: Actor) -> tuple[ChangeView, ...]:
 
 def _view(info: EnvironmentChangeInfo, actor: Actor) -> ChangeView:
     is_open = info.state == EnvironmentChange.OPEN
-    refused = actor.past or decision_refusal(info.environment, info.requested_by_id, actor)
+    refused = actor.past or (decision_refusal(info.environment, info.requested_by_id, actor) if is_open else "")
     is_own = actor.user_id == info.requested_by_id
     unmanaged = actor.past or ("" if is_own else refusal(actor, MANAGE, registry=info.environment))
 

@@ -28,10 +28,9 @@ from dashboard.environments.change_requests import (
 from dashboard.promotions.request_list import at_utc
 from dashboard.sources.labels import given_text
 from registry.access.roles import ROLES, Actor, may, refusal
-from registry.access.selectors import approval_refusal
 from registry.errors import SchemadeskError
 from registry.promotions import selectors
-from registry.promotions.environments.break_glass import MAX_MINUTES
+from registry.promotions.environments.break_glass import MAX_MINUTES, confirmer_refusal
 from registry.promotions.environments.freezes import DAYS
 from registry.promotions.models import RecurringFreeze, ReviewRule
 from registry.promotions.selectors import (
@@ -399,7 +398,7 @@ def _no_confirm(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> s
         lacking = refusal(actor, "promotion.review", registry=info.name)
         if lacking:
             return lacking
-    return approval_refusal(actor)
+    return confirmer_refusal(info.name, glass.opened_by_id, actor)
 
 
 def switched(request: HttpRequest) -> dict[str, bool]:

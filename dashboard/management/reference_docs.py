@@ -145,7 +145,8 @@ _BESIDE_ROLES = (
      " have at that time."),
     ("freeze", f"Set and ended with the right to {ACTION_WORDS['registry.manage']}. A freeze blocks applying for"
      " everyone, except for requests whose approval overrides it with a reason."),
-    ("closed environment", "Changed only by releases, whatever the role. Opening it requires break-glass."),
+    ("closed environment", "Changed only by releases, whatever the role. Opening it requires the approval of another"
+     " person, or break-glass."),
     ("break-glass", f"Opened with the right to {ACTION_WORDS['registry.manage']}, for up to {MAX_MINUTES} minutes. A second"
      " person confirms it within a day."),
     ("permanent deletion", "Deleting what is or may be in use requires a reason and the right to"

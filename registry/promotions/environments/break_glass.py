@@ -24,6 +24,7 @@ from registry.promotions.environments.services import (
 )
 from registry.promotions.models import BreakGlass
 from registry.promotions.reviews.linked_accounts import is_same_person
+from registry.promotions.reviews.reviewers import second_person_refusal
 
 MAX_MINUTES: Final = 240
 
@@ -81,6 +82,7 @@ def close_break_glass(*, break_glass_id: int, by: Actor) -> None:
 def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") -> None:
     """Confirm break-glass as a second person, after it is closed and within a day of its opening.
 
+    A role that one person alone gave doesn't count, neither the actor's nor the opener's.
     Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, InvalidInput, WrongState.
     """
     refuse_strangers(by, MANAGE, "promotion.review")
@@ -89,9 +91,7 @@ def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") ->
     if not may(by, MANAGE, registry=name):
         require(by, "promotion.review", registry=name)
     user_id, now = person(by), timezone.now()
-    if is_same_person(user_id, row.opened_by_id):
-        raise NotAllowed(f"{by.name} opened it with this or a linked account. Another person must confirm it.")
-    if refused := approval_refusal(by):
+    if refused := confirmer_refusal(name, row.opened_by_id, by):
         raise NotAllowed(refused)
     if row.confirmed_by_id is not None:
         raise WrongState(f"Break-glass {row.pk} is already confirmed.")
@@ -105,6 +105,15 @@ def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") ->
     row.confirmed_by_id, row.confirmed_at = user_id, now
     row.comment = readable(comment, "comment", limit=MAX_TEXT) if comment.strip() else ""
     row.save(update_fields=["confirmed_by", "confirmed_at", "comment"])
+
+
+def confirmer_refusal(environment: str, opened_by: int, by: Actor) -> str:
+    """Why the actor isn't a second person beside the one who opened break-glass, as sentences; "" if they are."""
+    if by.user_id is None:
+        return "Sign in to do this."
+    if is_same_person(by.user_id, opened_by):
+        return f"{by.name} opened it with this or a linked account. Another person must confirm it."
+    return approval_refusal(by) or second_person_refusal(environment, opened_by, by)
 
 
 def _locked(break_glass_id: int) -> BreakGlass:

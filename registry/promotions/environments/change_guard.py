@@ -112,6 +112,8 @@ def closed_refusal(action: str, registry: Registry, subject: str) -> str:
 MANAGE: Final = "registry.manage"
 #: prefix of the audit's reason for everything that loosens a closed environment
 LOOSENS: Final = "LOOSENS A CLOSED ENVIRONMENT"
+#: what follows it if an administrator adds the first other reviewer alone
+FIRST_REVIEWER: Final = "the first other reviewer of"
 
 
 @dataclass

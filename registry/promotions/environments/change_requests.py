@@ -31,6 +31,7 @@ from registry.promotions.environments.services import (
 )
 from registry.promotions.models import Environment, EnvironmentChange
 from registry.promotions.reviews.linked_accounts import is_same_person, state_same_person, withdraw_same_person
+from registry.promotions.reviews.reviewers import second_person_refusal
 
 REVIEW: Final = "promotion.review"
 PEOPLE: Final = "people.manage"
@@ -205,7 +206,7 @@ def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
 
 
 def decision_refusal(environment: str, requested_by: int, by: Actor) -> str:
-    """Why the actor may not decide on a change that this account requested, as a sentence; "" if they may."""
+    """Why the actor may not decide on a change that this account requested, as sentences; "" if they may."""
     try:
         _require_decider(environment, requested_by, by)
     except SchemadeskError as error:
@@ -214,7 +215,10 @@ def decision_refusal(environment: str, requested_by: int, by: Actor) -> str:
 
 
 def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
-    """Raise NotAllowed or NotSignedIn unless the actor is another person who may review everything there."""
+    """Raise NotAllowed or NotSignedIn unless the actor is another person who may review everything there.
+
+    A role that one person alone gave doesn't count, neither the actor's nor the requester's.
+    """
     user_id = person(by)
     for action in ("schema.read", REVIEW):
         require(by, action, registry=environment)
@@ -222,6 +226,8 @@ def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
         raise NotAllowed(refused)
     if is_same_person(user_id, requested_by):
         raise NotAllowed(f"{by.name} requested this with this or a linked account. Another person must decide on it.")
+    if refused := second_person_refusal(environment, requested_by, by):
+        raise NotAllowed(refused)
 
 
 def _locked(change_id: int, by: Actor, *actions: str) -> EnvironmentChange:

@@ -41,7 +41,7 @@ _ASK: Final = "Ask a person with this role, or ask an admin for the role."
 class Condition(Reason):
     """A failing condition. `subject` is the affected one, "" for the request as a whole.
 
-    `code` is a check's, or one of `state`, `rights`, `own-request`, `sign-in`, `reviewed`, `stale`, `approval`.
+    `code` is a check's, or one of `state`, `rights`, `own-request`, `unconfirmed-role`, `sign-in`, `reviewed`, `stale`, `approval`.
     `passable` means that an approver may override it with a reason. `url` is where to fix it, if that is on the request's
     own page.
     """
@@ -117,6 +117,8 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
         return Condition("rights", limited, "Use a token with this permission, or sign in.")
     if review_of(info, by) is not None or any(one.user_id == by.user_id for one in info.needed.eligible):
         return None
+    if account := info.needed.unconfirmed.get(by.user_id):
+        return Condition("unconfirmed-role", account.refusal(by.name, info.target), _who_could(info))
     if lacking and by.user_id not in info.needed.named_ids:
         return Condition("rights", lacking, _who_could(info))
     if by.user_id == info.requested_by_id and not info.own_approval_allowed:

@@ -44,7 +44,7 @@ from registry.promotions.reviews.eligibility import (
     override_text,
     written_subjects,
 )
-from registry.promotions.reviews.linked_accounts import is_same_person
+from registry.promotions.reviews.linked_accounts import is_same_person, unconfirmed_reviewers
 
 #: codes of checks that an approver can ignore: ids usually differ, a freeze matters when the request is applied, and
 #: advice has no weight
@@ -238,8 +238,11 @@ def require_reviewer(request: PromotionRequest, by: Actor) -> None:
     user_id = person(by)
     if refused:
         refuse_by_token(by, REVIEW, registry=registry, subjects=subjects)
-        if user_id not in needed_for(request).named_ids:
+        needed = needed_for(request)
+        if user_id not in needed.named_ids | needed.unconfirmed.keys():
             raise NotAllowed(refused, action=REVIEW)
+    if request.target.is_closed and (account := unconfirmed_reviewers(registry).get(user_id)):
+        raise NotAllowed(account.refusal(by.name, registry))
     if request.target.own_approval_allowed:
         return
     if user_id == request.requested_by_id:

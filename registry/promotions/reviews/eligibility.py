@@ -26,7 +26,13 @@ from registry.access.roles import ACTIONS, Actor, Grant, may
 from registry.access.selectors import Owners, grants_of, owners_of_many
 from registry.promotions.models import PromotionRequest, Review, ReviewRule
 from registry.promotions.plan.types import REGISTER, WRITING
-from registry.promotions.reviews.linked_accounts import persons_of
+from registry.promotions.reviews.linked_accounts import (
+    UnconfirmedAccount,
+    any_unconfirmed,
+    persons_of,
+    reviews_all,
+    unconfirmed_accounts,
+)
 from registry.subjects.versions.qualified_names import SubjectName
 
 REVIEW: Final = "promotion.review"
@@ -72,6 +78,8 @@ class ReviewNeeds:
     eligible: tuple[Reviewer, ...] = ()
     changes_by: tuple[str, ...] = ()
     nobody_can: str = ""
+    #: the accounts whose role there doesn't count, because one person alone gave it
+    unconfirmed: Mapping[int, UnconfirmedAccount] = field(default_factory=dict, repr=False)
     #: everybody whom the request's rules name, including the requester and those who have reviewed
     named_ids: frozenset[int] = field(default=frozenset(), repr=False)
 
@@ -136,16 +144,19 @@ class _ReviewFacts:
         self.people: dict[int, Reviewer] = {}
         self.active: set[int] = set()
         self.identified: set[int] = set()
+        self.unconfirmed: dict[int, UnconfirmedAccount] = {}
         addresses: dict[int, str] = {}
         # identities (issuer, subject) are in allauth's table, which this package knows only by name
         rows = User.objects.filter(pk__in=numbers).order_by("username")
-        for number, username, email, active, identity in rows.values_list(
-            "pk", "username", "email", "is_active", "socialaccount"
+        for number, username, email, active, identity, unconfirmed in rows.values_list(
+            "pk", "username", "email", "is_active", "socialaccount", any_unconfirmed()
         ):
             self.people[number] = Reviewer(username, number)
             addresses[number] = email
             self.active |= {number} if active else set()
             self.identified |= {number} if identity is not None else set()
+            if unconfirmed and not self.unconfirmed:
+                self.unconfirmed = unconfirmed_accounts()
         self.persons = persons_of(addresses)
 
     def needed(self, request: PromotionRequest) -> ReviewNeeds:
@@ -159,14 +170,18 @@ class _ReviewFacts:
         for rule in self.rules.get(request.target_id, ()):
             if rule.verdict == ReviewRule.ANY or is_breaking(request):
                 demands += [(sentence, rule.count, who) for sentence, who in self._rule_parts(rule, registry, subjects)]
+        barred = barred_in(request, self.unconfirmed)
+        barred = {number: barred[number] for number in barred.keys() & set().union(*(who for _, _, who in demands))}
+        demands = [(sentence, count, who - barred.keys()) for sentence, count, who in demands]
         states = [self._state(sentence, count, who, approved, able) for sentence, count, who in demands if count]
-        named.update(*(who for _, _, who in demands))
+        named = set().union(*(who for _, _, who in demands))
         reviewed = {review.reviewer_id for review in counting if review.verdict != Review.CHANGES}
         return ReviewNeeds(
             rules=tuple(states),
             eligible=self._in_order((named & able) - reviewed),
             changes_by=tuple(r.reviewer.get_username() for r in counting if r.verdict == Review.CHANGES),
             nobody_can=_nobody_can(states, request),
+            unconfirmed=barred,
             named_ids=frozenset(named),
         )
 
@@ -230,6 +245,14 @@ class _ReviewFacts:
         return everywhere | {n for n in others if _may(action, self.grants[n], registry, subjects)}
 
 
+def barred_in(request: PromotionRequest, accounts: Mapping[int, UnconfirmedAccount]) -> dict[int, UnconfirmedAccount]:
+    """Those of the accounts whose role doesn't count for reviews; none unless the request's environment is closed."""
+    if not request.target.is_closed:
+        return {}
+    registry = request.target.registry.name
+    return {number: account for number, account in accounts.items() if not account.counts_in(registry)}
+
+
 class ReviewerFilter:
     """Which of many requests one person can review, without computing what each of them needs."""
 
@@ -246,12 +269,15 @@ class ReviewerFilter:
         self.rules = _rules_of({request.target_id for request in requests})
         self.owners = _owners(requests, self.rules)
         self.grants = grants_of(user_id) if grants is None else grants
-        mine = list(User.objects.filter(pk=user_id).values_list("pk", "email", "is_active", "socialaccount"))
+        columns = ("pk", "email", "is_active", "socialaccount", any_unconfirmed())
+        mine = list(User.objects.filter(pk=user_id).values_list(*columns))
         self.may_approve = any(
-            active and (identity is not None or not settings.OIDC_ISSUER) for _, _, active, identity in mine
+            active and (identity is not None or not settings.OIDC_ISSUER) for _, _, active, identity, _ in mine
         )
+        mine_unconfirmed = any(row[-1] for row in mine) and unconfirmed_accounts().get(user_id)
+        self.unconfirmed = {user_id: mine_unconfirmed} if mine_unconfirmed else {}
         self.addresses = {row.requested_by_id: row.requested_by.email for row in requests}
-        self.addresses |= {**(requesters or {}), **{number: email for number, email, _, _ in mine}}
+        self.addresses |= {**(requesters or {}), **{number: email for number, email, *_ in mine}}
 
     @cached_property
     def groups(self) -> set[str]:
@@ -270,13 +296,15 @@ class ReviewerFilter:
             return False
         if not request.target.own_approval_allowed and self._requested(request):
             return False
+        if barred_in(request, self.unconfirmed):
+            return False
         if _may(REVIEW, self.grants, registry, subjects):
             return True
         return any(self._is_named(rule, request, registry, subjects) for rule in self.rules.get(request.target_id, ()))
 
     def reviews_all_of(self, registry: str) -> bool:
         """Whether they may read and review every request to the registry."""
-        return all(_may(action, self.grants, registry, [""]) for action in ("schema.read", REVIEW))
+        return not self.unconfirmed and reviews_all(self.grants, registry)
 
     def may_review_in(self, registry: str) -> bool:
         """Whether they may review some requests to the registry."""

@@ -1,21 +1,170 @@
-"""Accounts that belong to one person: those with one e-mail address, and those that an administrator has linked."""
+"""Which accounts count as a second person: not those of the same person, nor those that one person alone let in.
+
+Accounts with one e-mail address belong to one person, and so do those that an administrator has linked.
+
+Whoever opens break-glass could give a second account the right to review, confirm the break-glass with it, and approve
+their own changes. So what people were given within a day after a break-glass was opened and used doesn't count in a closed
+environment until it is confirmed, whoever gave it: by then another account could have the right to give, or the
+environment could be open. The first other reviewer, whom an administrator may add alone, counts after a day. Not affected
+are rights that another person approved, groups from the identity provider, and what programs on the server gave. The audit
+has who gave what and when, and the application can't change it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any, Final
 
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
 from registry.access.models import User
 from registry.access.rights_changes import RightsChange, guard
-from registry.access.roles import Actor, require
+from registry.access.roles import Actor, Grant, may, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState
+from registry.promotions.environments.change_guard import FIRST_REVIEWER, LOOSENS
+from registry.promotions.environments.selectors import CONFIRM_WITHIN
 from registry.promotions.environments.services import readable
 from registry.promotions.models import SamePerson
+
+REVIEW: Final = "promotion.review"
+FIRST_WAITS: Final = timedelta(days=1)
+
+#: the events that one person alone caused in the day after a break-glass that is unconfirmed, and of the last day those
+#: by which the first other reviewer was added
+_EVENTS: Final = """
+    passages AS (
+        SELECT g.id, r.name, g.opened_at AS since, g.opened_at + %s AS until
+        FROM promotions_breakglass g JOIN promotions_environment v ON v.id = g.environment_id
+        JOIN subjects_registry r ON r.id = v.registry_id WHERE g.confirmed_at IS NULL AND g.uses > 0
+        UNION ALL SELECT NULL, '', %s::timestamptz - %s, 'infinity'
+    ), events AS (
+        SELECT e.*, p.id AS glass, p.name AS place FROM passages p JOIN audit_auditevent e ON e.at >= p.since AND e.at < p.until
+        WHERE {condition} AND e.door NOT IN ('command', 'task', 'sql')
+        AND e.why NOT LIKE %s AND e.why NOT LIKE %s AND (p.id IS NOT NULL OR e.why LIKE %s)
+    )"""
+_GIVEN: Final = _EVENTS.format(
+    condition="""(
+        e.operation = 'INSERT'
+        AND e."table" IN ('access_rolegrant', 'access_groupgrant', 'access_user_groups', 'access_ownership')
+        OR e.operation = 'UPDATE' AND e."table" = 'access_user'
+        AND (e.after ->> 'is_active')::boolean AND NOT (e.before ->> 'is_active')::boolean
+        AND NOT EXISTS (
+            SELECT FROM audit_auditevent later WHERE later."table" = e."table" AND later.row_id = e.row_id
+            AND later.id > e.id AND later.before -> 'is_active' <> later.after -> 'is_active'
+        ))"""
+)
+_ANY: Final = f"EXISTS (WITH {_GIVEN} SELECT FROM events)"
+_ACCOUNTS: Final = f"""
+WITH {_GIVEN}, doubtful AS (SELECT "table" AS kind, row_id::bigint AS id, glass, place FROM events),
+rights AS (
+    SELECT user_id, role, registry, subject_pattern, 'access_rolegrant' AS kind, id, NULL::bigint AS membership
+    FROM access_rolegrant
+    UNION ALL SELECT m.user_id, g.role, g.registry, g.subject_pattern, 'access_groupgrant', g.id, m.id
+    FROM access_groupgrant g JOIN access_user_groups m ON m.group_id = g.group_id
+    UNION ALL SELECT m.user_id, '', '', '', '', NULL, m.id FROM access_user_groups m
+    UNION ALL SELECT coalesce(o.user_id, m.user_id), '', '', '', 'access_ownership', o.id, m.id
+    FROM access_ownership o LEFT JOIN access_user_groups m ON m.group_id = o.group_id
+    UNION ALL SELECT id, '', '', '', 'access_user', id, NULL FROM access_user
+)
+SELECT r.user_id, max(d.glass), max(d.place), bool_or(d.kind = 'access_user'),
+    jsonb_agg(jsonb_build_array(r.role, r.registry, r.subject_pattern)) FILTER (WHERE d.kind IS NULL AND r.role <> '')
+FROM rights r LEFT JOIN doubtful d
+    ON d.kind = r.kind AND d.id = r.id OR d.kind = 'access_user_groups' AND d.id = r.membership
+WHERE r.user_id IS NOT NULL GROUP BY r.user_id HAVING bool_or(d.kind IS NOT NULL)
+"""  # noqa: S608
+#: accounts that are linked, or were until one person alone unlinked them, and the former addresses of accounts
+LINKS: Final = f"""
+WITH {
+    _EVENTS.format(
+        condition='''(
+        e.operation = 'DELETE' AND e."table" = 'promotions_sameperson'
+        OR e.operation = 'UPDATE' AND e."table" = 'access_user' AND e.before -> 'email' <> e.after -> 'email')'''
+    )
+}
+SELECT one_id, other_id, '' FROM promotions_sameperson
+UNION ALL SELECT (before ->> 'one_id')::bigint, (before ->> 'other_id')::bigint, '' FROM events WHERE operation = 'DELETE'
+UNION ALL SELECT row_id::bigint, NULL, before ->> 'email' FROM events WHERE operation = 'UPDATE'
+"""  # noqa: S608
+
+
+def parameters() -> list[Any]:
+    """The parameters of a query with the events, in order."""
+    return [
+        CONFIRM_WITHIN,
+        timezone.now(),
+        FIRST_WAITS,
+        f"{LOOSENS}: change %",
+        "groups from the identity provider%",
+        f"{LOOSENS}: {FIRST_REVIEWER}%",
+    ]
+
+
+def any_unconfirmed() -> RawSQL:
+    """An expression: whether there is such a right at all, so that most queries for accounts are spared."""
+    return RawSQL(_ANY, parameters(), output_field=BooleanField())  # noqa: S611 - a constant with parameters
+
+
+@dataclass(frozen=True)
+class UnconfirmedAccount:
+    """An account with a right that doesn't count yet.
+
+    `grants` are its other roles, which count. `break_glass` and `place` are the last break-glass after which it got the
+    right, with its environment; None for the first other reviewer.
+    """
+
+    grants: tuple[Grant, ...]
+    break_glass: int | None
+    place: str
+
+    def counts_in(self, registry: str) -> bool:
+        """Whether the account may review everything there without the right that doesn't count."""
+        return reviews_all(self.grants, registry)
+
+    def refusal(self, name: str, registry: str) -> str:
+        """Why the role of the account of that name doesn't count there, and what would help, as sentences."""
+        return f"The role of {name} in {registry} doesn't count for this. {self._reason}"
+
+    @property
+    def _reason(self) -> str:
+        if self.break_glass is None:
+            return "An administrator added them alone as the first other reviewer. The role counts a day after that."
+        return (
+            f"It was given within a day after break-glass {self.break_glass} was opened in {self.place}, and counts once"
+            " another person has confirmed that. If the day for this is over, revoke the role and request it with another"
+            " person's approval."
+        )
+
+
+def unconfirmed_accounts() -> dict[int, UnconfirmedAccount]:
+    """The accounts with rights that don't count for decisions about closed environments; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ACCOUNTS, parameters())
+        rows = cursor.fetchall()
+    return {
+        number: UnconfirmedAccount(
+            () if reopened else tuple(Grant(*scope) for scope in json.loads(grants or "[]")), glass, place
+        )
+        for number, glass, place, reopened, grants in rows
+    }
+
+
+def unconfirmed_reviewers(registry: str) -> dict[int, UnconfirmedAccount]:
+    """The accounts whose right to review a registry doesn't count; one query."""
+    return {number: account for number, account in unconfirmed_accounts().items() if not account.counts_in(registry)}
+
+
+def reviews_all(grants: Sequence[Grant], registry: str) -> bool:
+    """Whether these roles allow reviewing everything in a registry."""
+    somebody = Actor("somebody", "task", grants=tuple(grants))
+    return all(may(somebody, action, registry=registry) for action in ("schema.read", REVIEW))
 
 
 def address_key(address: str) -> str:
@@ -26,7 +175,7 @@ def address_key(address: str) -> str:
 def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict[int, int]:
     """Account → a number that all accounts of its person share, from the address of each account; one query.
 
-    `joined` are further accounts that count as one person.
+    `joined` are further accounts that count as one person. What one person alone took apart still counts together.
     """
     above = {number: number for number in addresses}
 
@@ -35,12 +184,16 @@ def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict
             number = above[number]
         return number
 
+    with connection.cursor() as cursor:
+        cursor.execute(LINKS, parameters())
+        links = cursor.fetchall()
+    former = [(one, address) for one, _, address in links if one in addresses]
     first: dict[str, int] = {}
-    for number, address in addresses.items():
+    for number, address in [*addresses.items(), *former]:
         key = address_key(address)
         if key:
             above[top(number)] = top(first.setdefault(key, number))
-    for one, other in [*SamePerson.objects.values_list("one", "other"), *pairwise(joined)]:
+    for one, other in [*((one, other) for one, other, _ in links if other), *pairwise(joined)]:
         above[top(other)] = top(one)
     return {number: top(number) for number in addresses}
 

@@ -16,15 +16,19 @@ from django.conf import settings
 
 from registry.access.models import GroupGrant, Ownership, User
 from registry.access.rights_changes import RightsChange
-from registry.access.roles import ACTIONS, Actor, Grant, may
+from registry.access.roles import ACTIONS, Actor, Grant
 from registry.access.selectors import grants_of
 from registry.audit.context import record, recorded
-from registry.promotions.environments.change_guard import LOOSENS, require_second_person, tell_loosened
+from registry.promotions.environments.change_guard import FIRST_REVIEWER, LOOSENS, require_second_person, tell_loosened
 from registry.promotions.environments.freezes import Window, windows_from
 from registry.promotions.environments.selectors import EnvironmentInfo
 from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
-from registry.promotions.reviews.linked_accounts import persons_of
+from registry.promotions.reviews.linked_accounts import persons_of, reviews_all, unconfirmed_reviewers
+
+KEEPER: Final = "reviewers of closed environments"
+#: people that a refusal names
+_NAMED: Final = 5
 
 
 def keep_reviewers(change: RightsChange, by: Actor) -> None:
@@ -35,8 +39,9 @@ def keep_reviewers(change: RightsChange, by: Actor) -> None:
     if by.user_id is None:
         return
     for environment in _closed():
-        others = other_reviewers(environment, by.user_id)
-        if change.joined and others and not other_reviewers(environment, by.user_id, joined=change.joined):
+        name = environment.registry.name
+        others = other_reviewers(name, by.user_id)
+        if change.joined and others and not other_reviewers(name, by.user_id, joined=change.joined):
             _require(environment, by, change)
             return
         if change.removes:
@@ -47,18 +52,17 @@ def keep_reviewers(change: RightsChange, by: Actor) -> None:
             if others:
                 _require(environment, by, change)
             else:
-                record(by=by, why=f"{LOOSENS}: the first other reviewer of {environment}; {recorded()}")
+                record(by=by, why=f"{LOOSENS}: {FIRST_REVIEWER} {environment}; {recorded()}")
                 tell_loosened(environment, f"{by.name}: {change.sentence}.", by=by)
             return
 
 
-def other_reviewers(environment: Environment, user_id: int, joined: Sequence[int] = ()) -> set[int]:
-    """The active accounts of other people who may review everything in the environment.
+def other_reviewers(registry: str, user_id: int, joined: Sequence[int] = ()) -> set[int]:
+    """The active accounts of other people who may review everything in the registry.
 
     `joined` are further accounts that count as one person.
     """
-    name = environment.registry.name
-    able = {number for number, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if _may_review(grants, name)}
+    able = {number for number, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if reviews_all(grants, registry)}
     rows = User.objects.filter(pk__in={*able, user_id, *joined}).values_list("pk", "email", "is_active")
     persons = persons_of({number: email for number, email, _ in rows}, joined)
     return {
@@ -102,13 +106,25 @@ def _reviews(grants: Iterable[Grant], environment: Environment) -> bool:
 
 
 def _already(users: Sequence[int], environment: Environment) -> bool:
-    """Whether all of them may review everything there already."""
-    return bool(users) and all(_may_review(grants_of(number), environment.registry.name) for number in users)
+    """Whether all of them may review everything there already, with roles that count."""
+    name = environment.registry.name
+    able = bool(users) and all(reviews_all(grants_of(number), name) for number in users)
+    return able and unconfirmed_reviewers(name).keys().isdisjoint(users)
 
 
-def _may_review(grants: Sequence[Grant], registry: str) -> bool:
-    somebody = Actor("somebody", "task", grants=tuple(grants))
-    return all(may(somebody, action, registry=registry) for action in ("schema.read", REVIEW))
+def second_person_refusal(registry: str, first: int, by: Actor) -> str:
+    """Why the actor isn't a second person beside the account that requested or opened something, as sentences; "" if they are.
+
+    It is so if one of the two has only a role there that one person alone gave (linked_accounts.py).
+    """
+    accounts = unconfirmed_reviewers(registry)
+    number = next((number for number in (by.user_id, first) if number in accounts), None)
+    if number is None:
+        return ""
+    able = User.objects.filter(pk__in=other_reviewers(registry, first) - accounts.keys()).order_by("username")
+    names = ", ".join(able.values_list("username", flat=True)[:_NAMED]) or "nobody at present"
+    who = by.name if number == by.user_id else str(User.objects.get(pk=number))
+    return f"{accounts[number].refusal(who, registry)} Who can decide: {names}."
 
 
 @dataclass(frozen=True)
@@ -130,16 +146,11 @@ class Approvers:
 
 
 def approvers_of(environment: EnvironmentInfo) -> Approvers:
-    """Who could approve there now: active, with the right for every subject and an identity of the issuer; four queries."""
+    """Who could approve there now: active, with the right for every subject and an identity of the issuer; five queries."""
     grants = grants_of_roles(ACTIONS[REVIEW], ())
-    able = {
-        number
-        for number, accounts in grants.items()
-        if all(
-            may(Actor("somebody", "task", grants=tuple(accounts)), action, registry=environment.name)
-            for action in ("schema.read", REVIEW)
-        )
-    }
+    able = {number for number, accounts in grants.items() if reviews_all(accounts, environment.name)}
+    if environment.is_closed:
+        able -= unconfirmed_reviewers(environment.name).keys()
     rows = User.objects.filter(pk__in=able, is_active=True).order_by("username").distinct()
     if settings.OIDC_ISSUER:
         rows = rows.filter(socialaccount__isnull=False)

@@ -1,0 +1,260 @@
+"""What one person alone gave makes nobody a second person of a closed environment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.utils import timezone
+
+from registry.access import services as access
+from registry.access.models import GroupGrant, RoleGrant, User
+from registry.access.roles import Actor
+from registry.access.selectors import actor_of_token, actor_of_user
+from registry.errors import NotAllowed
+from registry.promotions import selectors, services
+from registry.promotions.environments.selectors import environment_info
+from registry.promotions.models import BreakGlass, SamePerson
+from registry.promotions.reviews.linked_accounts import is_same_person, withdraw_same_person
+from registry.promotions.reviews.reviewers import approvers_of
+from tests.promotions.factories import V1, Cast, approve_shown, ask, register, rule
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("ORA-1", "CARD-4")]
+
+
+def actor(name: str) -> Actor:
+    return actor_of_user(User.objects.get(username=name), door="ui")
+
+
+def opened(by: Actor) -> int:
+    return services.open_break_glass(environment="prod", by=by, reason="the broker is down")
+
+
+def asked(by: Actor, **values: Any) -> int:
+    return services.request_environment_change(
+        environment="prod", action="change", values=values or {"is_closed": False}, reason="we move house", by=by
+    )
+
+
+def refuses_all(name: str, change: int, glass: int) -> None:
+    """Neither the change nor the break-glass is decided by that account, and the refusal says why and who could."""
+    pattern = f"The role of {name} in prod doesn't count for this.*break-glass {glass} .*Who can decide: a"
+    with pytest.raises(NotAllowed, match=pattern):
+        services.approve_environment_change(change_id=change, by=actor(name))
+    with pytest.raises(NotAllowed, match=pattern):
+        services.reject_environment_change(change_id=change, by=actor(name), comment="no")
+    with pytest.raises(NotAllowed, match=pattern):
+        services.confirm_break_glass(break_glass_id=glass, by=actor(name))
+
+
+def test_one_admin_alone_does_not_open_an_environment_by_the_api(cast: Cast, api: Callable[[str], Client]) -> None:
+    def post(client: Client, path: str, body: dict[str, Any]) -> Any:
+        return client.post(f"/api/v1/{path}", json.dumps(body), content_type="application/json")
+
+    admin = api("admin")
+    sent = {"action": "change", "values": {"is_closed": False}, "reason": "we move house"}
+    change = post(admin, "environments/prod/changes", sent).json()["change_id"]
+    assert post(admin, "people", {"username": "sock"}).status_code == 201
+    glass = post(admin, "environments/prod/break-glass", {"reason": "it burns", "minutes": 5}).json()["break_glass_id"]
+    assert post(admin, "people/sock/grants", {"role": "admin"}).status_code == 201
+    assert post(admin, f"break-glass/{glass}/close", {}).status_code == 204
+    token = access.issue_token(username="sock", name="ci", by=actor("sock"))
+    sock = Client(headers={"Authorization": f"Bearer {token}"})
+    for path in (f"break-glass/{glass}/confirm", f"environment-changes/{change}/approve"):
+        refused = post(sock, path, {})
+        assert (refused.status_code, refused.json()["error"]) == (403, "NotAllowed")
+        assert "Who can decide: admin" not in refused.json()["message"]
+        assert "approver" in refused.json()["message"]
+    assert environment_info("prod").is_closed
+    assert BreakGlass.objects.get().confirmed_at is None
+
+
+def by_own_role(admin: Actor) -> None:
+    access.grant(username="reader", role="approver", by=admin)
+
+
+def by_two_roles(admin: Actor) -> None:
+    access.grant(username="reader", role="approver", by=admin)
+    access.grant(username="reader", role="admin", registry="prod", by=admin)
+
+
+def by_a_new_group(admin: Actor) -> None:
+    access.make_group(name="friends", by=admin)
+    access.add_member(group="friends", username="reader", by=admin)
+    access.grant_to_group(group="friends", role="approver", by=admin)
+
+
+def by_a_group_that_is_there(admin: Actor) -> None:
+    access.add_member(group="reviewers", username="reader", by=admin)
+
+
+def by_an_account_that_was_shut(admin: Actor) -> None:
+    access.set_active(username="shut", active=True, by=admin)
+
+
+def while_it_is_open(admin: Actor) -> None:
+    services.change_environment(name="prod", by=admin, is_closed=False)
+    access.grant(username="reader", role="approver", by=admin)
+    services.change_environment(name="prod", by=admin, is_closed=True)
+
+
+WAYS = {
+    by_own_role: "reader",
+    by_two_roles: "reader",
+    by_a_new_group: "reader",
+    by_a_group_that_is_there: "reader",
+    by_an_account_that_was_shut: "shut",
+    while_it_is_open: "reader",
+}
+
+
+@pytest.fixture
+def others(cast: Cast) -> None:
+    """A group of reviewers, and a reviewer whose account is shut."""
+    GroupGrant.objects.create(group=Group.objects.create(name="reviewers"), role="approver")
+    RoleGrant.objects.create(user=User.objects.create(username="shut", is_active=False), role="approver")
+
+
+@pytest.mark.parametrize("give", WAYS, ids=lambda give: give.__name__)
+@pytest.mark.parametrize("is_first", [True, False], ids=["given first", "asked first"])
+def test_what_is_given_with_break_glass_decides_nothing_until_it_is_confirmed(
+    cast: Cast, others: None, give: Callable[[Actor], None], is_first: bool
+) -> None:
+    admin, name = cast["admin"], WAYS[give]
+    change = 0 if is_first else asked(admin)
+    glass = opened(admin)
+    give(admin)
+    services.close_break_glass(break_glass_id=glass, by=admin)
+    change = change or asked(admin)
+    refuses_all(name, change, glass)
+    assert name not in approvers_of(environment_info("prod")).names
+    services.confirm_break_glass(break_glass_id=glass, by=cast["approver"])
+    services.approve_environment_change(change_id=change, by=actor(name))
+    assert not environment_info("prod").is_closed
+
+
+def test_what_is_never_confirmed_never_counts_until_another_person_approves_it(cast: Cast) -> None:
+    admin = cast["admin"]
+    glass = opened(admin)
+    given = access.grant(username="reader", role="approver", by=admin)
+    ago = timezone.now() - timedelta(minutes=1)
+    BreakGlass.objects.filter(pk=glass).update(ends_at=ago)
+    change = asked(admin)
+    refuses_all("reader", change, glass)
+    access.revoke_grant(grant_id=given, by=admin)
+    values = {"username": "reader", "role": "approver", "registry": "", "subject_pattern": "*"}
+    again = services.request_environment_change(
+        environment="prod", action="grant", values=values, reason="she is new", by=admin
+    )
+    services.approve_environment_change(change_id=again, by=cast["approver"])
+    services.approve_environment_change(change_id=change, by=actor("reader"))
+
+
+def test_a_second_account_does_not_ask_or_open_for_its_maker_either(cast: Cast) -> None:
+    """Otherwise the maker would approve what their other account asks for, which then lets in a third one."""
+    admin = cast["admin"]
+    glass = opened(admin)
+    access.grant(username="reader", role="admin", by=admin)
+    services.close_break_glass(break_glass_id=glass, by=admin)
+    change = asked(actor("reader"))
+    with pytest.raises(NotAllowed, match="The role of reader in prod doesn't count"):
+        services.approve_environment_change(change_id=change, by=admin)
+    second = opened(actor("reader"))
+    access.grant(username="stranger", role="admin", by=actor("reader"))
+    services.close_break_glass(break_glass_id=second, by=actor("reader"))
+    for number, by in ((second, admin), (glass, actor("stranger")), (second, actor("stranger"))):
+        with pytest.raises(NotAllowed, match="doesn't count for this"):
+            services.confirm_break_glass(break_glass_id=number, by=by)
+    services.confirm_break_glass(break_glass_id=glass, by=cast["approver"])
+    services.confirm_break_glass(break_glass_id=second, by=cast["approver"])
+
+
+def test_two_accounts_that_one_person_took_apart_stay_one_person(cast: Cast) -> None:
+    ids = sorted(cast[name].user_id or 0 for name in ("admin", "approver"))
+    statement = SamePerson.objects.create(one_id=ids[0], other_id=ids[1], reason="both are hers", stated_by="tests")
+    User.objects.filter(username__in=("admin", "approver2")).update(email="a@example.org")
+    RoleGrant.objects.create(user_id=cast["steward2"].user_id, role="approver")
+    glass = opened(cast["admin"])
+    withdraw_same_person(statement_id=statement.pk, by=cast["admin"])
+    access.set_email(username="approver2", email="other@example.org", by=cast["admin"])
+    services.close_break_glass(break_glass_id=glass, by=cast["admin"])
+    for name in ("approver", "approver2"):
+        with pytest.raises(NotAllowed, match="opened it with this or a linked account"):
+            services.confirm_break_glass(break_glass_id=glass, by=cast[name])
+    services.confirm_break_glass(break_glass_id=glass, by=actor("steward2"))
+    admin, *two = (cast[name].user_id or 0 for name in ("admin", "approver", "approver2"))
+    assert not any(is_same_person(admin, number) for number in two)
+
+
+def test_the_first_other_reviewer_counts_after_a_day(
+    registries: None, person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = person("admin")
+    person("reader")
+    access.grant(username="reader", role="approver", by=admin)
+    change = asked(admin)
+    with pytest.raises(NotAllowed, match=r"added them alone as the first other reviewer.*Who can decide: nobody"):
+        services.approve_environment_change(change_id=change, by=actor("reader"))
+    monkeypatch.setattr("registry.promotions.reviews.linked_accounts.FIRST_WAITS", timedelta())
+    services.approve_environment_change(change_id=change, by=actor("reader"))
+
+
+def test_it_reviews_no_release_into_the_environment(cast: Cast) -> None:
+    admin = cast["admin"]
+    register(V1, cast["steward"])
+    rule(reviewers="group", name="security")
+    Group.objects.create(name="security")
+    glass = opened(admin)
+    access.grant(username="reader", role="approver", by=admin)
+    access.add_member(group="security", username="stranger", by=admin)
+    services.close_break_glass(break_glass_id=glass, by=admin)
+    number = ask(cast)
+    needed = selectors.get_request(number).needed
+    assert {who.username for who in needed.eligible} == {"admin", "approver", "approver2"}
+    for name in ("reader", "stranger"):
+        with pytest.raises(NotAllowed):
+            approve_shown(request_id=number, by=actor(name))
+    reader = actor("reader").user_id or 0
+    assert (selectors.count_waiting_for(reader), selectors.waiting_for(reader)) == (0, [])
+    with pytest.raises(NotAllowed, match="The role of reader in prod doesn't count"):
+        approve_shown(request_id=number, by=actor("reader"))
+    services.confirm_break_glass(break_glass_id=glass, by=cast["approver"])
+    assert selectors.count_waiting_for(reader) == 1
+    approve_shown(request_id=number, by=actor("reader"))
+
+
+def test_others_decide_as_before(cast: Cast) -> None:
+    """Whoever could review before still does, and so does everybody if break-glass wasn't used."""
+    admin = cast["admin"]
+    unused = opened(admin)
+    access.grant(username="approver", role="steward", by=admin)
+    services.close_break_glass(break_glass_id=unused, by=admin)
+    glass = opened(admin)
+    access.grant_to_group(group=_everybody(cast), role="approver", by=admin)
+    services.close_break_glass(break_glass_id=glass, by=admin)
+    services.approve_environment_change(
+        change_id=asked(admin, reviews_needed=1, own_approval_allowed=True), by=cast["approver"]
+    )
+    services.confirm_break_glass(break_glass_id=glass, by=cast["approver2"])
+
+
+def _everybody(cast: Cast) -> str:
+    group = Group.objects.create(name="everybody")
+    for name in ("approver", "approver2", "reader"):
+        User.objects.get(username=name).groups.add(group)
+    return group.name
+
+
+def test_a_token_gives_no_more_than_its_person(cast: Cast) -> None:
+    admin = cast["admin"]
+    change, glass = asked(admin), opened(admin)
+    by_own_role(admin)
+    by = actor_of_token(access.issue_token(username="reader", name="ci", by=actor("reader")), door="product")
+    assert by is not None
+    with pytest.raises(NotAllowed, match=f"break-glass {glass}"):
+        services.approve_environment_change(change_id=change, by=by)
