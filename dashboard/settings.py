@@ -1,54 +1,11 @@
-"""Django's settings. Everything that differs between machines comes from the environment.
+"""Django's settings. Everything that differs between machines comes from the environment (dashboard/environment.py).
 
-`manage.py up` sets these variables for its children; elsewhere the operator does:
-
-=========================== ====================================================================
-DATABASE_URL                PostgreSQL, as the role that the application runs as
-DATABASE_OWNER_URL          the same database as its owner; only `migrate` needs it
-SCHEMADESK_DATABASE_WAIT    seconds that a request waits for a database that is away (2), then it is answered 503
-REDIS_URL                   Valkey or Redis: `redis://…` or `unix:///path?db=0`
-KAFKA_BOOTSTRAP             the broker of the demo and of `up`
-SPARK_REMOTE                `sc://host:port/;token=…`, the Spark Connect server that scans run on
-SECRET_KEY_FILE, SECRET_KEY the key that signs sessions; the file wins
-SCHEMADESK_DATA             folder of what `up` keeps
-SCHEMADESK_UP               "1" under `up` on one's own machine: what is open there stays closed elsewhere
-SCHEMADESK_HOSTS            comma-separated host names the site answers to
-SCHEMADESK_TRUSTED_PROXIES  comma-separated addresses and networks of the proxies in front, or how many there are: their
-                            X-Forwarded-For and X-Forwarded-Proto are believed (none)
-SCHEMADESK_CHECKPOINT_ROOTS colon-separated folders below which checkpoints may be read
-SCHEMADESK_CHECKPOINT_PROTOCOLS comma-separated file systems that checkpoints may be on: `file` (the default), `s3`
-SCHEMADESK_CHECKPOINT_ADDRESSES comma-separated addresses (s3://bucket/folder) below which checkpoints may be read
-SCHEMADESK_CHECKPOINT_SPARK_ROOTS comma-separated folders and addresses that the Spark server itself can open; not
-                            set: the folders of SCHEMADESK_CHECKPOINT_ROOTS
-SPRING_PATH                 root path of the Spring dialect (`spring/`); never the root of the site
-SPRING_ALLOW_DELETION       "1" lets the Spring dialect delete, for good; its released server's default is off too
-SCHEMADESK_EGRESS_ALLOW     comma-separated hosts, addresses and networks (each may have :port) that outgoing calls
-                            may go to although they are on this machine or in another guarded range
-SCHEMADESK_EGRESS_PRIVATE   "0" refuses private networks too, unless listed
-SCHEMADESK_SECRETS_DIR      folder of secrets for outgoing calls; SCHEMADESK_SECRET_NAME is one without a file
-OIDC_ISSUER                 address of an OpenID Connect issuer that people sign in through; then approvals take it
-OIDC_CLIENT_ID, OIDC_SECRET the client there, and the *name* of its secret in SCHEMADESK_SECRETS_DIR
-OIDC_SCOPES                 what is asked for (`openid profile email`); OIDC_NAME is what the button calls it
-OIDC_GROUPS                 `claimed=group,…`: which values of OIDC_GROUPS_CLAIM (`groups`) mean which of our groups
-OIDC_REQUIRED               "1" lets nobody sign in with a password
-SCHEMADESK_HOT_PATH         "1" answers what was answered before without Django while nothing has changed ("1" under
-                            `up`, where all programs have it; "0" elsewhere)
-SCHEMADESK_HOT_PATH_FILE    what the programs of one host share for it (SCHEMADESK_DATA/run/generation)
-SCHEMADESK_HOT_PATH_MIB     memory for answers, of each web process (64)
-SCHEMADESK_HOT_PATH_HOSTS   "1": other hosts write to the database too, and agree with this one over REDIS_URL; not set:
-                            so it is where REDIS_URL has a host
-DELETED_COPY_DAYS           days that a copy of what is deleted for good is kept (30; 0: none is)
-SCHEMADESK_URL              where people reach the site, for links in mails and chat messages (none: no links)
-SCHEMADESK_MAIL_HOST        the mail server; none: no mail is sent
-SCHEMADESK_MAIL_PORT, _USER, _PASSWORD (or _PASSWORD_FILE), _TLS (starttls, tls, none), _FROM how mail is sent
-ANONYMOUS_ROLE              role of a program without a token; honoured only under `up` (there: steward)
-=========================== ====================================================================
+`manage.py up` sets the variables for its children; elsewhere the operator does. docs/reference/settings.md lists them.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import secrets
 import sys
 from pathlib import Path
@@ -58,20 +15,25 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
+from dashboard import environment
 from dashboard.client_address import TrustedProxies
 from dashboard.database import circuit_breaker
 from dashboard.runtime.valkey import celery_form
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(os.environ.get("SCHEMADESK_DATA", BASE_DIR / "var"))
-UNDER_UP = os.environ.get("SCHEMADESK_UP") == "1"
+DATA_DIR = Path(
+    environment.text(
+        "SCHEMADESK_DATA", str(BASE_DIR / "var"), "the folder of what `up` keeps", shown="`var` beside the code"
+    )
+)
+UNDER_UP = environment.switch(
+    "SCHEMADESK_UP", "whether this is `up` on one's own machine: what is open there stays closed elsewhere"
+)
 DEBUG = False
 
 
 def _secret_key() -> str:
-    path = os.environ.get("SECRET_KEY_FILE")
-    key = Path(path).read_text().strip() if path else os.environ.get("SECRET_KEY", "")
-    if key:
+    if key := environment.secret("SECRET_KEY", "the key that signs sessions, of 50 or more random characters"):
         return key
     if Path(sys.argv[0]).name == "manage.py" or "pytest" in sys.modules:
         return secrets.token_urlsafe(50)  # a command signs nothing that has to outlive it
@@ -79,7 +41,9 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
-ALLOWED_HOSTS = [host for host in os.environ.get("SCHEMADESK_HOSTS", "localhost,127.0.0.1,[::1]").split(",") if host]
+ALLOWED_HOSTS = list(
+    environment.words("SCHEMADESK_HOSTS", "localhost,127.0.0.1,[::1]", "the host names that the site answers to")
+)
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not in ("localhost", "127.0.0.1", "[::1]")]
 
 
@@ -88,7 +52,12 @@ PREPARED = {"server_side_binding": True, "prepare_threshold": 3}
 
 
 #: Less than clients wait for an answer (five seconds and more), and enough to pass over a quick restart.
-DATABASE_WAIT = max(0.1, float(os.environ.get("SCHEMADESK_DATABASE_WAIT", "2")))
+DATABASE_WAIT = max(
+    0.1,
+    environment.decimal(
+        "SCHEMADESK_DATABASE_WAIT", 2, "seconds that a request waits for a database that is away before 503"
+    ),
+)
 #: of a server that is gone without a word, a connection over a network hears within some ten seconds
 REACHING = {
     "connect_timeout": math.ceil(DATABASE_WAIT),
@@ -126,14 +95,22 @@ POOL = {
     "reconnect_timeout": circuit_breaker.BETWEEN,
     "reconnect_failed": circuit_breaker.try_again,
 }
-_database_url = os.environ.get("DATABASE_URL", "postgresql:///schemadesk")
-if _as_owner:
-    _database_url = os.environ.get("DATABASE_OWNER_URL", _database_url)
-DATABASES = {"default": _database(_database_url)}
+_database_url = environment.text(
+    "DATABASE_URL", "postgresql:///schemadesk", "the PostgreSQL database, as the role that the application runs as"
+)
+_owner_url = environment.text(
+    "DATABASE_OWNER_URL", "", "the same database as its owner, for `migrate`", shown="DATABASE_URL"
+)
+DATABASES = {"default": _database(_owner_url if _as_owner and _owner_url else _database_url)}
 # The role that gets no rights on the audit table but to read; granted after every migration.
-DATABASE_APPLICATION_ROLE = os.environ.get("DATABASE_APPLICATION_ROLE", "schemadesk_app")
+DATABASE_APPLICATION_ROLE = environment.text(
+    "DATABASE_APPLICATION_ROLE", "schemadesk_app", "the role that the application runs as, which can't change the audit"
+)
 
-REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
+_redis_url = environment.text(
+    "REDIS_URL", "", "Valkey or Redis: `redis://…` or `unix:///path?db=0`", shown="`redis://127.0.0.1:6379/0`"
+)
+REDIS_URL = _redis_url or "redis://127.0.0.1:6379/0"
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -143,13 +120,27 @@ CACHES = {
 }
 
 # Answers before Django (docs/decisions/0012-answers-before-django.md). Every program of a host uses the one file.
-HOT_PATH = os.environ.get("SCHEMADESK_HOT_PATH", "1" if UNDER_UP and "pytest" not in sys.modules else "0") == "1"
-HOT_PATH_FILE = Path(os.environ.get("SCHEMADESK_HOT_PATH_FILE", DATA_DIR / "run" / "generation"))
-HOT_PATH_MIB = int(os.environ.get("SCHEMADESK_HOT_PATH_MIB", "64"))
+HOT_PATH = environment.switch(
+    "SCHEMADESK_HOT_PATH",
+    "whether repeated requests are answered before Django while nothing has changed",
+    default=UNDER_UP and "pytest" not in sys.modules,
+    shown="`1` under `up`, `0` elsewhere",
+)
+HOT_PATH_FILE = Path(
+    environment.text(
+        "SCHEMADESK_HOT_PATH_FILE",
+        str(DATA_DIR / "run" / "generation"),
+        "the file that the programs of one host share for these answers",
+        shown="`run/generation` below SCHEMADESK_DATA",
+    )
+)
+HOT_PATH_MIB = environment.whole("SCHEMADESK_HOT_PATH_MIB", 64, "MiB of memory for these answers in each web process")
 # A Valkey that is on a socket is nobody else's: then there is one host.
-HOT_PATH_HOSTS = (
-    os.environ.get("SCHEMADESK_HOT_PATH_HOSTS", "0" if not os.environ.get("REDIS_URL", "").startswith("redis") else "1")
-    == "1"
+HOT_PATH_HOSTS = environment.switch(
+    "SCHEMADESK_HOT_PATH_HOSTS",
+    "whether other hosts write to the database too, and agree with this one over REDIS_URL",
+    default=_redis_url.startswith("redis"),
+    shown="`1` if REDIS_URL has a host",
 )
 
 CELERY_BROKER_URL = celery_form(REDIS_URL)
@@ -258,23 +249,35 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 # for others who share an address.
 ACCOUNT_RATE_LIMITS = {"login_failed": "", "login": ""}
 # The proxies whose word is taken for where a request comes from (dashboard/client_address.py).
-TRUSTED_PROXIES = TrustedProxies.parse(os.environ.get("SCHEMADESK_TRUSTED_PROXIES", ""))
+TRUSTED_PROXIES = TrustedProxies.parse(
+    environment.text(
+        "SCHEMADESK_TRUSTED_PROXIES",
+        "",
+        "comma-separated addresses and networks of the proxies in front, or how many there are, whose X-Forwarded-For and"
+        " X-Forwarded-Proto are believed",
+    )
+)
 SOCIALACCOUNT_ADAPTER = "dashboard.people.oidc.IssuerAccounts"
 SOCIALACCOUNT_STORE_TOKENS = False
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 # Sign-in through an OpenID Connect issuer (docs/how-to/people.md).
-OIDC_ISSUER = os.environ.get("OIDC_ISSUER", "")
-OIDC_CLIENT_ID = os.environ.get("OIDC_CLIENT_ID", "")
-OIDC_SECRET = os.environ.get("OIDC_SECRET", "")
-OIDC_NAME = os.environ.get("OIDC_NAME", "single sign-on")
-OIDC_SCOPES = tuple(os.environ.get("OIDC_SCOPES", "openid profile email").split())
-OIDC_GROUPS_CLAIM = os.environ.get("OIDC_GROUPS_CLAIM", "groups")
+OIDC_ISSUER = environment.text("OIDC_ISSUER", "", "the address of an OpenID Connect issuer that people sign in through")
+OIDC_CLIENT_ID = environment.text("OIDC_CLIENT_ID", "", "the client that the issuer knows this installation by")
+OIDC_SECRET = environment.text("OIDC_SECRET", "", "the name of the client's secret in SCHEMADESK_SECRETS_DIR")
+OIDC_NAME = environment.text("OIDC_NAME", "single sign-on", "what the button calls the issuer")
+OIDC_SCOPES = environment.words("OIDC_SCOPES", "openid profile email", "the scopes that are asked for", separator=" ")
+OIDC_GROUPS_CLAIM = environment.text("OIDC_GROUPS_CLAIM", "groups", "the claim with a person's groups")
 OIDC_GROUPS = tuple(
     (claimed.strip(), group.strip())
-    for claimed, _, group in (pair.partition("=") for pair in os.environ.get("OIDC_GROUPS", "").split(","))
+    for claimed, _, group in (
+        pair.partition("=")
+        for pair in environment.words(
+            "OIDC_GROUPS", "", "`claimed=group,…`: which values of OIDC_GROUPS_CLAIM mean which of our groups"
+        )
+    )
     if claimed.strip() and group.strip()
 )
-OIDC_REQUIRED = bool(OIDC_ISSUER) and os.environ.get("OIDC_REQUIRED", "") == "1"
+OIDC_REQUIRED = environment.switch("OIDC_REQUIRED", "whether nobody may sign in with a password") and bool(OIDC_ISSUER)
 if OIDC_ISSUER and not OIDC_CLIENT_ID:
     raise ImproperlyConfigured("set OIDC_CLIENT_ID too: the name that OIDC_ISSUER knows this installation by")
 LOGIN_URL = "/ui/accounts/login/"
@@ -288,7 +291,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 STATIC_URL = "/ui/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = os.environ.get("SCHEMADESK_STATIC_ROOT") or None
+STATIC_ROOT = environment.text("SCHEMADESK_STATIC_ROOT", "", "the folder that `collectstatic` fills") or None
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 WHITENOISE_MAX_AGE = 3600
@@ -352,7 +355,12 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
 }
 
-LOG_LEVEL = os.environ.get("LOG_LEVEL", "INFO")
+LOG_LEVEL = environment.text(
+    "LOG_LEVEL",
+    "INFO",
+    "the least severe lines that are logged",
+    choices=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -367,66 +375,96 @@ LOGGING = {
 }
 
 # The product's own settings
-DEFAULT_PROJECT = os.environ.get("SCHEMADESK_PROJECT", "local")
-DEFAULT_LOCATION = os.environ.get("SCHEMADESK_LOCATION", "local")
-DEFAULT_REGISTRY = os.environ.get("SCHEMADESK_REGISTRY", "dev")
-ANONYMOUS_ROLE = os.environ.get("ANONYMOUS_ROLE", "steward") if UNDER_UP else ""
-INCOMPATIBLE_ERROR_CODE = int(os.environ.get("INCOMPATIBLE_ERROR_CODE", "409"))
-SPRING_PATH = os.environ.get("SPRING_PATH", "spring/")
-SPRING_ALLOW_DELETION = os.environ.get("SPRING_ALLOW_DELETION", "") == "1"
+DEFAULT_PROJECT = environment.text("SCHEMADESK_PROJECT", "local", "the project of Google's API")
+DEFAULT_LOCATION = environment.text("SCHEMADESK_LOCATION", "local", "the location of Google's API")
+DEFAULT_REGISTRY = environment.text("SCHEMADESK_REGISTRY", "dev", "the registry of addresses that name none")
+_anonymous_role = environment.text(
+    "ANONYMOUS_ROLE", "steward", "the role of a program without a token; honoured only under `up`"
+)
+ANONYMOUS_ROLE = _anonymous_role if UNDER_UP else ""
+INCOMPATIBLE_ERROR_CODE = environment.whole(
+    "INCOMPATIBLE_ERROR_CODE", 409, "the error code of an incompatible schema in Confluent's API"
+)
+SPRING_PATH = environment.text(
+    "SPRING_PATH", "spring/", "the root path of the Spring dialect, never the root of the site"
+)
+SPRING_ALLOW_DELETION = environment.switch(
+    "SPRING_ALLOW_DELETION", "whether the Spring dialect may delete, for good; its own server's default is off too"
+)
 # Costly schemas are read and compared in children: how many, how long a request may use one, how much memory each has.
-SCHEMA_CHILDREN = int(os.environ.get("SCHEMA_CHILDREN", "2"))
-SCHEMA_SECONDS = float(os.environ.get("SCHEMA_SECONDS", "2"))
-SCHEMA_MEMORY_MIB = int(os.environ.get("SCHEMA_MEMORY_MIB", "512"))
-SCHEMA_MAX_BYTES = int(os.environ.get("SCHEMA_MAX_BYTES", "1000000"))
+SCHEMA_CHILDREN = environment.whole("SCHEMA_CHILDREN", 2, "how many child processes read and compare costly schemas")
+SCHEMA_SECONDS = environment.decimal("SCHEMA_SECONDS", 2, "seconds that a request may use such a process")
+SCHEMA_MEMORY_MIB = environment.whole("SCHEMA_MEMORY_MIB", 512, "MiB of memory that each of them has")
+SCHEMA_MAX_BYTES = environment.whole("SCHEMA_MAX_BYTES", 1_000_000, "the most bytes of a schema")
 # Tags that mean personal data, in any case of letters: values of what has one are masked (docs/how-to/describe.md).
-PERSONAL_TAGS = tuple(os.environ.get("PERSONAL_TAGS", "PII,SENSITIVE,GDPR,PERSONAL").replace(",", " ").split())
-MODE_MUTABILITY = os.environ.get("MODE_MUTABILITY", "1") == "1"  # "0": modes can't be changed through an API
-COMMIT_ID = os.environ.get("COMMIT_ID", "")
-KAFKA_BOOTSTRAP = os.environ.get("KAFKA_BOOTSTRAP", "")
-SPARK_REMOTE = os.environ.get("SPARK_REMOTE", "")
+_personal_tags = environment.words(
+    "PERSONAL_TAGS", "PII,SENSITIVE,GDPR,PERSONAL", "the tags of personal data, whose values are masked"
+)
+PERSONAL_TAGS = tuple(" ".join(_personal_tags).split())
+MODE_MUTABILITY = environment.switch("MODE_MUTABILITY", "whether modes can be changed through an API", default=True)
+COMMIT_ID = environment.text("COMMIT_ID", "", "the commit that Confluent's API reports")
+KAFKA_BOOTSTRAP = environment.text("KAFKA_BOOTSTRAP", "", "the broker of the demo and of `up`")
+SPARK_REMOTE = environment.text(
+    "SPARK_REMOTE", "", "the Spark Connect server that scans run on: `sc://host:port/;token=…`"
+)
 CHECKPOINT_ROOTS = [
     Path(root)
-    for root in os.environ.get("SCHEMADESK_CHECKPOINT_ROOTS", str(DATA_DIR / "checkpoints")).split(":")
-    if root
+    for root in environment.words(
+        "SCHEMADESK_CHECKPOINT_ROOTS",
+        str(DATA_DIR / "checkpoints"),
+        "the folders below which checkpoints may be read",
+        separator=":",
+        shown="`checkpoints` below SCHEMADESK_DATA",
+    )
 ]
-CHECKPOINT_PROTOCOLS = tuple(
-    entry.strip().lower()
-    for entry in os.environ.get("SCHEMADESK_CHECKPOINT_PROTOCOLS", "file").split(",")
-    if entry.strip()
+_checkpoint_protocols = environment.words(
+    "SCHEMADESK_CHECKPOINT_PROTOCOLS", "file", "the file systems that checkpoints may be on: `file`, `s3`"
 )
-CHECKPOINT_ADDRESSES = tuple(
-    entry.strip() for entry in os.environ.get("SCHEMADESK_CHECKPOINT_ADDRESSES", "").split(",") if entry.strip()
+CHECKPOINT_PROTOCOLS = tuple(protocol.lower() for protocol in _checkpoint_protocols)
+CHECKPOINT_ADDRESSES = environment.words(
+    "SCHEMADESK_CHECKPOINT_ADDRESSES", "", "the addresses (s3://bucket/folder) below which checkpoints may be read"
 )
-CHECKPOINT_SPARK_ROOTS = tuple(
-    entry.strip() for entry in os.environ.get("SCHEMADESK_CHECKPOINT_SPARK_ROOTS", "").split(",") if entry.strip()
+CHECKPOINT_SPARK_ROOTS = environment.words(
+    "SCHEMADESK_CHECKPOINT_SPARK_ROOTS",
+    "",
+    "the folders and addresses that the Spark server itself can open",
+    shown="SCHEMADESK_CHECKPOINT_ROOTS",
 )
 # What our own HTTP clients may connect to, and where the secrets for it are (docs/decisions/0008-outgoing-addresses.md).
-EGRESS_ALLOW = tuple(
-    entry.strip() for entry in os.environ.get("SCHEMADESK_EGRESS_ALLOW", "").split(",") if entry.strip()
+EGRESS_ALLOW = environment.words(
+    "SCHEMADESK_EGRESS_ALLOW",
+    "",
+    "the hosts, addresses and networks (each may have :port) that outgoing calls may go to although they are on this"
+    " machine or in another guarded range",
 )
-EGRESS_REFUSE_PRIVATE = os.environ.get("SCHEMADESK_EGRESS_PRIVATE", "1") == "0"
-SECRETS_DIR = Path(os.environ["SCHEMADESK_SECRETS_DIR"]) if os.environ.get("SCHEMADESK_SECRETS_DIR") else None
-SCAN_DEADLINE_SECONDS = int(os.environ.get("SCAN_DEADLINE_SECONDS", "600"))
+EGRESS_REFUSE_PRIVATE = not environment.switch(
+    "SCHEMADESK_EGRESS_PRIVATE", "whether outgoing calls may go to private networks that aren't listed", default=True
+)
+_secrets_dir = environment.text(
+    "SCHEMADESK_SECRETS_DIR",
+    "",
+    "the folder of secrets for outgoing calls; SCHEMADESK_SECRET_NAME is one without a file",
+)
+SECRETS_DIR = Path(_secrets_dir) if _secrets_dir else None
+SCAN_DEADLINE_SECONDS = environment.whole("SCAN_DEADLINE_SECONDS", 600, "seconds after which a scan stops")
 # Where people reach the site: links in mails and in messages of chat programs begin with it; none: they have no link.
-SITE_URL = os.environ.get("SCHEMADESK_URL", "").rstrip("/")
-# Mail (docs/how-to/notifications.md): without a host nothing is sent, and the pages say so.
-EMAIL_HOST = os.environ.get("SCHEMADESK_MAIL_HOST", "")
-EMAIL_PORT = int(os.environ.get("SCHEMADESK_MAIL_PORT", "587"))
-EMAIL_HOST_USER = os.environ.get("SCHEMADESK_MAIL_USER", "")
-_mail_password = os.environ.get("SCHEMADESK_MAIL_PASSWORD_FILE")
-EMAIL_HOST_PASSWORD = (
-    Path(_mail_password).read_text().strip() if _mail_password else os.environ.get("SCHEMADESK_MAIL_PASSWORD", "")
+SITE_URL = environment.text("SCHEMADESK_URL", "", "where people reach the site, for links in mails and chats").rstrip(
+    "/"
 )
-_mail_tls = os.environ.get("SCHEMADESK_MAIL_TLS", "starttls")
-if _mail_tls not in ("starttls", "tls", "none"):
-    raise ImproperlyConfigured("SCHEMADESK_MAIL_TLS is starttls, tls or none")
+# Mail (docs/how-to/notifications.md): without a host nothing is sent, and the pages say so.
+EMAIL_HOST = environment.text("SCHEMADESK_MAIL_HOST", "", "the mail server; without one no mail is sent")
+EMAIL_PORT = environment.whole("SCHEMADESK_MAIL_PORT", 587, "the mail server's port")
+EMAIL_HOST_USER = environment.text("SCHEMADESK_MAIL_USER", "", "the user at the mail server")
+EMAIL_HOST_PASSWORD = environment.secret("SCHEMADESK_MAIL_PASSWORD", "the password at the mail server")
+_mail_tls = environment.text(
+    "SCHEMADESK_MAIL_TLS", "starttls", "how the connection is encrypted", choices=("starttls", "tls", "none")
+)
 EMAIL_USE_TLS, EMAIL_USE_SSL = _mail_tls == "starttls", _mail_tls == "tls"
 EMAIL_TIMEOUT = 15
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.EmailBackend"
-DEFAULT_FROM_EMAIL = os.environ.get("SCHEMADESK_MAIL_FROM", "schemadesk@localhost")
+DEFAULT_FROM_EMAIL = environment.text("SCHEMADESK_MAIL_FROM", "schemadesk@localhost", "the sender of mails")
 # How long a copy of what is deleted for good is kept; 0: none is (docs/how-to/retire.md).
-DELETED_COPY_DAYS = int(os.environ.get("DELETED_COPY_DAYS", "30"))
-WEBHOOK_DISABLE_DAYS = int(os.environ.get("WEBHOOK_DISABLE_DAYS", "5"))  # of failure, then it is switched off
-NOTIFICATION_DAYS = int(os.environ.get("NOTIFICATION_DAYS", "90"))  # how long notices and delivery logs are kept
-SCAN_MAX_MESSAGES = int(os.environ.get("SCAN_MAX_MESSAGES", "5000000"))
+DELETED_COPY_DAYS = environment.whole("DELETED_COPY_DAYS", 30, "days that a copy of what is deleted for good is kept")
+WEBHOOK_DISABLE_DAYS = environment.whole("WEBHOOK_DISABLE_DAYS", 5, "days of failure after which a webhook is disabled")
+NOTIFICATION_DAYS = environment.whole("NOTIFICATION_DAYS", 90, "days that notices and delivery logs are kept")
+SCAN_MAX_MESSAGES = environment.whole("SCAN_MAX_MESSAGES", 5_000_000, "the most messages that a scan reads")

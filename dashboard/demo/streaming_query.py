@@ -21,6 +21,7 @@ from pyspark.sql.connect.avro.functions import from_avro
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_fixed
 
 from registry.pipeline.session import close_session, open_session
 
@@ -144,19 +145,25 @@ def _with_retries(run: Callable[[], int], release: str, on_line: Callable[[str],
 
     A batch that wasn't committed is made again from its start, so a second run loses and doubles nothing.
     """
-    for remaining in reversed(range(TRIES)):
-        try:
-            return run()
-        except PySparkException as error:
-            if not remaining or not any(words in str(error) for words in SLOW_WORKER):
-                raise
-            times = "time" if remaining == 1 else "times"
-            on_line(
-                f"streaming query {QUERY_NAME}: Spark's Python worker did not start in time for the {release} release; "
-                f"it is tried again in {PAUSE:.0f} s, up to {remaining} {times}"
-            )
-            time.sleep(PAUSE)
-    raise AssertionError("the last try returns or raises")
+
+    def tell(state: RetryCallState) -> None:
+        remaining = TRIES - state.attempt_number
+        on_line(
+            f"streaming query {QUERY_NAME}: Spark's Python worker did not start in time for the {release} release; "
+            f"it is tried again in {PAUSE:.0f} s, up to {remaining} {'time' if remaining == 1 else 'times'}"
+        )
+
+    return Retrying(
+        retry=retry_if_exception(_is_slow_worker),
+        wait=wait_fixed(PAUSE),
+        stop=stop_after_attempt(TRIES),
+        before_sleep=tell,
+        reraise=True,
+    )(run)
+
+
+def _is_slow_worker(error: BaseException) -> bool:
+    return isinstance(error, PySparkException) and any(words in str(error) for words in SLOW_WORKER)
 
 
 def _has_batches(checkpoint: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from dashboard.components.badges import format_name
+from dashboard.environment import VARIABLES
 from dashboard.management.architecture_picture import architecture_picture
 from dashboard.management.third_party import third_party_notices
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
@@ -178,6 +179,15 @@ def _errors() -> str:
     )
 
 
+def _settings() -> str:
+    rows = [(f"`{name}`", item.values, item.default, item.purpose) for name, item in VARIABLES.items()]
+    return (
+        "# Settings\n\nEnvironment variables of every program of an installation. `manage.py up` sets them for the"
+        " services that it starts. A value that can't be used stops the program with the variable's name.\n\n"
+        + _table(("variable", "values", "default", "sets"), rows)
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/levels.md": _levels,
     "docs/reference/avro.md": _avro,
@@ -188,6 +198,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/drift-rules.md": _drift,
     "docs/reference/roles.md": _roles,
     "docs/reference/error-codes.md": _errors,
+    "docs/reference/settings.md": _settings,
     "docs/architecture.svg": partial(architecture_picture, ROOT),
     "THIRD_PARTY_NOTICES.md": partial(third_party_notices, ROOT),
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from cachetools import LRUCache
 
 from registry.errors import InvalidDatum, InvalidInput
 from registry.formats.base import FieldOutcome, ParsedSchema, Resolution, SchemaFormat
@@ -235,7 +236,7 @@ class _CachedFormat:
     def __init__(self, format: SchemaFormat) -> None:
         self._format = format
         self._examples: dict[str, Any] = {}
-        self._readings: OrderedDict[tuple[str, str, str], Resolution] = OrderedDict()
+        self._readings: LRUCache[tuple[str, str, str], Resolution] = LRUCache(_MAX_READINGS)
 
     def example(self, schema: ParsedSchema) -> Any:
         """As the format's."""
@@ -251,9 +252,6 @@ class _CachedFormat:
             raise InvalidDatum("the datum is nested too deep for this process") from None
         if key not in self._readings:
             self._readings[key] = self._format.resolve(reader, writer, datum)
-        self._readings.move_to_end(key)
-        while len(self._readings) > _MAX_READINGS:
-            self._readings.popitem(last=False)
         return self._readings[key]
 
 

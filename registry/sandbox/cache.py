@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 Value = TypeVar("Value")
 
@@ -17,41 +18,28 @@ class WeighedCache(Generic[Value]):
     """
 
     def __init__(self, capacity: int, weigh: Callable[[Value], int]) -> None:
-        self._capacity = capacity
+        self._largest = capacity // 10
         self._weigh = weigh
-        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
-        self._weight = 0
+        self._entries: LRUCache[Hashable, Value] = LRUCache(capacity, getsizeof=weigh)
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key, made if it isn't there; two threads may make the same one. What `make` raises, it raises."""
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None:
-                self._entries.move_to_end(key)
-                return entry[0]
+            if key in self._entries:
+                return self._entries[key]
         value = make()
-        weight = self._weigh(value)
-        if weight <= self._capacity // 10:
-            self._keep(key, value, weight)
+        if self._weigh(value) <= self._largest:
+            with self._lock:
+                self._entries[key] = value
         return value
 
     def clear(self) -> None:
         """Forgets everything."""
         with self._lock:
             self._entries.clear()
-            self._weight = 0
 
     @property
     def weight(self) -> int:
         """The sum of what is held."""
-        return self._weight
-
-    def _keep(self, key: Hashable, value: Value, weight: int) -> None:
-        with self._lock:
-            replaced = self._entries.pop(key, None)
-            self._entries[key] = (value, weight)
-            self._weight += weight - (replaced[1] if replaced else 0)
-            while self._weight > self._capacity:
-                _, (_, freed) = self._entries.popitem(last=False)
-                self._weight -= freed
+        return int(self._entries.currsize)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
 
 logger = logging.getLogger(__name__)
 #: pauses between the attempts to write while the database is away, in seconds: some 40 in all, as long as a lease
@@ -22,13 +22,21 @@ def patiently(work: Callable[[], T]) -> T:
     Only for what may be done twice: a claim that got through and was lost on the way back is given to another worker
     when its lease ends.
     """
-    for pause in PATIENCE:
-        try:
-            return work()
-        except GONE as error:
-            if connection.in_atomic_block:  # a transaction of the caller's is lost with its connection
-                raise
-            logger.warning("the database is away, trying again in %s s: %s", pause, error)
-            connection.close()
-            time.sleep(pause)
-    return work()
+    return Retrying(
+        retry=retry_if_exception(_is_away),
+        wait=wait_chain(*map(wait_fixed, PATIENCE)),
+        stop=stop_after_attempt(len(PATIENCE) + 1),
+        before_sleep=_disconnect,
+        reraise=True,
+    )(work)
+
+
+def _is_away(error: BaseException) -> bool:
+    """Not within a caller's transaction, which is lost with its connection."""
+    return isinstance(error, GONE) and not connection.in_atomic_block
+
+
+def _disconnect(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    logger.warning("the database is away, trying again in %s s: %s", state.upcoming_sleep, error)
+    connection.close()

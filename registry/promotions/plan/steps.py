@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.report import Report
@@ -45,8 +46,6 @@ from registry.subjects.policy.data_contracts import (
 )
 from registry.subjects.versions.qualified_names import parse_subject
 from registry.subjects.versions.schema_identity import identify
-
-#: the mode that takes ids as they come
 
 
 class IdBook:
@@ -109,22 +108,19 @@ def _earlier(key: tuple[str, int], items: Mapping[tuple[str, int], IncomingVersi
 
 def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
     """The keys, each after those that it needs, by name where several are possible; None for a cycle."""
-    left = {key: len(required) for key, required in needs.items()}
-    users: dict[tuple[str, int], list[tuple[str, int]]] = {}
-    for key, required in needs.items():
-        for need in required:
-            users.setdefault(need, []).append(key)
-    ready = [key for key, count in left.items() if count == 0]
-    heapq.heapify(ready)
-    ordered = []
-    while ready:
-        key = heapq.heappop(ready)
-        ordered.append(key)
-        for user in users.get(key, ()):
-            left[user] -= 1
-            if left[user] == 0:
-                heapq.heappush(ready, user)
-    return ordered if len(ordered) == len(needs) else None
+    sorter = TopologicalSorter(needs)
+    try:
+        sorter.prepare()
+    except CycleError:
+        return None
+    ordered: list[tuple[str, int]] = []
+    ready: list[tuple[str, int]] = []
+    while sorter.is_active():
+        for key in sorter.get_ready():
+            heapq.heappush(ready, key)
+        ordered.append(heapq.heappop(ready))
+        sorter.done(ordered[-1])
+    return ordered
 
 
 def plan_steps(kind: str, versions: Iterable[IncomingVersion], target: Target) -> Plan:

@@ -13,14 +13,13 @@ and mode, and schemas that a registration of another subject may be about to use
 
 from __future__ import annotations
 
-import functools
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, ParamSpec, TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from psycopg.errors import DeadlockDetected, SerializationFailure
+from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponential
 
 from registry.access.roles import Actor
 from registry.audit.context import RECORDING, recording
@@ -191,20 +190,17 @@ def pass_schema_ids(newest: Mapping[int, int]) -> None:
 
 def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:
     """Run a service again when PostgreSQL ended its transaction to break a deadlock."""
+    return retry(
+        retry=retry_if_exception(_ended_by_deadlock),
+        wait=wait_exponential(multiplier=0.01),
+        stop=stop_after_attempt(RETRIES + 1),
+        reraise=True,
+    )(service)
 
-    @functools.wraps(service)
-    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        for attempt in range(RETRIES + 1):
-            try:
-                return service(*args, **kwargs)
-            except OperationalError as error:
-                broken = isinstance(error.__cause__, DeadlockDetected | SerializationFailure)
-                if not broken or attempt == RETRIES or connection.in_atomic_block:
-                    raise
-                time.sleep(0.01 * 2**attempt)
-        raise AssertionError("the loop returns or raises")
 
-    return wrapper
+def _ended_by_deadlock(error: BaseException) -> bool:
+    broken = isinstance(error.__cause__, DeadlockDetected | SerializationFailure)
+    return broken and not connection.in_atomic_block
 
 
 def retried(service: Callable[_P, _R]) -> Callable[_P, _R]:
