@@ -81,10 +81,16 @@ class BreakGlassSerializer(serializers.Serializer[Any]):
     minutes = WholeNumberField(required=False, default=60, min_value=1, max_value=240)
 
 
-class CommentSerializer(serializers.Serializer[Any]):
+class SecondPersonSerializer(serializers.Serializer[Any]):
     """What the second person says."""
 
-    comment = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
+    comment = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=2000,
+        help_text="Required to reject a change, otherwise optional.",
+    )
 
 
 class Environments(ProductView):
@@ -213,10 +219,10 @@ class BreakGlassClosing(ProductView):
 class BreakGlassConfirmation(ProductView):
     """`/api/v1/break-glass/{id}/confirm`."""
 
-    @extend_schema(request=CommentSerializer, responses=None)
+    @extend_schema(request=SecondPersonSerializer, responses=None)
     def post(self, request: Request, break_glass_id: int) -> Response:
         """Say, as a second person, that it was right."""
-        comment = self.valid(CommentSerializer)["comment"]
+        comment = self.valid(SecondPersonSerializer)["comment"]
         services.confirm_break_glass(break_glass_id=break_glass_id, by=self.actor, comment=comment)
         return Response(status=204)
 
@@ -236,12 +242,6 @@ class EnvironmentChangeSerializer(serializers.Serializer[Any]):
     action = serializers.ChoiceField(choices=list(ACTIONS))
     values = serializers.DictField()  # type: ignore[assignment]  # a field of the body, not DRF's
     reason = serializers.CharField(max_length=2000)
-
-
-class DecisionSerializer(serializers.Serializer[Any]):
-    """What the second person says; turning a change down takes it."""
-
-    comment = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
 
 
 class EnvironmentChanges(ProductView):
@@ -267,10 +267,10 @@ class EnvironmentChanges(ProductView):
 class EnvironmentChangeApproval(ProductView):
     """`/api/v1/environment-changes/{id}/approve`."""
 
-    @extend_schema(request=DecisionSerializer, responses=None)
+    @extend_schema(request=SecondPersonSerializer, responses=None)
     def post(self, request: Request, change_id: int) -> Response:
         """Approve it as a second person, which carries it out."""
-        comment = self.valid(DecisionSerializer)["comment"]
+        comment = self.valid(SecondPersonSerializer)["comment"]
         services.approve_environment_change(change_id=change_id, by=self.actor, comment=comment)
         return Response(status=204)
 
@@ -278,10 +278,10 @@ class EnvironmentChangeApproval(ProductView):
 class EnvironmentChangeRejection(ProductView):
     """`/api/v1/environment-changes/{id}/reject`."""
 
-    @extend_schema(request=DecisionSerializer, responses=None)
+    @extend_schema(request=SecondPersonSerializer, responses=None)
     def post(self, request: Request, change_id: int) -> Response:
         """Turn it down as a second person, with a comment."""
-        comment = self.valid(DecisionSerializer)["comment"]
+        comment = self.valid(SecondPersonSerializer)["comment"]
         services.reject_environment_change(change_id=change_id, by=self.actor, comment=comment)
         return Response(status=204)
 

@@ -177,19 +177,36 @@ class AgainSerializer(serializers.Serializer[Any]):
 
 
 class DecisionSerializer(serializers.Serializer[Any]):
-    """A decision: `override` is the reason to approve in spite of failing checks, `at` the time of a schedule.
+    """A decision about a request. Each decision reads the fields that its description names."""
 
-    An approval takes `plan_hash`, the plan that was read; without it the answer is 428, and 409 if the plan has changed.
-    `move_on` takes the first open time after it where the target is frozen then. `typed` is the subject's name, for the
-    approval of what breaks a closed environment.
-    """
-
-    comment = text_field()
-    plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
-    override = text_field()
-    typed = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
-    at = serializers.DateTimeField(required=False, default=None, allow_null=True)
-    move_on = serializers.BooleanField(required=False, default=False)
+    comment = text_field(
+        help_text="Required to request changes, to reject, and to approve a breaking change or one whose source has open"
+        " breaks, unless `override` gives the reason."
+    )
+    plan_hash = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=64,
+        help_text="For approve: the hash of the plan that was read. Without it the answer is 428, and 409 if the plan has"
+        " changed.",
+    )
+    override = text_field(help_text="For approve: the reason to approve in spite of failing checks, a freeze included.")
+    typed = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=1280,
+        help_text="For approve: the subject's name, required if the change breaks a closed environment.",
+    )
+    at = serializers.DateTimeField(
+        required=False, default=None, allow_null=True, help_text="For schedule: the time, with its zone."
+    )
+    move_on = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="For schedule: take the first open time if the target is frozen at that time.",
+    )
 
 
 class LabelsSerializer(serializers.Serializer[Any]):
