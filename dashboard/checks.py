@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DatabaseError, connection
 
-from dashboard.spring_urls import problem_of
+from registry.api.spring.urls import problem_of
 
 OWNED = """
 SELECT pg_has_role(current_user, c.relowner, 'USAGE') FROM pg_class c

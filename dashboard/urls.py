@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.urls import include, path, register_converter
+from django.urls import include, path
 
 from dashboard import health
-from dashboard.spring_urls import spring_addresses
-from registry.api.request_reading import SegmentConverter
-
-register_converter(SegmentConverter, "segment")
+from registry.api.spring.urls import spring_addresses
 
 handler400 = "dashboard.errors.views.bad_request"
 handler403 = "dashboard.errors.views.permission_denied"

@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 from urllib.parse import quote, unquote
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.urls import register_converter
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
@@ -81,6 +82,9 @@ class SegmentConverter:
     def to_url(self, value: str) -> str:
         """Encode one segment. Django quotes the result once more, so links are made by `dashboard.components.links`."""
         return quote(value, safe="")
+
+
+register_converter(SegmentConverter, "segment")
 
 
 @contextmanager

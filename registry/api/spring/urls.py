@@ -1,12 +1,14 @@
 """Spring's addresses, below the root path that the setting SPRING_PATH names.
 
-The root addresses register the converter `segment`: one path segment, decoded after the split. Each address works with
-a slash at its end, as in the released server.
+The converter `segment` is one path segment, decoded after the split. Each address works with a slash at its end, as in
+the released server.
 """
 
 from __future__ import annotations
 
-from django.urls import path, re_path
+import re
+
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from registry.api.spring import views
 
@@ -21,3 +23,34 @@ urlpatterns = [
     *(path(f"{address}{end}", view.as_view()) for address, view in calls.items() for end in ("", "/")),
     re_path("", views.Nothing.as_view()),
 ]
+
+#: first segments that are somebody else's
+TAKEN = frozenset(
+    {"api", "compatibility", "config", "contexts", "healthz", "metrics", "mode", "readyz"}
+    | {"registries", "schemas", "subjects", "ui", "v1"}
+)
+_SEGMENTS = re.compile(r"[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)*", re.ASCII)
+
+
+def problem_of(root: str) -> str:
+    """What is wrong with a root path, as a sentence; empty where nothing is."""
+    bare = root.strip("/")
+    if not bare:
+        return "The Spring dialect can't hang at the root of the site: Confluent's API is there."
+    if not _SEGMENTS.fullmatch(bare) or {".", ".."} & set(bare.split("/")):
+        return f"{root!r} is not a path of plain segments (letters, digits and . _ ~ -)."
+    if bare.partition("/")[0] in TAKEN:
+        return f"The address /{bare.partition('/')[0]} is taken."
+    return ""
+
+
+def spring_addresses(root: str) -> list[URLPattern | URLResolver]:
+    """The dialect's addresses below the path, with and without a slash at its end; none for a path that can't be."""
+    if problem_of(root):
+        return []
+    bare = root.strip("/")
+    return [
+        address
+        for prefix in (bare, f"registries/<segment:registry>/{bare}")
+        for address in (path(prefix, views.Root.as_view()), path(f"{prefix}/", include("registry.api.spring.urls")))
+    ]

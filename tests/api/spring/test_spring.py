@@ -13,8 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.checks import spring_has_a_path_of_its_own
-from dashboard.spring_urls import problem_of, spring_addresses
 from registry.api.spring.serializers import equality_key, formats
+from registry.api.spring.urls import problem_of, spring_addresses
 from registry.subjects.selectors import get_version
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
