@@ -1,13 +1,13 @@
 """Everything that can go wrong, as a tree.
 
-An error says what is wrong, where, and the cure; each REST dialect and the pages turn it into their
-own status and code with a table of their own. Those of associations stand in registry/subjects/associations/requests.py.
+An error says what is wrong, where, and how to fix it. Each REST dialect and the pages map it to a status and a code in a
+table of their own. Errors of associations are in registry/subjects/associations/requests.py.
 
     SchemadeskError
-    ├── InvalidInput                 what was sent can't be used
+    ├── InvalidInput                 the request has an invalid value
     │   ├── InvalidSchema            a schema text that doesn't parse (line and column where known)
     │   │   ├── SchemaTooCostly      it ran into a limit of time or memory
-    │   │   └── SchemaTooLarge       a schema or a body of more bytes than are taken
+    │   │   └── SchemaTooLarge       a schema or a body of more bytes than are allowed
     │   ├── InvalidDatum             a datum that isn't one of its schema
     │   ├── InvalidName              a subject, context or registry name
     │   ├── InvalidVersion           a version that is neither a number nor "latest"
@@ -17,9 +17,9 @@ own status and code with a table of their own. Those of associations stand in re
     │   ├── InvalidRuleSet           the rules of a data contract
     │   ├── InvalidSource            a scan source that can't be used as given
     │   ├── InvalidCheckpoint        a path that holds no readable checkpoint
-    │   ├── InvalidSnapshot          what another registry or an export file holds, where it can't be taken as it is
+    │   ├── InvalidSnapshot          invalid content of another registry or an export file
     │   ├── InvalidSecret            a secret that isn't there, or isn't for that host
-    │   └── AddressRefused           an address that the egress policy doesn't let us connect to
+    │   └── AddressRefused           an address that the egress policy blocks
     ├── NotFound
     │   ├── RegistryNotFound
     │   ├── SubjectNotFound
@@ -31,27 +31,27 @@ own status and code with a table of their own. Those of associations stand in re
     │   ├── ThreadNotFound
     │   ├── DraftNotFound
     │   ├── ClientNotFound           a declared client of a subject
-    │   ├── CopyNotFound             a kept copy, which may have been brought back, forgotten, or be too old
+    │   ├── CopyNotFound             a copy of deleted data, which may be restored, deleted or expired
     │   ├── EnvironmentPartNotFound  a review rule, freeze or break-glass of an environment
     │   ├── ClusterNotFound
     │   ├── SourceNotFound
     │   ├── MuteNotFound
     │   ├── StateCheckNotFound
     │   └── FindingNotFound
-    ├── Conflict                     it is well-formed, but what is there forbids it
+    ├── Conflict                     the call conflicts with the current state
     │   ├── IncompatibleSchema       carries the whole compatibility report
     │   ├── PolicyViolated           carries the policy's report
     │   ├── SubjectSoftDeleted
     │   ├── SubjectNotSoftDeleted
     │   ├── VersionSoftDeleted
     │   ├── VersionNotSoftDeleted
-    │   ├── ReferenceExists          others refer to what should be deleted
+    │   ├── ReferenceExists          others refer to what is to be deleted
     │   ├── ContextNotEmpty          a context that still has subjects
     │   ├── OperationNotPermitted    the mode forbids it
     │   │   └── ReleaseRequired      a closed environment, which changes by releases and break-glass only
     │   ├── VersionInUse             data, state or clients still need what should be deleted
     │   ├── PlanChanged              what was approved is not what would run now
-    │   ├── SecondPersonRequired     it loosens a closed environment, so somebody else has to approve it
+    │   ├── SecondPersonRequired     it loosens a closed environment, so another person must approve it
     │   ├── PlanHashRequired         a decision that doesn't say which plan was read
     │   ├── NoteChanged              somebody else described the subject meanwhile
     │   └── WrongState               the request, scan or finding isn't in a state that allows it
@@ -85,7 +85,7 @@ class SchemadeskError(Exception):
 
 
 class InvalidInput(SchemadeskError):
-    """What was sent can't be used as it is."""
+    """The request has an invalid value."""
 
 
 class InvalidSchema(InvalidInput):
@@ -107,7 +107,7 @@ class SchemaTooCostly(InvalidSchema):
 
 
 class SchemaTooLarge(InvalidSchema):
-    """A schema, or the body that carries it, has more bytes than are taken; the message names the limit."""
+    """A schema, or the body that carries it, has more bytes than are allowed; the message names the limit."""
 
 
 class InvalidDatum(InvalidInput):
@@ -115,7 +115,7 @@ class InvalidDatum(InvalidInput):
 
 
 class InvalidName(InvalidInput):
-    """A subject, context or registry name that can't be used everywhere."""
+    """A subject, context or registry name that isn't valid in every API."""
 
 
 class InvalidVersion(InvalidInput):
@@ -135,7 +135,7 @@ class InvalidReference(InvalidInput):
 
 
 class InvalidRuleSet(InvalidInput):
-    """A rule set with a rule that can't be: without a name or type, twice, or in a phase that its mode isn't of."""
+    """An invalid rule set: a rule has no name or type, is listed twice, or is in a phase that doesn't match its mode."""
 
 
 class InvalidSource(InvalidInput):
@@ -159,7 +159,7 @@ class AddressRefused(InvalidInput):
 
 
 class NotFound(SchemadeskError):
-    """Something named in the call doesn't exist, or not for this caller."""
+    """Something named in the call doesn't exist, or the caller can't see it."""
 
 
 class RegistryNotFound(NotFound):
@@ -231,7 +231,7 @@ class FindingNotFound(NotFound):
 
 
 class Conflict(SchemadeskError):
-    """The call is well-formed, but what is there forbids it."""
+    """The call is well-formed, but it conflicts with the current state."""
 
 
 class IncompatibleSchema(Conflict):
@@ -323,7 +323,7 @@ class NotAllowed(Forbidden):
 
 
 class Unavailable(SchemadeskError):
-    """A part outside this process doesn't answer."""
+    """A service that this process depends on doesn't answer."""
 
 
 class BrokerUnavailable(Unavailable):

@@ -213,9 +213,9 @@ class LintWeight(Shown):
 class EvidenceKind(Shown):
     """What data say of a finding, or of a whole report."""
 
-    ON_PAPER = ("on_paper", "info", "file-text", later("On paper only"))
+    ON_PAPER = ("on_paper", "info", "file-text", later("In theory only"))
     CONFIRMED = ("confirmed", "breaks", "octagon-x", later("Confirmed"))
-    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", later("Fine on paper, not in data"))
+    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", later("Fine in theory, not in data"))
     PARTLY = ("partly", "care", "triangle-alert", later("Partly confirmed"))
     UNPROVED = ("unproved", "plain", "circle-question-mark", later("Not shown by data"))
 

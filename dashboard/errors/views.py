@@ -178,7 +178,7 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
             403,
             Problem(
                 what=gettext("You don't have permission to do this."),
-                cure=gettext("Load the page again and try once more."),
+                cure=gettext("Reload the page and try again."),
             ),
         )
     return JsonResponse({"error_code": 403, "message": "HTTP 403 Forbidden"}, status=403)

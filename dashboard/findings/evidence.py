@@ -79,7 +79,7 @@ LABELS: Final = {
     "allowed": later("Of"),
     "reason": later("Reason"),
     "reasons": later("Reasons"),
-    "other_reasons": later("Of them for other or unknown reasons"),
+    "other_reasons": later("For other or unknown reasons"),
     "other_reasons_before": later("In earlier scans for other or unknown reasons"),
     "decoded": later("Messages decoded"),
     "present": later("Messages with the field"),

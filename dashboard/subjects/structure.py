@@ -91,9 +91,9 @@ def _field(path: str, data_fields: ObservedFields) -> SeenField:
 def _share(counts: FieldTotals) -> str:
     """In how many of the messages the field had a value."""
     if not counts.filled:
-        return gettext("never")
+        return gettext("none")
     if counts.filled >= counts.messages:
-        return gettext("always")
+        return gettext("all")
     return _percent(counts.filled, counts.messages)
 
 

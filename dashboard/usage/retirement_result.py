@@ -70,7 +70,7 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
         read_back=ReadBack(
             headline=gettext("Verified: %(word)s") % {"word": word}
             if good
-            else gettext("Verified: not everything is %(word)s") % {"word": word},
+            else gettext("Incomplete: not everything is %(word)s") % {"word": word},
             good=good,
             lines=tuple(lines),
             at=timezone.now(),
@@ -188,7 +188,7 @@ def _rests_on(orphans: Orphans) -> str:
         )
     return counted(
         orphans.topics,
-        "Based on %(n)s topic, of which messages of %(read)s were read. The content of other topics is unknown.",
-        "Based on %(n)s topics, of which messages of %(read)s were read. The content of other topics is unknown.",
+        "Based on %(n)s topic; messages were read from %(read)s. The content of all other topics is unknown.",
+        "Based on %(n)s topics; messages were read from %(read)s of them. The content of all other topics is unknown.",
         read=f"{orphans.read:,}",
     )

@@ -52,9 +52,9 @@ class Parting:
         )
         rules = "accept" if self.by_rules == "yes" else "refuse"
         outcomes = {
-            "yes": "all data are read unchanged",
-            "no": "data are lost or can't be read",
-            "unknown": "the data don't decide it",
+            "yes": "all data is read unchanged",
+            "no": "data is lost or can't be read",
+            "unknown": "the data doesn't decide it",
             "differs": "it depends on the decoder",
         }
         return f"Whether {reading}: the established rules {rules} it; {outcomes[self.by_data]} ({self.how})."

@@ -131,7 +131,7 @@ def _decode(line: str, kinds: Mapping[str, type[Any]], where: str) -> Any:
     try:
         plain = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise MalformedObservation(f"{where} is no JSON: {error}") from error
+        raise MalformedObservation(f"{where} is not JSON: {error}") from error
     if not isinstance(plain, dict):
         raise MalformedObservation(f"{where} is {_shown(plain)}, not an object")
     version, kind = plain.pop("v", None), plain.pop("type", None)

@@ -41,7 +41,7 @@ def bare(writer_schema: str) -> Any:
     try:
         parsed = json.loads(writer_schema)
     except (ValueError, RecursionError) as error:
-        raise SchemaNotUsable(f"the registered text is no JSON: {error}") from error
+        raise SchemaNotUsable(f"the registered text isn't JSON: {error}") from error
     stripped = _bare(parsed, 0)
     _refuse_empty_items(stripped, {}, "")
     return stripped
@@ -55,7 +55,7 @@ def _bare(schema: Any, depth: int) -> Any:
     if isinstance(schema, list):
         return [_bare(branch, depth + 1) for branch in schema]
     if not isinstance(schema, dict) or "type" not in schema:
-        raise SchemaNotUsable("the registered text is no Avro schema")
+        raise SchemaNotUsable("the registered text isn't an Avro schema")
     bare = {name: schema[name] for name in _KEPT if name in schema}
     if isinstance(schema.get("logicalType"), str) and schema["logicalType"] in CALENDARS:
         bare["calendar"] = CALENDARS[schema["logicalType"]]
@@ -199,7 +199,7 @@ class _Tree:
             return TypeNode("null", nullable=True, branches=nulls)
         node = self.node(others[0], namespace, inside)
         if node.branches:
-            raise NotMergeable("a union stands in a union")
+            raise NotMergeable("a union contains a union")
         return replace(node, nullable=node.nullable or any(nulls), branches=nulls)
 
     def _reference(self, name: str, namespace: str, inside: tuple[str, ...]) -> TypeNode:
@@ -215,7 +215,7 @@ class _Tree:
         namespace = name.rpartition(".")[0] if "." in name else str(schema.get("namespace", outer))
         full = name if "." in name or not namespace else f"{namespace}.{name}"
         if full in inside:
-            raise NotMergeable("a type lies within itself")
+            raise NotMergeable("a type contains itself")
         self.named[full], self.namespaces[full] = schema, outer
         kind = "record" if schema["type"] == "error" else schema["type"]
         if kind == "enum":

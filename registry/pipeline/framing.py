@@ -104,7 +104,7 @@ def raw_mark(framing: Framing, mark: str) -> bytes:
     if framing == "id":
         number = int(mark)
         if not 0 <= number < 2**32:
-            raise ValueError(f"{mark[:40]} is no schema id of four bytes")
+            raise ValueError(f"{mark[:40]} is not a schema id of four bytes")
         return number.to_bytes(4, "big")
     return uuid.UUID(mark).bytes if framing == "guid" else mark.encode("utf-8")
 

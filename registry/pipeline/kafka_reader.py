@@ -136,7 +136,7 @@ def _sasl_options(connection: KafkaConnection) -> dict[str, str]:
 def _quoted(text: str) -> str:
     """A text as the login configuration's grammar takes it, so that it can't end early and add settings."""
     if any(ord(character) < 32 for character in text):
-        raise InvalidSource("user names and passwords of Kafka hold no control characters")
+        raise InvalidSource("Kafka user names and passwords can't contain control characters")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -67,7 +67,7 @@ def replay(
     try:
         _by_raw_mark(spec.writers)
     except ValueError as error:
-        raise InvalidSource(f"A writer has a mark that is none: {error}") from error
+        raise InvalidSource(f"The mark of a writer is invalid: {error}") from error
     pieces = [piece for piece in kafka_reader.pieces([spec.read]) if piece.size]
     if kafka_reader.left(pieces) > MAX_MESSAGES:
         raise InvalidSource(f"A replay reads at most {MAX_MESSAGES:,} messages, not {kafka_reader.left(pieces):,}.")

@@ -282,4 +282,4 @@ def _check_marks(spec: TopicScan) -> None:
         try:
             raw_mark(writer.framing, writer.mark)
         except ValueError as error:
-            raise InvalidSource(f"{writer.mark[:80]!r} is no mark of a schema: {error}") from error
+            raise InvalidSource(f"{writer.mark[:80]!r} is not a mark of a schema: {error}") from error

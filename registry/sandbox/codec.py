@@ -94,7 +94,7 @@ def encode(value: Any) -> bytes:
     try:
         return json.dumps(_MessageEncoder().plain(value), ensure_ascii=True, separators=(",", ":")).encode("ascii")
     except RecursionError:
-        raise SchemaTooCostly("what is to be said of the schema is nested too deep to be passed on") from None
+        raise SchemaTooCostly("the result for the schema is nested too deeply to be returned") from None
 
 
 def decode(data: bytes) -> Any:

@@ -253,7 +253,7 @@ _MET: Final[Mapping[str, str]] = {
     "time": "Reading and comparing {about} takes more than {seconds:.2g} s, which is the limit.",
     "processor": "Reading and comparing {about} takes more than {seconds:.2g} s of processor time, which is the limit.",
     "memory": "Reading or comparing {about} takes more than {memory} MiB of memory, which is the limit.",
-    "answer": "What is to be said of {about} takes more than {answer} MiB, which is the limit.",
+    "answer": "The result for {about} takes more than {answer} MiB, which is the limit.",
     "crash": "The process that read or compared {about} ended within its limits of {memory} MiB and {seconds:.2g} s"
     " ({detail}).",
 }

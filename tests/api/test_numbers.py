@@ -75,7 +75,7 @@ def test_a_number_that_cannot_be_taken_is_named_with_what_is_wrong(
     for number, words in (ALL | NO_JSON | LONG).items():
         status, message = _send(client, method, path, body % number)
         is_named = name in message or number not in ALL
-        is_vague = "is a number; it takes a number" in message
+        is_vague = "is a number; it must be a number" in message
         if status not in (400, 422) or words not in message or not is_named or is_vague:
             failures.append((number[:30], status, message))
     status, message = _send(client, method, path, body % "-1")

@@ -323,7 +323,7 @@ def test_json_is_held_against_its_schema(kafka_bootstrap: str, spark_remote: str
     assert profiles["state"].values == {"OPEN": 1, "(not declared)": 2}
     assert profiles["id"].kinds == {"integer": 3, "string": 1}
     assert [(observation.mark, observation.reason) for observation in only(SchemaNotUsed, observations)] == [
-        ("8", "jsonschema_rs doesn't take the schema")
+        ("8", "jsonschema_rs rejects the schema")
     ]
 
 

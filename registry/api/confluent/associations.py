@@ -74,7 +74,7 @@ def filters(request: Request) -> Filter:
     parameters = request.query_params
     lifecycle = parameters.get("lifecycle", "")
     if lifecycle and lifecycle not in LIFECYCLES:
-        raise InvalidInput(f"The parameter lifecycle is {lifecycle[:40]!r}; it takes {' or '.join(LIFECYCLES)}.")
+        raise InvalidInput(f"The parameter lifecycle is {lifecycle[:40]!r}; it must be {' or '.join(LIFECYCLES)}.")
     types = tuple(text for text in parameters.getlist("associationType") if text)
     return Filter(parameters.get("resourceType") or TOPIC, types, lifecycle)
 
@@ -85,7 +85,7 @@ def search_filters(request: Request) -> tuple[Filter, frozenset[str]] | None:
     lifecycles = frozenset(text for text in parameters.getlist("lifecycle") if text)
     unknown = sorted(lifecycles - {*LIFECYCLES, NONE})
     if unknown:
-        raise InvalidInput(f"The parameter lifecycle is {unknown[0][:40]!r}; it takes STRONG, WEAK or NONE.")
+        raise InvalidInput(f"The parameter lifecycle is {unknown[0][:40]!r}; it must be STRONG, WEAK or NONE.")
     types = tuple(text for text in parameters.getlist("associationType") if text)
     if not (lifecycles or types or "resourceType" in parameters):
         return None
@@ -128,10 +128,10 @@ def read_operations(body: dict[str, Any]) -> tuple[Operation, ...]:
     for position, item in enumerate(typed(body, "associations", list, [])):
         where = f"associations/{position}/"
         if not isinstance(item, dict):
-            raise InvalidInput(f"/{where.rstrip('/')} takes an object.")
+            raise InvalidInput(f"/{where.rstrip('/')} must be an object.")
         kind = typed(item, "opType", str, "", where)
         if kind not in (CREATE, UPSERT, DELETE):
-            raise InvalidInput(f"/{where}opType is {kind[:40]!r}; it takes CREATE, UPSERT or DELETE.")
+            raise InvalidInput(f"/{where}opType is {kind[:40]!r}; it must be CREATE, UPSERT or DELETE.")
         if kind == DELETE:
             cascade = typed(item, "cascadeLifecycle", bool, False, where)
             association = AssociationSpec(check_type(typed(item, "associationType", str, "", where)))
@@ -152,10 +152,10 @@ def read_batch(body: dict[str, Any]) -> list[dict[str, Any]]:
     if not requests:
         raise InvalidAssociation("requests", "cannot be null or empty")
     if len(requests) > MAX_BATCH:
-        raise InvalidAssociation("requests", f"has {len(requests)} items; {MAX_BATCH} are taken at once")
+        raise InvalidAssociation("requests", f"has {len(requests)} items; at most {MAX_BATCH} are allowed")
     for position, item in enumerate(requests):
         if not isinstance(item, dict):
-            raise InvalidInput(f"/requests/{position} takes an object.")
+            raise InvalidInput(f"/requests/{position} must be an object.")
     return requests
 
 
@@ -169,10 +169,10 @@ def _refuse_twice(types: list[str]) -> None:
 
 def _association(item: Any, where: str) -> AssociationSpec:
     if not isinstance(item, dict):
-        raise InvalidInput(f"/{where.rstrip('/')} takes an object.")
+        raise InvalidInput(f"/{where.rstrip('/')} must be an object.")
     lifecycle = typed(item, "lifecycle", str, None, where)
     if lifecycle is not None and lifecycle not in LIFECYCLES:
-        raise InvalidInput(f"/{where}lifecycle is {lifecycle[:40]!r}; it takes {' or '.join(LIFECYCLES)}.")
+        raise InvalidInput(f"/{where}lifecycle is {lifecycle[:40]!r}; it must be {' or '.join(LIFECYCLES)}.")
     return AssociationSpec(
         association_type=typed(item, "associationType", str, "", where),
         subject=typed(item, "subject", str, None, where),

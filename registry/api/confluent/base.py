@@ -79,7 +79,7 @@ class BodyParser(BaseParser):
         most = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         data = stream.read(most + 1)
         if len(data) > most:
-            raise SchemaTooLarge(f"The body is too large: {most} bytes are taken.")
+            raise SchemaTooLarge(f"The body is too large: at most {most} bytes are allowed.")
         refuse_many_values(data)
         try:
             body = json.loads(data, parse_constant=refuse_constant)

@@ -67,7 +67,7 @@ class ConfigView(PolicyView):
         properties = {name: body[name] for name in PUT_PROPERTIES if name in body}
         level = properties.get("compatibility")
         if level is not None and not isinstance(level, str):
-            raise InvalidCompatibility("/compatibility takes the name of a level as a string.")
+            raise InvalidCompatibility("/compatibility must be the name of a level as a string.")
         set_config(
             registry=self.registry.name,
             subject=self.subject,

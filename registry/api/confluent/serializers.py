@@ -182,15 +182,15 @@ def read_tags(body: dict[str, Any], name: str) -> tuple[EntityTags, ...]:
 
 def _entity_tags(item: Any, where: str) -> EntityTags:
     if not isinstance(item, dict):
-        raise InvalidInput(f"/{where} is {_name(item)}; it takes an object with schemaEntity and tags.")
+        raise InvalidInput(f"/{where} is {_name(item)}; it must be an object with schemaEntity and tags.")
     entity = typed(item, "schemaEntity", dict, _MISSING, f"{where}/")
     path = typed(entity, "entityPath", str, _MISSING, f"{where}/schemaEntity/")
     kind = typed(entity, "entityType", str, _MISSING, f"{where}/schemaEntity/")
     if kind not in (RECORD, FIELD):
-        raise InvalidInput(f"/{where}/schemaEntity/entityType is {kind[:40]!r}; it takes {RECORD} or {FIELD}.")
+        raise InvalidInput(f"/{where}/schemaEntity/entityType is {kind[:40]!r}; it must be {RECORD} or {FIELD}.")
     tags = typed(item, "tags", list, [], f"{where}/")
     if not all(isinstance(tag, str) for tag in tags):
-        raise InvalidInput(f"/{where}/tags takes an array of strings.")
+        raise InvalidInput(f"/{where}/tags must be an array of strings.")
     return EntityTags("sr_record" if kind == RECORD else "sr_field", path, tuple(tags))
 
 
@@ -211,12 +211,16 @@ def _has_body(request: Request) -> bool:
 
 def _reference(item: Any, position: int) -> Reference:
     if not isinstance(item, dict):
-        raise InvalidInput(f"/references/{position} is {_name(item)}; it takes an object with name, subject, version.")
+        raise InvalidInput(
+            f"/references/{position} is {_name(item)}; it must be an object with name, subject, version."
+        )
     where = f"references/{position}/"
     name, subject = (typed(item, part, str, _MISSING, where) for part in ("name", "subject"))
     version = typed(item, "version", int, _MISSING, where)
     if version != -1 and not 1 <= version <= _MOST:
-        raise InvalidVersion(f"/{where}version is {number_words(version)}; it takes a number from 1 to 2^31-1, or -1.")
+        raise InvalidVersion(
+            f"/{where}version is {number_words(version)}; it must be a number from 1 to 2^31-1, or -1."
+        )
     return Reference(name, subject, version)
 
 
@@ -229,8 +233,8 @@ def typed(body: dict[str, Any], name: str, kind: type, default: Any, where: str 
         return default
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         if kind is int and isinstance(value, int | float):
-            raise InvalidInput(f"/{where}{name} is {number_words(value)}; it takes a whole number.")
-        raise InvalidInput(f"/{where}{name} is {_name(value)}; it takes {_KINDS[kind]}.")
+            raise InvalidInput(f"/{where}{name} is {number_words(value)}; it must be a whole number.")
+        raise InvalidInput(f"/{where}{name} is {_name(value)}; it must be {_KINDS[kind]}.")
     return value
 
 
@@ -238,7 +242,7 @@ def number_between(body: dict[str, Any], name: str, default: int | None) -> Any:
     """A whole number of 32 bits. Raises InvalidInput."""
     value = typed(body, name, int, default)
     if value is not None and not -_MOST <= value <= _MOST:
-        raise InvalidInput(f"/{name} is {number_words(value)}; it takes a whole number of at most 2^31-1.")
+        raise InvalidInput(f"/{name} is {number_words(value)}; it must be a whole number of at most 2^31-1.")
     return value
 
 
@@ -255,7 +259,7 @@ def flag(request: Request, name: str) -> bool:
     """A boolean query parameter, false unless it says `true`. Raises InvalidInput for anything but true and false."""
     text = request.query_params.get(name, "").lower()
     if text not in ("", "true", "false"):
-        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it takes true or false.")
+        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it must be true or false.")
     return text == "true"
 
 
@@ -268,7 +272,9 @@ def takes_more_than_the_id(request: Request) -> bool:
     """
     value = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
     if value not in ("", "true", "false"):
-        raise InvalidInput(f"The header Confluent-Accept-Unknown-Properties is {value[:40]!r}; it takes true or false.")
+        raise InvalidInput(
+            f"The header Confluent-Accept-Unknown-Properties is {value[:40]!r}; it must be true or false."
+        )
     return value == "true" if value else bool(request.headers.get("Accept")) or bool(request.query_params)
 
 
@@ -290,7 +296,7 @@ def _number(request: Request, name: str, default: int) -> int:
         return default
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
-        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it takes a whole number.")
+        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it must be a whole number.")
     return int(text)
 
 
@@ -311,4 +317,4 @@ def subject_prefix(request: Request, context: str | None, default: str = "") -> 
 def refuse_unusable_text(text: str, where: str) -> None:
     """Raise InvalidInput for a text that no database can hold: with a NUL or half of a surrogate pair."""
     if unusable := UNSTORABLE.search(text):
-        raise InvalidInput(f"The {where} holds U+{ord(unusable.group()):04X}, which is no character.")
+        raise InvalidInput(f"The {where} contains U+{ord(unusable.group()):04X}, which is not a character.")

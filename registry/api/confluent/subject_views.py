@@ -332,6 +332,6 @@ class Tags(VersionView):
         if whole is not None:
             raise InvalidRuleSet("ruleSet should be omitted if specifying rulesToMerge or rulesToRemove")
         if not all(isinstance(name, str) for name in removed or ()):
-            raise InvalidInput("/rulesToRemove takes an array of strings.")
+            raise InvalidInput("/rulesToRemove must be an array of strings.")
         before = get_version(self.registry, self.named_subject, following - 1 if following > 1 else LATEST)
         return without_rules(merge_rule_sets(before.schema.rule_set, merged), removed or ())

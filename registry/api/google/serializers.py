@@ -70,7 +70,7 @@ def check_subject(subject: SubjectName) -> SubjectName:
 
 def _refusal(kind: str, name: str) -> str:
     return (
-        f"{name[:80]!r} is not a {kind} name: it takes 1 to 255 characters, letters, digits and . - _ + % ~"
+        f"{name[:80]!r} is not a {kind} name: use 1 to 255 characters, letters, digits and . - _ + % ~"
         f" ({len(name)} were given)."
     )
 
@@ -227,7 +227,7 @@ def text(value: Any, field_path: str) -> str:
     if unusable := UNSTORABLE.search(value):
         char, position = ord(unusable.group()), unusable.start() + 1
         raise InvalidInput(
-            f"{field_path} has the character U+{char:04X} at position {position}, which no text may have.",
+            f"{field_path} has the character U+{char:04X} at position {position}, which is not allowed in text.",
             field=field_path,
         )
     return value
@@ -246,7 +246,7 @@ def number(value: Any, field_path: str) -> int:
         value = int(value[:12])
     if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) > MAX_INT32):
         raise InvalidInput(
-            f"{field_path} is {number_words(value)}; it takes a whole number of 32 bits.", field=field_path
+            f"{field_path} is {number_words(value)}; it must be a whole number of 32 bits.", field=field_path
         )
     if not isinstance(value, int):
         raise wrong_type(field_path, value, "a whole number of 32 bits")
@@ -284,7 +284,7 @@ def _enum(names: tuple[str, ...], error: type[InvalidInput]) -> Reader:
         shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
         if isinstance(value, float):
             shown = number_words(value)
-        raise error(f"{field_path} is {shown}; it takes one of {', '.join(names)}.", field=field_path)
+        raise error(f"{field_path} is {shown}; it must be one of {', '.join(names)}.", field=field_path)
 
     return read
 
@@ -354,7 +354,7 @@ def _snake(name: str) -> str:
 
 def wrong_type(field_path: str, value: Any, expected: str) -> InvalidInput:
     """The error for a value of a wrong type."""
-    return InvalidInput(f"{field_path} is {_kind(value)}; it takes {expected}.", field=field_path)
+    return InvalidInput(f"{field_path} is {_kind(value)}; it must be {expected}.", field=field_path)
 
 
 _KINDS = {str: "a string", int: "a number", float: "a number", list: "an array", dict: "an object"}
@@ -370,12 +370,14 @@ def flag(request: Request, name: str) -> bool:
     """A boolean query parameter, false unless it says `true`. Raises InvalidInput for anything but true and false."""
     text = request.query_params.get(name, "").lower()
     if text not in ("", "true", "false"):
-        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it takes true or false.", field=name)
+        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it must be true or false.", field=name)
     return text == "true"
 
 
 def schema_id(value: str) -> int:
     """The id in an address. Raises InvalidInput."""
     if not value.isascii() or not value.isdigit() or not 1 <= int(value[:12]) <= MAX_INT32:
-        raise InvalidInput(f"{value[:40]!r} is not a schema id: it takes a number from 1 to {MAX_INT32}.", field="name")
+        raise InvalidInput(
+            f"{value[:40]!r} is not a schema id: it must be a number from 1 to {MAX_INT32}.", field="name"
+        )
     return int(value)

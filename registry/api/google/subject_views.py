@@ -257,7 +257,7 @@ class Compatibility(RegistryView):
         """Whether the schema could be registered: against one version, or those that the level names."""
         body = read_schema(request, CHECK)
         if not self.named_subject.subject:
-            raise InvalidName("The address names no subject.", field="name")
+            raise InvalidName("The address has no subject.", field="name")
         verbose = body.pop("verbose", False) or flag(request, "verbose")
         require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
         verdict = selectors.check_proposal(self.registry, self.named_subject, version=version, **body)

@@ -210,7 +210,7 @@ class Owners(ProductView):
             return Response([asdict(info) for info in selectors.list_ownerships()])
         require(self.actor, "schema.read", registry=registry, subject=subject)
         if not registry.isprintable():
-            raise InvalidName("A registry's name has no character that doesn't show.")
+            raise InvalidName("A registry name can't contain invisible characters.")
         return Response(asdict(selectors.owners_of(registry, subject)))
 
     @extend_schema(request=OwnerSerializer, responses=None)

@@ -130,7 +130,7 @@ class ProductView(APIView):
         super().initial(request, *args, **named)
         is_marked = getattr(getattr(self, "get", None), "answers_as_it_was", False)
         if request.method == "GET" and "at" in request.query_params and not is_marked:
-            raise InvalidInput("This can't be read as of a moment: leave `at` out.")
+            raise InvalidInput("This has no history. Leave out `at`.")
 
     @property
     def actor(self) -> Actor:
@@ -155,7 +155,7 @@ class ProductView(APIView):
         fields = serializer().fields
         unknown = sorted(set(parameters) - set(fields))
         if unknown:
-            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {', '.join(fields)}.")
+            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; the known ones are {', '.join(fields)}.")
         return cls.valid_of(serializer, parameters)
 
 
@@ -189,12 +189,12 @@ class WholeNumberField(serializers.IntegerField):
     def to_internal_value(self, data: Any) -> int:
         """The number. Raises ValidationError."""
         if isinstance(data, bool) or (isinstance(data, float) and not (math.isfinite(data) and data.is_integer())):
-            raise serializers.ValidationError(f"This is {number_words(data)}; it takes a whole number.")
+            raise serializers.ValidationError(f"This is {number_words(data)}; it must be a whole number.")
         if isinstance(data, str) and len(data) <= self.MAX_STRING_LENGTH and not _is_whole(data):
-            raise serializers.ValidationError(f"This is {data[:40]!r}; it takes a whole number.")
+            raise serializers.ValidationError(f"This is {data[:40]!r}; it must be a whole number.")
         number: int = super().to_internal_value(data)
         if abs(number) > _MAX_NUMBER:
-            raise serializers.ValidationError(f"This is {number_words(number)}; it takes at most 2^63-1.")
+            raise serializers.ValidationError(f"This is {number_words(number)}; it must be at most 2^63-1.")
         return number
 
 
@@ -214,7 +214,7 @@ class VersionField(serializers.CharField):
         is_number = isinstance(data, bool | float | int)
         if is_number and (isinstance(data, bool | float) or abs(data) > _MAX_VERSION):
             raise serializers.ValidationError(
-                f"This is {number_words(data)}; it takes a version's number, at most 2^31-1, or latest."
+                f"This is {number_words(data)}; it must be a version's number, at most 2^31-1, or latest."
             )
         text: str = super().to_internal_value(data)
         return text

@@ -166,7 +166,7 @@ def _width(text: str) -> int:
 
 
 class DraftSerializer(serializers.Serializer[Any]):
-    """A schema as far as it is written; it takes the place of the earlier draft of the subject.
+    """A schema as far as it is written; it must be the place of the earlier draft of the subject.
 
     `reason` becomes the request's; `finding` is the number of the drift finding that it answers, `origin` any words.
     `seen` is `changed_at` of the draft as it was read, empty for none: if it was changed since, the answer is 409.
@@ -231,5 +231,5 @@ def _author(by: Actor) -> int:
     """Who asks for their own. Raises NotSignedIn, NotAllowed."""
     require_author(by)
     if by.user_id is None:
-        raise NotSignedIn("Drafts are somebody's own: sign in.")
+        raise NotSignedIn("Sign in to see your drafts.")
     return by.user_id

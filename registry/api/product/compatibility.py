@@ -263,7 +263,7 @@ def _query_parameters(request: Request, serializer: type[serializers.Serializer[
     unknown = sorted(set(parameters) - set(serializer().fields))
     if unknown:
         names = ", ".join(serializer().fields)
-        raise InvalidInput(f"There is no parameter {unknown[0][:40]!r}; known are {names}.")
+        raise InvalidInput(f"There is no parameter {unknown[0][:40]!r}; the known ones are {names}.")
     return parameters
 
 

@@ -73,7 +73,7 @@ def _listed(chosen: Mapping[str, Any], by: Actor) -> Response:
 def _gate(parameters: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any], by: Actor) -> Response:
     more = sorted(set(parameters) - GATE_FILTERS)
     if more:
-        raise InvalidInput(f"fail_on doesn't go with {more[0]}; it takes {', '.join(sorted(GATE_FILTERS))}.")
+        raise InvalidInput(f"fail_on can't be combined with {more[0]}, only with {', '.join(sorted(GATE_FILTERS))}.")
     require(by, "schema.read", registry=chosen["registry"], subject=chosen["subject"])
     scope = {name: chosen[name] for name in ("registry", "subject", "source_id", "limit")}
     gate = selectors.hold_rollout(fail_on=fail_on, **scope, by=by)

@@ -250,7 +250,7 @@ class WebhookOne(ProductView):
         changes = self.valid(ChangedWebhookSerializer)
         unknown = sorted(set(request.data) - set(ChangedWebhookSerializer().fields))
         if unknown:
-            raise InvalidInput(f"A webhook has no {unknown[0][:40]!r} to change.")
+            raise InvalidInput(f"A webhook has no field {unknown[0][:40]!r} that can be changed.")
         webhooks.update_webhook(webhook=webhook, changes=changes, by=self.actor)
         return Response(asdict(get_webhook(self.actor, webhook)))
 

@@ -149,7 +149,7 @@ DECISIONS: Final[Mapping[str, Callable[[int, Actor, dict[str, Any]], object]]] =
 
 def _time(values: Mapping[str, Any]) -> Any:
     if values["at"] is None:
-        raise InvalidInput("Say when: `at` is a time with its zone, such as 2027-01-31T22:00:00Z.")
+        raise InvalidInput("Give `at`: a time with a time zone, such as 2027-01-31T22:00:00Z.")
     return values["at"]
 
 

@@ -103,7 +103,7 @@ class Replays(ProductView):
         """Read the newest messages of the subject's topic with a schema; nothing is registered, no value is shown."""
         values = self.valid(ReplaySerializer)
         if bool(values["schema"]) == bool(values["version"]):
-            raise InvalidInput("Give a schema, or a version that is there: one of the two.")
+            raise InvalidInput("Give either a schema or an existing version.")
         registry_row, subject = get_registry(values["registry"]), parse_subject(values["subject"])
         references = [Reference(**item) for item in values.get("references", [])]
         require_references(Visible(registry_row, self.actor), references, context=subject.context)

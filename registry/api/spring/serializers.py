@@ -84,9 +84,9 @@ def registration(request: Request) -> Registration:
         raise format_refused(list(formats_by_name))
     subject, definition = _text(body, "subject"), _text(body, "definition")
     if definition is None:
-        raise InvalidInput("/definition is missing; it takes the schema's text.")
+        raise InvalidInput("/definition is missing; it must be the schema's text.")
     if subject is None:
-        raise InvalidInput("/subject is missing; it takes a name.")
+        raise InvalidInput("/subject is missing; it must be a name.")
     return Registration(subject=subject, schema_type=formats_by_name[word], definition=definition)
 
 

@@ -30,7 +30,7 @@ def _joined(*tables: tuple[Rule, ...]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     for row in (row for table in tables for row in table):
         if row.id in rules:
-            raise ValueError(f"rule {row.id} stands in two tables")
+            raise ValueError(f"rule {row.id} is in two tables")
         rules[row.id] = row
     return rules
 

@@ -86,7 +86,7 @@ class AvroBodies:
             }
             self._schema = fastavro.parse_schema(wrapped, named_schemas=named)
         except Exception as error:  # noqa: BLE001  whatever fastavro raises for a schema that it doesn't take
-            raise ValueError(f"fastavro doesn't take the schema ({type(error).__name__})") from None
+            raise ValueError(f"fastavro rejects the schema ({type(error).__name__})") from None
         self._read = fastavro.schemaless_reader
         body: Any = self._schema["fields"][0]["type"]  # type: ignore[index, call-overload]
         self._extent = AvroExtent(body, named)
@@ -105,7 +105,7 @@ class AvroBodies:
         except (IndexError, KeyError):
             raise Malformed("the body names a branch or symbol that its schema doesn't have") from None
         except MemoryError:
-            raise NotRead("it declares more than there is memory for") from None
+            raise NotRead("it declares more data than fits in memory") from None
         except Exception as error:  # noqa: BLE001  fastavro's errors are many, and a message may hold content
             raise Malformed(f"the body doesn't follow its schema ({type(error).__name__})") from None
         if buffer.tell() != len(data):
@@ -160,7 +160,7 @@ def loaded_json(data: bytes) -> Any:
     except UnicodeDecodeError:
         raise Malformed("the bytes aren't UTF-8") from None
     except RecursionError:
-        raise NotRead("it is nested deeper than some 900 levels") from None
+        raise NotRead("it is nested deeper than about 900 levels") from None
     except ValueError:
         raise Malformed("the text isn't JSON") from None
 
@@ -219,7 +219,7 @@ class ProtobufBodies:
                 pool.Add(file)
             self._file = pool.FindFileByName(files.file[-1].name)
         except Exception as error:  # noqa: BLE001  the runtime's errors for a broken descriptor are many
-            raise ValueError(f"protobuf doesn't take the descriptors ({type(error).__name__})") from None
+            raise ValueError(f"protobuf rejects the descriptors ({type(error).__name__})") from None
         self._roots = [self._file.message_types_by_name[message.name] for message in files.file[-1].message_type]
         self._class = message_factory.GetMessageClass
         self.shape = ProtobufShape("message", self._roots[0] if self._roots else None)
@@ -342,7 +342,7 @@ class JsonSchemaBodies:
         try:
             self._validator = make(schema, offline=True, validate_formats=False, pattern_options=patterns)
         except ValueError:
-            raise ValueError("jsonschema_rs doesn't take the schema") from None
+            raise ValueError("jsonschema_rs rejects the schema") from None
         kinds: Any = jsonschema_rs.ValidationErrorKind
         self._gave_up = (kinds.BacktrackLimitExceeded, kinds.RegexEngineFailure)
         self.shape = JsonSchemaShape(schema, schema)

@@ -13,7 +13,7 @@ from registry.subjects.policy.data_contracts import Contract
 
 
 class InvalidAssociation(InvalidInput):
-    """A property of a request for associations that can't be; the message names it."""
+    """An invalid property in a request for associations; the message names it."""
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class AssociationForResourceExists(Conflict):
 
 
 class AssociationForSubjectExists(Conflict):
-    """The subject is in use: nobody can own it beside the others, and it can't be deleted."""
+    """The subject is in use: it can't get an owner, and it can't be deleted."""
 
     def __init__(self, subject: str) -> None:
         super().__init__(f"An association already exists for subject '{subject}'", subject=subject)
@@ -57,7 +57,7 @@ class NoActiveVersion(Conflict):
 
 
 class AssociationFrozen(Conflict):
-    """A STRONG association changes no more; it is deleted together with what its resource owns."""
+    """A STRONG association can't be changed; it is deleted together with what its resource owns."""
 
     def __init__(self, association_type: str, subject: str) -> None:
         # two spaces stand after "type" in the established server's message too

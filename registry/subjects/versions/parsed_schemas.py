@@ -33,7 +33,7 @@ def forget() -> None:
 
 
 def refuse_too_large(text: str) -> None:
-    """Raise SchemaTooLarge for a text of more bytes than are taken."""
+    """Raise SchemaTooLarge for a text of more bytes than are allowed."""
     most = settings.SCHEMA_MAX_BYTES
     if len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most:
         raise SchemaTooLarge(f"The schema is too large: at most {most} bytes are allowed (SCHEMA_MAX_BYTES).")
@@ -44,7 +44,7 @@ def parse_schema(
 ) -> ParsedSchema:
     """The parsed schema; what isn't new was accepted once, and is read as `schema_engine.parse` says.
 
-    Raises SchemaTooLarge for a new text of more bytes than are taken, before it is read, and InvalidSchema for one that
+    Raises SchemaTooLarge for a new text of more bytes than are allowed, before it is read, and InvalidSchema for one that
     doesn't parse or a format that isn't known.
     """
     if is_new:

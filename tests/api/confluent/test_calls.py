@@ -94,7 +94,7 @@ def test_a_wrong_header_is_named(steward: Client) -> None:
     data = json.dumps({"schema": json.dumps(V1)})
     answer = steward.post("/subjects/s/versions", data, content_type=CONTENT, headers={HEADER: "yes"})
     assert answer.status_code == 422
-    assert "Confluent-Accept-Unknown-Properties is 'yes'; it takes true or false" in answer.json()["message"]
+    assert "Confluent-Accept-Unknown-Properties is 'yes'; it must be true or false" in answer.json()["message"]
     assert steward.get("/subjects").json() == []
 
 

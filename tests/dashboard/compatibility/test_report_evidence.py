@@ -60,7 +60,7 @@ def page_for(client: Client, person: Any, name: str, **form: str) -> str:
 def test_what_breaks_on_paper_alone_says_so(client: Client, scanned: Topic, person: Any) -> None:
     page = page_for(client, person, "steward")
     assert "Evidence from real data" in page
-    assert "On paper only" in page
+    assert "In theory only" in page
     assert "2,100 messages" in page
     assert 'name="replay" value="1"' in compact(page)
 
@@ -84,7 +84,7 @@ def test_a_broker_that_is_away_spoils_nothing_else(client: Client, scanned: Topi
     settings.KAFKA_BOOTSTRAP = "127.0.0.1:1"
     page = page_for(client, person, "steward", replay="1")
     assert "127.0.0.1:1" in page
-    assert "On paper only" in page
+    assert "In theory only" in page
     assert "Against every version" in page
 
 

@@ -363,8 +363,8 @@ def test_programs_write_and_read_it(cast: Cast, api: Api, finding: Finding) -> N
         ({"reason": "x" * 10_001}, 422, "reason: Ensure this field has no more than 10000 characters."),
         ({"reason": ["x"]}, 422, "reason: Not a valid string."),
         ({"finding": 0}, 422, "finding: Ensure this value is greater than or equal to 1."),
-        ({"finding": 2**63}, 422, "finding: This is 9223372036854775808; it takes at most 2^63-1."),
-        ({"finding": "one"}, 422, "finding: This is 'one'; it takes a whole number."),
+        ({"finding": 2**63}, 422, "finding: This is 9223372036854775808; it must be at most 2^63-1."),
+        ({"finding": "one"}, 422, "finding: This is 'one'; it must be a whole number."),
         ({"finding": 999_999}, 404, "Finding 999999 not found. Leave it out."),
     ],
 )

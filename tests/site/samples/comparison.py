@@ -82,7 +82,7 @@ RENAMES = (
 PARTINGS = (
     PartingNote(
         title="Old reader, new data: the rules accept it, but data changes",
-        sentence="Whether version 2 reads data of the new schema: the established rules accept it; data are lost.",
+        sentence="Whether version 2 reads data of the new schema: the established rules accept it; data is lost.",
         proof=replace(CHANGES, encoded=bytes_view("82808010", "bytes-parting")),
     ),
 )

@@ -79,7 +79,7 @@ DONE = replace(
 )  # fmt: skip
 DONE_BADLY = replace(
     DONE,
-    read_back=ReadBack(headline="Verified: not everything is permanently deleted", good=False, at=NOW, lines=("Version 3 exists.", "Schema id 14 still exists because another version uses it: messages with it can be read.")),
+    read_back=ReadBack(headline="Incomplete: not everything is permanently deleted", good=False, at=NOW, lines=("Version 3 exists.", "Schema id 14 still exists because another version uses it: messages with it can be read.")),
 )  # fmt: skip
 
 ROW = OrphanRow(
@@ -92,7 +92,7 @@ ROW = OrphanRow(
 )
 ORPHANS = OrphansPage(
     frame=frame("Unused subjects", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
-    sentence="Based on 12 topics, of which messages of 11 were read. The content of other topics is unknown.", is_known=True,
+    sentence="Based on 12 topics; messages were read from 11 of them. The content of all other topics is unknown.", is_known=True,
     rows=(ROW, replace(ROW, subject=HOSTILE), replace(ROW, subject=LONG, versions=1)), paging=Paging(first=1, last=3, total=60, next_url="?after=x"), sources_url="/ui/sources", deprecate_url="/ui/registries/dev/deprecate",
 )  # fmt: skip
 ORPHANS_NONE = replace(ORPHANS, rows=(), paging=Paging(first=0, last=0, total=0))

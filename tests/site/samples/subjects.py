@@ -483,9 +483,9 @@ EMPTIER = FieldMarkLink(
     url="/gallery/finding",
 )
 SEEN = {
-    "Order.id": SeenField(filled="always", messages=5_120, last_day=TODAY),
+    "Order.id": SeenField(filled="all", messages=5_120, last_day=TODAY),
     "Order.currency": SeenField(filled="99.9 %", messages=5_120, present="99.9 %", nulls="0 %", last_day=TODAY),
-    "Order.items[].discount": SeenField(filled="never", never=True, messages=5_120, present="0 %", nulls="0 %"),
+    "Order.items[].discount": SeenField(filled="none", never=True, messages=5_120, present="0 %", nulls="0 %"),
     "Order.status": SeenField(marks=(replace(EMPTIER, word="unlisted value", sentence=HOSTILE),)),
     "Order.email": SeenField(
         filled="3.2 %", messages=5_120, present="100 %", nulls="96.8 %", last_day=TODAY, marks=(EMPTIER,)

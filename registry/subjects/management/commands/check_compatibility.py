@@ -174,7 +174,7 @@ def _verdict(line: str, defaults: Mapping[str, str]) -> dict[str, Any]:
     pair = _pair(line)
     kind, level, profile = (str(pair.get(name, defaults[name])) for name in ("type", "level", "profile"))
     if profile not in PROFILES:
-        raise InvalidInput(f"{profile[:40]!r} is no profile: use one of {', '.join(PROFILES)}.")
+        raise InvalidInput(f"{profile[:40]!r} is not a profile: use one of {', '.join(PROFILES)}.")
     level_named(level)
     old = pair["old"] if isinstance(pair["old"], list) else [pair["old"]]
     history = [(version, schema_engine.parse(kind, _text(text))) for version, text in enumerate(old, start=1)]
