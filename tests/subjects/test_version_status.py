@@ -39,7 +39,7 @@ from registry.subjects.services import (
     set_standing,
 )
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import list_standings, standings_of
+from registry.subjects.versions.version_status import list_standings
 
 ORDERS = SubjectName(".", "orders-value")
 Register = Callable[..., RegisteredVersion]
@@ -76,7 +76,7 @@ def test_what_is_decided_stands_is_changed_and_is_taken_back(two: None, dev: Reg
     retired = decide(steward, "retired", message="Over.")
     assert retired.decided_at > first.decided_at
     assert clear_standing(registry="dev", subject=ORDERS, version=1, by=steward) == retired
-    assert standings_of(dev, ORDERS) == {}
+    assert list_standings(dev, subject=ORDERS) == []
     with pytest.raises(NotFound, match="Version 1 of orders-value is already active"):
         clear_standing(registry="dev", subject=ORDERS, version=1, by=steward)
 
@@ -102,7 +102,7 @@ def test_whoever_has_no_right_is_refused(two: None, dev: Registry, person: Any, 
     decide(person("admin"))
     with pytest.raises(NotAllowed):
         clear_standing(registry="dev", subject=ORDERS, version=1, by=person(who))
-    assert set(standings_of(dev, ORDERS)) == {1}
+    assert [item.version for item in list_standings(dev, subject=ORDERS)] == [1]
 
 
 HOUR = timedelta(hours=1)
@@ -138,7 +138,7 @@ def test_the_longest_message_and_lines_are_kept(two: None, person: Any) -> None:
 def test_latest_and_a_soft_deleted_one_can_be_meant(two: None, dev: Registry, person: Any) -> None:
     steward = person("steward")
     decide(steward, version="latest")
-    assert set(standings_of(dev, ORDERS)) == {2}
+    assert [item.version for item in list_standings(dev, subject=ORDERS)] == [2]
     delete_version(registry="dev", subject=ORDERS, version=1, by=steward)
     decide(steward, "retired", version=1)
     found = list_standings(dev)

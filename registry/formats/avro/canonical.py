@@ -49,11 +49,6 @@ def normalized_text(schema: AvroSchema) -> str:
     return "".join(_NormalizedWriter(schema.external).type(schema.root, ""))
 
 
-def parsing_form(schema: AvroSchema) -> str:
-    """Avro's parsing canonical form, with the types of references written out where they are first used."""
-    return "".join(_ParsingFormWriter(frozenset()).type(schema.root, ""))
-
-
 def definition(type_: AvroType) -> str:
     """The canonical text of one type with all that it uses, the types of references included."""
     return "".join(_CanonicalWriter(frozenset()).type(type_, ""))
@@ -265,33 +260,6 @@ class _NormalizedWriter(_CanonicalWriter):
             return ""
         keys = sorted(key for key in props if not _is_redundant_scale(key, props))
         return "".join(f",{quoted(key)}:{json_text(props[key], is_sorted=True)}" for key in keys)
-
-
-class _ParsingFormWriter(_SchemaWriter):
-    """Names, types, fields, symbols, sizes: what decides whether two schemas read the same bytes the same way."""
-
-    def name(self, named: Named, namespace: str) -> str:
-        return f'"{named.full_name}"'
-
-    def named(self, named: Named, namespace: str) -> list[str]:
-        parts = [f'{{"name":"{named.full_name}","type":"{named.kind}"']
-        if isinstance(named, Record):
-            parts.append(',"fields":[')
-            for position, field in enumerate(named.fields):
-                parts.append(',{"name":"' if position else '{"name":"')
-                parts.append(f'{field.name}","type":')
-                parts.extend(self.type(field.type, named.namespace))
-                parts.append("}")
-            parts.append("]")
-        elif isinstance(named, Enum):
-            parts.append(',"symbols":[' + ",".join(f'"{symbol}"' for symbol in named.symbols) + "]")
-        elif isinstance(named, Fixed):
-            parts.append(f',"size":{named.size}')
-        parts.append("}")
-        return parts
-
-    def properties(self, props: Mapping[str, Any]) -> str:
-        return ""
 
 
 def _is_redundant_scale(key: str, props: Mapping[str, Any]) -> bool:

@@ -26,7 +26,6 @@ from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
 from registry.promotions.reviews.linked_accounts import persons_of, reviews_all, unconfirmed_reviewers
 
-KEEPER: Final = "reviewers of closed environments"
 #: people that a refusal names
 _NAMED: Final = 5
 

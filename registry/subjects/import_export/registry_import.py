@@ -14,7 +14,7 @@ from registry.audit.context import record as record_audit
 from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
 from registry.subjects.events import REGISTERED, tell_of_many
 from registry.subjects.import_export.export_file import write_in_order
-from registry.subjects.import_export.import_plan import Move, missing_of, plan_move
+from registry.subjects.import_export.import_plan import missing_of, plan_move
 from registry.subjects.import_export.import_versions import Brought, bring_together
 from registry.subjects.import_export.snapshot import (
     NoteRecord,
@@ -215,11 +215,6 @@ DEFAULTS = (DEFAULT_LEVEL, DEFAULT_MODE)
 MAX_IN_MEMORY: Final = 8 * 1024 * 1024
 #: called with versions done, of how many, and the problems so far
 Progress = Callable[[int, int, int], None]
-
-
-def plan_import(*, registry: str, snapshot: Snapshot) -> Move:
-    """What an import would do; nothing is changed. Raises RegistryNotFound."""
-    return plan_move(snapshot, contents_of(get_registry(registry)), defaults=DEFAULTS)
 
 
 def import_snapshot(

@@ -23,7 +23,7 @@ from registry.subjects.models import Registry
 from registry.subjects.services import register_version, set_standing
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import standings_of
+from registry.subjects.versions.version_status import list_standings
 from tests.markup import compact
 from tests.promotions.factories import approve_shown
 
@@ -63,7 +63,7 @@ def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look:
     assert "Use &lt;b&gt;2&lt;/b&gt;." in html
     assert "<b>2</b>" not in html
     client.post(f"{DEV}standing", {"version": "1", "standing": "good"})
-    assert standings_of(get_registry("dev"), ORDERS) == {}
+    assert list_standings(get_registry("dev"), subject=ORDERS) == []
     assert "Deprecated until" not in seen(client, f"{DEV}?version=1")
 
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_is_said_on_the_page(
     response = client.post(f"{DEV}standing", form)
     assert response.status_code == 302
     assert sentence in seen(client, DEV)
-    assert standings_of(get_registry("dev"), ORDERS) == {}
+    assert list_standings(get_registry("dev"), subject=ORDERS) == []
 
 
 def test_a_reader_sees_it_and_changes_nothing(versions: None, look: Callable[[str], Client], system: Actor) -> None:
