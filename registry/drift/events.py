@@ -1,4 +1,4 @@
-"""Telling of findings of severity `break`, in the transaction that keeps them, and of scans that fail.
+"""Notifications about findings of severity `break`, in the transaction that stores them, and about failed scans.
 
 The owners of a subject are told of a `risk` too, by an event of their own. Muted findings are not told of. A source is
 named to those who may read it: all of its registry, as on the pages.

@@ -1,4 +1,4 @@
-"""Environments and the way between them."""
+"""Environments and the promotions between them."""
 
 from __future__ import annotations
 

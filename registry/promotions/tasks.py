@@ -1,4 +1,4 @@
-"""What Celery runs. Delivered twice, none of it does harm."""
+"""Celery tasks. A message that is delivered twice does no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the connector is to emit for a table: the row and the key, from the catalog and the configuration.
+"""What the connector should emit for a table: the row and the key, from the catalog and the configuration.
 
 The types are those of the connector 3.7 (its PostgreSQL value converter); what isn't known is left open, not guessed.
 """

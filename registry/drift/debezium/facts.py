@@ -1,4 +1,4 @@
-"""The facts that a connector is judged by, and findings made of them and a row of the rules."""
+"""The facts that a connector is judged by, and the findings built from them and the rules."""
 
 from __future__ import annotations
 

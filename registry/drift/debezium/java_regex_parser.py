@@ -1,4 +1,4 @@
-"""Java's regular expressions parsed to the steps of a program.
+"""Parses Java's regular expressions into the steps of a program.
 
 Each step goes on at the one behind it unless it says otherwise.
 """

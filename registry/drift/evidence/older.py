@@ -1,4 +1,4 @@
-"""What earlier releases kept in another form, in the form of this one. What isn't of that form stays as it is."""
+"""Converts evidence that earlier releases stored to the current form. Evidence in another form stays unchanged."""
 
 from __future__ import annotations
 

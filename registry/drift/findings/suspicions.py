@@ -1,4 +1,4 @@
-"""What was done shortly before a finding began: suspicions, from what the audit has; none of them is proved.
+"""Suspected causes of a finding: what the audit log recorded shortly before it began. None of them is proved.
 
 What the judge says (`cause`) is the last change of the registry before the first message. This is all of it: releases,
 registrations, deletions, levels and modes, clients that were declared, and the source's own settings; and the

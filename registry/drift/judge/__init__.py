@@ -1,4 +1,4 @@
-"""From what a scan observed and what is registered to findings. Pure: no database, no Spark, no clock.
+"""Turns what a scan observed and what is registered into findings. Pure: no database, no Spark, no clock.
 
 Four things are kept apart: what a schema *declares*, what the registry has *registered*, which version topics are
 *currently* written with, and what was *observed*. What is registered and not seen yet is pending, no drift; what

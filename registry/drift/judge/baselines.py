@@ -1,4 +1,4 @@
-"""The fields of a topic's messages against the same fields in the last weeks, and when a share differs from them.
+"""Compares the fields of a topic's messages with those of the last weeks, and decides when a share has changed.
 
 A share of today is compared with the shares of the days before. Three things must be true at once: the sample is large
 enough; the two proportions differ beyond chance (a two-proportion z test, strict because thousands of fields are

@@ -1,4 +1,4 @@
-"""What the judgement takes and gives. Times are milliseconds since 1970 in UTC."""
+"""The types that the judgement takes and returns. Times are milliseconds since 1970 in UTC."""
 
 from __future__ import annotations
 

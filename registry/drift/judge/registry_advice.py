@@ -1,4 +1,4 @@
-"""What a registry's own tables hold, what its levels and modes promise, and the advice for production as a checklist.
+"""A registry's own tables, what its levels and modes promise, and the production advice as a checklist.
 
 The checklist says what is followed, what isn't, and what can't be known.
 """

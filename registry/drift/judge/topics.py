@@ -1,4 +1,4 @@
-"""Whose schemas a topic's messages carry, against what is registered, and how messages say which schema wrote them.
+"""Compares the schemas that a topic's messages carry, and how they carry them, with what is registered.
 
 Framing may be missing, cut off, doubled or mixed.
 """

@@ -1,4 +1,4 @@
-"""What scans have seen of a subject's fields: of one day by day, of many as a sum with the findings that are open."""
+"""What scans have seen of a subject's fields: one day at a time, or many days as a sum with the open findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of drift, one row each: what is said of it, how bad it is, and what to do.
+"""The rules of drift, one row each: the sentence of the finding, its severity, and what to do.
 
 The rows stand in tables by subject matter; a table of another part joins by a line here. Severities are those of
 findings: `break` (data is lost or unreadable now), `risk` (it will be, or it may already be in silence), `notice`

@@ -1,4 +1,4 @@
-"""What a rule of drift is."""
+"""The type of a drift rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From scan to scan: counts of a scan added to those of earlier ones, by hour too, and the life cycle of findings.
+"""Adds a scan's counts to those of earlier scans, also by hour, and updates the life cycle of findings.
 
 Pure: no database, no clock.
 

@@ -1,4 +1,4 @@
-"""Patience with a database that is away for a moment, as in a restart: a scan of minutes isn't thrown away for it."""
+"""Retries while the database is away for a moment, as in a restart, so that minutes of scanning aren't lost."""
 
 from __future__ import annotations
 

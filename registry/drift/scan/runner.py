@@ -1,4 +1,4 @@
-"""Running one scan: claim, observe, judge, keep. Spark says what is there; the domain says whether it is drift."""
+"""Runs one scan: claim, observe, judge, store. Spark says what is there; the domain says whether it is drift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database knows that a scan is held against, in a number of queries that doesn't grow with what is there."""
+"""What the database knows that a scan is compared with, in a constant number of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deployments that programs reported: listed, matched with findings, and whether drift lets a rollout go on."""
+"""Deployments that programs reported: the list, the findings near each, and whether drift blocks a rollout."""
 
 from __future__ import annotations
 

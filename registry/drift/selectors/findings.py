@@ -1,4 +1,4 @@
-"""Findings and mutes as somebody may see them, with hints at the producer of a finding's messages.
+"""Findings and mutes that a person may see, with hints at the producer of a finding's messages.
 
 Headers and client ids aren't observed: no broker hands out which client wrote a message. What is known is the partition,
 which says something where a producer writes to its own, or writes one key.

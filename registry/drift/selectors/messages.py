@@ -1,4 +1,4 @@
-"""From the bytes of a message, pasted as hexadecimal, base64, a dump of a tool or JSON, to its schema and its value.
+"""Decodes a pasted message (hexadecimal, base64, the dump of a tool, or JSON) to its schema and its value.
 
 Bytes or headers name the schema; the versions that are meant follow from it, and then the decoded value.
 """

@@ -1,4 +1,4 @@
-"""Deployments, told by the programs that deploy: what a finding may come of. They describe, and stop nothing."""
+"""Deployments that programs report: possible causes of findings. They block nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The minimum version of a subject that producers may still write: set, taken back, and read.
+"""Sets, removes and reads the minimum version of a subject that producers may still write.
 
 It refuses nothing: what is registered stays, and is read as before. Scans find who writes an older one from then on.
 """

@@ -1,4 +1,4 @@
-"""What a cluster says of its topics: names, partitions, offsets, clean-up. One call of each kind, however many topics."""
+"""A cluster's topics: names, partitions, offsets, clean-up policy. One call of each kind, however many topics."""
 
 from __future__ import annotations
 

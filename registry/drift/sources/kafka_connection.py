@@ -1,4 +1,4 @@
-"""The only doors to a Kafka cluster: its addresses are judged, its password is fetched, then a client is made.
+"""The only access to a Kafka cluster: checks its addresses, reads its password, and creates a client.
 
 Every address of the bootstrap list is judged by the egress policy before any client connects, and every broker that
 the cluster's metadata names before a client that would talk to it is handed out. The deployment's own broker

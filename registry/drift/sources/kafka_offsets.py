@@ -1,4 +1,4 @@
-"""Offsets of topics: which a scan reads, which it read, since where nothing was left out, and how far it is behind.
+"""Offsets of topics: which a scan reads, which it has read, from where nothing was skipped, and how far it is behind.
 
 `since_last` goes on where the last scan ended, and begins at the oldest message; `tail` reads so many of the newest of
 every partition, `window` those since a time, `full` all that is there. A topic that has nothing new since the last

@@ -1,4 +1,4 @@
-"""Applying a plan to a remote registry, step by step; each step is committed before and after, so that a crash shows.
+"""Applies a plan to a remote registry, step by step, with a commit before and after each step to make a crash visible.
 
 The remote takes no part in our transactions. Before a step writes, the worker checks whether the remote has the result
 already; afterwards it reads the result back and compares. So a step that was interrupted at any point can be repeated

@@ -1,4 +1,4 @@
-"""Break-glass: an administrator's passage through a closed environment, for a short time and with a reason."""
+"""Break-glass: direct changes to a closed environment by an administrator, for a short time and with a reason."""
 
 from __future__ import annotations
 

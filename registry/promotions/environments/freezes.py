@@ -1,4 +1,4 @@
-"""Freezes: when nothing is applied to an environment, once or recurring by the clocks of a time zone.
+"""Freezes: times when nothing is applied to an environment, once or recurring in a time zone.
 
 A recurring window begins when the clocks first show its start, and ends when they last show its end. So if an edge is in
 an hour that the clocks show twice, the whole hour is frozen; an edge in a skipped hour is the moment of the skip.

@@ -1,4 +1,4 @@
-"""What is stored of promotions: environments with their rules, requests with their parts, releases."""
+"""Models of promotions: environments with their rules, requests with their parts, releases."""
 
 from registry.promotions.models.board import BoardChange, BoardState, BoardSubject, PromotionOutlook
 from registry.promotions.models.decisions import Acknowledgement, RenameDecision, SamePerson

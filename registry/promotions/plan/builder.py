@@ -1,4 +1,4 @@
-"""Builds a plan from what both environments hold now."""
+"""Builds a plan from the current content of both environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a promotion would do: pure, so that what the approver reads is what runs.
+"""The types of a plan. They are pure, so that what the approver reads is what runs.
 
 A plan's hash covers the schemas, the steps, the promoted config, the target's state of each subject, and the verdicts of
 the registry's own checks. If any of these changes, the hash changes, and an approval of the earlier plan no longer counts.

@@ -1,4 +1,4 @@
-"""Declared clients that a request breaks: who speaks for them, and which acknowledgements somebody still owes."""
+"""Declared clients that a request breaks: their contacts, and which acknowledgements are missing."""
 
 from __future__ import annotations
 
