@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from dashboard.audit import views as audit
-from dashboard.environments import views as environments
 from dashboard.findings import views as findings
 from dashboard.home import views as home
 from dashboard.jobs import views as jobs
@@ -27,58 +26,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("demo", home.demo_load, name="demo_load"),
     path("theme", home.theme, name="theme"),
-    path("environments", environments.board, name="environments"),
-    path("environments/<segment:registry>", environments.environment, name="environment"),
-    path("environments/<segment:registry>/change", environments.change, name="environment_change"),
-    path("environments/<segment:registry>/rules", environments.rules, name="environment_rules"),
-    path("environments/<segment:registry>/changes", environments.change_request, name="environment_changes"),
-    path(
-        "environments/<segment:registry>/changes/<int:change_id>/approve",
-        environments.change_approve,
-        name="environment_change_approve",
-    ),
-    path(
-        "environments/<segment:registry>/changes/<int:change_id>/reject",
-        environments.change_reject,
-        name="environment_change_reject",
-    ),
-    path(
-        "environments/<segment:registry>/changes/<int:change_id>/withdraw",
-        environments.change_withdraw,
-        name="environment_change_withdraw",
-    ),
-    path(
-        "environments/<segment:registry>/rules/<int:rule_id>/remove",
-        environments.rule_remove,
-        name="environment_rule_remove",
-    ),
-    path("environments/<segment:registry>/freezes", environments.freezes, name="environment_freezes"),
-    path(
-        "environments/<segment:registry>/freezes/<int:freeze_id>/remove",
-        environments.freeze_remove,
-        name="environment_freeze_remove",
-    ),
-    path(
-        "environments/<segment:registry>/recurring-freezes",
-        environments.recurring_freezes,
-        name="environment_recurring_freezes",
-    ),
-    path(
-        "environments/<segment:registry>/recurring-freezes/<int:freeze_id>/remove",
-        environments.recurring_freeze_remove,
-        name="environment_recurring_freeze_remove",
-    ),
-    path("environments/<segment:registry>/break-glass", environments.break_glass, name="environment_break_glass"),
-    path(
-        "environments/<segment:registry>/break-glass/<int:break_glass_id>/close",
-        environments.break_glass_close,
-        name="environment_break_glass_close",
-    ),
-    path(
-        "environments/<segment:registry>/break-glass/<int:break_glass_id>/confirm",
-        environments.break_glass_confirm,
-        name="environment_break_glass_confirm",
-    ),
+    path("", include("dashboard.environments.urls")),
     path("audit", audit.audit, name="audit"),
     path("audit/export", audit.audit_export, name="audit_export"),
     path("jobs", jobs.jobs, name="jobs"),
@@ -200,7 +148,6 @@ urlpatterns = [
         notifications.webhook_replay,
         name="webhook_replay",
     ),
-    path("ghosts", environments.ghosts, name="ghosts"),
     path("promotions", promotions.request_list, name="promotions"),
     path("promotions/request", promotions.promotion_request, name="promotion_request"),
     path("promotions/<int:request_id>", promotions.promotion, name="promotion"),

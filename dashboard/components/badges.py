@@ -185,6 +185,24 @@ class ReviewState(Shown):
     WAITING = ("waiting", "unknown", "clock", later("Waiting"))
 
 
+class BreakGlassState(Shown):
+    """Whether break-glass is open, and whether a second person confirmed it."""
+
+    OPEN = ("open", "breaks", "triangle-alert", later("Open now"))
+    WAITING = ("waiting", "care", "hourglass", later("Waiting for confirmation"))
+    CONFIRMED = ("confirmed", "ok", "shield-check", later("Confirmed"))
+    RED = ("red", "breaks", "octagon-x", later("Not confirmed in time"))
+
+
+class EnvironmentChangeState(Shown):
+    """What a second person decided on a change that loosens an environment."""
+
+    OPEN = ("open", "care", "hourglass", later("Waiting for approval"))
+    APPROVED = ("approved", "care", "check", later("Approved"))
+    REJECTED = ("rejected", "unknown", "x", later("Rejected"))
+    WITHDRAWN = ("withdrawn", "unknown", "x", later("Withdrawn"))
+
+
 class ChangeKind(Shown):
     """What happened to a path between two versions."""
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.utils import translation
+from django.utils.functional import lazy
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 
@@ -18,6 +19,11 @@ def later(text: str) -> str:
     regular expressions and JSON want `str(…)` of it.
     """
     return cast(str, gettext_lazy(text))
+
+
+def later_filled(text: str, **values: object) -> str:
+    """A text of `later` with its placeholders, filled each time it is shown."""
+    return lazy(lambda: str(text) % values, str)()
 
 
 def counted(number: int, one: str, many: str, **values: Any) -> str:

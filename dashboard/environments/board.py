@@ -230,13 +230,13 @@ def rule_sentence(info: EnvironmentInfo) -> str:
     """The environment's rule, in a sentence or two."""
     reviews = (
         counted(
-            info.reviews_needed,
+            info.settings["reviews_needed"],
             "%(n)s approval, which can be the requester’s own",
             "%(n)s approvals, one of which can be the requester’s own",
         )
-        if info.own_approval_allowed
+        if info.settings["own_approval_allowed"]
         else counted(
-            info.reviews_needed,
+            info.settings["reviews_needed"],
             "%(n)s approval from another person",
             "%(n)s approvals from other people",
         )

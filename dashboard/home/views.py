@@ -180,7 +180,7 @@ def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> St
         sentence += " " + counted(
             len(target.rules), "%(n)s rule names other approvers.", "%(n)s rules name other approvers."
         )
-    if approvers.people == approvers.needed and not target.own_approval_allowed:
+    if approvers.people == approvers.needed and not target.settings["own_approval_allowed"]:
         sentence += " " + gettext("Their own requests need another approver.")
         return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence, cure=cure)
     return StepCheck(health=Health.UP, word=gettext("Can be approved"), sentence=sentence)

@@ -16,8 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.components.frame import page_actor
 from dashboard.components.links import whole_number
-from dashboard.environments.change_requests import loosening_of
-from dashboard.environments.page import environment_page
+from dashboard.environments.views import loosening_response
 from dashboard.people.page import CHANGES, make_change, people_page
 from dashboard.people.tokens import token_page
 from registry.access.rights_changes import scope_warning
@@ -44,9 +43,7 @@ def change(request: HttpRequest) -> HttpResponse:
     try:
         result = make_change(do, request.POST.dict(), by=actor)
     except SecondPersonRequired as error:
-        registry = str(error.details["environment"])
-        page = environment_page(request, registry, loosening=loosening_of(error, registry))
-        return render(request, "environments/environment.html", {"page": page}, status=409)
+        return loosening_response(request, error)
     except (Conflict, InvalidInput, NotFound) as error:
         return render(request, "people/people.html", {"page": people_page(request, problem=error)}, status=422)
     if do == "add":

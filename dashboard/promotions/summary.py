@@ -134,8 +134,8 @@ def _settings_of(subjects: int) -> str:
 
 
 def _reviews_by(environment: EnvironmentInfo) -> str:
-    needed = environment.reviews_needed
-    if environment.own_approval_allowed:
+    needed = environment.settings["reviews_needed"]
+    if environment.settings["own_approval_allowed"]:
         return counted(
             needed,
             "%(n)s approval from any reviewer.",
@@ -149,8 +149,8 @@ def _reviews_by(environment: EnvironmentInfo) -> str:
 
 
 def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
-    hours, lines = environment.max_evidence_hours, []
-    if environment.evidence_required:
+    hours, lines = environment.settings["max_evidence_hours"], []
+    if environment.settings["evidence_required"]:
         lines.append(gettext("Releases need evidence from data."))
     if hours and hours % 24 == 0:
         lines.append(
@@ -180,16 +180,16 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
         _reviews_by(environment),
         *(f"{rule.sentence}." for rule in environment.rules),
     ]
-    if environment.owners_only:
+    if environment.settings["owners_only"]:
         lines.append(gettext("Only owners of a subject can request its promotion."))
     lines.append(
         gettext("Open drift findings for a subject fail its requests.")
-        if environment.drift_blocks
+        if environment.settings["drift_blocks"]
         else gettext("Open drift findings for a subject are only a warning.")
     )
-    if environment.threads_block:
+    if environment.settings["threads_block"]:
         lines.append(gettext("Unresolved discussions block the release."))
-    if environment.clients_block:
+    if environment.settings["clients_block"]:
         lines.append(gettext("Affected clients block the release until they are acknowledged."))
     lines += _evidence_rules(environment)
     lines += [

@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.forms import BoundField
 from django.template.context import Context
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
@@ -21,7 +23,7 @@ from dashboard.components import copy_as as lists
 from dashboard.components import links
 from dashboard.components.badges import Look, Shown, Verdict, format_name
 from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Link
+from dashboard.components.widgets import Action, Link
 from dashboard.subjects.presenters import VersionChip
 from registry.access.roles import may, may_somewhere
 
@@ -315,10 +317,31 @@ def problem(context: Context, what: Any) -> dict[str, Any]:
     return {"problem": what, "page": context.get("page")}
 
 
-@register.inclusion_tag("components/field.html")
-def field(what: Any, form: object = "") -> dict[str, Any]:
+@register.simple_tag
+def field(what: Any, form: object = "") -> str:
     """A form's field with label, help and errors; `form` tells apart the ids of forms that have fields in common."""
-    return {"field": what, "id": f"{form}_{what.name}" if form else what.name}
+    if isinstance(what, BoundField):
+        return render_to_string("components/form_field.html", {"field": what})
+    return render_to_string(
+        "components/field.html", {"field": what, "id": f"{form}_{what.name}" if form else what.name}
+    )
+
+
+@register.inclusion_tag("components/action.html", takes_context=True)
+def button(context: Context, label: str, url: str, refused: str = "", icon: str = "") -> dict[str, Any]:
+    """A small button that posts to the address; refused, it is disabled and the reason stands beside it."""
+    action = Action(label=label, url=url, method="post", allowed=not refused, reason=refused, icon=icon)
+    return {"action": action, "small": True, "csrf_token": context.get("csrf_token")}
+
+
+@register.inclusion_tag("components/folded_form.html", takes_context=True)
+def folded_form(
+    context: Context, form: Any, url: str, refused: str = "", icon: str = "plus", tone: str = "plain"
+) -> dict[str, Any]:
+    """A form in a fold below its label, open where it has errors; refused, a disabled button with the reason."""
+    refusal = Action(label=form.label, url=url, allowed=False, reason=refused) if refused else None
+    token = context.get("csrf_token")
+    return {"form": form, "url": url, "refusal": refusal, "icon": icon, "tone": tone, "csrf_token": token}
 
 
 @register.inclusion_tag("components/paging.html")

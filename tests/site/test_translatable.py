@@ -265,6 +265,8 @@ def _texts(value: Any) -> Iterator[str]:
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             yield from _texts(getattr(value, field.name))
+        if type(value).__module__.startswith("registry."):
+            yield from _texts(getattr(value, "sentence", None))  # the domain's sentences are data, in English
     elif isinstance(value, dict):
         for pair in value.items():
             yield from _texts(pair)

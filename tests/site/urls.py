@@ -25,6 +25,11 @@ def index(request: HttpRequest) -> HttpResponse:
     return HttpResponse("".join(f'<p><a href="/gallery/{key}">{key}</a></p>' for key in gallery.SAMPLES))
 
 
+ENVIRONMENT_FORMS = ("change", "changes", "rules", "freezes", "recurring_freezes", "break_glass")
+ENVIRONMENT_PARTS = (
+    "change_approve", "change_reject", "change_withdraw", "rule_remove", "freeze_remove", "recurring_freeze_remove",
+    "break_glass_close", "break_glass_confirm",
+)  # fmt: skip
 UI = [
     path("", index, name="home"),
     path("demo", index, name="demo_load"),
@@ -59,6 +64,11 @@ UI = [
     path("tokens", index, name="tokens"),
     path("mutes", index, name="mutes"),
     path("environments", index, name="environments"),
+    *(path(f"environments/<path:registry>/{name}", index, name=f"environment_{name}") for name in ENVIRONMENT_FORMS),
+    *(
+        path(f"environments/<path:registry>/{name}/<int:number>", index, name=f"environment_{name}")
+        for name in ENVIRONMENT_PARTS
+    ),
     path("registries/<path:registry>/policy", index, name="policy"),
     path("search", index, name="search"),
     path("audit", index, name="audit"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
+from django.db import models
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -23,24 +24,26 @@ from registry.promotions.environments.selectors import (
     environment_info,
     environment_infos,
 )
-from registry.promotions.models import RecurringFreeze, ReviewRule
-from registry.promotions.models.environments import MAX_HOURS
+from registry.promotions.models import Environment, RecurringFreeze, ReviewRule
+from registry.promotions.models.environments import SETTINGS, setting_type
 
 READ = "schema.read"
 
 
-class EnvironmentSerializer(serializers.Serializer[Any]):
+class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
     """The rules to change; what is left out stays."""
 
-    is_closed = serializers.BooleanField(required=False)
-    reviews_needed = WholeNumberField(required=False, min_value=0, max_value=20)
-    own_approval_allowed = serializers.BooleanField(required=False)
-    owners_only = serializers.BooleanField(required=False)
-    drift_blocks = serializers.BooleanField(required=False)
-    threads_block = serializers.BooleanField(required=False)
-    clients_block = serializers.BooleanField(required=False)
-    max_evidence_hours = WholeNumberField(required=False, min_value=0, max_value=MAX_HOURS)
-    evidence_required = serializers.BooleanField(required=False)
+    serializer_field_mapping: ClassVar[Any] = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.PositiveSmallIntegerField: WholeNumberField,
+    }
+
+    class Meta:
+        model = Environment
+        fields = tuple(SETTINGS)
+        extra_kwargs: ClassVar[Any] = {
+            name: {"required": False, "min_value": 0} for name in SETTINGS if setting_type(name) is int
+        }
 
 
 class RuleSerializer(serializers.Serializer[Any]):
@@ -120,7 +123,7 @@ class EnvironmentOne(ProductView):
     def patch(self, request: Request, registry: str) -> Response:
         """Change its rules; to open a closed one takes open break-glass."""
         require(self.actor, "registry.manage", registry=registry)
-        services.change_environment(name=registry, by=self.actor, **self.valid(EnvironmentSerializer))
+        services.change_environment(environment=registry, by=self.actor, **self.valid(EnvironmentSerializer))
         return Response(_body(environment_info(registry)))
 
 
@@ -229,7 +232,9 @@ class BreakGlassConfirmation(ProductView):
 
 def _body(info: EnvironmentInfo) -> dict[str, Any]:
     own = {"is_frozen": info.is_frozen, "has_red": info.has_red}
-    return {**asdict(info), **own, "break_glass": [_glass(glass) for glass in info.break_glass]}
+    body = {**asdict(info), **info.settings, **own, "break_glass": [_glass(glass) for glass in info.break_glass]}
+    del body["settings"]
+    return body
 
 
 def _glass(info: BreakGlassInfo) -> dict[str, Any]:

@@ -7,7 +7,7 @@ be approved or applied that couldn't be before; a table over the fields says whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from registry.audit.context import record, recorded
 from registry.errors import ReleaseRequired, SecondPersonRequired
 from registry.notifications.services import notify
 from registry.promotions.models import BreakGlass, Environment
+from registry.promotions.models.environments import SETTINGS
 from registry.subjects.models import Registry
 
 MIRROR_DOOR: Final = "task"
@@ -183,47 +184,6 @@ def tell_loosened(environment: Environment, sentence: str, *, by: Actor, **data:
     )
 
 
-#: whether a change from the first value to the second loosens
-Loosens = Callable[[Any, Any], bool]
-
-
-def _switched_off(before: Any, after: Any) -> bool:
-    return bool(before) and not after
-
-
-def _switched_on(before: Any, after: Any) -> bool:
-    return not before and bool(after)
-
-
-def _fewer(before: Any, after: Any) -> bool:
-    return int(after) < int(before)
-
-
-def _older(before: Any, after: Any) -> bool:
-    """For a limit in hours, where 0 means no limit."""
-    return before not in (0, after) and (after == 0 or after > before)
-
-
-def _changed(before: Any, after: Any) -> bool:
-    return bool(before != after)
-
-
-#: field of `Environment` → whether its change loosens; a changed registry or position always does
-LOOSENING: Final[Mapping[str, Loosens]] = {
-    "registry": _changed,
-    "position": _changed,
-    "is_closed": _switched_off,
-    "reviews_needed": _fewer,
-    "own_approval_allowed": _switched_on,
-    "owners_only": _switched_off,
-    "drift_blocks": _switched_off,
-    "threads_block": _switched_off,
-    "clients_block": _switched_off,
-    "max_evidence_hours": _older,
-    "evidence_required": _switched_off,
-}
-
-
 def loosened(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields of `after` that loosen what `before` has, in order. Raises KeyError for a field without a row."""
-    return tuple(field for field, value in after.items() if LOOSENING[field](before[field], value))
+    """The settings of `after` that loosen what `before` has, in order. Raises KeyError for another field."""
+    return tuple(field for field, value in after.items() if SETTINGS[field](before[field], value))

@@ -30,6 +30,7 @@ from registry.promotions.environments.services import (
     remove_review_rule,
 )
 from registry.promotions.models import Environment, EnvironmentChange
+from registry.promotions.models.environments import SETTINGS, setting_type
 from registry.promotions.reviews.linked_accounts import is_same_person, state_same_person, withdraw_same_person
 from registry.promotions.reviews.reviewers import second_person_refusal
 
@@ -61,27 +62,9 @@ def _of_people(service: Callable[..., object]) -> Callable[..., object]:
     return run
 
 
-def _change(environment: str, by: Actor, **values: Any) -> None:
-    change_environment(name=environment, by=by, **values)
-
-
 #: action → the service, the right that its requester needs, and the arguments with their types
 ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]]]] = {
-    "change": (
-        _change,
-        MANAGE,
-        {
-            "is_closed": bool,
-            "reviews_needed": int,
-            "own_approval_allowed": bool,
-            "owners_only": bool,
-            "drift_blocks": bool,
-            "threads_block": bool,
-            "clients_block": bool,
-            "max_evidence_hours": int,
-            "evidence_required": bool,
-        },
-    ),
+    "change": (change_environment, MANAGE, {name: setting_type(name) for name in SETTINGS}),
     "remove_review_rule": (_of_environment(remove_review_rule), MANAGE, {"rule_id": int}),
     "remove_freeze": (_of_environment(remove_freeze), MANAGE, {"freeze_id": int}),
     "remove_recurring_freeze": (_of_environment(remove_recurring_freeze), MANAGE, {"freeze_id": int}),
@@ -173,7 +156,7 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
     why = f"change {change.pk}, requested by {requester.name}, approved by {by.name}: {change.reason}"
     record(by=by, why=why)
     with passing(row, why):
-        run(row.registry.name, replace(by, grants=(Grant(ADMIN),), limit=None), **change.values)
+        run(environment=row.registry.name, by=replace(by, grants=(Grant(ADMIN),), limit=None), **change.values)
     record(by=by, why=why)
     _decide(change, EnvironmentChange.APPROVED, by, comment)
     sentence = f"{by.name} approved a change that {requester.name} requested: {change.sentence}. {change.reason}"
@@ -285,7 +268,7 @@ def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, An
     sentences: list[str] = []
     try:
         with transaction.atomic(), passing(row, "tried out") as passage:
-            run(row.registry.name, by, **values)
+            run(environment=row.registry.name, by=by, **values)
             sentences = passage.loosenings
             raise _UndoneError
     except _UndoneError:

@@ -111,6 +111,13 @@ class BreakGlassInfo:
         return self.confirmed_at is not None
 
     @property
+    def state(self) -> str:
+        """`open`, `waiting` for a second person, `confirmed`, or `red`."""
+        if self.is_open:
+            return "open"
+        return "confirmed" if self.is_confirmed else "red" if self.is_red else "waiting"
+
+    @property
     def can_be_confirmed(self) -> bool:
         """Whether a second person can confirm it now: it is closed, and the day isn't over."""
         return not (self.is_open or self.is_confirmed or self.is_red)
@@ -120,8 +127,9 @@ class BreakGlassInfo:
 class EnvironmentInfo:
     """An environment with its rules for promotions.
 
-    `freezes` are those that aren't over, `frozen` is the present freeze, recurring ones included; `break_glass` is what is
-    open or unconfirmed; `mode` and `level` are the registry's own.
+    `settings` are the values of the fields in `models.environments.SETTINGS`. `freezes` are those that aren't over,
+    `frozen` is the present freeze, recurring ones included; `break_glass` is what is open or unconfirmed; `mode` and
+    `level` are the registry's own.
     """
 
     name: str
@@ -130,14 +138,7 @@ class EnvironmentInfo:
     level: str
     is_closed: bool
     is_remote: bool
-    reviews_needed: int
-    own_approval_allowed: bool
-    owners_only: bool
-    drift_blocks: bool
-    threads_block: bool
-    clients_block: bool
-    max_evidence_hours: int
-    evidence_required: bool
+    settings: Mapping[str, int]
     rules: tuple[ReviewRuleInfo, ...]
     freezes: tuple[FreezeInfo, ...]
     recurring: tuple[RecurringFreezeInfo, ...]
@@ -217,14 +218,7 @@ def _info(row: Any, now: datetime) -> EnvironmentInfo:
         level=row.own_level or DEFAULT_LEVEL,
         is_closed=row.is_closed,
         is_remote=row.registry.kind == Registry.REMOTE,
-        reviews_needed=row.reviews_needed,
-        own_approval_allowed=row.own_approval_allowed,
-        owners_only=row.owners_only,
-        drift_blocks=row.drift_blocks,
-        threads_block=row.threads_block,
-        clients_block=row.clients_block,
-        max_evidence_hours=row.max_evidence_hours,
-        evidence_required=row.evidence_required,
+        settings=row.settings,
         rules=tuple(_rule(rule) for rule in row.review_rules.all()),
         freezes=tuple(_freeze(freeze, now) for freeze in row.freeze_windows.all()),
         recurring=tuple(_recurring(rule, now) for rule in row.recurring_freezes.all()),

@@ -26,14 +26,13 @@ from registry.errors import (
 from registry.formats.base import UNSTORABLE
 from registry.promotions.environments.change_guard import loosened, require_second_person
 from registry.promotions.models import Environment, ReviewRule
-from registry.promotions.models.environments import MAX_HOURS
+from registry.promotions.models.environments import MAX_HOURS, MAX_REVIEWS, SETTINGS
 from registry.subjects.models import Registry
 from registry.subjects.registration.locks import lock_policy
 from registry.subjects.remote.mirrors import sync_registry
 
 MANAGE: Final = "registry.manage"
 MAX_TEXT: Final = 2000
-MAX_REVIEWS: Final = 20
 MAX_PATTERN: Final = 450  # characters: it is part of an index, whose rows have about 2,700 bytes
 
 
@@ -49,44 +48,22 @@ def ensure_environment(*, registry_id: int, position: int, by: Actor, is_closed:
 
 
 @transaction.atomic
-def change_environment(
-    *,
-    name: str,
-    by: Actor,
-    is_closed: bool | None = None,
-    reviews_needed: int | None = None,
-    own_approval_allowed: bool | None = None,
-    owners_only: bool | None = None,
-    drift_blocks: bool | None = None,
-    threads_block: bool | None = None,
-    clients_block: bool | None = None,
-    max_evidence_hours: int | None = None,
-    evidence_required: bool | None = None,
-) -> None:
-    """Change the given rules; None keeps a value. `max_evidence_hours` 0 accepts evidence of any age.
+def change_environment(*, environment: str, by: Actor, **settings: int | None) -> None:
+    """Change the given settings, which are fields of `models.environments.SETTINGS`; None keeps a value.
 
     A change that loosens a closed environment needs a second person or break-glass (change_guard.py); without, nothing is
     changed. Closing waits for the changes that run in the registry.
-    Raises RegistryNotFound, NotAllowed, InvalidInput, SecondPersonRequired.
+    Raises RegistryNotFound, NotAllowed, InvalidInput, SecondPersonRequired; TypeError for an unknown setting.
     """
-    require(by, MANAGE, registry=name)
-    row = locked_environment(name, alone=is_closed is not None)
-    values: dict[str, Any] = {
-        "is_closed": is_closed,
-        "reviews_needed": reviews_needed,
-        "own_approval_allowed": own_approval_allowed,
-        "owners_only": owners_only,
-        "drift_blocks": drift_blocks,
-        "threads_block": threads_block,
-        "clients_block": clients_block,
-        "max_evidence_hours": max_evidence_hours,
-        "evidence_required": evidence_required,
-    }
-    changed = {field: value for field, value in values.items() if value is not None and value != getattr(row, field)}
+    if unknown := settings.keys() - SETTINGS.keys():
+        raise TypeError(f"unknown settings of an environment: {', '.join(sorted(unknown))}")
+    require(by, MANAGE, registry=environment)
+    row = locked_environment(environment, alone=settings.get("is_closed") is not None)
+    changed = {field: value for field, value in settings.items() if value is not None and value != getattr(row, field)}
     if not changed:
         return
     sentence = ", ".join(f"{field} {getattr(row, field)} → {value}" for field, value in changed.items())
-    record(by=by, why=f"change the environment {name}: {sentence}")
+    record(by=by, why=f"change the environment {environment}: {sentence}")
     was_closed, before = row.is_closed, {field: getattr(row, field) for field in changed}
     for field, value in changed.items():
         setattr(row, field, value)
@@ -96,9 +73,11 @@ def change_environment(
         sentence = f"max_evidence_hours must be a number from 1 to {MAX_HOURS}, or 0 for evidence of any age."
         raise InvalidInput(sentence, field="max_evidence_hours")
     if row.is_closed and not row.reviews_needed:
-        raise InvalidInput(f"{name} is closed, so a release needs at least one approval.", field="reviews_needed")
+        raise InvalidInput(
+            f"{environment} is closed, so a release needs at least one approval.", field="reviews_needed"
+        )
     if was_closed and loosened(before, changed):
-        require_second_person(row, by, f"change the rules of {name} ({sentence})", "change", changed)
+        require_second_person(row, by, f"change the rules of {environment} ({sentence})", "change", changed)
     row.save(update_fields=list(changed))
 
 

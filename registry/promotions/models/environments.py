@@ -4,14 +4,17 @@ closed environment and wait for a second person.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator
 from django.db import models
 
 #: a year
 MAX_HOURS: Final = 8760
+MAX_REVIEWS: Final = 20
 _DAY: Final = 24
 
 
@@ -44,7 +47,7 @@ class Environment(models.Model):
     registry = models.OneToOneField("subjects.Registry", on_delete=models.CASCADE, related_name="environment")
     position = models.PositiveSmallIntegerField(unique=True)
     is_closed = models.BooleanField(default=False)
-    reviews_needed = models.PositiveSmallIntegerField(default=1)
+    reviews_needed = models.PositiveSmallIntegerField(default=1, validators=[MaxValueValidator(MAX_REVIEWS)])
     own_approval_allowed = models.BooleanField(default=False)
     owners_only = models.BooleanField(default=False, help_text="only owners of a subject may request it here")
     drift_blocks = models.BooleanField(default=True, help_text="open drift at a subject here fails its requests")
@@ -53,7 +56,9 @@ class Environment(models.Model):
         default=False, help_text="a declared client that doesn't go on stops the release until it is acknowledged"
     )
     max_evidence_hours = models.PositiveSmallIntegerField(
-        default=0, help_text="how old evidence from data may be that a release rests on; 0 for any age"
+        default=0,
+        validators=[MaxValueValidator(MAX_HOURS)],
+        help_text="how old evidence from data may be that a release rests on; 0 for any age",
     )
     evidence_required = models.BooleanField(default=False, help_text="a release rests on evidence from data")
 
@@ -70,6 +75,47 @@ class Environment(models.Model):
     def evidence_rule(self) -> EvidenceRule:
         """What it asks of evidence from data; its registry should be joined."""
         return EvidenceRule(self.registry.name, self.max_evidence_hours, self.evidence_required)
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """The rules that people change, by field."""
+        return {name: getattr(self, name) for name in SETTINGS}
+
+
+def _switched_off(before: Any, after: Any) -> bool:
+    return bool(before) and not after
+
+
+def _switched_on(before: Any, after: Any) -> bool:
+    return not before and bool(after)
+
+
+def _fewer(before: Any, after: Any) -> bool:
+    return int(after) < int(before)
+
+
+def _older(before: Any, after: Any) -> bool:
+    """For a limit in hours, where 0 means no limit."""
+    return before not in (0, after) and (after == 0 or after > before)
+
+
+#: field of `Environment` that people change → whether a change from the first value to the second loosens its rules
+SETTINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "is_closed": _switched_off,
+    "reviews_needed": _fewer,
+    "own_approval_allowed": _switched_on,
+    "owners_only": _switched_off,
+    "drift_blocks": _switched_off,
+    "threads_block": _switched_off,
+    "clients_block": _switched_off,
+    "max_evidence_hours": _older,
+    "evidence_required": _switched_off,
+}
+
+
+def setting_type(name: str) -> type[int]:
+    """The type of a setting's values: bool or int."""
+    return bool if isinstance(Environment._meta.get_field(name), models.BooleanField) else int
 
 
 class ReviewRule(models.Model):

@@ -158,7 +158,7 @@ def approvers_of(environment: EnvironmentInfo) -> Approvers:
     return Approvers(
         names=tuple(username for _, username, _ in accounts),
         people=len({persons.get(number, number) for number, _, _ in accounts}),
-        needed=environment.reviews_needed,
+        needed=environment.settings["reviews_needed"],
     )
 
 

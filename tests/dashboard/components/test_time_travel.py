@@ -216,7 +216,7 @@ def promotion(then: str, person: Callable[[str], Actor]) -> DecidedRequest:
     approve_shown(request_id=number, by=approver, comment="good and late")
     promotions.apply(request_id=number, by=admin)
     register_version(registry="staging", subject=GONE, text=text("alpha"), by=admin)
-    promotions.change_environment(name="staging", is_closed=True, by=admin)
+    promotions.change_environment(environment="staging", is_closed=True, by=admin)
     return DecidedRequest(number, moment)
 
 

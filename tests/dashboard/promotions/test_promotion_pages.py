@@ -396,7 +396,7 @@ def test_an_environment_is_changed_on_its_page(
     sent = {
         "starts_at": f"{start:%Y-%m-%dT%H:%M}",
         "ends_at": f"{start + timedelta(days=2):%Y-%m-%dT%H:%M}",
-        "why_frozen": HOSTILE,
+        "reason": HOSTILE,
     }
     text = text_of(admin.post(f"{address}/freezes", sent, follow=True))
     assert "In force" in text and HOSTILE not in text
@@ -404,16 +404,18 @@ def test_an_environment_is_changed_on_its_page(
     assert not row.freeze_windows.exists()
 
 
+WEEKLY = {
+    "kind": "weekly", "zone": "Europe/Berlin", "from_day": "4", "from_time": "16:00", "to_day": "0",
+    "to_time": "07:00", "last_days": "", "reason": HOSTILE,
+}  # fmt: skip
+
+
 def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Cast, versions: None) -> None:
     admin, address = browser("admin"), "/ui/environments/staging"
-    weekly = {
-        "recurs": "weekly", "zone": "Europe/Berlin", "from_day": "4", "from_time": "16:00", "to_day": "0",
-        "to_time": "07:00", "last_days": "", "why_recurring": HOSTILE,
-    }  # fmt: skip
-    text = text_of(admin.post(f"{address}/recurring-freezes", weekly, follow=True))
+    text = text_of(admin.post(f"{address}/recurring-freezes", WEEKLY, follow=True))
     assert "Every week from Friday 16:00 to Monday 07:00, Europe/Berlin" in text and HOSTILE not in text
     assert ("In force" in text) != ("Next:" in text)
-    monthly = {**weekly, "recurs": "monthly", "last_days": "3", "from_time": "00:00", "to_time": "00:00"}
+    monthly = {**WEEKLY, "kind": "monthly", "last_days": "3", "from_time": "00:00", "to_time": "00:00"}
     assert "Every month on the last 3 days, Europe/Berlin" in text_of(
         admin.post(f"{address}/recurring-freezes", monthly, follow=True)
     )
@@ -425,7 +427,7 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
 @pytest.mark.parametrize(
     ("part", "sent", "words"),
     [
-        ("change", {"reviews_needed": "many"}, "“Approvals required” must be a whole number"),
+        ("change", {"reviews_needed": "many"}, "“Approvals required”: Enter a whole number"),
         (
             "change",
             {"reviews_needed": "99", "is_closed": "1"},
@@ -436,19 +438,19 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
             {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"},
             "“Role or group” must be one of",
         ),
-        ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is not a valid time"),
+        ("freezes", {"starts_at": "x", "ends_at": "y", "reason": "z"}, "Enter a time in UTC"),
         (
             "recurring-freezes",
-            {"recurs": "monthly", "last_days": "x"},
-            "“Number of last days (monthly)” must be a whole number",
+            {**WEEKLY, "kind": "monthly", "last_days": "x"},
+            "“Number of last days (monthly)”: Enter a whole number",
         ),
         (
             "recurring-freezes",
-            {"recurs": "weekly", "from_day": "1", "to_day": "2", "from_time": "7 o’clock"},
-            "a time such as",
+            {**WEEKLY, "from_time": "7 o’clock"},
+            "“Start time”: Enter a valid time",
         ),
-        ("break-glass", {"glass_reason": "", "minutes": "10"}, "reason"),
-        ("break-glass", {"glass_reason": "x", "minutes": "9999"}, "240"),
+        ("break-glass", {"reason": "", "minutes": "10"}, "“Why it can’t wait for a release”: This field is required"),
+        ("break-glass", {"reason": "x", "minutes": "9999"}, "240"),
     ],
 )
 def test_what_an_environment_does_not_take_is_said(
@@ -466,7 +468,7 @@ def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(browser:
     assert field is not None
     assert 'value="99"' in field[0]
     assert 'aria-invalid="true"' in field[0]
-    chosen = re.findall(r'<input type="checkbox" name="(\w+)" value="1" checked', compact(page))
+    chosen = re.findall(r'<input type="checkbox" name="(\w+)"[^>]* checked', compact(page))
     assert chosen == ["is_closed", "drift_blocks"]
 
 
@@ -480,7 +482,7 @@ def test_a_form_that_was_refused_is_unfolded(browser: Browser) -> None:
 
 def test_break_glass_is_opened_closed_and_confirmed_by_another(browser: Browser, cast: Cast) -> None:
     admin, address = browser("admin"), "/ui/environments/prod"
-    text = text_of(admin.post(f"{address}/break-glass", {"glass_reason": "it burns", "minutes": "30"}, follow=True))
+    text = text_of(admin.post(f"{address}/break-glass", {"reason": "it burns", "minutes": "30"}, follow=True))
     assert "Open now" in text and "it burns" in text
     assert "Break-glass is open until" in text_of(admin.get("/ui/environments"))
     number = BreakGlass.objects.get().pk

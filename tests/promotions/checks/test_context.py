@@ -166,7 +166,7 @@ def test_no_evidence_is_only_said_unless_the_environment_asks_for_it(cast: Cast,
     info = selectors.get_request(number)
     assert [check["verdict"] for check in info.checks if check["code"] == "evidence.data"] == ["skipped"]
     assert info.can_run
-    services.change_environment(name="prod", by=cast["admin"], evidence_required=True)
+    services.change_environment(environment="prod", by=cast["admin"], evidence_required=True)
     services.recheck(request_id=number, by=cast["steward"])
     against = approving(selectors.get_request(number), cast["approver"])
     assert [(item.code, item.passable) for item in against] == [("evidence.data", True)]
@@ -194,6 +194,6 @@ def test_a_rule_beyond_a_year_is_refused_at_the_page(cast: Cast) -> None:
     assert "“Maximum age of evidence (hours)” must be a number from 1 to 8760" in answer.content.decode()
     sent["max_evidence_hours"] = "48"
     browser.post("/ui/environments/prod/change", sent)
-    assert selectors.environment_info("prod").max_evidence_hours == 48
+    assert selectors.environment_info("prod").settings["max_evidence_hours"] == 48
     browser.post("/ui/environments/prod/change", {**sent, "max_evidence_hours": ""})
-    assert selectors.environment_info("prod").max_evidence_hours == 0
+    assert selectors.environment_info("prod").settings["max_evidence_hours"] == 0

@@ -30,9 +30,10 @@ from registry.errors import (
 )
 from registry.notifications.models import InboxEntry
 from registry.promotions import services
-from registry.promotions.environments.change_guard import LOOSENING, loosened
+from registry.promotions.environments.change_guard import loosened
 from registry.promotions.environments.selectors import environment_info
 from registry.promotions.models import Environment, EnvironmentChange, ReviewRule, SamePerson
+from registry.promotions.models.environments import SETTINGS
 from registry.promotions.reviews.linked_accounts import state_same_person, withdraw_same_person
 from tests.conftest import RawClient
 from tests.promotions.factories import PEOPLE, V1, Cast, approve_shown, ask, change, register, rule
@@ -92,10 +93,10 @@ def values_of(fields: dict[str, Any]) -> dict[str, Any]:
 
 def test_every_field_of_an_environment_has_a_row() -> None:
     fields = {field.name for field in Environment._meta.concrete_fields} - {"id"}
-    assert set(LOOSENING) == fields
+    assert set(SETTINGS) == fields - {"registry", "position"}
 
 
-@pytest.mark.parametrize("field", sorted(LOOSENING))
+@pytest.mark.parametrize("field", sorted(SETTINGS))
 def test_no_change_loosens_nothing_and_of_two_ways_one_loosens_at_least(field: str) -> None:
     pairs = (
         [(False, True), (True, False)]
@@ -115,7 +116,7 @@ def test_one_admin_alone_loosens_nothing(cast: Cast, kind: str) -> None:
     change("prod", **before)
     was = values_of(values)
     with pytest.raises(SecondPersonRequired, match="approval from another reviewer") as refused:
-        services.change_environment(name="prod", by=cast["admin"], **values)
+        services.change_environment(environment="prod", by=cast["admin"], **values)
     assert values_of(values) == was
     assert refused.value.details["action"] == "change"
     assert refused.value.details["values"] == values
@@ -124,13 +125,13 @@ def test_one_admin_alone_loosens_nothing(cast: Cast, kind: str) -> None:
 @pytest.mark.parametrize(("values", "before"), TIGHTER)
 def test_tightening_is_immediate(cast: Cast, values: dict[str, Any], before: dict[str, Any]) -> None:
     change("prod", **before)
-    services.change_environment(name="prod", by=cast["admin"], **values)
+    services.change_environment(environment="prod", by=cast["admin"], **values)
     assert values_of(values) == values
 
 
 def test_an_open_environment_is_changed_as_before(cast: Cast) -> None:
-    services.change_environment(name="dev", by=cast["admin"], own_approval_allowed=True, reviews_needed=0)
-    assert environment_info("dev").own_approval_allowed
+    services.change_environment(environment="dev", by=cast["admin"], own_approval_allowed=True, reviews_needed=0)
+    assert environment_info("dev").settings["own_approval_allowed"]
 
 
 def test_the_way_of_one_admin_to_release_alone_is_shut(cast: Cast, api: Callable[[str], Client]) -> None:
@@ -212,7 +213,7 @@ def test_its_requester_decides_by_no_account(cast: Cast) -> None:
     User.objects.filter(username__in=("admin", "approver2")).update(email="One@example.org")
     with pytest.raises(NotAllowed, match="with this or a linked account"):
         services.approve_environment_change(change_id=number, by=cast["approver2"])
-    assert not environment_info("prod").own_approval_allowed
+    assert not environment_info("prod").settings["own_approval_allowed"]
 
 
 @pytest.mark.parametrize("who", ["reader", "steward", "stranger"])
@@ -238,10 +239,10 @@ def test_a_token_that_is_limited_decides_nothing(cast: Cast) -> None:
 def test_what_changed_since_is_asked_for_again(cast: Cast) -> None:
     change("prod", reviews_needed=3)
     number = asked(cast, {"reviews_needed": 2})
-    services.change_environment(name="prod", by=cast["admin"], reviews_needed=5)
+    services.change_environment(environment="prod", by=cast["admin"], reviews_needed=5)
     with pytest.raises(WrongState, match="has changed since"):
         services.approve_environment_change(change_id=number, by=cast["approver"])
-    assert environment_info("prod").reviews_needed == 5
+    assert environment_info("prod").settings["reviews_needed"] == 5
 
 
 def test_a_requester_who_lost_the_right_changes_nothing_any_more(cast: Cast) -> None:
@@ -261,7 +262,7 @@ def test_it_is_turned_down_with_a_comment_or_withdrawn(cast: Cast) -> None:
         services.withdraw_environment_change(change_id=again, by=cast["steward"])
     services.withdraw_environment_change(change_id=again, by=cast["admin"])
     assert list(EnvironmentChange.objects.values_list("state", flat=True)) == ["withdrawn", "rejected"]
-    assert not environment_info("prod").own_approval_allowed
+    assert not environment_info("prod").settings["own_approval_allowed"]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,7 @@ def test_two_clicks_of_two_people_are_one_change(cast: Cast) -> None:
 
 def test_break_glass_loosens_is_counted_and_told(cast: Cast) -> None:
     glass = services.open_break_glass(environment="prod", by=cast["admin"], reason="the broker is down")
-    services.change_environment(name="prod", by=cast["admin"], own_approval_allowed=True)
+    services.change_environment(environment="prod", by=cast["admin"], own_approval_allowed=True)
     assert environment_info("prod").break_glass[0].uses == 1
     event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
     assert event.why.startswith(f"LOOSENS A CLOSED ENVIRONMENT: break-glass {glass}: the broker is down; change the")
@@ -486,17 +487,18 @@ def test_by_the_pages(cast: Cast, browser: Callable[[str], Client]) -> None:
     assert refused.status_code == 409
     assert "This change needs a second person" in refused.content.decode()
     loosening = refused.context["page"].loosening
-    sent = {"action": loosening.action, "values": loosening.values, "why_loosen": "we are two"}
-    assert admin.post(loosening.url, sent).status_code == 302
+    address = "/ui/environments/prod/changes"
+    sent = {**loosening.initial, "reason": "we are two"}
+    assert admin.post(address, sent).status_code == 302
     (view,) = admin.get("/ui/environments/prod").context["page"].changes
-    assert not view.approve.allowed
+    assert view.decide_refused
     approver = browser("approver")
     (view,) = approver.get("/ui/environments/prod").context["page"].changes
-    assert view.approve.allowed
-    assert approver.post(view.approve.url, {"comment": "fine"}).status_code == 302
-    assert environment_info("prod").own_approval_allowed
+    assert not view.decide_refused
+    assert approver.post(f"{address}/{view.info.id}/approve", {"comment": "fine"}).status_code == 302
+    assert environment_info("prod").settings["own_approval_allowed"]
     assert "Approved" in approver.get("/ui/environments/prod").content.decode()
-    assert admin.post(loosening.url, {**sent, "values": "["}).status_code == 422
+    assert admin.post(address, {**sent, "values": "["}).status_code == 422
 
 
 def test_the_page_of_people_leads_to_the_second_person(cast: Cast, browser: Callable[[str], Client]) -> None:

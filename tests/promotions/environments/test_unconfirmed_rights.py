@@ -98,9 +98,9 @@ def by_an_account_that_was_shut(admin: Actor) -> None:
 
 
 def while_it_is_open(admin: Actor) -> None:
-    services.change_environment(name="prod", by=admin, is_closed=False)
+    services.change_environment(environment="prod", by=admin, is_closed=False)
     access.grant(username="reader", role="approver", by=admin)
-    services.change_environment(name="prod", by=admin, is_closed=True)
+    services.change_environment(environment="prod", by=admin, is_closed=True)
 
 
 WAYS = {

@@ -261,7 +261,7 @@ def test_a_client_that_is_declared_later_is_asked_without_voiding_anything(cast:
 def test_it_stops_the_release_at_every_door_where_the_rule_says_so(
     cast: Cast, number: int, door: str, api: Callable[[str], Client]
 ) -> None:
-    services.change_environment(name="staging", by=cast["admin"], clients_block=True)
+    services.change_environment(environment="staging", by=cast["admin"], clients_block=True)
     assert services.approve(request_id=number, by=cast["approver"], plan_hash=hash_of(number)) == "approved"
     if door == "apply":
         with pytest.raises(WrongState, match="Not yet: billing of orders-value"):

@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import time
 
 from dashboard.compatibility.presenters import LevelResult, ReferenceField, SyntaxProblem, snippet
-from dashboard.components.badges import Check, Outlook, Verdict
+from dashboard.components.badges import BreakGlassState, Check, EnvironmentChangeState, Outlook, Verdict
+from dashboard.components.forms import forms_by_name
 from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
     Crumb,
-    Fact,
     Field,
     Filter,
     Link,
     Paging,
-    Problem,
     SearchBox,
     Section,
 )
 from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
-from dashboard.environments.change_requests import (
-    BreakGlassView,
-    ChangeView,
-    EnvironmentPage,
-    FreezeView,
-    LooseningForm,
-    RecurringView,
-    RuleView,
-)
+from dashboard.environments.forms import SHOWN, LooseningForm, RulesForm
+from dashboard.environments.page import BreakGlassRow, ChangeRow, EnvironmentPage
 from dashboard.promotions.plan import CheckRow
 from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalReport, ProposalResult
 from registry.formats.compatibility import LEVELS
+from registry.promotions.environments.selectors import (
+    BreakGlassInfo,
+    EnvironmentChangeInfo,
+    EnvironmentInfo,
+    FreezeInfo,
+    RecurringFreezeInfo,
+    ReviewRuleInfo,
+)
+from registry.promotions.models.environments import SETTINGS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 from tests.site.samples.promotions import ORIGIN, REQUESTS
@@ -77,54 +79,53 @@ BOARD_READER = replace(
     ),
 )  # type: ignore[type-var]
 
-DOWN = Action(label="Remove", url="/ui/environments/prod/rules/1/remove", method="post")
+GLASS = BreakGlassInfo(
+    id=4, environment="prod", reason="The order service can’t start: version 9 was withdrawn by mistake.", opened_by="admin", opened_by_id=1, opened_at=ago(minutes=10), ends_at=ago(minutes=-50),
+    uses=1, confirmed_by="", confirmed_at=None, comment="", confirm_until=ago(days=-1), is_open=True, is_red=False,
+)  # fmt: skip
+CHANGE = EnvironmentChangeInfo(
+    id=3, environment="prod", action="change", values={"reviews_needed": 1}, before={"reviews_needed": 2}, sentence="change the rules of prod (reviews_needed 2 → 1)", reason=HOSTILE, state="open",
+    requested_by="admin", requested_by_id=1, requested_at=ago(minutes=3), decided_by="", decided_at=None, comment="",
+)  # fmt: skip
+RECURRING = RecurringFreezeInfo(
+    id=1, kind="weekly", zone="Europe/Berlin", from_day=4, from_time=time(16), to_day=0, to_time=time(7), last_days=None, reason="Nobody is there", made_by="admin",
+    sentence="Every week from Friday 16:00 to Monday 07:00, Europe/Berlin", starts_at=ago(days=-2), ends_at=ago(days=-5), is_now=False,
+)  # fmt: skip
+INFO = EnvironmentInfo(
+    name="prod", position=3, mode="READONLY", level="FULL_TRANSITIVE", is_closed=True, is_remote=False, settings=dict.fromkeys(SETTINGS, False) | {"is_closed": True, "drift_blocks": True, "reviews_needed": 1, "max_evidence_hours": 24},
+    rules=(ReviewRuleInfo(1, "payments-*", "any", "owners", "", 1), ReviewRuleInfo(2, "*", "breaking", "group", HOSTILE, 2)),
+    freezes=(FreezeInfo(1, ago(hours=4), ago(hours=-20), "Black Friday", "admin", True), FreezeInfo(2, ago(days=-20), ago(days=-30), HOSTILE, HOSTILE, False)),
+    recurring=(RECURRING, replace(RECURRING, id=2, sentence="Every month on the last 3 days, UTC", starts_at=ago(hours=4), ends_at=ago(days=-2), reason=HOSTILE, made_by=HOSTILE, is_now=True)),
+    frozen=None, break_glass=(GLASS,),
+)  # fmt: skip
+OWN = "You opened it, so another person must confirm it."
 PAGE = EnvironmentPage(
     frame=frame("prod", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="prod"),
-    environment=PROD, closed=True, headline="Closed", sentence="Versions, settings, modes and aliases can only be changed by releasing an approved request. This applies to all channels.",
-    facts=(Fact(label="Environment order", value="3 of 3"), Fact(label="Level", value="FULL_TRANSITIVE", code=True), Fact(label="Mode", value="READONLY", code=True)),
-    links=(Link(label="Subjects", url="/gallery/subjects"), Link(label="Requests to prod", url="/gallery/promotions")),
-    settings=(Field(name="reviews_needed", label="Approvals required", kind="number", value="1", required=True), Field(name="max_evidence_hours", label="Maximum age of evidence (hours)", kind="number", value="24", help="Older evidence voids approvals and blocks the release until the topic is scanned again. Leave empty for no limit.")),
-    switches=(Choice(value="is_closed", label="Closed: only releases can change versions, settings, modes and aliases", selected=True), Choice(value="own_approval_allowed", label="Requesters can approve their own requests"), Choice(value="owners_only", label="Only owners of a subject can request its promotion"), Choice(value="drift_blocks", label="Open drift findings for a subject fail its requests", selected=True), Choice(value="threads_block", label="Unresolved discussions block the release"), Choice(value="clients_block", label="Affected clients block the release until they are acknowledged"), Choice(value="evidence_required", label="Releases need evidence from data")),
-    change=Action(label="Save", url="/ui/environments/prod/change", method="post"),
-    rules=(RuleView(sentence="1 of the owners, for every request about payments-*", remove=DOWN), RuleView(sentence=f"2 of the group {HOSTILE}, for breaking requests about *", remove=DOWN)),
-    rule_fields=(
-        Field(name="subject_pattern", label="Subjects", value="*", code=True, required=True, help="A shell pattern."),
-        Field(name="verdict", label="For", kind="select", choices=(Choice(value="any", label="every request"), Choice(value="breaking", label="breaking ones")), required=True),
-        Field(name="reviewers", label="Approved by", kind="select", choices=(Choice(value="owners", label="Owners of the subject"), Choice(value="role", label="People with a role"), Choice(value="group", label="Members of a group")), required=True),
-        Field(name="name", label="Role or group"), Field(name="count", label="Number of approvals", kind="number", value="1", required=True),
-    ),
-    add_rule=Action(label="Add rule", url="/ui/environments/prod/rules", method="post"),
-    freezes=(FreezeView(starts_at=ago(hours=4), ends_at=ago(hours=-20), reason="Black Friday", made_by="admin", remove=DOWN, now=True), FreezeView(starts_at=ago(days=-20), ends_at=ago(days=-30), reason=HOSTILE, made_by=HOSTILE, remove=DOWN)),
-    freeze_fields=(Field(name="starts_at", label="From (UTC)", kind="datetime-local", required=True), Field(name="ends_at", label="To (UTC)", kind="datetime-local", required=True), Field(name="why_frozen", label="Reason", required=True)),
-    add_freeze=Action(label="Add freeze window", url="/ui/environments/prod/freezes", method="post"),
-    recurring=(RecurringView(sentence="Every week from Friday 16:00 to Monday 07:00, Europe/Berlin", starts_at=ago(days=-2), ends_at=ago(days=-5), reason="Nobody is there", made_by="admin", remove=DOWN), RecurringView(sentence="Every month on the last 3 days, UTC", starts_at=ago(hours=4), ends_at=ago(days=-2), reason=HOSTILE, made_by=HOSTILE, remove=DOWN, now=True)),
-    recurring_fields=(Field(name="recurs", label="Repeats", kind="select", choices=(Choice(value="weekly", label="Every week"), Choice(value="monthly", label="On the last days of every month")), required=True), Field(name="zone", label="Time zone", value="UTC", code=True, required=True, help="A name like Europe/Berlin."), Field(name="from_time", label="Start time", kind="time", value="16:00", required=True), Field(name="why_recurring", label="Reason", required=True)),
-    add_recurring=Action(label="Add recurring freeze", url="/ui/environments/prod/recurring-freezes", method="post"),
+    info=INFO, number=3, count=3, refused="", open_refused="", forms=forms_by_name(SHOWN) | {"RulesForm": RulesForm.of(INFO)},
     break_glass=(
-        BreakGlassView(number=4, opened_by="admin", opened_at=ago(minutes=10), ends_at=ago(minutes=-50), reason="The order service can’t start: version 9 was withdrawn by mistake.", uses=1, mark="open", sentence="open for 50 min more", close=Action(label="Close it", url="/ui/environments/prod/break-glass/4/close", method="post"), confirm=Action(label="Confirm", url="", allowed=False, reason="You opened it, so another person must confirm it.")),
-        BreakGlassView(number=3, opened_by="admin", opened_at=ago(hours=9), ends_at=ago(hours=8), reason="Repairing the subject’s alias.", uses=2, mark="waiting", sentence="until 8 h ago", confirm=Action(label="Confirm", url="/ui/environments/prod/break-glass/3/confirm", method="post")),
-        BreakGlassView(number=2, opened_by=HOSTILE, opened_at=ago(days=9), ends_at=ago(days=9), reason=HOSTILE, uses=7, mark="red", sentence="until 9 d ago", confirmed_by="maria", confirmed_at=ago(days=3), comment="Late, but right."),
-        BreakGlassView(number=1, opened_by="admin", opened_at=ago(days=29), ends_at=ago(days=29), reason="First set-up.", uses=0, mark="confirmed", sentence="until 29 d ago", confirmed_by="maria", confirmed_at=ago(days=28)),
+        BreakGlassRow(info=GLASS, state=BreakGlassState.OPEN, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=OWN),
+        BreakGlassRow(info=replace(GLASS, id=3, is_open=False, opened_at=ago(hours=9), ends_at=ago(hours=8), reason="Repairing the subject’s alias.", uses=2), state=BreakGlassState.WAITING, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=""),
+        BreakGlassRow(info=replace(GLASS, id=2, is_open=False, is_red=True, opened_by=HOSTILE, opened_at=ago(days=9), ends_at=ago(days=9), reason=HOSTILE, uses=7), state=BreakGlassState.RED, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=""),
+        BreakGlassRow(info=replace(GLASS, id=1, is_open=False, opened_at=ago(days=29), ends_at=ago(days=29), reason="First set-up.", uses=0, confirmed_by="maria", confirmed_at=ago(days=28), comment="It was right."), state=BreakGlassState.CONFIRMED, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=""),
     ),
-    loosening=LooseningForm(sentence="prod is closed, and this loosens it.", url="/ui/environments/prod/changes", action="change", values='{"reviews_needed": 1}', fields=(Field(name="why_loosen", label="Reason", kind="textarea", rows=3, required=True, help="Reviewers of prod are notified."),)),
     changes=(
-        ChangeView(number=3, sentence="change the rules of prod (reviews_needed 2 → 1)", reason=HOSTILE, state="open", state_words="Waiting for confirmation", requested_by="admin", requested_at=ago(minutes=3), approve=Action(label="Approve change", url="/ui/environments/prod/changes/3/approve", method="post"), reject=Action(label="Reject change", url="/ui/environments/prod/changes/3/reject", method="post"), withdraw=Action(label="Withdraw change", url="/ui/environments/prod/changes/3/withdraw", method="post")),
-        ChangeView(number=2, sentence=HOSTILE, reason="We are two.", state="approved", state_words="Approved", requested_by=HOSTILE, requested_at=ago(days=2), decided_by="maria", decided_at=ago(days=1), comment="Fine."),
-        ChangeView(number=1, sentence="end the freeze of prod", reason="The sale is over.", state="rejected", state_words="Rejected", requested_by="admin", requested_at=ago(days=3), decided_by=HOSTILE, decided_at=ago(days=3), comment="It isn’t."),
+        ChangeRow(info=CHANGE, state=EnvironmentChangeState.OPEN, decide_refused="", withdraw_refused=""),
+        ChangeRow(info=replace(CHANGE, id=2, sentence=HOSTILE, reason="We are two.", state="approved", requested_by=HOSTILE, requested_at=ago(days=2), decided_by="maria", decided_at=ago(days=1), comment="Fine."), state=EnvironmentChangeState.APPROVED, decide_refused="", withdraw_refused=""),
+        ChangeRow(info=replace(CHANGE, id=1, sentence="end the freeze of prod", reason="The sale is over.", state="rejected", requested_at=ago(days=3), decided_by=HOSTILE, decided_at=ago(days=3), comment="It isn’t."), state=EnvironmentChangeState.REJECTED, decide_refused="", withdraw_refused=""),
     ),
-    break_glass_fields=(Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True), Field(name="minutes", label="Duration (minutes)", kind="number", value="60", required=True, help="240 at most.")),
-    open_break_glass=Action(label="Open break-glass in prod", url="/ui/environments/prod/break-glass", method="post", tone="danger"),
+    loosening=LooseningForm(initial={"action": "change", "values": '{"reviews_needed": 1}'}), loosening_sentence="prod is closed, and this loosens it.",
 )  # fmt: skip
 REFUSED = "You need the admin role in dev to manage registries."
+#: refused, with what was sent
+RULES_SENT = RulesForm({"reviews_needed": "", "max_evidence_hours": "24.5"})
 PAGE_OPEN = replace(
-    PAGE, frame=frame("dev", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="dev"), environment=DEV, closed=False,
-    headline="Open", sentence="Programs and people with the right change it directly; requests are possible too.", rules=(), freezes=(), break_glass=(), open_break_glass=None, changes=(), loosening=None,
-    problem=Problem(what="“Approvals required” is a number from 0 to 20."),
+    PAGE, frame=frame("dev", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="dev"),
+    info=replace(INFO, name="dev", is_closed=False, rules=(), freezes=(), recurring=()), number=1, break_glass=(), changes=(), loosening=None,
+    forms=forms_by_name(SHOWN, RULES_SENT), problem=RULES_SENT.problem,
 )  # fmt: skip
 PAGE_READER = replace(
-    PAGE, change=replace(PAGE.change, allowed=False, reason=REFUSED), add_rule=replace(PAGE.add_rule, allowed=False, reason=REFUSED), add_freeze=replace(PAGE.add_freeze, allowed=False, reason=REFUSED),
-    open_break_glass=replace(PAGE.open_break_glass, allowed=False, reason=REFUSED),  # type: ignore[type-var]
-    rules=tuple(replace(row, remove=replace(DOWN, allowed=False, reason=REFUSED)) for row in PAGE.rules), freezes=(), recurring=(), add_recurring=replace(PAGE.add_recurring, allowed=False, reason=REFUSED),
+    PAGE, refused=REFUSED, open_refused=REFUSED, loosening=None, info=replace(INFO, freezes=(), recurring=()),
+    break_glass=tuple(replace(row, close_refused=REFUSED, confirm_refused=REFUSED) for row in PAGE.break_glass), changes=tuple(replace(row, decide_refused=REFUSED, withdraw_refused=REFUSED) for row in PAGE.changes),
 )  # fmt: skip
 
 PROPOSE = Action(label="Propose a schema", url="/ui/proposals/new", tone="primary", icon="plus")

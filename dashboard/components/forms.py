@@ -1,0 +1,162 @@
+"""Forms that run a service, and the view that runs one and shows its page again.
+
+A form's fields are the service's arguments. What Django's fields can't check, the service does; its error names the
+argument in `details["field"]`, and the form puts the error there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views import View
+
+from dashboard.components.frame import page_actor
+from dashboard.components.translation import later
+from dashboard.components.widgets import Problem
+from registry.access.roles import Actor, require
+from registry.errors import Conflict, InvalidInput, SchemadeskError, SecondPersonRequired
+
+_CLASSES: Final = {"textarea": "textarea", "select": "select", "checkbox": ""}
+#: attributes of an input for names and code
+CODE: Final = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "class": "input-code"}
+_NOT_UTC: Final = later("Enter a time in UTC, such as 2026-12-31T18:00.")
+
+
+class StyledField(forms.BoundField):
+    """A field with the site's classes."""
+
+    def build_widget_attrs(self, attrs: dict[str, Any], widget: forms.Widget | None = None) -> dict[str, Any]:
+        """Django's attributes, and the classes."""
+        widget = widget or self.field.widget
+        built: dict[str, Any] = super().build_widget_attrs(attrs, widget)
+        kind = getattr(widget, "input_type", "textarea")
+        css = f"{_CLASSES.get(kind, 'input')} {widget.attrs.get('class', '')}".strip()
+        return {**built, "class": css} if css else built
+
+
+class CodeField(forms.CharField):
+    """A name or pattern, in monospace."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.TextInput(attrs=CODE), **options)
+
+
+class LongTextField(forms.CharField):
+    """A text of several lines."""
+
+    def __init__(self, *, rows: int = 3, **options: Any) -> None:
+        super().__init__(widget=forms.Textarea(attrs={"rows": rows}), **options)
+
+
+class UtcDateTimeField(forms.DateTimeField):
+    """A moment in UTC, in whichever zone the page is read."""
+
+    def __init__(self, **options: Any) -> None:
+        widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
+        super().__init__(widget=widget, error_messages={"invalid": _NOT_UTC}, **options)
+
+    def to_python(self, value: Any) -> datetime | None:
+        """The moment, aware."""
+        with timezone.override(UTC):
+            return super().to_python(value)
+
+
+class ServiceForm(forms.Form):
+    """A form that runs `service` with its fields as arguments.
+
+    `label` is the button's, `success` the message after it ran. `permission` is checked before the fields, where the service would
+    only check it after them.
+    """
+
+    service: ClassVar[Callable[..., object]]
+    label: ClassVar[str] = ""
+    success: ClassVar[str] = ""
+    permission: ClassVar[str] = ""
+    use_required_attribute = True
+    bound_field_class = StyledField
+
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        super().__init__(data, label_suffix="", auto_id=f"{type(self).__name__}_%s", **options)
+
+    def arguments(self) -> dict[str, Any]:
+        """The service's arguments, from valid fields."""
+        return self.cleaned_data
+
+    def run(self, by: Actor, **target: Any) -> bool:
+        """Run the service; False if it or a field refused, with the errors on the form.
+
+        Other errors pass, and so does SecondPersonRequired, which leads to another form.
+        """
+        if not self.is_valid():
+            return False
+        try:
+            type(self).service(by=by, **target, **self.arguments())
+        except SecondPersonRequired:
+            raise
+        except (Conflict, InvalidInput) as error:
+            self.add_service_error(error)
+            return False
+        return True
+
+    def add_service_error(self, error: SchemadeskError) -> None:
+        """Put the error on its field, where the field's label replaces the argument's name."""
+        name = str(error.details.get("field", ""))
+        if name not in self.fields:
+            self.add_error(None, error.message)
+            return
+        label = gettext("“%(label)s”") % {"label": self.fields[name].label}
+        self.add_error(name, error.message.replace(f"{name} ", f"{label} ", 1))
+
+    @property
+    def problem(self) -> Problem | None:
+        """The first error, for the top of the page."""
+        for name, errors in self.errors.items():
+            label = self.fields[name].label if name in self.fields else ""
+            first = str(errors[0])
+            is_named = not label or str(label) in first
+            return Problem(
+                what=first if is_named else gettext("“%(label)s”: %(error)s") % {"label": label, "error": first}
+            )
+        return None
+
+
+class ServiceFormView(View):
+    """Runs a form: then its page again, with the message, or with the errors and 422."""
+
+    http_method_names = ["post", "options"]  # as Django declares it
+    form_class: type[ServiceForm] = ServiceForm
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """What the service is run on, from the address."""
+        return route
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the form's errors."""
+        raise NotImplementedError
+
+    def after(self, **route: Any) -> HttpResponse:
+        """Where the form leads when it ran."""
+        raise NotImplementedError
+
+    def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
+        """Run the form."""
+        actor = page_actor(request)
+        if self.form_class.permission:
+            require(actor, self.form_class.permission, registry=route.get("registry", ""))
+        form = self.form_class(request.POST)
+        if not form.run(actor, **self.target(**route)):
+            return self.show(form, **route)
+        messages.success(request, self.form_class.success)
+        return self.after(**route)
+
+
+def forms_by_name(classes: Iterable[type[ServiceForm]], sent: ServiceForm | None = None) -> dict[str, ServiceForm]:
+    """A page's forms by the names of their classes; `sent` stands in for its own class."""
+    return {kind.__name__: sent if type(sent) is kind else kind() for kind in classes}  # type: ignore[misc]

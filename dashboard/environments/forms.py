@@ -1,0 +1,292 @@
+"""The forms of an environment's page: its rules, freezes, break-glass, and changes that need a second person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.functional import lazy
+from django.utils.translation import gettext
+
+from dashboard.components.forms import CodeField, LongTextField, ServiceForm, UtcDateTimeField
+from dashboard.components.translation import later, later_filled
+from dashboard.environments.board import rule_sentence
+from registry.access.roles import ROLES
+from registry.errors import SecondPersonRequired
+from registry.promotions import services
+from registry.promotions.environments.break_glass import MAX_MINUTES
+from registry.promotions.models import RecurringFreeze, ReviewRule
+from registry.promotions.selectors import EnvironmentInfo
+
+MANAGE: Final = "registry.manage"
+#: 0 is Monday, as in the service
+_DAYS: Final = tuple(
+    enumerate(
+        (
+            later("Monday"),
+            later("Tuesday"),
+            later("Wednesday"),
+            later("Thursday"),
+            later("Friday"),
+            later("Saturday"),
+            later("Sunday"),
+        )
+    )
+)
+
+
+class RulesForm(ServiceForm):
+    """The rules that apply to every request."""
+
+    service = staticmethod(services.change_environment)
+    label = later("Save rules")
+    success = later("Rules saved.")
+    permission = MANAGE
+
+    is_closed = forms.BooleanField(
+        label=later("Closed: only releases can change versions, settings, modes and aliases"), required=False
+    )
+    own_approval_allowed = forms.BooleanField(label=later("Requesters can approve their own requests"), required=False)
+    owners_only = forms.BooleanField(label=later("Only owners of a subject can request its promotion"), required=False)
+    drift_blocks = forms.BooleanField(
+        label=later("Open drift findings for a subject fail its requests"), required=False
+    )
+    threads_block = forms.BooleanField(label=later("Unresolved discussions block the release"), required=False)
+    clients_block = forms.BooleanField(
+        label=later("Affected clients block the release until they are acknowledged"), required=False
+    )
+    evidence_required = forms.BooleanField(label=later("Releases need evidence from data"), required=False)
+    reviews_needed = forms.IntegerField(label=later("Approvals required"))
+    max_evidence_hours = forms.IntegerField(
+        label=later("Maximum age of evidence (hours)"),
+        required=False,
+        help_text=later(
+            "Older evidence voids approvals and blocks the release until the topic is scanned again. Leave"
+            " empty for no limit."
+        ),
+    )
+
+    def clean_max_evidence_hours(self) -> int:
+        """No limit is 0 in the service, and empty here."""
+        return self.cleaned_data["max_evidence_hours"] or 0
+
+    @classmethod
+    def of(cls, info: EnvironmentInfo) -> RulesForm:
+        """The form with the environment's present rules."""
+        form = cls(initial={**info.settings, "max_evidence_hours": info.settings["max_evidence_hours"] or None})
+        form.fields["reviews_needed"].help_text = lazy(rule_sentence, str)(info)
+        return form
+
+    @property
+    def switches(self) -> list[forms.BoundField]:
+        """The rules that are on or off."""
+        return [field for field in self if isinstance(field.field, forms.BooleanField)]
+
+    @property
+    def numbers(self) -> list[forms.BoundField]:
+        """The other rules."""
+        return [field for field in self if not isinstance(field.field, forms.BooleanField)]
+
+
+class ReviewRuleForm(ServiceForm):
+    """An additional review rule."""
+
+    service = staticmethod(services.add_review_rule)
+    label = later("Add rule")
+    success = later("Rule added.")
+    permission = MANAGE
+
+    subject_pattern = CodeField(
+        label=later("Subjects"),
+        initial="*",
+        help_text=later(
+            "A pattern of qualified names: * for all subjects, payments-* for names that start with payments-."
+        ),
+    )
+    verdict = forms.ChoiceField(
+        label=later("Applies to"),
+        choices=((ReviewRule.ANY, later("Every request")), (ReviewRule.BREAKING, later("Breaking requests"))),
+    )
+    reviewers = forms.ChoiceField(
+        label=later("Approved by"),
+        choices=(
+            (ReviewRule.OWNERS, later("Owners of the subject")),
+            (ReviewRule.ROLE, later("People with a role")),
+            (ReviewRule.GROUP, later("Members of a group")),
+        ),
+    )
+    name = forms.CharField(
+        label=later("Role or group"),
+        required=False,
+        help_text=later_filled(later("Roles: %(roles)s."), roles=", ".join(ROLES)),
+    )
+    count = forms.IntegerField(label=later("Number of approvals"), initial=1)
+
+
+class FreezeForm(ServiceForm):
+    """A freeze window, in UTC."""
+
+    service = staticmethod(services.add_freeze)
+    label = later("Add freeze window")
+    success = later("Freeze window added.")
+    permission = MANAGE
+
+    starts_at = UtcDateTimeField(label=later("From (UTC)"))
+    ends_at = UtcDateTimeField(label=later("To (UTC)"))
+    reason = forms.CharField(label=later("Reason"))
+
+
+class RecurringFreezeForm(ServiceForm):
+    """A freeze that repeats, by the clocks of a time zone."""
+
+    service = staticmethod(services.add_recurring_freeze)
+    label = later("Add recurring freeze")
+    success = later("Recurring freeze added.")
+    permission = MANAGE
+
+    kind = forms.ChoiceField(
+        label=later("Repeats"),
+        choices=(
+            (RecurringFreeze.WEEKLY, later("Every week")),
+            (RecurringFreeze.MONTHLY, later("On the last days of every month")),
+        ),
+    )
+    zone = CodeField(
+        label=later("Time zone"),
+        initial="UTC",
+        help_text=later("A name such as Europe/Berlin. Daylight saving time is taken into account."),
+    )
+    from_day = forms.TypedChoiceField(
+        label=later("Start day (weekly)"), choices=_DAYS, coerce=int, initial=4, required=False, empty_value=None
+    )
+    from_time = forms.TimeField(
+        label=later("Start time"), initial="16:00", widget=forms.TimeInput(attrs={"type": "time"})
+    )
+    to_day = forms.TypedChoiceField(
+        label=later("End day (weekly)"), choices=_DAYS, coerce=int, initial=0, required=False, empty_value=None
+    )
+    to_time = forms.TimeField(label=later("End time"), initial="07:00", widget=forms.TimeInput(attrs={"type": "time"}))
+    last_days = forms.IntegerField(
+        label=later("Number of last days (monthly)"),
+        required=False,
+        help_text=later("The freeze ends on the first day of the next month."),
+    )
+    reason = forms.CharField(label=later("Reason"))
+
+
+class BreakGlassForm(ServiceForm):
+    """Break-glass for the reader."""
+
+    service = staticmethod(services.open_break_glass)
+    label = later("Open break-glass")
+    success = later("Break-glass is open. Your changes here are counted and reported.")
+    permission = MANAGE
+
+    reason = LongTextField(label=later("Why it can’t wait for a release"))
+    minutes = forms.IntegerField(
+        label=later("Duration (minutes)"),
+        initial=60,
+        help_text=later_filled(
+            later("Up to %(max_minutes)s. Everyone who follows this environment is notified."),
+            max_minutes=MAX_MINUTES,
+        ),
+    )
+
+
+class LooseningForm(ServiceForm):
+    """The request for another person's approval of a refused change; `action` and `values` are what was refused."""
+
+    service = staticmethod(services.request_environment_change)
+    label = later("Request approval")
+    success = later("Approval requested. Another reviewer of this environment must approve the change.")
+    permission = MANAGE
+
+    action = forms.CharField(widget=forms.HiddenInput)
+    values = forms.CharField(widget=forms.HiddenInput)
+    reason = LongTextField(
+        label=later("Reason"),
+        help_text=later("The environment’s reviewers are notified, and the audit log records it."),
+    )
+
+    @classmethod
+    def of(cls, error: SecondPersonRequired) -> LooseningForm:
+        """The form for what the error refused."""
+        values = json.dumps(error.details["values"], ensure_ascii=False)
+        return cls(initial={"action": error.details["action"], "values": values})
+
+    def clean_values(self) -> dict[str, Any]:
+        """The refused service's arguments."""
+        try:
+            values = json.loads(self.cleaned_data["values"])
+        except ValueError:
+            values = None
+        if not isinstance(values, dict):
+            raise ValidationError(gettext("The form is damaged. Start the change again."))
+        return values
+
+
+class RemoveRuleForm(ServiceForm):
+    """Removes a review rule."""
+
+    service = staticmethod(services.remove_review_rule)
+    success = later("Rule removed.")
+
+
+class RemoveFreezeForm(ServiceForm):
+    """Ends or cancels a freeze."""
+
+    service = staticmethod(services.remove_freeze)
+    success = later("Freeze window removed.")
+
+
+class RemoveRecurringFreezeForm(ServiceForm):
+    """Removes a recurring freeze."""
+
+    service = staticmethod(services.remove_recurring_freeze)
+    success = later("Recurring freeze removed.")
+
+
+class CloseBreakGlassForm(ServiceForm):
+    """Closes break-glass early."""
+
+    service = staticmethod(services.close_break_glass)
+    success = later("Break-glass closed. Another person must confirm it within a day of its opening.")
+
+
+class _CommentForm(ServiceForm):
+    comment = forms.CharField(label=later("Comment"), required=False)
+
+
+class ConfirmBreakGlassForm(_CommentForm):
+    """Confirms break-glass as a second person."""
+
+    service = staticmethod(services.confirm_break_glass)
+    success = later("Break-glass confirmed.")
+
+
+class ApproveChangeForm(_CommentForm):
+    """Approves a change as a second person, and makes it."""
+
+    service = staticmethod(services.approve_environment_change)
+    success = later("Change approved. The new rules are in force.")
+
+
+class RejectChangeForm(_CommentForm):
+    """Rejects a change as a second person."""
+
+    service = staticmethod(services.reject_environment_change)
+    success = later("Change rejected. The rules stay the same.")
+
+
+class WithdrawChangeForm(ServiceForm):
+    """Withdraws a change."""
+
+    service = staticmethod(services.withdraw_environment_change)
+    success = later("Change withdrawn. The rules stay the same.")
+
+
+#: the forms that the page shows
+SHOWN: Final[Iterable[type[ServiceForm]]] = (RulesForm, ReviewRuleForm, FreezeForm, RecurringFreezeForm, BreakGlassForm)
