@@ -129,7 +129,7 @@ def test_a_source_is_shown_changed_and_removed(api: Api, source: Source, system:
     assert patch("reader", {"mode": "full"}).status_code == 403
     assert patch("steward", {"mode": "full", "exclude": ["test-*"]}).json()["mode"] == "full"
     assert patch("steward", {"mode": "sideways"}).status_code == 422
-    assert patch("steward", {"name": "other"}).status_code == 422
+    assert patch("steward", {"name": "other"}).status_code == 400
     assert api("steward").delete("/api/v1/clusters/local").status_code == 409
     assert api("steward").delete(address).status_code == 204
     assert api("reader").get(address).status_code == 404
@@ -230,6 +230,41 @@ def test_bodies_out_of_bounds_are_refused_in_the_form_of_this_api(
     assert answer.status_code == status, answer.content[:200]
     assert set(answer.json()) == {"error", "message", "details"}
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "sentence"),
+    [
+        ("drafts", {"txet": "{}"}, "There is no property 'txet'; the known ones are registry, subject, schema,"),
+        (
+            "sources",
+            {"kind": "topic", "connector": {"connect_url": "x", "nmae": 1}},
+            "There is no property 'connector.nmae';",
+        ),
+        (
+            "promotions",
+            {"items": [{"subject": "a"}, {"subjct": "b"}]},
+            "There is no property 'items[1].subjct'; the known ones are",
+        ),
+        ("same-person", {"\ud800": 1}, "There is no property"),
+    ],
+)
+def test_an_unknown_property_is_refused_with_the_known_ones(api: Api, path: str, body: Any, sentence: str) -> None:
+    response = api("admin").post(f"/api/v1/{path}", json.dumps(body), content_type="application/json")
+    assert (response.status_code, response.json()["error"]) == (400, "BadRequest")
+    assert response.json()["message"].startswith(sentence)
+
+
+def test_every_body_of_the_description_has_no_other_properties(db: None) -> None:
+    document = RawClient().get("/api/v1/schema", headers={"accept": "application/json"}).json()
+    schemas = document["components"]["schemas"]
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                schema = content["schema"]
+                named = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+                assert named.get("additionalProperties") is False or schema.get("format") == "binary", (method, path)
+    assert schemas["Reference"]["additionalProperties"] is False, "a body inside a body"
 
 
 def test_the_description_names_every_call(db: None) -> None:

@@ -138,7 +138,8 @@ class ProductView(APIView):
         return self.request.user  # type: ignore[return-value]
 
     def valid(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-        """The body's values. Raises InvalidInput, which names each property that is wrong."""
+        """The body's values. Raises ParseError for an unknown property, InvalidInput, which names each that is wrong."""
+        _refuse_unknown(serializer(), self.request.data)
         return self.valid_of(serializer, self.request.data, "body")
 
     @staticmethod
@@ -157,6 +158,38 @@ class ProductView(APIView):
         if unknown:
             raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; the known ones are {', '.join(fields)}.")
         return cls.valid_of(serializer, parameters)
+
+
+def _refuse_unknown(field: Any, value: Any, property_path: str = "") -> None:
+    """Raise ParseError for a property that no serializer reads: a misspelt one would be ignored without a word."""
+    if isinstance(value, Mapping) and isinstance(field, serializers.Serializer):
+        for name, inner in value.items():
+            path = _inside(property_path, name)
+            if name not in field.fields:
+                raise exceptions.ParseError(
+                    f"There is no property {path[-80:]!r}; the known ones are {', '.join(field.fields)}."
+                )
+            _refuse_unknown(field.fields[name], inner, path)
+    elif isinstance(value, list) and (child := getattr(field, "child", None)):
+        for number, inner in enumerate(value):
+            _refuse_unknown(child, inner, f"{property_path}[{number}]")
+
+
+def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Says in the description that a body has no other properties; a hook of drf-spectacular."""
+    schemas = result["components"]["schemas"]
+    pending = [
+        part["requestBody"] for path in result["paths"].values() for part in path.values() if "requestBody" in part
+    ]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, list):
+            pending += node
+        elif isinstance(node, dict) and node.get("additionalProperties") is not False:
+            if node.get("type") == "object" and "properties" in node:
+                node["additionalProperties"] = False
+            pending += [*node.values(), schemas.get(str(node.get("$ref", "")).rpartition("/")[2])]
+    return result
 
 
 def _problems(errors: Any, property_path: str = "") -> Iterator[str]:
