@@ -1,4 +1,7 @@
-"""Where programs get what a list of the pages shows: the address in an API, and the line of a shell that asks for it."""
+"""Where programs get what a list of the pages shows: the line of a shell that asks an API for it.
+
+There is no link to the address: a session opens no API, so in the browser it would answer 401.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,8 @@ from dashboard.components.translation import later
 
 @dataclass(frozen=True, slots=True)
 class CopyAs:
-    """The address and the command; the token in it is a variable of the shell, never a value."""
+    """The token in the command is a variable of the shell, never a value."""
 
-    url: str
     command: str
     note: str = ""
     title: str = ""
@@ -146,4 +148,4 @@ def copy_as(request: HttpRequest, name: str, **parameters: str) -> CopyAs:
     filters |= {switch: "true" for (ours, value), switch in listed.switches.items() if request.GET.get(ours) == value}
     url = f"{path}?{urlencode(filters, errors='replace')}" if filters else path
     whole = shlex.quote(request.build_absolute_uri("/").rstrip("/") + url)
-    return CopyAs(url, f'curl -H "Authorization: Bearer $TOKEN" {whole}', listed.note, listed.title)
+    return CopyAs(f'curl -H "Authorization: Bearer $TOKEN" {whole}', listed.note, listed.title)
