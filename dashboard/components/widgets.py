@@ -259,7 +259,10 @@ class Paging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A form's field as it stands: name, value, errors in words, choices of a select."""
+    """A form's field as it stands: name, value, errors in words, choices of a select.
+
+    `optional` is False for one that some buttons or values of the form require, as its help says.
+    """
 
     name: str
     label: str
@@ -268,6 +271,7 @@ class Field:
     errors: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
     required: bool = False
+    optional: bool = True
     kind: str = "text"
     rows: int = 4
     placeholder: str = ""

@@ -145,7 +145,7 @@ _BESIDE_ROLES = (
     ("schedule", "A scheduled request is applied in the name of the person who scheduled it, with the rights that they"
      " have at that time."),
     ("freeze", f"Set and ended with the right to {ACTION_WORDS['registry.manage']}. A freeze blocks applying for"
-     " everyone, except for requests whose approval overrides it with a reason."),
+     " everyone, except for requests for which a reviewer overrides it with a reason, with the approval or after it."),
     ("closed environment", "Changed only by releases, whatever the role. Opening it requires the approval of another"
      " person, or break-glass."),
     ("break-glass", f"Opened with the right to {ACTION_WORDS['registry.manage']}, for up to {MAX_MINUTES} minutes. A second"

@@ -26,6 +26,7 @@ from registry.promotions.checks.consumers import CONSUMERS
 from registry.promotions.checks.context import EVIDENCE, THREADS
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.models.requests import MAX_LABELS
+from registry.promotions.plan.types import SOURCE_DRIFT
 from registry.promotions.requests.preconditions import (
     Condition,
     applying,
@@ -185,13 +186,12 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
     against = approving(info, actor)
     approve = next((item.sentence for item in against if not item.passable), "")
     others = base.sentence if base else ""
-    asks = (
-        gettext("Required, because this is a breaking change.")
-        if info.is_breaking
-        else gettext("Required to request changes or to reject.")
-    )
     overridable = any(item.passable for item in against)
-    later_on = [check for check in info.failing if check.get("overridable") and check.get("code") in AT_APPLYING]
+    later_on = (
+        [check for check in info.failing if check.get("overridable") and check.get("code") in AT_APPLYING]
+        if info.state == PromotionRequest.IN_REVIEW
+        else []
+    )
     return ReviewForm(
         approve=action(info, "approve", gettext("Approve"), approve, tone="primary", icon="check"),
         changes=action(
@@ -200,13 +200,16 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
         reject=action(
             info, "reject", gettext("Reject"), others or _again(mine, Review.REJECT), tone="danger", icon="x"
         ),
-        comment=Field(name="comment", label=gettext("Comment"), kind="textarea", rows=2, help=asks),
+        comment=Field(
+            name="comment", label=gettext("Comment"), kind="textarea", rows=2, optional=False, help=_comment_help(info)
+        ),
         plan_hash=info.plan_hash,
         override=Field(
             name="override",
             label=gettext("Reason to override failing checks"),
             kind="textarea",
             rows=2,
+            optional=not overridable,
             help=gettext("Needed to approve despite these failing checks: %(overridable)s.")
             % {"overridable": _names_of(info, against, later_on)}
             if overridable
@@ -222,6 +225,7 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
             name="typed",
             label=gettext("Type the name of the subject to approve"),
             code=True,
+            optional=False,
             help=gettext("%(qualified)s. This is a breaking change, and %(target)s is closed.")
             % {"qualified": info.subject.qualified, "target": info.target},
         )
@@ -229,6 +233,15 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
         else None,
         why=why_of(against, info, actor) if approve else (),
     )
+
+
+def _comment_help(info: RequestInfo) -> str:
+    """When the comment is required."""
+    if info.is_breaking:
+        return gettext("Required, because this is a breaking change.")
+    if any(check.get("code") == SOURCE_DRIFT for check in info.checks):
+        return gettext("Required, because the subject has open breaks at the source.")
+    return gettext("Required to request changes or to reject.")
 
 
 def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:

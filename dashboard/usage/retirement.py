@@ -392,7 +392,7 @@ def _fields(request: HttpRequest, what: RetirementTarget, choice: str) -> tuple[
         value=submitted("confirmed"),
     )  # fmt: skip
     reason = Field(
-        name="force", label=gettext("Reason to force it"), value=submitted("force"),
+        name="force", label=gettext("Reason to force it"), value=submitted("force"), optional=False,
         help=gettext(
             "Needed if it is or may be in use. Requires the permission to force versions. The reason is recorded in the audit log."
         )

@@ -57,11 +57,16 @@ def reasons_of(info: RequestInfo, by: Actor) -> dict[str, tuple[Condition, ...]]
 
 
 def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """All failing conditions of an approval by the actor."""
+    """All failing conditions of an approval by the actor; of an approved request one that overrides what fails."""
+    if info.state in _APPROVED and any(check.get("overridable") for check in info.failing):
+        failing = [check for check in info.failing if check.get("overridable")]
+        return (*_as_reviewer(info, by), *_sign_in(by), *_moved(info), *_checks(info, by, failing))
     if info.state != PromotionRequest.IN_REVIEW:
         has_them = info.state in _APPROVED
         sentence = "It has all approvals." if has_them else f"It is {info.state}, not in review."
         cure = "Submit it first." if info.state == PromotionRequest.DRAFT else ""
+        if has_them:
+            cure = "If a check fails by now, run the checks again. A reviewer can then override it with a reason."
         return (Condition("state", sentence, cure),)
     blocking = [check for check in info.failing if check.get("code") not in AT_APPLYING]
     return (

@@ -41,6 +41,7 @@ from registry.promotions.reviews.eligibility import (
     REVIEW,
     is_breaking,
     needed_for,
+    overridden,
     override_text,
     written_subjects,
 )
@@ -74,6 +75,8 @@ def _matters(check: Mapping[str, Any]) -> bool:
 
 #: states in which a request can still be rejected or sent back
 REVIEWABLE: Final = frozenset({PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED})
+#: states in which an approval can still override a failing check: a freeze often begins after the approval
+APPROVED: Final = REVIEWABLE - {PromotionRequest.IN_REVIEW}
 
 
 def approve(
@@ -91,7 +94,8 @@ def approve(
     `plan_hash` is the plan that the approver has read. A breaking plan needs a comment, and so does one whose subject has
     open breaks at the source. `override` is the reason to approve in spite of failing checks that may be overridden:
     compatibility by somebody who may force versions, the others by any reviewer. `typed` is the subject's name, required
-    for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns.
+    for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns. An approved request
+    takes a further approval only with an `override` of a check that fails, such as a freeze.
     Raises PlanHashRequired without a hash, PlanChanged (and keeps the new plan to be read) where it isn't what
     would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
     """
@@ -101,7 +105,7 @@ def approve(
         require_reviewer(request, by)
         if refused := approval_refusal(by):
             raise NotAllowed(refused)
-        if request.state != PromotionRequest.IN_REVIEW:
+        if request.state != PromotionRequest.IN_REVIEW and not (reason and request.state in APPROVED):
             raise WrongState(f"Request {request.pk} is {request.state}. Only a request in review can be reviewed.")
         if only_safe and (alone := why_alone(request.plan)):
             raise WrongState(alone)
@@ -193,7 +197,9 @@ def _review(request: PromotionRequest, by: Actor, verdict: str, comment: str, ov
         request.reviews.create(reviewer_id=person(by), plan_hash=request.plan_hash, **values)
         return
     if row.verdict == verdict:
-        raise WrongState(f"{by.name} has already reviewed this plan.")
+        if not (override and request.state in APPROVED):
+            raise WrongState(f"{by.name} has already reviewed this plan.")
+        values["comment"] = comment or row.comment
     for name, value in values.items():
         setattr(row, name, value)
     row.save(update_fields=list(values))
@@ -213,7 +219,9 @@ def _override(request: PromotionRequest, by: Actor, reason: str) -> str:
         if blocking and not overrides_of(request):
             raise WrongState(f"{in_words(blocking[0])} It can be approved anyway with a reason.", checks=blocking)
         return ""
-    passed = [item for item in failing if item["overridable"]]
+    others = [review for review in overrides_of(request) if review.reviewer_id != by.user_id]
+    done = {code for review in others for code in overridden(review)} if request.state in APPROVED else set()
+    passed = [item for item in failing if item["overridable"] and item["code"] not in done]
     if not passed:
         raise InvalidInput("No failing check can be overridden. Use the comment instead.")
     for item in passed:

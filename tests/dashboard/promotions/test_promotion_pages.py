@@ -186,6 +186,25 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     assert Review.objects.get(request_id=number).override.startswith("the consumers are gone")
 
 
+def test_the_form_says_when_a_comment_or_reason_is_required(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    assert "Required to request changes or to reject." in page
+    assert not re.search(r"Comment\s*<span class=\"optional\">", page)
+    approve_shown(request_id=number, by=cast["approver"])
+    freeze = {"starts_at": timezone.now() - timedelta(hours=1), "ends_at": timezone.now() + timedelta(hours=1)}
+    services.add_freeze(environment="staging", by=cast["admin"], reason="the sale", **freeze)
+    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    assert "run the checks again. A reviewer can then override it with a reason." in page
+    services.recheck(request_id=number, by=cast["steward"])
+    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    assert "Needed to approve despite these failing checks: freeze window." in page
+    assert not re.search(r"override failing checks\s*<span class=\"optional\">", page)
+    sent = {"override": "it is the sale", "plan_hash": PromotionRequest.objects.get(pk=number).plan_hash}
+    assert browser("approver").post(f"/ui/promotions/{number}/approve", sent).status_code == 302
+    assert services.apply(request_id=number, by=cast["approver"]) == "applied"
+
+
 def test_nobody_can_approve_says_so(browser: Browser, cast: Cast, versions: None) -> None:
     rule("staging", reviewers="group", name="nobody-here")
     number = ask(cast, version=2, target="staging")

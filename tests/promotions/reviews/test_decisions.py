@@ -23,6 +23,7 @@ from registry.errors import InvalidInput, NotAllowed, NotSignedIn, PlanChanged, 
 from registry.notifications.models import InboxEntry
 from registry.promotions import selectors, services
 from registry.promotions.models import FreezeWindow, PromotionRequest, Review
+from registry.promotions.requests.preconditions import reasons_of
 from registry.subjects.selectors import list_versions
 from registry.subjects.services import set_config
 from registry.subjects.versions.lookup import get_registry
@@ -433,6 +434,33 @@ def test_a_freeze_is_overridden_with_a_reason(cast: Cast) -> None:
     }
     FreezeWindow.objects.create(environment=change(), made_by=User.objects.get(username="admin"), **window)
     assert approve(cast, number, override="it repairs the shops") == "approved"
+    assert services.apply(request_id=number, by=cast["approver"]) == "applied"
+
+
+@pytest.mark.parametrize("who", ["approver", "approver2"], ids=["the approver", "another reviewer"])
+def test_a_freeze_that_begins_after_the_approval_is_overridden_too(cast: Cast, who: str) -> None:
+    register(V1, cast["steward"])
+    number = ask(cast)
+    assert approve(cast, number) == "approved"
+    with pytest.raises(InvalidInput, match="No failing check"):
+        approve(cast, number, who, override="in case")
+    FreezeWindow.objects.create(
+        environment=change(),
+        starts_at=timezone.now() - timedelta(hours=1),
+        ends_at=timezone.now() + timedelta(hours=1),
+        reason="the shops are full",
+        made_by=User.objects.get(username="admin"),
+    )
+    with pytest.raises(WrongState, match="ask a reviewer to override it with a reason"):
+        services.apply(request_id=number, by=cast["approver"])
+    with pytest.raises(WrongState, match="Only a request in review"):
+        approve(cast, number, who)
+    with pytest.raises(NotAllowed):
+        approve(cast, number, "steward", override="it repairs the shops")
+    services.recheck(request_id=number, by=cast["steward"])
+    against = reasons_of(selectors.get_request(number), cast[who])["approve"]
+    assert [(item.code, item.passable) for item in against] == [("freeze", True)]
+    assert approve(cast, number, who, override="it repairs the shops") == "approved"
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
 
 
