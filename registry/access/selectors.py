@@ -25,6 +25,7 @@ from registry.access.actors import (
     grants_of,
 )
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
+from registry.frozen_rows import row_info
 
 __all__ = [
     "ContactPerson",
@@ -345,17 +346,4 @@ def list_tokens(*, user_id: int | None) -> list[TokenInfo]:
 
 def _info(row: ApiToken, now: datetime) -> TokenInfo:
     state = "revoked" if row.revoked_at else "expired" if row.expires_at <= now else "live"
-    return TokenInfo(
-        token_id=row.pk,
-        username=row.user.username,
-        name=row.name,
-        scope=row.scope,
-        registry=row.registry,
-        subject_pattern=row.subject_pattern,
-        state=state,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        revoked_at=row.revoked_at,
-        last_used_at=row.last_used_at,
-        last_used_from=row.last_used_from,
-    )
+    return row_info(TokenInfo, row, token_id=row.pk, username=row.user.username, state=state)

@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput
+from registry.frozen_rows import row_info
 
 CHUNK = 2_000
 #: events that one statement reads if it has to check a condition on each of them
@@ -146,11 +147,7 @@ def _entry(row: AuditEvent) -> AuditEntry:
     if row.operation == "UPDATE":
         changed = [key for key in after if before.get(key) != after[key]]
         before, after = ({key: side.get(key) for key in changed} for side in (before, after))
-    return AuditEntry(
-        id=row.pk, transaction_id=row.transaction_id, at=row.at, actor=row.actor, door=row.door, origin=row.origin,
-        why=row.why, operation=row.operation, table=row.table, row_id=row.row_id, before=before, after=after,
-        position=row.position, seal=row.seal,
-    )  # fmt: skip
+    return row_info(AuditEntry, row, before=before, after=after)  # fmt: skip
 
 
 COLUMNS: Final = (

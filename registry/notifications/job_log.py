@@ -21,6 +21,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
+from registry.frozen_rows import row_info
 from registry.notifications.models import JobRun
 from registry.notifications.services import storable
 
@@ -178,15 +179,4 @@ def get_run(number: int) -> RunInfo | None:
 
 
 def _info(row: JobRun, lines: tuple[str, ...]) -> RunInfo:
-    return RunInfo(
-        id=row.pk,
-        task=row.task,
-        key=row.key,
-        state=row.state,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        seconds=row.seconds,
-        error=row.error,
-        lines=lines,
-        left_out=row.left_out,
-    )
+    return row_info(RunInfo, row, lines=lines)

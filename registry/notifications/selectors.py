@@ -10,6 +10,7 @@ from django.db.models import OuterRef, Prefetch, Subquery
 
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, NotSignedIn
+from registry.frozen_rows import row_info
 from registry.notifications.events import EVENTS
 from registry.notifications.models import (
     FAILED,
@@ -204,35 +205,16 @@ def list_deliveries(
 
 def webhook_info(row: Webhook) -> WebhookInfo:
     """The info of a webhook's row."""
-    return WebhookInfo(
-        id=row.public_id,
-        name=row.name,
-        owner=row.owner.get_username(),
-        url=row.url,
-        host=row.host,
-        kind=row.kind,
-        events=tuple(row.events),
-        registry_pattern=row.registry_pattern,
-        subject_pattern=row.subject_pattern,
-        active=row.active,
-        key_version=row.key_version,
-        disabled_reason=row.disabled_reason,
-        failing_since=row.failing_since,
-        created_at=row.created_at,
-    )
+    return row_info(WebhookInfo, row, id=row.public_id, owner=row.owner.get_username(), events=tuple(row.events))
 
 
 def _delivery_info(row: Delivery) -> DeliveryInfo:
-    return DeliveryInfo(
-        id=row.pk,
-        message_id=row.message_id,
+    return row_info(
+        DeliveryInfo,
+        row,
         event=row.notice.event,
         text=row.notice.text,
-        state=row.state,
-        attempts=row.attempts,
-        created_at=row.created_at,
         next_attempt_at=row.next_attempt_at if row.state == "queued" else None,
-        finished_at=row.finished_at,
         tries=tuple(
             AttemptInfo(item.at, item.status, item.error, item.excerpt, item.seconds) for item in row.tries.all()
         ),

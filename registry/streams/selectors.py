@@ -13,6 +13,7 @@ from django.db.models import Count, F, Max, Q
 from registry.access.permission_filters import Extent, extent_of, require_extent
 from registry.access.roles import Actor
 from registry.errors import NotFound, StateCheckNotFound
+from registry.frozen_rows import row_info
 from registry.streams.models import CarriedVersion, QueryInput, StateCheck, StateSchema, StateVariable, StreamQuery
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -49,18 +50,7 @@ def list_state_checks(*, limit: int = 20) -> list[StateCheckInfo]:
 def _info(row: StateCheck) -> StateCheckInfo:
     report = dict(row.report)
     texts = report.pop("texts", {})
-    return StateCheckInfo(
-        id=row.pk,
-        created_at=row.created_at,
-        created_by=row.created_by,
-        checkpoint=row.checkpoint,
-        query_id=row.query_id,
-        verdict=row.verdict,
-        plan=row.plan,
-        report=report,
-        text=texts.get("text", ""),
-        markdown=texts.get("markdown", ""),
-    )
+    return row_info(StateCheckInfo, row, report=report, text=texts.get("text", ""), markdown=texts.get("markdown", ""))
 
 
 @dataclass(frozen=True)
@@ -293,24 +283,14 @@ def _inputs_of(queries: Sequence[StreamQuery]) -> dict[int, tuple[InputInfo, ...
 
 
 def _query(row: StreamQuery, variables: Sequence[StateVariable], inputs: tuple[InputInfo, ...]) -> QueryInfo:
-    return QueryInfo(
-        id=row.pk,
-        source_id=row.source_id,
+    return row_info(
+        QueryInfo,
+        row,
         registry=row.registry.name,
         name=PurePosixPath(row.path).name or row.path,
-        path=row.path,
-        query_id=row.query_id,
-        provider=row.provider,
-        encoding=row.encoding,
-        last_planned_batch=row.last_planned_batch,
-        last_committed_batch=row.last_committed_batch,
-        last_batch_at=row.last_batch_at,
         operators=tuple(row.operators),
         runs=tuple(row.runs),
         problems=tuple(row.problems),
-        allowed_value_schemas=row.allowed_value_schemas,
-        allowed_schema_files=row.allowed_schema_files,
-        scanned_at=row.scanned_at,
         variables=len([item for item in variables if item.removed_at is None]),
         worst=max(budgets_of(row, variables), key=lambda item: item.share, default=None),
         inputs=inputs,
@@ -347,44 +327,17 @@ def _schemas_of(variables: Sequence[StateVariable]) -> dict[int, tuple[SchemaInf
 
 
 def _schema(row: StateSchema, carried: tuple[CarriedInfo, ...]) -> SchemaInfo:
-    return SchemaInfo(
-        version=row.version,
-        schema_id=row.schema_id,
-        batch=row.batch,
-        start=row.start,
-        written_at=row.written_at,
-        file=row.file,
-        key_schema=row.key_schema,
-        value_schema=row.value_schema,
-        map_key_schema=row.map_key_schema,
-        avro_schema=row.avro_schema,
-        why_no_avro=row.why_no_avro,
-        carried=carried,
-    )
+    return row_info(SchemaInfo, row, carried=carried)
 
 
 def _variable(
     row: StateVariable, query: StreamQuery, versions: int, schemas: tuple[SchemaInfo, ...] = ()
 ) -> VariableInfo:
-    return VariableInfo(
-        id=row.pk,
-        operator=row.operator,
-        name=row.name,
-        label=row.label,
-        kind=row.kind,
-        ttl=row.ttl,
-        encoding=row.encoding,
-        why_fixed=row.why_fixed,
-        removed_at=row.removed_at,
+    return row_info(
+        VariableInfo,
+        row,
         budget=_budget(row, query),
         versions=versions,
-        rows=row.rows,
-        keys=row.keys,
-        bytes=row.bytes,
-        rows_batch=row.rows_batch,
-        rows_at=row.rows_at,
-        rows_problem=row.rows_problem,
         fields=tuple(FieldInfo(**field) for field in row.fields),
-        expiry=row.expiry,
         schemas=schemas,
     )

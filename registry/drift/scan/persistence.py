@@ -42,6 +42,7 @@ from registry.drift.services import ScanClaim, queue_rest
 from registry.drift.services.findings import active_mutes
 from registry.drift.sources.base import ScannedTopic, ScanResult, keep_topics
 from registry.drift.sources.kafka_offsets import keep_read_from
+from registry.frozen_rows import row_info
 from registry.streams.state_history import keep_query
 
 
@@ -60,16 +61,7 @@ def use_of(row: SchemaUse) -> PartitionUseTotals:
 
 def field_of(row: FieldStatistic) -> FieldCounts:
     """A field's day as scans merge it."""
-    return FieldCounts(
-        messages=row.messages,
-        present=row.present,
-        nulls=row.nulls,
-        kinds=row.kinds,
-        values=row.values,
-        distinct=row.distinct,
-        minimum=row.minimum,
-        maximum=row.maximum,
-    )
+    return row_info(FieldCounts, row)
 
 
 def time_of(milliseconds: int) -> datetime:

@@ -17,6 +17,7 @@ from registry.drift.scan.aggregation import SEVERITY_RANK
 from registry.drift.selectors.findings import READ, WORST_FIRST, FindingInfo, finding_infos, open_findings
 from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
 from registry.errors import InvalidInput
+from registry.frozen_rows import row_info
 from registry.subjects.models import Client
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
@@ -106,18 +107,7 @@ def _clients(concerned: DeploymentTarget, names: Iterable[str]) -> frozenset[str
 
 
 def _info(row: Deployment) -> DeploymentInfo:
-    return DeploymentInfo(
-        id=row.pk,
-        registry=row.registry.name,
-        label=row.label,
-        at=row.at,
-        url=row.url,
-        subjects=row.subjects,
-        topics=row.topics,
-        client=row.client,
-        told_at=row.told_at,
-        told_by=row.told_by,
-    )
+    return row_info(DeploymentInfo, row, registry=row.registry.name)
 
 
 def _cursor_of(info: DeploymentInfo) -> str:

@@ -21,6 +21,7 @@ from registry.drift.findings.redaction import redacted_evidence, redacted_text
 from registry.drift.models import SEVERITIES, Finding, Mute
 from registry.drift.scan.personal_data import masked_samples, tags_of_subjects
 from registry.errors import FindingNotFound
+from registry.frozen_rows import row_info
 
 #: messages without a key go to partitions by turns, a batch each: a few, or those of a moment, say nothing
 FEWEST: Final = 10
@@ -206,20 +207,7 @@ def list_mutes(registry: str = "", *, by: Actor) -> list[MuteInfo]:
     rows = Mute.objects.select_related("registry").filter(extent_of(by, READ).registries("registry__name"))
     if registry:
         rows = rows.filter(registry__name=registry)
-    return [
-        MuteInfo(
-            id=row.pk,
-            registry=row.registry.name,
-            rule=row.rule,
-            subject=row.subject,
-            location=row.location,
-            reason=row.reason,
-            until=row.until,
-            created_at=row.created_at,
-            created_by=row.created_by,
-        )
-        for row in rows.order_by("-pk")
-    ]
+    return [row_info(MuteInfo, row, registry=row.registry.name) for row in rows.order_by("-pk")]
 
 
 def open_findings() -> QuerySet[Finding]:
@@ -322,34 +310,15 @@ def _shows_all(info: FindingInfo, by: Actor | None) -> bool:
 def finding_info(row: Finding) -> FindingInfo:
     """A finding with all of its evidence, samples too: for what shows none of it, or hides them."""
     evidence = read_evidence(row.rule, row.evidence)
-    return FindingInfo(
-        id=row.pk,
-        source_id=row.source_id,
+    return row_info(
+        FindingInfo,
+        row,
         source_name=row.source.name,
         source_kind=row.source.kind,
         registry=row.source.registry.name,
         topic=row.topic.name if row.topic else "",
-        rule=row.rule,
-        severity=row.severity,
-        sentence=row.sentence,
-        remedy=row.remedy,
-        location=row.location,
         subject=row.subject_name,
         evidence=evidence,
-        cause=row.cause,
-        state=row.state,
-        count=row.count,
-        first_seen=row.first_seen,
-        last_seen=row.last_seen,
-        acknowledged_by=row.acknowledged_by,
-        acknowledged_reason=row.acknowledged_reason,
-        acknowledged_until=row.acknowledged_until,
-        assigned_to=row.assigned_to,
-        muted=row.muted,
-        clean_scans=row.clean_scans,
-        reopened=row.reopened,
-        resolved_at=row.resolved_at,
-        detector=row.detector,
-        rebaselined_from=row.rebaselined_from,
         producer_hint=one_partition(evidence, row.topic.partitions) if row.topic else None,
+        samples_hidden=False,
     )

@@ -16,6 +16,7 @@ from registry.access.permission_filters import NOTHING, extent_of, require_exten
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Scan, Source, Topic
 from registry.errors import ClusterNotFound, SourceNotFound
+from registry.frozen_rows import row_info
 from registry.streams.models import CheckpointStore
 
 LATELY: Final = timedelta(hours=24)
@@ -292,42 +293,18 @@ def _sources() -> QuerySet[Source, Any]:
 
 
 def _cluster_info(row: Any) -> ClusterInfo:
-    return ClusterInfo(
-        id=row.pk,
-        name=row.name,
-        bootstrap=row.bootstrap,
-        security_protocol=row.security_protocol,
-        sasl_mechanism=row.sasl_mechanism,
-        username=row.username,
-        secret=row.secret,
-        ca_pem=row.ca_pem,
-        created_at=row.created_at,
-        created_by=row.created_by,
-        sources=row.source_count,
-    )
+    return row_info(ClusterInfo, row, sources=row.source_count)
 
 
 def _source_info(row: Any, scan: Scan | None) -> SourceInfo:
-    return SourceInfo(
-        id=row.pk,
+    return row_info(
+        SourceInfo,
+        row,
         registry=row.registry.name,
-        context=row.context,
-        kind=row.kind,
-        name=row.name,
         cluster=row.cluster.name if row.cluster else "",
         bootstrap=row.cluster.bootstrap if row.cluster else "",
         include=tuple(row.include),
         exclude=tuple(row.exclude),
-        mode=row.mode,
-        tail_messages=row.tail_messages,
-        window_seconds=row.window_seconds,
-        max_messages=row.max_messages,
-        max_bytes=row.max_bytes,
-        max_seconds=row.max_seconds,
-        keep_samples=row.keep_samples,
-        clean_scans=row.clean_scans,
-        every_seconds=row.every_seconds,
-        next_scan_at=row.next_scan_at,
         topics=row.topic_count or 0,
         open_findings=row.open_count,
         last_scan=scan_info(scan) if scan else None,
@@ -341,40 +318,15 @@ def _store_info(row: CheckpointStore | None) -> StoreInfo | None:
 
 def scan_info(row: Scan) -> ScanInfo:
     """A scan's row, as others see it."""
-    return ScanInfo(
-        id=row.pk,
-        source_id=row.source_id,
-        state=row.state,
-        queued_at=row.queued_at,
-        queued_by=row.queued_by,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        phase=row.phase,
-        progress_done=row.progress_done,
-        progress_total=row.progress_total,
-        read=row.read,
-        error=row.error,
-        attempts=row.attempts,
-        detector=row.detector,
-        retry_at=row.retry_at,
-    )
+    return row_info(ScanInfo, row)
 
 
 def _topic_info(row: Any) -> TopicInfo:
-    return TopicInfo(
-        name=row.name,
-        partitions=row.partitions,
-        compacted=row.compacted,
-        retention_ms=row.retention_ms,
-        retention_bytes=row.retention_bytes,
+    return row_info(
+        TopicInfo,
+        row,
         positions={int(number): offset for number, offset in row.positions.items()},
         strategies={side: tuple(names) for side, names in row.strategies.items()},
         subjects={side: tuple(names) for side, names in row.subjects.items()},
-        messages=row.messages,
-        problem=row.problem,
-        discovered_at=row.discovered_at,
-        checked_at=row.checked_at,
-        read_at=row.read_at,
-        gone_at=row.gone_at,
         open_findings=row.open_count,
     )

@@ -24,6 +24,7 @@ from registry.drift.usage.subject_topics import (
     uses_of,
 )
 from registry.errors import SubjectNotFound, VersionNotFound
+from registry.frozen_rows import row_info
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -290,16 +291,7 @@ def _by_topic(uses: Iterable[SchemaUse], topics: Mapping[int, Topic], subject: S
 
 
 def _partition(use: SchemaUse) -> PartitionUse:
-    return PartitionUse(
-        partition=use.partition,
-        messages=use.messages,
-        undecodable=use.undecodable,
-        bytes=use.bytes,
-        first_offset=use.first_offset,
-        last_offset=use.last_offset,
-        first_time=use.first_time,
-        last_time=use.last_time,
-    )
+    return row_info(PartitionUse, use)
 
 
 def _is_own(topic: Topic, subject: SubjectName) -> bool:
@@ -311,22 +303,16 @@ def _cluster(topic: Topic) -> str:
 
 
 def _coverage(topic: Topic, is_own: bool) -> Coverage:
-    return Coverage(
+    return row_info(
+        Coverage,
+        topic,
         topic_id=topic.pk,
         topic=topic.name,
         source=topic.source.name,
         cluster=_cluster(topic),
         is_own=is_own,
-        partitions=topic.partitions,
-        messages=topic.messages,
         read_from=_offsets(topic.read_from),
         positions=_offsets(topic.positions),
-        compacted=topic.compacted,
-        retention_ms=topic.retention_ms,
-        checked_at=topic.checked_at,
-        read_at=topic.read_at,
-        gone_at=topic.gone_at,
-        problem=topic.problem,
     )
 
 

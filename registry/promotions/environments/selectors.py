@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from registry.audit import time_travel
 from registry.errors import RegistryNotFound
+from registry.frozen_rows import row_info
 from registry.promotions.environments.freezes import Window, next_window, recurrence_of, window_of
 from registry.promotions.models import (
     BreakGlass,
@@ -211,14 +212,13 @@ def _rows(environments: QuerySet[Environment]) -> list[Environment]:
 
 def _info(row: Any, now: datetime) -> EnvironmentInfo:
     name = row.registry.name
-    return EnvironmentInfo(
+    return row_info(
+        EnvironmentInfo,
+        row,
         name=name,
-        position=row.position,
         mode=row.own_mode or DEFAULT_MODE,
         level=row.own_level or DEFAULT_LEVEL,
-        is_closed=row.is_closed,
         is_remote=row.registry.kind == Registry.REMOTE,
-        settings=row.settings,
         rules=tuple(_rule(rule) for rule in row.review_rules.all()),
         freezes=tuple(_freeze(freeze, now) for freeze in row.freeze_windows.all()),
         recurring=tuple(_recurring(rule, now) for rule in row.recurring_freezes.all()),
@@ -238,16 +238,9 @@ def _freeze(row: FreezeWindow, now: datetime) -> FreezeInfo:
 
 def _recurring(row: RecurringFreeze, now: datetime) -> RecurringFreezeInfo:
     window = next_window(row, now)
-    return RecurringFreezeInfo(
-        id=row.pk,
-        kind=row.kind,
-        zone=row.zone,
-        from_day=row.from_day,
-        from_time=row.from_time,
-        to_day=row.to_day,
-        to_time=row.to_time,
-        last_days=row.last_days,
-        reason=row.reason,
+    return row_info(
+        RecurringFreezeInfo,
+        row,
         made_by=row.made_by.get_username(),
         sentence=recurrence_of(row).sentence,
         starts_at=window.starts_at,
@@ -258,18 +251,12 @@ def _recurring(row: RecurringFreeze, now: datetime) -> RecurringFreezeInfo:
 
 def _glass(row: BreakGlass, name: str, now: datetime) -> BreakGlassInfo:
     confirm_until = row.opened_at + CONFIRM_WITHIN
-    return BreakGlassInfo(
-        id=row.pk,
+    return row_info(
+        BreakGlassInfo,
+        row,
         environment=name,
-        reason=row.reason,
         opened_by=row.opened_by.get_username(),
-        opened_by_id=row.opened_by_id,
-        opened_at=row.opened_at,
-        ends_at=row.ends_at,
-        uses=row.uses,
         confirmed_by=row.confirmed_by.get_username() if row.confirmed_by else "",
-        confirmed_at=row.confirmed_at,
-        comment=row.comment,
         confirm_until=confirm_until,
         is_open=now < row.ends_at,
         is_red=row.confirmed_at is None and now >= confirm_until,
@@ -307,19 +294,10 @@ def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChang
 
 def info_of(row: EnvironmentChange) -> EnvironmentChangeInfo:
     """The info of a change whose relations are joined."""
-    return EnvironmentChangeInfo(
-        id=row.pk,
+    return row_info(
+        EnvironmentChangeInfo,
+        row,
         environment=row.environment.registry.name,
-        action=row.action,
-        values=row.values,
-        before=row.before,
-        sentence=row.sentence,
-        reason=row.reason,
-        state=row.state,
         requested_by=row.requested_by.get_username(),
-        requested_by_id=row.requested_by_id,
-        requested_at=row.requested_at,
         decided_by=row.decided_by.get_username() if row.decided_by else "",
-        decided_at=row.decided_at,
-        comment=row.comment,
     )

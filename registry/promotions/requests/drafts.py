@@ -14,6 +14,7 @@ from registry.access.roles import Actor, may_somewhere, require
 from registry.errors import DraftChanged, DraftNotFound, InvalidInput, InvalidSchema, WrongState
 from registry.formats import FORMATS
 from registry.formats.base import Reference
+from registry.frozen_rows import row_info
 from registry.promotions.models import Draft
 from registry.promotions.requests.finding_links import require_finding
 from registry.promotions.requests.selectors import require_earlier
@@ -74,19 +75,14 @@ def get_draft(draft_id: int, *, user_id: int) -> DraftInfo:
 
 
 def _info(row: Draft, text: str) -> DraftInfo:
-    return DraftInfo(
-        id=row.pk,
+    return row_info(
+        DraftInfo,
+        row,
         registry=row.registry.name,
         subject=SubjectName(row.context_name, row.subject_name),
-        schema_type=row.schema_type,
         text=text,
         references=tuple(Reference(**reference) for reference in row.references),
-        reason=row.reason,
-        origin=row.origin,
-        finding=row.finding,
         again_of=row.again_of_id,
-        made_at=row.made_at,
-        changed_at=row.changed_at,
     )
 
 

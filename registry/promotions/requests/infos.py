@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from registry.audit import time_travel
+from registry.frozen_rows import row_info
 from registry.promotions.checks.consumers import with_rule
 from registry.promotions.checks.context import with_age, with_threads
 from registry.promotions.models import (
@@ -218,40 +219,28 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
 
 def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
     is_whole = not hasattr(row, "light_plan")
-    return RequestInfo(
-        id=row.pk,
-        kind=row.kind,
+    return row_info(
+        RequestInfo,
+        row,
         subject=SubjectName(row.context_name, row.subject_name),
         version=row.version_number,
         items=tuple(_item(item, is_whole=is_whole) for item in row.items.all()),
         source=row.source.registry.name if row.source else "",
         target=row.target.registry.name,
-        state=row.state,
-        reason=row.reason,
         with_config=row.config is not None,
         requested_by=row.requested_by.get_username(),
-        requested_by_id=row.requested_by_id,
-        requested_at=row.requested_at,
-        closed_at=row.closed_at,
         plan=_plan(row),
-        plan_hash=row.plan_hash,
-        planned_at=row.planned_at,
-        moved=row.moved,
-        apply_at=row.apply_at,
         applied_by=row.applied_by.get_username() if row.applied_by else "",
-        failure=row.failure,
         reviews_needed=row.target.reviews_needed,
         own_approval_allowed=row.target.own_approval_allowed,
         reviews=tuple(_review(review, row) for review in row.reviews.all()),
         needed=needed,
         stale=stale(row) if is_whole else "",
-        open_threads=row.open_threads,  # type: ignore[attr-defined]  # annotated
         threads=tuple(_thread(thread) for thread in row.threads.all()) if is_whole else (),
         steps=tuple(_step(step) for step in row.steps.all()) if is_whole else (),
         releases=tuple(_release(release) for release in row.releases.all()),
-        finding=row.finding,
         again_of=row.again_of_id,
-        labels=tuple(row.labels or ()),  # null in old rows
+        labels=tuple(row.labels or ()),
         acknowledgements=tuple(
             _acknowledgement_info(acknowledgement, row) for acknowledgement in row.acknowledgements.all()
         )
@@ -325,16 +314,7 @@ def _thread(row: Thread) -> ThreadInfo:
 
 
 def _step(row: ApplyStep) -> StepInfo:
-    return StepInfo(
-        position=row.position,
-        state=row.state,
-        step=row.step,
-        version=row.version_number,
-        schema_id=row.schema_id,
-        said=row.said,
-        started_at=row.started_at,
-        done_at=row.done_at,
-    )
+    return row_info(StepInfo, row, version=row.version_number)
 
 
 def _release(row: Release) -> ReleaseInfo:

@@ -22,6 +22,7 @@ from registry.errors import (
 )
 from registry.formats.assessment import ClientAnswer
 from registry.formats.base import Answer, ParsedSchema
+from registry.frozen_rows import row_info
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Client, Registry, SchemaVersion, Subject
 from registry.subjects.models.registries import MAX_CONTACT, MAX_FIELD, MAX_FIELDS, MAX_NAME
@@ -84,17 +85,11 @@ def clients_of_several(registry: Registry, subjects: Collection[SubjectName]) ->
 
 
 def _info(row: Client, newest: int | None, now: datetime) -> ClientInfo:
-    return ClientInfo(
-        name=row.name,
-        reads=row.reads,
-        writes=row.writes,
-        version=row.version,
+    return row_info(
+        ClientInfo,
+        row,
         number=newest if row.version is None else row.version,
         fields=tuple(row.fields),
-        contact=row.contact,
-        declared_at=row.declared_at,
-        declared_by=row.declared_by,
-        seen_at=row.seen_at,
         has_lapsed=row.seen_at < now - LAPSES,
     )
 
