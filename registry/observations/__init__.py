@@ -16,6 +16,7 @@ from registry.observations.lines import (
     encode_spec,
 )
 from registry.observations.specification import (
+    FIRST_SLICE,
     BodyProblem,
     Bound,
     Bounds,
@@ -71,6 +72,7 @@ from registry.observations.topics import (
 )
 
 __all__ = [
+    "FIRST_SLICE",
     "FORMAT_VERSION",
     "BodyProblem",
     "Bound",

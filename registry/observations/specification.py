@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 Side = Literal["key", "value"]
 # What ends the reading of a topic early; `broker`: one went away.
@@ -22,6 +22,7 @@ SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 BodyProblem = Literal["malformed", "violates", "not_read"]
 # Debezium's operations: create, update, delete, read (a snapshot's row), truncate, message.
 Operation = Literal["c", "u", "d", "r", "t", "m"]
+FIRST_SLICE: Final = 1_000  # messages that a scan reads first where no earlier one measured how fast they are read
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,16 @@ class PartitionRange:
 class Bounds:
     """How much one scan may do; what is reached is said in the totals.
 
-    `first_slice` is how many messages are read first, None for the usual number: fewer where those took longer than
-    the deadline.
+    `first_slice` is how many messages are read first. That slice may take `first_seconds` even if the deadline is
+    sooner, and the single message that follows it twice as long: without them a scan keeps nothing.
     """
 
     max_messages: int = 1_000_000
     max_bytes: int = 2 * 1024**3
     max_groups: int = 2_000
     deadline_seconds: float = 300.0
-    first_slice: int | None = None
+    first_slice: int = FIRST_SLICE
+    first_seconds: float = 30.0
 
 
 @dataclass(frozen=True)

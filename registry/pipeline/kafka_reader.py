@@ -19,7 +19,6 @@ from registry.errors import BrokerUnavailable, InvalidSource
 from registry.observations import Bounds, KafkaConnection, PartitionRange, TopicRead
 from registry.pipeline.session import first_line
 
-FIRST_SLICE = 50_000  # messages; shows their average size before more is read
 SMALLEST_SLICE = 1_000  # messages; below it the queries of a slice take longer than its messages
 LARGEST_SLICE = 1_000_000
 
@@ -56,15 +55,22 @@ def left(pieces: Iterable[Piece]) -> int:
     return sum(piece.size for piece in pieces)
 
 
-def next_size(read: int, read_bytes: int, bounds: Bounds) -> int:
-    """How many messages the next slice may have, so that neither bound is passed by much; 0 when one is reached."""
+def next_size(
+    read: int, read_bytes: int, bounds: Bounds, *, last: int = 0, seconds: float = 0.0, seconds_left: float = 0.0
+) -> int:
+    """How many messages the next slice may have, so that no bound is passed by much; 0 when one is reached.
+
+    The `last` slice took `seconds`: at its rate, the next one takes half of the time that is left.
+    """
     max_messages, max_bytes = bounds.max_messages, bounds.max_bytes
     if read >= max_messages or read_bytes >= max_bytes:
         return 0
     if read == 0:
-        return max(1, min(bounds.first_slice or FIRST_SLICE, max_messages))
+        return max(1, min(bounds.first_slice, max_messages))
     average = max(1.0, read_bytes / read)
-    return max(1, min(LARGEST_SLICE, max_messages - read, int((max_bytes - read_bytes) / average) + 1))
+    in_time = int(last / max(0.001, seconds) * seconds_left / 2)
+    size = min(LARGEST_SLICE, max(in_time, min(SMALLEST_SLICE, 10 * last)))
+    return max(1, min(size, max_messages - read, int((max_bytes - read_bytes) / average) + 1))
 
 
 def cut(pieces: list[Piece], size: int) -> tuple[list[Piece], list[Piece]]:

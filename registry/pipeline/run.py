@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from pyspark.sql.connect.session import SparkSession
 from registry.errors import BrokerUnavailable, InvalidSource, ScanInterrupted
 from registry.observations import (
     Bound,
+    Bounds,
     Observation,
     PartitionRead,
     ScanSpec,
@@ -38,13 +40,16 @@ class _ScanProgress:
     """How far a scan has come: what is left, what was lost, and the bound that ended it.
 
     `kept_away` is what isn't read of the topics whose broker is away; `tries` counts how often a slice failed.
+    The `last` slice took `seconds`. `is_slow` says that a first slice didn't end in its time.
     """
 
     rest: list[Piece]
     kept_away: list[Piece] = field(default_factory=list)
     tries: int = 0
     done: int = 0
-    rate: float = 0.0
+    last: int = 0
+    seconds: float = 0.0
+    is_slow: bool = False
     bound: Bound | None = None
     lost: dict[str, Loss] = field(default_factory=dict)
     gaps: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
@@ -62,6 +67,38 @@ class _ScanProgress:
             if end > part.range.start and len(gaps) < MOST_GAPS:
                 gaps.append((part.range.start, end))
 
+    def next_size(self, read_bytes: int, bounds: Bounds, control: Control) -> int:
+        """How many messages the next slice has; 0 where a bound is reached, a single one where the first was too slow."""
+        size = kafka_reader.next_size(
+            self.done, read_bytes, bounds, last=self.last, seconds=self.seconds, seconds_left=control.seconds_left
+        )
+        return min(size, 1) if self.is_slow and not self.done else size
+
+    def limit(self, bounds: Bounds, control: Control) -> AbstractContextManager[None]:
+        """The time that the next slice has. Of a first one that is half of all, so that a smaller one can follow it."""
+        if self.done:
+            return nullcontext()
+        left = control.seconds_left
+        return control.within(
+            max(2 * bounds.first_seconds, left) if self.is_slow else max(bounds.first_seconds, left / 2)
+        )
+
+    def note_slice(self, size: int, seconds: float, rest: list[Piece]) -> None:
+        """Count a slice that was read."""
+        self.done, self.last, self.seconds, self.rest, self.tries = self.done + size, size, seconds, rest, 0
+
+    def note_deadline(self, error: ScanInterrupted, size: int, *, is_closed: bool) -> None:
+        """End the scan with what was read, or go on with a smaller first slice; raises the error where neither can be."""
+        if error.details.get("reason") != "deadline":
+            raise error
+        if self.done:
+            self.bound = "deadline"
+        elif size > 1 and not is_closed:
+            self.is_slow = True
+        else:
+            error.details["slice"] = size
+            raise error
+
     def lose(self, lost: dict[str, Loss]) -> None:
         """Read nothing more of these topics."""
         self.lost |= lost
@@ -74,7 +111,7 @@ def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Ite
 
     A topic that is deleted meanwhile or refused is observed as lost; the others are read without it. Of one whose
     broker goes away, what was read by then is observed too. Raises
-    InvalidSource, BrokerUnavailable, ScanInterrupted (when not even the first slice was done in time),
+    InvalidSource, BrokerUnavailable, ScanInterrupted (when not even one message could be read in time),
     SparkUnavailable, and what the caller's `on_progress` raised.
     """
     started = time.monotonic()
@@ -109,25 +146,19 @@ def _read_slices(
 ) -> None:
     """Read slice after slice into `tally` and `profiler`; what is left unread stays in `reading`, with its bound."""
     bounds, total = spec.bounds, kafka_reader.left(reading.rest)
-    while reading.rest:
-        size = kafka_reader.next_size(reading.done, tally.total_bytes, bounds)
+    while reading.rest and not reading.bound:
+        size = reading.next_size(tally.total_bytes, bounds, control)
         if size == 0:
             reading.bound = "bytes" if tally.total_bytes >= bounds.max_bytes else "messages"
             return
-        if reading.rate:
-            size = min(size, max(kafka_reader.SMALLEST_SLICE, int(reading.rate * control.seconds_left / 2)))
         piece, after = kafka_reader.cut(reading.rest, size)
-        began = time.monotonic()
+        left = control.seconds_left
         try:
-            rows, profiled = _read_slice(session, spec, control, piece, f"{reading.done + 1:,}", total, profiler)
+            with reading.limit(bounds, control):
+                rows, profiled = _read_slice(session, spec, control, piece, f"{reading.done + 1:,}", total, profiler)
         except ScanInterrupted as error:
-            if error.details.get("reason") != "deadline":
-                raise
-            if not reading.done:
-                error.details["slice"] = kafka_reader.left(piece)
-                raise
-            reading.bound = "deadline"
-            return
+            reading.note_deadline(error, kafka_reader.left(piece), is_closed=session.client.is_closed)
+            continue
         except PySparkException as error:
             try:
                 lost = _blamed(session, spec, control, piece, error, reading)
@@ -149,9 +180,7 @@ def _read_slices(
             tally.add(row)
         reading.note_gaps(piece, rows)
         profiler.add(profiled)
-        reading.done += kafka_reader.left(piece)
-        reading.rate = kafka_reader.left(piece) / max(0.001, time.monotonic() - began)
-        reading.rest, reading.tries = after, 0
+        reading.note_slice(kafka_reader.left(piece), left - control.seconds_left, after)
 
 
 def _read_slice(

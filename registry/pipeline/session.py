@@ -12,8 +12,8 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
@@ -170,10 +170,10 @@ class Control(ProgressHandler):
         self._on_progress = on_progress
         self._phase = ""
         self._refused: Exception | None = None
-        self._expired = threading.Event()
         self._finished = threading.Event()
         self._action_over = threading.Event()  # of the last action
         self._action_over.set()
+        self._ending = threading.Lock()  # while what runs is interrupted
         self._ends = time.monotonic() + seconds
 
     def __enter__(self) -> Self:
@@ -198,16 +198,30 @@ class Control(ProgressHandler):
     def allow(self, seconds: float) -> None:
         """Leave at least so many seconds from now, though the deadline be over: for what ends a scan and is short."""
         if self.seconds_left < seconds:
-            self._ends = time.monotonic() + seconds
-            self._expired.clear()
-            self._start_watch()
+            self._end_at(time.monotonic() + seconds)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Let what runs inside take up to so many seconds; afterwards the deadline is what it was."""
+        ends = self._ends
+        self._end_at(time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self._end_at(ends)
+
+    def _end_at(self, ends: float) -> None:
+        with self._ending:
+            self._ends = ends
+        self._start_watch()
 
     def run(self, phase: str, action: Callable[[], T]) -> T:
         """Do one Spark action; raises ScanInterrupted at the deadline or when cancelled, SparkUnavailable when the
         server is lost, what `on_progress` raised, and Spark's own PySparkException for anything else.
         """
         self._phase = phase
-        self._raise_if_ended()
+        with self._ending:  # an interrupt on its way to the last action mustn't end this one
+            self._raise_if_ended()
         over = self._action_over = threading.Event()
         try:
             self._notify(0, 0)
@@ -233,7 +247,7 @@ class Control(ProgressHandler):
     def _raise_if_ended(self, cause: BaseException | None = None) -> None:
         if self._refused is not None:
             raise self._refused
-        if self._expired.is_set() or self.seconds_left <= 0:
+        if self.seconds_left <= 0:
             raise ScanInterrupted(
                 f"the scan reached its deadline of {self._seconds:g} s while {self._phase or 'starting'}; "
                 "allow more time, or read less at once",
@@ -260,24 +274,28 @@ class Control(ProgressHandler):
             threading.Thread(target=self._end, name=f"end of {self._tag}", daemon=True).start()
 
     def _start_watch(self) -> None:
-        threading.Thread(target=self._watch, name=f"deadline of {self._tag}", daemon=True).start()
+        threading.Thread(target=self._watch, args=[self._ends], name=f"deadline of {self._tag}", daemon=True).start()
 
-    def _watch(self) -> None:
-        while (left := self.seconds_left) > 0:
-            if self._finished.wait(left):
-                return
-        self._expired.set()
-        self._end()
+    def _watch(self, ends: float) -> None:
+        if self._finished.wait(max(0.0, ends - time.monotonic())) or ends != self._ends:
+            return  # over, or the deadline was moved, which another thread watches
+        self._end(ends)
 
-    def _end(self) -> None:
-        """Interrupt the action that runs until it has ended; give the session up when it doesn't."""
+    def _end(self, ends: float | None = None) -> None:
+        """Interrupt the action that runs until it has ended; give the session up when it doesn't.
+
+        An action that runs under another deadline than `ends` is left alone.
+        """
         give_up, over = time.monotonic() + GIVE_UP_AFTER, self._action_over
         while not (over.is_set() or self._finished.is_set()):
             if time.monotonic() >= give_up:
                 logger.warning("%s doesn't end after its interrupt; its session is given up", self._tag)
                 close_session(self._session)
                 return
-            self._interrupt()
+            with self._ending:
+                if over.is_set() or ends not in (None, self._ends):
+                    return
+                self._interrupt()
             over.wait(INTERRUPT_EVERY)
 
     def _interrupt(self) -> None:

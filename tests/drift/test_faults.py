@@ -16,6 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -46,6 +47,7 @@ from registry.drift.scan import runner
 from registry.drift.scan.runner import perform_scan
 from registry.drift.sources import kafka
 from registry.errors import InvalidSource
+from registry.pipeline import kafka_reader
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.pipeline.topics import USER, fill, framed, make_topic, string
@@ -272,9 +274,8 @@ def test_a_broker_that_goes_away_between_two_slices_costs_nothing_that_was_read(
     schema_id = register(topic, system)
     fill(bootstrap, topic, [*bad(), *good(schema_id, 3 * slice_ - 1)])
     source = add(system, topic, cluster="own", every_seconds=86_400)
-    Source.objects.update(next_scan_at=timezone.now() + timedelta(days=1))
-    for name in ("FIRST_SLICE", "LARGEST_SLICE"):
-        monkeypatch.setattr(f"registry.pipeline.kafka_reader.{name}", slice_)
+    Source.objects.update(next_scan_at=timezone.now() + timedelta(days=1), first_slice=slice_)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.LARGEST_SLICE", slice_)
     away_after(monkeypatch, 1, own_broker.stop)
     number = services.queue_scan(source_id=source, by=system)
     assert perform_scan(number) == "done"
@@ -481,22 +482,19 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     assert services.reclaim_lost_scans() == [number]
 
-    for name in ("FIRST_SLICE", "LARGEST_SLICE"):
-        monkeypatch.setattr(f"registry.pipeline.kafka_reader.{name}", slice_)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.LARGEST_SLICE", slice_)
     monkeypatch.setattr("registry.pipeline.kafka_reader.SMALLEST_SLICE", slice_ // 4)
-    Source.objects.update(max_messages=slice_)
+    Source.objects.update(max_messages=slice_, first_slice=slice_)
     rows = [scan(source, system), scan(source, system)]
     assert [row.read["bound_reached"] for row in rows if row.read] == ["messages", "messages"]
     took = rows[1].read["seconds"] if rows[1].read else 0
     Source.objects.update(max_messages=10**7, max_seconds=int(3 * took) + 1)
     while (left := backlog - sum(row.read["messages"] for row in rows if row.read)) and len(rows) < 40:
-        row = scan(source, system)
-        if row.state == "failed":  # not even the first slice: the next scan begins with fewer
-            assert "reached its deadline" in row.error
-            assert (Source.objects.get(pk=source).first_slice or slice_) < slice_
-        rows.append(row)
+        Source.objects.update(first_slice=slice_)
+        rows.append(scan(source, system))
     assert left == 0
-    done = [row.read for row in rows if row.state == "done" and row.read]
+    assert {(row.state, row.error) for row in rows} == {("done", "")}
+    done = [row.read for row in rows if row.read]
     for number, read in enumerate(done):
         behind = backlog - sum(scan_read["messages"] for scan_read in done[: number + 1])
         assert (read["behind"]["offsets"] if read["behind"] else 0) == behind
@@ -509,6 +507,36 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     assert sum(SchemaUse.objects.filter(topic__name=topic).values_list("messages", flat=True)) == backlog
     assert Topic.objects.get(name=topic).messages == backlog
     assert not Finding.objects.filter(source_id=source).exists()
+
+
+@pytest.mark.requirement("CARD-3")
+def test_a_first_slice_that_does_not_end_is_followed_by_a_single_message(
+    house: str, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark takes a tenth of a second for each message: 100 s for the first slice, which has 30 s."""
+    topic = make_topic(house, [], partitions=1)
+    fill(house, topic, good(register(topic, system), 1_100))
+    source = add(system, topic, max_seconds=60)
+    read, bounds = kafka_reader.read_messages, kafka._bounds
+
+    def slowly(*args: Any) -> Any:
+        return read(*args).where("reflect('java.lang.Thread', 'sleep', 100L) = 'null'")
+
+    monkeypatch.setattr(kafka_reader, "read_messages", slowly)
+    monkeypatch.setattr(kafka, "_bounds", lambda source: replace(bounds(source), first_seconds=20.0))
+    row = scan(source, system)
+    assert (row.state, row.error) == ("done", "")
+    assert row.read is not None
+    count = row.read["messages"]
+    assert 1 <= count < 400
+    assert Topic.objects.get().positions == {"0": count}
+    assert (row.read["bound_reached"], row.read["behind"]["offsets"]) == ("deadline", 1_100 - count)
+    assert Source.objects.get().first_slice in range(1, 1 + count), "the next scan begins with what it can read in time"
+    monkeypatch.undo()
+    Source.objects.update(max_seconds=1_000)
+    row = scan(source, system)
+    assert row.read is not None
+    assert (row.read["messages"], row.read["behind"]) == (1_100 - count, None)
 
 
 def test_a_task_that_is_delivered_twice_changes_nothing(house: str, system: Actor) -> None:

@@ -184,7 +184,7 @@ def test_waiting_is_no_death_of_a_worker(source: Source, system: Actor) -> None:
 def test_a_first_slice_that_took_too_long_is_smaller_the_next_time(
     source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And of the usual size again once a scan came to its end."""
+    """And then as large as a tenth of the time allows, by what the last scan read."""
 
     def too_slow(_progress: Any) -> Any:
         raise ScanInterrupted("the scan reached its deadline", reason="deadline", slice=10_000)
@@ -193,15 +193,16 @@ def test_a_first_slice_that_took_too_long_is_smaller_the_next_time(
     assert perform_scan(services.queue_scan(source_id=source.pk, by=system)) == "failed"
     source.refresh_from_db()
     assert source.first_slice == 2_500
-    scan(source, system, read=READ | {"bound_reached": "deadline"})
-    source.refresh_from_db()
-    assert source.first_slice == 10_000
-    scan(source, system, read=READ | {"bound_reached": "deadline", "messages": 12_000})
-    source.refresh_from_db()
-    assert source.first_slice == 40_000
-    scan(source, system)
-    source.refresh_from_db()
-    assert source.first_slice is None
+    for read, first in (
+        ({"messages": 5, "seconds": 2.0}, 2_500),  # it had no more to read
+        ({"messages": 3_000, "seconds": 300.0, "bound_reached": "deadline"}, 300),
+        ({"messages": 9_000, "seconds": 30.0}, 9_000),
+        ({"messages": 50_000, "seconds": 1.0}, 50_000),
+        ({"messages": 2_000, "seconds": 300.0, "bound_reached": "deadline"}, 200),
+    ):
+        scan(source, system, read=READ | read)
+        source.refresh_from_db()
+        assert source.first_slice == first
 
 
 @pytest.mark.django_db(transaction=True)

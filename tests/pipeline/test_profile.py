@@ -19,6 +19,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from dashboard.runtime import spark
 from dashboard.runtime.parts import spark_connect
 from registry.observations import (
+    Bounds,
     ChangeEvents,
     ChangeShape,
     FieldProfile,
@@ -199,12 +200,14 @@ def test_every_offset_that_is_told_has_its_own_reason(
 ) -> None:
     """Also where the share of plain Avro that Python reads anyway ends before them; and nothing is counted twice."""
     monkeypatch.setattr("registry.pipeline.profile.SHARE", 2)
-    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 6)
     fine, not_utf8 = avro(TEXTS, GOOD_TEXTS), broken_texts(TEXTS, GOOD_TEXTS)[0]
     cut = fine[:-1]
     bodies = [fine, fine, cut, not_utf8, fine, cut, fine, not_utf8, cut, cut, not_utf8]
     topic = make_topic(kafka_bootstrap, [(0, None, framed(1, body)) for body in bodies], partitions=1)
-    observations = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(TEXTS)}), remote=spark_remote)
+    observations = run(
+        scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(TEXTS)}, bounds=Bounds(first_slice=6)),
+        remote=spark_remote,
+    )
     (bad,) = only(UndecodableMessages, observations)
     ends = "the body ends before its schema does"
     assert (bad.span.messages, bad.offsets) == (7, (2, 3, 5, 7, 8))

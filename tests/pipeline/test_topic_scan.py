@@ -241,10 +241,7 @@ def test_a_bounded_scan_says_so_and_the_next_one_goes_on_where_it_ended(
 
 
 @pytest.mark.requirement("CARD-3")
-def test_messages_are_counted_by_hour_over_all_slices(
-    kafka_bootstrap: str, spark_remote: str, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 20)
+def test_messages_are_counted_by_hour_over_all_slices(kafka_bootstrap: str, spark_remote: str) -> None:
     topic = make_topic(kafka_bootstrap, [], partitions=1)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     # 30 hours: of the first a message each, of the last 1 and 40; beside them another id, of one hour
@@ -255,7 +252,9 @@ def test_messages_are_counted_by_hour_over_all_slices(
     producer.flush(30)
     observations = {
         observation.mark: observation
-        for observation in only(FramedMessages, run(scan_of(kafka_bootstrap, topic), remote=spark_remote))
+        for observation in only(
+            FramedMessages, run(scan_of(kafka_bootstrap, topic, bounds=Bounds(first_slice=20)), remote=spark_remote)
+        )
     }
     zero = HOUR_ZERO // 3_600_000
     assert observations["1"].hours == {str(zero + hour): 41 if hour == 28 else 1 for hour in range(6, 30)}
@@ -263,10 +262,11 @@ def test_messages_are_counted_by_hour_over_all_slices(
     assert observations["2"].hours == {str(zero): 1}
 
 
-def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 10)
+def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str) -> None:
     topic = make_topic(kafka_bootstrap, [(0, None, framed(1, bytes(1_000))) for _ in range(200)], partitions=1)
-    observations = run(scan_of(kafka_bootstrap, topic, bounds=Bounds(max_bytes=50_000)), remote=spark_remote)
+    observations = run(
+        scan_of(kafka_bootstrap, topic, bounds=Bounds(max_bytes=50_000, first_slice=10)), remote=spark_remote
+    )
     totals = only(TopicTotals, observations)[0]
     assert totals.bound_reached == "bytes"
     assert 50_000 <= totals.bytes <= 60_000

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
-from registry.errors import InvalidSource, SparkUnavailable
+from registry.drift.scan.persistence import LARGEST_FIRST, first_slice_after
+from registry.errors import InvalidSource, ScanInterrupted, SparkUnavailable
 from registry.observations import (
+    FIRST_SLICE,
     Bounds,
     Framing,
     KafkaConnection,
@@ -26,7 +35,7 @@ from registry.observations import (
 )
 from registry.pipeline import kafka_reader, probe_remote, run
 from registry.pipeline.avro_schemas import SchemaNotUsable, bare
-from registry.pipeline.framing import MOST_HOURS, newest_hours
+from registry.pipeline.framing import MOST_HOURS, Tally, newest_hours
 from registry.pipeline.kafka_reader import check_topic, check_topics, connection_options
 from registry.pipeline.profile_result import LONGEST_PATH, short_path
 from registry.pipeline.session import parse_remote
@@ -63,13 +72,88 @@ def test_slices_cover_everything_once_whatever_their_size() -> None:
 
 
 def test_slices_stay_within_both_bounds() -> None:
-    assert kafka_reader.next_size(0, 0, Bounds(1_000_000, 10**9)) == kafka_reader.FIRST_SLICE
+    assert kafka_reader.next_size(0, 0, Bounds(1_000_000, 10**9)) == FIRST_SLICE
     assert kafka_reader.next_size(0, 0, Bounds(10, 10**9)) == 10
     assert kafka_reader.next_size(0, 0, Bounds(first_slice=700)) == 700
-    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(1_000_000, 10**12)) == 950_000
-    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(1_000_000, 6_000_000)) == 10_001
-    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(50_000, 10**12)) == 0
-    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(10**9, 5_000_000)) == 0
+    fast = {"last": 50_000, "seconds": 0.5, "seconds_left": 300.0}
+    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(1_000_000, 10**12), **fast) == 950_000
+    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(1_000_000, 6_000_000), **fast) == 10_001
+    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(50_000, 10**12), **fast) == 0
+    assert kafka_reader.next_size(50_000, 5_000_000, Bounds(10**9, 5_000_000), **fast) == 0
+
+
+def test_a_slice_takes_half_of_the_time_that_is_left() -> None:
+    size = partial(kafka_reader.next_size, 50_000, 5_000_000, Bounds(10**9, 10**15))
+    assert size(last=1_000, seconds=2.0, seconds_left=100.0) == 25_000
+    assert size(last=1_000, seconds=2.0, seconds_left=0.1) == kafka_reader.SMALLEST_SLICE, "smaller ones aren't faster"
+    assert size(last=1, seconds=20.0, seconds_left=200.0) == 10, "a single message is mostly the cost of a query"
+    assert size(last=1_000_000, seconds=1.0, seconds_left=1e6) == kafka_reader.LARGEST_SLICE
+
+
+class Clock:
+    """A control whose time passes by what slices cost: seconds for each, and for each message."""
+
+    def __init__(self, seconds: float, each: float, message: float) -> None:
+        self.seconds_left, self.each, self.message = seconds, each, message
+        self.inner: float | None = None
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        self.inner = seconds
+        try:
+            yield
+        finally:
+            self.inner = None
+
+    def read(self, size: int) -> None:
+        """Raises at the deadline."""
+        cost = self.each + size * self.message
+        allowed = self.seconds_left if self.inner is None else self.inner
+        self.seconds_left -= min(cost, max(0.0, allowed))
+        if cost > allowed:
+            raise ScanInterrupted("too late", reason="deadline")
+
+
+@pytest.mark.requirement("CARD-3")
+@given(
+    deadline=st.integers(5, 1_000),
+    each=st.floats(0.1, 20),
+    message=st.floats(1e-6, 9),
+    first=st.integers(1, LARGEST_FIRST),
+    messages=st.integers(1, 3_000),
+)
+@settings(max_examples=300, deadline=None)
+def test_every_scan_reads_something_whatever_messages_cost(
+    deadline: int, each: float, message: float, first: int, messages: int
+) -> None:
+    """One message takes up to 29 s here: less than the 30 s that a first slice always has."""
+    position, scans = 0, 0
+    while position < messages and scans < 30:
+        clock, before = Clock(deadline, each, message), position
+        done, bound = slices(clock, Bounds(first_slice=first, deadline_seconds=deadline), position, messages)
+        position, scans = position + done, scans + 1
+        assert position > before, f"scan {scans} read nothing, beginning with {first}"
+        assert bound == (None if position == messages else "deadline")
+        assert clock.seconds_left >= min(0, deadline / 2 - 60), "and hardly takes longer than it may"
+        read = {"messages": done, "bound_reached": bound, "seconds": deadline - clock.seconds_left}
+        first = first_slice_after(first, read, deadline)
+        assert 1 <= first <= LARGEST_FIRST
+
+
+def slices(clock: Clock, bounds: Bounds, start: int, end: int) -> tuple[int, str | None]:
+    """What the real loop over slices reads by the clock, and the bound that it reached."""
+    module = import_module("registry.pipeline.run")  # the package has a function of that name
+    reading = module._ScanProgress([kafka_reader.Piece("t", PartitionRange(0, start, end, 0, end))])
+
+    def read(*args: Any) -> tuple[list[Any], None]:
+        clock.read(kafka_reader.left(args[3]))
+        return [], None
+
+    session, profiler = SimpleNamespace(client=SimpleNamespace(is_closed=False)), SimpleNamespace(add=lambda _: None)
+    with patch.object(module, "_read_slice", read):
+        spec = TopicScan(KafkaConnection("b:1"), (), bounds=bounds)
+        module._read_slices(session, spec, clock, reading=reading, tally=Tally(), profiler=profiler)
+    return reading.done, reading.bound
 
 
 def test_ranges_are_clamped_to_the_watermarks() -> None:
@@ -89,7 +173,7 @@ def test_a_scan_of_nothing_needs_no_spark() -> None:
 @pytest.mark.parametrize(("framing", "mark"), [("id", "x"), ("id", "-1"), ("id", str(2**32)), ("guid", "7")])
 def test_what_is_no_mark_is_refused(framing: Framing, mark: str) -> None:
     spec = TopicScan(KafkaConnection("127.0.0.1:1"), (), (WriterSchema(framing, mark, "AVRO", '"int"'),))
-    with pytest.raises(InvalidSource, match="no mark of a schema"):
+    with pytest.raises(InvalidSource, match="not a mark of a schema"):
         run(spec, remote="sc://127.0.0.1:1")
 
 

@@ -40,9 +40,10 @@ from registry.drift.scan.aggregation import (
 )
 from registry.drift.services import ScanClaim, queue_rest
 from registry.drift.services.findings import active_mutes
-from registry.drift.sources.base import ScannedTopic, ScanResult, keep_topics
+from registry.drift.sources.base import ScannedTopic, ScanResult, deadline_seconds, keep_topics
 from registry.drift.sources.kafka_offsets import keep_read_from
 from registry.frozen_rows import row_info
+from registry.observations import FIRST_SLICE
 from registry.streams.state_history import keep_query
 
 
@@ -107,9 +108,8 @@ DECIDED: Final = (
 )  # fmt: skip
 
 
-#: by how much a first slice grows that fitted into the deadline; from this number on it is the usual one
-GROWTH: Final = 4
-USUAL_SLICE: Final = 50_000
+#: messages that a scan reads first at most, however fast the last one was: they may be much larger by now
+LARGEST_FIRST: Final = 50_000
 #: in what a scan read and in the evidence of findings: since when no scan has read rows
 UNREAD_SINCE: Final = "rows_unread_since"
 
@@ -137,7 +137,7 @@ def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
     _keep_findings(scan, source, result, topics)
     _count_unseen(scan, source, result)
     _mark_out_of_reach(source, result)
-    _grow_first_slice(source, result)
+    _keep_first_slice(source, result.read)
     scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
     scan.read, scan.phase, scan.detector = result.read, "", DETECTOR.version
     scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase", "detector"])
@@ -146,13 +146,22 @@ def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
     return True
 
 
-def _grow_first_slice(source: Source, result: ScanResult) -> None:
-    """A first slice that was made small fitted in: the next one has several times as many, up to the usual number."""
-    if source.first_slice is None or not result.read.get("messages"):
-        return
-    larger = max(source.first_slice * GROWTH, int(result.read["messages"]))
-    is_usual = result.read.get("bound_reached") != "deadline" or larger >= USUAL_SLICE
-    Source.objects.filter(pk=source.pk).update(first_slice=None if is_usual else larger)
+def first_slice_after(before: int, read: Mapping[str, Any], deadline: float) -> int:
+    """How many messages the next scan reads first: so many as this one read in a tenth of its time.
+
+    A scan with fewer messages than its first slice says nothing of larger ones, unless it ran out of time.
+    """
+    messages = int(read.get("messages") or 0)
+    if not messages or (messages < before and read.get("bound_reached") != "deadline"):
+        return before
+    return max(1, min(LARGEST_FIRST, int(messages / max(0.001, read["seconds"]) * deadline / 10)))
+
+
+def _keep_first_slice(source: Source, read: Mapping[str, Any]) -> None:
+    before = source.first_slice or FIRST_SLICE
+    first = first_slice_after(before, read, deadline_seconds(source))
+    if first != before:
+        Source.objects.filter(pk=source.pk).update(first_slice=first)
 
 
 def _keep_uses(

@@ -25,6 +25,7 @@ __all__ = [
     "ScannedTopic",
     "SourceDraft",
     "SourceKind",
+    "deadline_seconds",
     "session_of",
     "sessions_of",
     "spark_remote",
@@ -174,6 +175,11 @@ class ScanResult:
     query: ScannedQuery | None = None
     out_of_reach: frozenset[str] = frozenset()
     waits: str = ""
+
+
+def deadline_seconds(source: Source) -> float:
+    """How long a scan of a source may take: its own limit, or the deployment's where that is tighter."""
+    return float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS))
 
 
 def spark_remote() -> str:

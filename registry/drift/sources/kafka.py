@@ -25,6 +25,7 @@ from registry.drift.sources.base import (
     ScannedTopic,
     ScanResult,
     SourceDraft,
+    deadline_seconds,
     note_topics,
     session_of,
     spark_remote,
@@ -42,6 +43,7 @@ from registry.drift.sources.kafka_connection import connect, kafka_connection
 from registry.drift.sources.kafka_offsets import MAX_ROWS, TopicPlan, backlog_of, plan_topic, read_json
 from registry.errors import BrokerUnavailable, InvalidSource, ScanInterrupted
 from registry.observations import (
+    FIRST_SLICE,
     Bounds,
     FramedMessages,
     Framing,
@@ -71,8 +73,8 @@ def _bounds(source: Source) -> Bounds:
     return Bounds(
         max_messages=min(source.max_messages, settings.SCAN_MAX_MESSAGES),
         max_bytes=source.max_bytes,
-        deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS)),
-        first_slice=source.first_slice,
+        deadline_seconds=deadline_seconds(source),
+        first_slice=source.first_slice or FIRST_SLICE,
     )
 
 
@@ -117,7 +119,7 @@ def observe(
             *spec.writers,
             *(writer_schema for writer_schema in more if (writer_schema.framing, writer_schema.mark) in better),
         ),
-        bounds=replace(spec.bounds, deadline_seconds=left),
+        bounds=replace(spec.bounds, deadline_seconds=left, first_seconds=0),
     )
     try:
         # A session of its own: the first pass has released the other, and Spark opens none of that id again.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from django.conf import settings
 from django.utils import timezone
 
 from registry.checkpoints import Checkpoint, Operator, StateVariable, read_checkpoint
@@ -15,7 +14,7 @@ from registry.drift.judge.streaming_queries import QueryFacts, judge_query
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Scan, Source
 from registry.drift.scan.db_retry import patiently
-from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft, session_of, spark_remote
+from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft, deadline_seconds, session_of, spark_remote
 from registry.errors import InvalidCheckpoint, InvalidSource, SparkUnavailable
 from registry.observations import (
     Bounds,
@@ -231,9 +230,7 @@ def _rows(
     spec = StateScan(
         path=spark_path(source.name),
         variables=reads,
-        bounds=Bounds(
-            max_messages=MAX_ROWS, deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS))
-        ),
+        bounds=Bounds(max_messages=MAX_ROWS, deadline_seconds=deadline_seconds(source)),
     )
     try:
         return run(spec, remote=spark_remote(), on_progress=on_progress, tag=tag, session_id=session_of(tag)), "", False
