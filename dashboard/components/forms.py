@@ -40,6 +40,12 @@ class StyledField(forms.BoundField):
         css = f"{_CLASSES.get(kind, 'input')} {widget.attrs.get('class', '')}".strip()
         return {**built, "class": css} if css else built
 
+    @property
+    def is_optional(self) -> bool:
+        """Whether it may always be left empty, as its label then says; a select shows that by a choice."""
+        is_needed = self.field.required or self.name in getattr(self.form, "conditional", ())
+        return not is_needed and self.widget_type != "select"
+
 
 class CodeField(forms.CharField):
     """A name or pattern, in monospace."""
@@ -72,13 +78,14 @@ class ServiceForm(forms.Form):
     """A form that runs `service` with its fields as arguments.
 
     `label` is the button's, `success` the message after it ran. `permission` is checked before the fields, where the service would
-    only check it after them.
+    only check it after them. `conditional` names the fields that only some values or buttons of the form require.
     """
 
     service: ClassVar[Callable[..., object]]
     label: ClassVar[str] = ""
     success: ClassVar[str] = ""
     permission: ClassVar[str] = ""
+    conditional: ClassVar[tuple[str, ...]] = ()
     use_required_attribute = True
     bound_field_class = StyledField
 

@@ -98,6 +98,7 @@ class ReviewRuleForm(ServiceForm):
     label = later("Add rule")
     success = later("Rule added.")
     permission = MANAGE
+    conditional = ("name",)
 
     subject_pattern = CodeField(
         label=later("Subjects"),
@@ -146,6 +147,7 @@ class RecurringFreezeForm(ServiceForm):
     label = later("Add recurring freeze")
     success = later("Recurring freeze added.")
     permission = MANAGE
+    conditional = ("last_days",)
 
     kind = forms.ChoiceField(
         label=later("Repeats"),

@@ -491,6 +491,13 @@ def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(browser:
     assert chosen == ["is_closed", "drift_blocks"]
 
 
+def test_a_field_that_some_choices_require_is_not_called_optional(browser: Browser) -> None:
+    page = compact(browser("admin").get("/ui/environments/prod").content.decode())
+    optional = re.findall(r'<label class="label" for="[^"]*">([^<]*?) ?<span class="optional">', page)
+    assert optional == ["Maximum age of evidence (hours)"]
+    assert "Role or group</label>" in page and "Number of last days (monthly)</label>" in page
+
+
 def test_a_form_that_was_refused_is_unfolded(browser: Browser) -> None:
     sent = {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"}
     page = browser("admin").post("/ui/environments/prod/rules", sent).content.decode()
