@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from dashboard.compatibility.presenters import SnippetLine
-from dashboard.components.badges import ChangeKind, Severity, SubjectHealth, Verdict
+from dashboard.components.badges import ChangeKind, Severity, Verdict
+from dashboard.components.tables import ListTable
 from dashboard.components.widgets import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, SearchBox
 from dashboard.registries.policy_forms import WhatIfForm, WhyNot
-from dashboard.subjects.annotations import BulkForm, NotePart, OwnerChip, TagChip
+from dashboard.subjects.annotations import BulkForm, NotePart, TagChip
 from dashboard.subjects.lifecycle import LeastPart, LifeMark, StandingPart
 from dashboard.subjects.references import ReferenceLists
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionChip:
-    """Which version of a subject an environment has: `version` None where it has none; `behind` versions behind."""
-
-    environment: Environment
-    version: int | None = None
-    behind: int = 0
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectRow:
-    """A subject in the list. `context` is "" for the default one; `pending` is an open request, `pending_url`
-    leads to it where the reader may read it.
-
-    `health` is by the worst of `reasons`, None for one that is deleted. `carriers` is what carries it, in words, and
-    `last_seen` when a message of it was last seen.
-    """
-
-    name: str
-    url: str
-    format: str
-    level: str
-    level_inherited: bool
-    versions: tuple[VersionChip, ...]
-    context: str = ""
-    version_count: int = 0
-    open_findings: int = 0
-    findings_url: str = ""
-    pending: str = ""
-    pending_url: str = ""
-    changed_at: datetime | None = None
-    changed_by: str = ""
-    qualified: str = ""
-    tags: tuple[TagChip, ...] = ()
-    owners: tuple[OwnerChip, ...] = ()
-    deleted: bool = False
-    health: SubjectHealth | None = None
-    reasons: tuple[str, ...] = ()
-    carriers: str = ""
-    carriers_url: str = ""
-    last_seen: datetime | None = None
-
-    @property
-    def why(self) -> str:
-        """The reasons as one text."""
-        return " ".join(map(str, self.reasons))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,37 +32,24 @@ class SubjectNumbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnOrder:
-    """Where the list is sorted by a column; `is_on` where it is already, `is_up` from the least to the greatest."""
-
-    url: str
-    is_on: bool = False
-    is_up: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectList:
-    """The list of subjects of one registry. `add` is the way to register a schema, shown when there is none yet.
+    """The list of subjects of one registry. `add_command` is a way to register a schema, shown when there is none yet.
 
     `links` lead to the same words in everything, and to lists that are made of what became of subjects. `unowned` says that
     not all without an owner come first, and leads to them; `unanswered` why what the box asks can't be answered.
-    `orders` are by the columns that can be sorted by.
     """
 
     frame: Frame
     registry: str
     search: SearchBox
-    rows: tuple[SubjectRow, ...]
+    table: ListTable
     paging: Paging
-    problems: tuple[Problem, ...] = ()
-    add_url: str = ""
     add_command: str = ""
     bulk: BulkForm | None = None
     links: tuple[Link, ...] = ()
     numbers: SubjectNumbers | None = None
     unowned: Link | None = None
     unanswered: str = ""
-    orders: Mapping[str, ColumnOrder] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,14 @@ from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.components.badges import SubjectHealth, format_name
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url, subjects_crumb, subjects_url
-from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Field, Frame, Link, Paging, Problem, Section
+from dashboard.components.tables import ColumnOrder, ListTable
+from dashboard.components.translation import counted
+from dashboard.components.widgets import Action, Environment, Field, Frame, Link, Paging, Problem, Section
 from dashboard.sources.labels import given_text
 from dashboard.subjects.annotations import SeveralPage, SeveralRow
 from dashboard.subjects.descriptions import bulk_form, chosen_subjects, owner_chips, tag_chips
@@ -28,11 +29,12 @@ from dashboard.subjects.filters import (
     search_of,
     with_query,
 )
-from dashboard.subjects.presenters import ColumnOrder, SubjectList, SubjectNumbers, SubjectRow, VersionChip
+from dashboard.subjects.presenters import SubjectList, SubjectNumbers
+from dashboard.subjects.tables import SubjectLine, columns
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal, require
 from registry.access.selectors import owners_of_many
-from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers, carriers_of
+from registry.drift.usage.subject_topics import NOTHING, carriers_of
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments, open_requests_of
 from registry.search.facets import Facets
@@ -41,9 +43,6 @@ from registry.search.subject_list import (
     BY_CHANGE,
     BY_NAME,
     DELETED,
-    DRIFT,
-    REQUEST,
-    UNCHECKED,
     UNOWNED,
     Page,
     Signs,
@@ -59,20 +58,13 @@ from registry.subjects.models import SubjectActivity
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.glob_filters import among
 from registry.subjects.versions.lookup import Registry, get_registry
-from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.versions.qualified_names import SubjectName
 
 PAGE_ROWS = 50
 NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
 READ: Final = "schema.read"
 #: column → its order
 _COLUMNS: Final = {"health": "", "name": BY_NAME, "changed": BY_CHANGE}
-#: what is wrong → the sentence that says so
-_WHY: Final = {
-    DRIFT: later("Open drift findings: its data doesn’t match what was approved."),
-    REQUEST: later("An open request for it is breaking, or a check has failed."),
-    UNCHECKED: later("In production with compatibility NONE: nothing is checked."),
-    UNOWNED: later("No owner."),
-}
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
@@ -90,7 +82,8 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         if not has_operators(chosen.values["q"]):
             raise
         numbers, page_rows, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
-    is_part = bool(getattr(request, "htmx", None))
+    is_part, actor = bool(getattr(request, "htmx", None)), page_actor(request)
+    bulk = bulk_form(actor, registry) if page_rows.rows and chosen.values["state"] != DELETED else None
     return SubjectList(
         frame=make_frame(
             request,
@@ -101,17 +94,24 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         ),
         registry=registry,
         search=search_of(registry_row, chosen.values, numbers),
-        rows=_rows(registry_row, page_rows.rows, signs, page_actor(request)),
+        table=ListTable(
+            caption=gettext("Subjects of the registry %(registry)s") % {"registry": registry},
+            columns=columns(_environments(registry_row, actor)),
+            rows=_lines(registry_row, page_rows.rows, signs, actor),
+            orders=_orders(subjects_url(registry), chosen.values),
+            pick="subject" if bulk else "",
+            pick_form="bulk",
+            value_of=lambda row: row.qualified,
+        ),
         paging=_paging(subjects_url(registry), chosen.values, page_rows),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
-        bulk=bulk_form(page_actor(request), registry) if page_rows.rows and chosen.values["state"] != DELETED else None,
+        bulk=bulk,
         links=_links(registry, chosen.values["q"]),
         numbers=numbers_part(registry_row, chosen, numbers, with_words=is_part),
         unowned=_unowned(subjects_url(registry), chosen.values, page_rows),
         unanswered=unanswered,
-        orders=_orders(subjects_url(registry), chosen.values),
     )
 
 
@@ -182,26 +182,31 @@ def _paging(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRo
     )
 
 
-def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor) -> tuple[SubjectRow, ...]:
+def _environments(registry: Registry, actor: Actor) -> list[Environment]:
+    """The environments that the reader may read something of, in order; the registry alone if it is none."""
     order, readable = list_environments(), extent_of(actor, READ)
-    columns = (
-        [environment for environment in order if readable.has(environment)]
-        if registry.name in order
-        else [registry.name]
-    )
-    rows = [_as_read(row, actor) for row in rows]
-    pending = open_requests_of([row.subject for row in rows], actor)
-    notes = notes_of(registry, [row.subject for row in rows])
-    owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
-    carried = carriers_of(registry, [row.subject for row in rows])
+    names = [name for name in order if readable.has(name)] if registry.name in order else [registry.name]
+    return [environment_of(name, order) for name in names]
+
+
+def _lines(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor) -> tuple[SubjectLine, ...]:
+    rows, now = [_as_read(row, actor) for row in rows], timezone.now()
+    subjects = [row.subject for row in rows]
+    pending, notes = open_requests_of(subjects, actor), notes_of(registry, subjects)
+    owners = owners_of_many(registry.name, [subject.qualified for subject in subjects])
+    carried = carriers_of(registry, subjects)
     return tuple(
-        replace(
-            _row(registry.name, row, columns, order, signs, pending),
+        SubjectLine(
+            registry=registry.name,
+            info=row,
+            now=now,
+            signs=() if row.deleted else signs.of(row),
+            findings=signs.findings.get(row.subject.qualified, 0),
+            request=pending.get(row.subject),
+            has_request=row.subject in pending,
             tags=tag_chips(registry.name, notes[row.subject].tags) if row.subject in notes else (),
             owners=owner_chips(registry.name, owners[row.subject.qualified]),
-            carriers=_carriers(carried.get(row.subject.qualified, NOTHING)),
-            carriers_url=subject_url(registry.name, row.subject.qualified, "usage"),
-            last_seen=carried.get(row.subject.qualified, NOTHING).last_seen,
+            carriers=carried.get(row.subject.qualified, NOTHING),
         )
         for row in rows
     )
@@ -216,63 +221,6 @@ def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
         if may(actor, READ, registry=registry, subject=name)
     }
     return replace(row, versions=readable_versions)
-
-
-def _pending(request: int | None) -> str:
-    """An open request in words: by its number for whoever may read it."""
-    return gettext("request %(request)s") % {"request": request} if request else gettext("open request")
-
-
-def _carriers(carried: SubjectCarriers) -> str:
-    topics = counted(carried.topics, "%(n)s topic", "%(n)s topics") if carried.topics else ""
-    queries = counted(carried.queries, "%(n)s query", "%(n)s queries") if carried.queries else ""
-    return ", ".join(filter(None, (topics, queries)))
-
-
-def _findings_url(registry: str, name: str) -> str:
-    return f"{reverse('ui:findings')}?{urlencode({'subject': name, 'registry': registry})}"
-
-
-def _row(
-    registry: str,
-    row: selectors.SubjectRow,
-    columns: list[str],
-    order: list[str],
-    signs: Signs,
-    pending: dict[SubjectName, int | None],
-) -> SubjectRow:
-    name = row.subject.qualified
-    newest = max(row.versions.values(), default=0)
-    request, is_asked = pending.get(row.subject), row.subject in pending
-    row_signs = () if row.deleted else signs.of(row)
-    return SubjectRow(
-        name=row.subject.subject,
-        qualified=name,
-        context="" if row.subject.context == DEFAULT_CONTEXT else row.subject.context,
-        url=subject_url(registry, name),
-        format=format_name(row.schema_type),
-        level=row.level,
-        level_inherited=not row.level_is_own,
-        versions=tuple(
-            VersionChip(
-                environment=environment_of(column, order),
-                version=row.versions.get(column),
-                behind=newest - row.versions[column] if column in row.versions else 0,
-                url=subject_url(column, name) if column in row.versions else "",
-            )
-            for column in columns
-        ),
-        version_count=row.live_versions,
-        open_findings=signs.findings.get(name, 0),
-        findings_url=_findings_url(registry, name) if name in signs.findings else "",
-        pending=_pending(request) if is_asked else "",
-        pending_url=reverse("ui:promotion", args=[request]) if request else "",
-        changed_at=row.changed_at,
-        changed_by=row.changed_by,
-        deleted=row.deleted,
-        health=None if row.deleted else SubjectHealth.of(row_signs[0]) if row_signs else SubjectHealth.GOOD,
-        reasons=tuple(_WHY[sign] for sign in row_signs) or (gettext("Nothing needs attention."),),
-    )
 
 
 def deprecate_page(request: HttpRequest, registry: str, *, error: str = "") -> SeveralPage:

@@ -24,7 +24,6 @@ from dashboard.components import links
 from dashboard.components.badges import Look, Shown, Verdict, format_name
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Action, Link
-from dashboard.subjects.presenters import VersionChip
 from registry.access.roles import may, may_somewhere
 
 register = template.Library()
@@ -115,8 +114,17 @@ def ago(context: Context, moment: datetime | None, none: str = "") -> SafeString
     """A moment relative to the page's, with the exact time on hover, focus and for programs (see `at`)."""
     if moment is None:
         return none or gettext("never")
+    return time_ago(moment, _now(context))
+
+
+def _now(context: Context) -> datetime:
+    """The moment that the page's relative times count from."""
     frame = getattr(context.get("page"), "frame", None)
-    now = getattr(frame, "now", None) or timezone.now()
+    return getattr(frame, "now", None) or timezone.now()
+
+
+def time_ago(moment: datetime, now: datetime) -> SafeString:
+    """A moment relative to `now`, with the exact time on hover, focus and for programs."""
     exact = moment.astimezone(UTC)
     there = "" if _in_utc() else f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S %Z} · "
     return format_html(
@@ -131,8 +139,13 @@ def ago(context: Context, moment: datetime | None, none: str = "") -> SafeString
 @register.simple_tag(takes_context=True)
 def done_by(context: Context, moment: datetime | None, who: str, limit: int = 30, none: str = "") -> SafeString | str:
     """When something was done and by whom, as one text: "4 min ago by steward"; without a name the time alone."""
-    when = ago(context, moment, none)
-    if moment is None or not who:
+    return time_by(moment, who, _now(context), limit) if moment else none or gettext("never")
+
+
+def time_by(moment: datetime, who: str, now: datetime, limit: int = 30) -> SafeString:
+    """A moment relative to `now`, and by whom it was, where that is known."""
+    when = time_ago(moment, now)
+    if not who:
         return when
     return format_html(gettext('{when} <span class="second">by {who}</span>'), when=when, who=name(who, limit))
 
@@ -290,25 +303,6 @@ def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
 def environment(chip: Any, version: int | None = None) -> dict[str, Any]:
     """An environment's chip, with a version where one is meant."""
     return {"place": chip, "version": version}
-
-
-@register.simple_tag
-def version_chip(chip: VersionChip) -> SafeString:
-    """The version that an environment has, and how far that is behind. No template: a list has hundreds."""
-    if chip.version is None:
-        nothing = '<span class="muted"><span aria-hidden="true">–</span><span class="visually-hidden">{}</span></span>'
-        return format_html(nothing, gettext("not there"))
-    link = format_html('<a class="version-number" href="{}">{}</a>', chip.url, chip.version)
-    if not chip.behind:
-        return format_html("<span>{}</span>", link)
-    behind = gettext("%(behind)s behind the newest") % {"behind": chip.behind}
-    return format_html(
-        '<span><span class="behind" title="{behind}"><span aria-hidden="true">−{number}</span>'
-        '<span class="visually-hidden">{behind},</span></span> {link}</span>',
-        behind=behind,
-        number=chip.behind,
-        link=link,
-    )
 
 
 @register.inclusion_tag("components/problem.html", takes_context=True)

@@ -305,7 +305,6 @@ SAMPLES: dict[str, Sample] = {
     "discovered-nothing": Sample("drift/discover.html", streams.DISCOVERED_NOTHING),
     "discover-refused": Sample("drift/discover.html", streams.DISCOVER_REFUSED),
     "oidc-failed": Sample("account/oidc_failed.html", None, signed_in=False),
-    "subjects-partial": Sample("subjects/list.html", states.SUBJECTS_PARTIAL),
     "home-partial": Sample("home/home.html", states.HOME_PARTIAL),
     "queries-damaged": Sample("streams/queries.html", states.QUERIES_DAMAGED),
     "sources-partial": Sample("drift/sources.html", states.SOURCES_PARTIAL),

@@ -47,6 +47,12 @@ NAMES: Final = frozenset(
         "ResultGroup.code",
         "ChangeForm.part",
         "GraphEdge.path",
+        "ListColumn.css",
+        "ListColumn.head_css",
+        "ListColumn.name",
+        "SubjectLine.signs",
+        "ListTable.pick",
+        "ListTable.pick_form",
     }
 )
 
@@ -68,11 +74,11 @@ def _turned(value: Any, texts: Iterator[str]) -> Any:
 
 
 def _part(owner: str, name: str, part: Any, texts: Iterator[str]) -> Any:
-    if isinstance(part, (datetime, Enum)):
+    if isinstance(part, (datetime, Enum)) or f"{owner}.{name}" in NAMES:
         return part
     if not isinstance(part, str):
         return _turned(part, texts)
-    if name.endswith("url") or name in OURS or f"{owner}.{name}" in NAMES or owner == "Look":
+    if name.endswith("url") or name in OURS or owner == "Look":
         return part
     return _text(part, (text for text in texts if name not in SHORT or len(text) < LONG))
 

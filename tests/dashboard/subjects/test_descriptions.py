@@ -64,7 +64,7 @@ def owners(subjects: None, person: Callable[[str], Actor], system: Actor) -> Non
 
 
 def names(client: Client, query: str = "") -> list[str]:
-    return sorted(row.name for row in client.get(f"{LIST}{query}").context["page"].rows)
+    return sorted(row.info.subject.subject for row in client.get(f"{LIST}{query}").context["page"].table.rows)
 
 
 def describe(client: Client, **changes: str) -> Any:
@@ -138,7 +138,7 @@ def test_the_list_shows_and_chooses_by_tag_and_owner(
 ) -> None:
     client = look("reader")
     page = client.get(LIST).context["page"]
-    row = next(row for row in page.rows if row.name == "orders-value")
+    row = next(row for row in page.table.rows if row.qualified == "orders-value")
     assert ([tag.word for tag in row.tags], [owner.name for owner in row.owners]) == (["Gold"], ["ada"])
     tags = {
         choice.value: choice.count
@@ -163,7 +163,7 @@ def test_the_list_shows_and_chooses_by_tag_and_owner(
 def test_a_list_of_nothing(owners: None, look: Callable[[str], Client], query: str) -> None:
     response = look("reader").get(f"{LIST}{query}")
     assert response.status_code == 200
-    assert response.context["page"].rows == () or query == "?tag=%00"
+    assert response.context["page"].table.rows == () or query == "?tag=%00"
 
 
 def test_an_owner_s_pattern_may_be_anything(owners: None, look: Callable[[str], Client]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from dashboard.components.badges import Look, RequestState
 from dashboard.components.widgets import Problem
 from dashboard.errors.views import AwayPage
-from tests.site.samples import accounts, drift, drift_parts, environments, home, promotions, report, streams, subjects
+from tests.site.samples import accounts, drift, drift_parts, environments, home, promotions, report, streams
 from tests.site.samples.cast import HOSTILE, ago
 
 DAMAGED = Look("breaks", "octagon-x", "Damaged")
@@ -21,7 +21,6 @@ def refused(action: Any) -> Any:
     return replace(action, allowed=False, reason=READER)
 
 
-SUBJECTS_PARTIAL = replace(subjects.LIST, problems=(STOPPED,))
 HOME_PARTIAL = replace(home.HOME, problems=(STOPPED,))
 QUERIES_DAMAGED = replace(
     streams.QUERIES, rows=(*streams.QUERIES.rows, replace(streams.QUERY_ROW, name=HOSTILE, state=DAMAGED))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from dashboard.compatibility.presenters import snippet
-from dashboard.components.badges import Severity, SubjectHealth, Verdict
+from dashboard.components.badges import Severity, Verdict
+from dashboard.components.tables import ColumnOrder, ListTable
 from dashboard.components.widgets import (
     Action,
     ActiveFilter,
@@ -26,7 +28,6 @@ from dashboard.registries.policy_forms import WhyNot
 from dashboard.subjects.annotations import BulkForm, TagChip
 from dashboard.subjects.lifecycle import LeastPart, LifeMark, LifeState, StandingPart
 from dashboard.subjects.presenters import (
-    ColumnOrder,
     ExamplePanel,
     FieldMarkLink,
     FieldRow,
@@ -43,14 +44,28 @@ from dashboard.subjects.presenters import (
     SubjectList,
     SubjectNumbers,
     SubjectPage,
-    SubjectRow,
     SubjectVersionRow,
     TopicLink,
     TopicLinks,
     Tree,
-    VersionChip,
 )
-from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame, subject_crumbs, subject_url
+from dashboard.subjects.tables import SubjectLine, columns
+from registry.drift.usage.subject_topics import SubjectCarriers
+from registry.subjects.selectors import SubjectRow as SubjectInfo
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.site.samples.cast import (
+    ARABIC,
+    DEV,
+    HOSTILE,
+    LONG,
+    NOW,
+    PROD,
+    STAGING,
+    ago,
+    frame,
+    subject_crumbs,
+    subject_url,
+)
 
 OLD = """{
   "type": "record",
@@ -82,89 +97,50 @@ NEW = (
 )
 
 
-def chips(dev: int | None, staging: int | None, prod: int | None) -> tuple[VersionChip, ...]:
-    """Versions of a subject by environment."""
-    newest = max(value or 0 for value in (dev, staging, prod))
-    return tuple(
-        VersionChip(environment=place, version=value, behind=newest - value if value else 0, url="/gallery/subject")
-        for place, value in ((DEV, dev), (STAGING, staging), (PROD, prod))
-    )
+COLUMNS = (DEV, STAGING, PROD)
 
 
-def row(name: str, versions: tuple[VersionChip, ...], **more: object) -> SubjectRow:
-    """A subject in the list."""
-    base = SubjectRow(
-        name=name,
-        url=subject_url("dev", name),
-        format="Avro",
-        level="BACKWARD",
-        level_inherited=True,
-        versions=versions,
-        changed_at=ago(hours=2),
-        changed_by="reader@shop",
-        health=SubjectHealth.GOOD,
-        reasons=("Nothing needs attention.",),
+def line(name: str, versions: tuple[int | None, int | None, int | None], **more: Any) -> SubjectLine:
+    """A subject in the list; what isn't of the line itself is of its domain object."""
+    context, level = more.pop("context", "."), more.pop("level", "")
+    info = SubjectInfo(
+        subject=SubjectName(context, name),
+        schema_type=more.pop("schema_type", "AVRO"),
+        latest_version=max(number or 0 for number in versions),
+        live_versions=1,
+        versions={place.name: number for place, number in zip(COLUMNS, versions, strict=True) if number},
+        level=level or "BACKWARD",
+        level_is_own=bool(level),
+        changed_at=more.pop("changed_at", ago(hours=2)),
+        changed_by=more.pop("changed_by", "reader@shop"),
+        deleted=more.pop("deleted", False),
     )
-    return replace(base, qualified=name, **more)  # type: ignore[arg-type]
+    return SubjectLine(registry="dev", info=info, now=NOW, **more)
 
 
 ROWS = (
-    row(
+    line(
         "orders-value",
-        chips(3, 2, 2),
+        (3, 2, 2),
         level="BACKWARD_TRANSITIVE",
-        level_inherited=False,
-        health=SubjectHealth.DRIFT,
-        reasons=("Open drift findings: its data doesn’t match what was approved.", "No owner."),
-        carriers="2 topics, 1 query",
-        carriers_url="/gallery/usage",
-        last_seen=ago(hours=3),
-        open_findings=3,
-        findings_url="/ui/findings?subject=orders-value",
+        signs=("drift", "unowned"),
+        findings=3,
+        carriers=SubjectCarriers(topics=2, queries=1, last_seen=ago(hours=3)),
         changed_at=ago(minutes=4),
         changed_by="orders-producer",
     ),
-    row("orders-key", chips(1, 1, 1), pending="open request", changed_at=ago(days=12), changed_by="orders-producer"),
-    row(
-        "customers-value",
-        chips(2, 2, 1),
-        health=SubjectHealth.REQUEST,
-        reasons=("A check of it fails.",),
-        pending="request 12",
-        pending_url="/ui/promotions/12",
-        changed_by="steward",
+    line("orders-key", (1, 1, 1), has_request=True, changed_at=ago(days=12), changed_by="orders-producer"),
+    line("customers-value", (2, 2, 1), signs=("request",), request=12, has_request=True, changed_by="steward"),
+    line(
+        "payments-value", (7, 6, 5), carriers=SubjectCarriers(topics=1), level="FULL_TRANSITIVE", changed_at=ago(days=3)
     ),
-    row(
-        "payments-value",
-        chips(7, 6, 5),
-        carriers="1 topic",
-        carriers_url="/gallery/usage",
-        level="FULL_TRANSITIVE",
-        level_inherited=False,
-        changed_at=ago(days=3),
+    line(
+        "shipments-value", (4, None, None), schema_type="PROTOBUF", changed_at=ago(hours=31), changed_by="ci-logistics"
     ),
-    row(
-        "shipments-value", chips(4, None, None), format="Protobuf", changed_at=ago(hours=31), changed_by="ci-logistics"
-    ),
-    row("returns/refunds & more-value", chips(1, None, None), context=".warehouse", format="JSON Schema"),
-    row(
-        HOSTILE,
-        chips(1, None, None),
-        health=SubjectHealth.UNOWNED,
-        reasons=(HOSTILE,),
-        changed_by=HOSTILE,
-        changed_at=ago(seconds=40),
-    ),
-    row(ARABIC, chips(2, 1, None), changed_at=ago(days=45), changed_by="steward"),
-    row(
-        LONG,
-        chips(12, 12, 12),
-        level="NONE",
-        level_inherited=False,
-        changed_at=None,
-        health=SubjectHealth.UNCHECKED,
-        reasons=(LONG,),
-    ),
+    line("returns/refunds & more-value", (1, None, None), context=".warehouse", schema_type="JSON"),
+    line(HOSTILE, (1, None, None), signs=("unowned",), changed_by=HOSTILE, changed_at=ago(seconds=40)),
+    line(ARABIC, (2, 1, None), changed_at=ago(days=45), changed_by="steward"),
+    line(LONG, (12, 12, 12), level="NONE", signs=("unchecked",)),
 )
 
 
@@ -242,11 +218,25 @@ def uncounted(filters: tuple[Filter, ...]) -> tuple[Filter, ...]:
     )
 
 
+TABLE = ListTable(
+    caption="Subjects of the registry dev",
+    columns=columns(COLUMNS),
+    rows=ROWS,
+    orders={
+        "health": ColumnOrder(url="?sort="),
+        "name": ColumnOrder(url="?sort=name", is_on=True, is_up=True),
+        "changed": ColumnOrder(url="?sort=changed"),
+    },
+    pick="subject",
+    pick_form="bulk",
+    value_of=lambda row: row.qualified,
+)
+NO_ROWS = replace(TABLE, rows=())
 LIST = SubjectList(
     frame=frame("Subjects", Section.SUBJECTS),
     registry="dev",
     search=SEARCH,
-    rows=ROWS,
+    table=TABLE,
     paging=Paging(first=1, last=9, total=452, next_url="?after=9"),
     bulk=BulkForm(
         url="/ui/registries/dev/subjects/describe",
@@ -263,11 +253,6 @@ LIST = SubjectList(
         Link(label="Deprecated", url="/gallery/subjects?state=deprecated"),
         Link(label="Soft-deleted", url="/gallery/subjects-deleted"),
     ),
-    orders={
-        "health": ColumnOrder(url="?sort="),
-        "name": ColumnOrder(url="?sort=name", is_on=True, is_up=True),
-        "changed": ColumnOrder(url="?sort=changed"),
-    },
 )
 LIST_LARGE = replace(
     LIST,
@@ -290,7 +275,7 @@ LIST_COUNTED = replace(
 LIST_DELETED = replace(
     LIST,
     search=replace(SEARCH, active=(ActiveFilter(label="state: Soft-deleted", url="?"),)),
-    rows=tuple(replace(row, deleted=True, health=None, open_findings=0, pending="") for row in ROWS[:3]),
+    table=replace(TABLE, rows=tuple(replace(row, info=replace(row.info, deleted=True)) for row in ROWS[:3]), pick=""),
     paging=Paging(first=1, last=3, total=3),
     bulk=None,
 )
@@ -298,27 +283,18 @@ LIST_PROD = replace(
     LIST,
     frame=frame("Subjects", Section.SUBJECTS, current="prod"),
     registry="prod",
-    problems=(
-        Problem(
-            what="The registry mirror-eu doesn’t answer: its subjects are shown as they were 40 minutes ago",
-            where="https registry of mirror-eu, port 8443",
-            cure="Check that the address is reachable from this machine; the next try is in 5 minutes.",
-            detail="ConnectTimeout: timed out after 10 s",
-            since=ago(minutes=40),
-        ),
-    ),
 )
 LIST_EMPTY = replace(
     LIST,
     search=SearchBox(url="/ui/registries/dev/subjects", placeholder="orders"),
-    rows=(),
+    table=NO_ROWS,
     paging=Paging(first=0, last=0, total=0),
     add_command="python3 manage.py add_schema --registry dev --subject orders-value order.avsc",
 )
 LIST_UNANSWERED = replace(
     LIST,
     search=replace(SEARCH, query="compat:SOMETIMES", active=(ActiveFilter(label="text: compat:SOMETIMES", url="?"),)),
-    rows=(),
+    table=NO_ROWS,
     paging=Paging(first=0, last=0, total=0),
     unanswered=f"compat: needs one of NONE, BACKWARD, FULL, not {HOSTILE}.",
 )
@@ -333,7 +309,7 @@ LIST_NO_MATCH = replace(
             for one in SEARCH.rarer
         ),
     ),
-    rows=(),
+    table=NO_ROWS,
     paging=Paging(first=0, last=0, total=0),
 )
 

@@ -1,0 +1,176 @@
+"""The columns of the list of subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from dashboard.components.badges import SubjectHealth, format_name
+from dashboard.components.links import subject_url
+from dashboard.components.tables import ListColumn, nothing
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Environment
+from dashboard.subjects.annotations import OwnerChip, TagChip
+from dashboard.templatetags.desk import badge, name, readable, time_ago, time_by, visible
+from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers
+from registry.search.subject_list import DRIFT, REQUEST, UNCHECKED, UNOWNED
+from registry.subjects.selectors import SubjectRow
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
+
+#: what is wrong → the sentence that says so
+_WHY: Final = {
+    DRIFT: later("Open drift findings: its data doesn’t match what was approved."),
+    REQUEST: later("An open request for it is breaking, or a check has failed."),
+    UNCHECKED: later("In production with compatibility NONE: nothing is checked."),
+    UNOWNED: later("No owner."),
+}
+_GOOD: Final = later("Nothing needs attention.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectLine:
+    """A subject of the list, with what is known of it elsewhere, as of `now`.
+
+    `signs` are what is wrong with it, the worst first; `request` is the open request if the reader may read it, and
+    `has_request` whether there is one.
+    """
+
+    registry: str
+    info: SubjectRow
+    now: datetime
+    signs: tuple[str, ...] = ()
+    findings: int = 0
+    request: int | None = None
+    has_request: bool = False
+    tags: tuple[TagChip, ...] = ()
+    owners: tuple[OwnerChip, ...] = ()
+    carriers: SubjectCarriers = NOTHING
+
+    @property
+    def qualified(self) -> str:
+        """The subject's qualified name."""
+        return self.info.subject.qualified
+
+    @property
+    def health(self) -> SubjectHealth:
+        """The worst of what is wrong."""
+        return SubjectHealth.of(self.signs[0]) if self.signs else SubjectHealth.GOOD
+
+
+def columns(environments: Sequence[Environment]) -> tuple[ListColumn, ...]:
+    """The columns, with one for each environment."""
+    return (
+        ListColumn(name="health", label=gettext("Health"), cell=_health, has_label=False),
+        ListColumn(name="name", label=gettext("Subject"), cell=_subject, is_heading=True),
+        *(_version_column(environment) for environment in environments),
+        ListColumn(label=gettext("Compatibility"), cell=_level, css="nowrap"),
+        ListColumn(label=gettext("Format"), cell=lambda row: visible(format_name(row.info.schema_type))),
+        ListColumn(label=gettext("In data"), cell=_in_data),
+        ListColumn(name="changed", label=gettext("Last change"), cell=_changed, css="nowrap"),
+    )
+
+
+def _health(row: SubjectLine) -> SafeString:
+    if row.info.deleted:
+        return nothing(gettext("no status"))
+    why = " ".join(str(_WHY[sign]) for sign in row.signs) or str(_GOOD)
+    state = badge(row.health, quiet=True)
+    html = '<span title="{}">{}<span class="visually-hidden"> {}</span></span>{}'
+    return format_html(html, readable(why), state, visible(why), _open_problems(row))
+
+
+def _open_problems(row: SubjectLine) -> SafeString:
+    """The open findings and the open request, with links to what the reader may read."""
+    parts = []
+    if row.findings:
+        query = urlencode({"subject": row.qualified, "registry": row.registry})
+        findings = counted(row.findings, "%(n)s finding", "%(n)s findings")
+        parts.append(format_html('<a href="{}?{}">{}</a>', reverse("ui:findings"), query, findings))
+    if row.request:
+        text = gettext("request %(request)s") % {"request": row.request}
+        parts.append(format_html('<a href="{}">{}</a>', reverse("ui:promotion", args=[row.request]), text))
+    elif row.has_request:
+        parts.append(visible(gettext("open request")))
+    shown = format_html_join(" · ", "{}", ((part,) for part in parts))
+    return format_html('<span class="sub">{}</span>', shown) if parts else shown
+
+
+def _subject(row: SubjectLine) -> SafeString:
+    subject = row.info.subject
+    context = subject.context if subject.context != DEFAULT_CONTEXT else ""
+    before = format_html('<span class="muted mono">{} / </span>', name(context, 40)) if context else ""
+    url = subject_url(row.registry, subject.qualified)
+    after = format_html(' <span class="chip">{}</span>', gettext("soft-deleted")) if row.info.deleted else ""
+    html = '{}<a class="primary mono" href="{}">{}</a>{}{}'
+    return format_html(html, before, url, name(subject.subject, 110), after, _chips(row))
+
+
+def _chips(row: SubjectLine) -> SafeString | str:
+    if not (row.tags or row.owners):
+        return ""
+    tags = render_to_string("components/tags.html", {"tags": row.tags})
+    owners = render_to_string("components/owners.html", {"owners": row.owners})
+    return format_html('<span class="sub">{} {}</span>', tags, owners)
+
+
+def _version_column(environment: Environment) -> ListColumn:
+    """The version that an environment has, and how far it is behind the newest."""
+
+    def cell(row: SubjectLine) -> SafeString:
+        version = row.info.versions.get(environment.name)
+        if version is None:
+            return nothing(gettext("not there"))
+        link = format_html(
+            '<a class="version-number" href="{}">{}</a>', subject_url(environment.name, row.qualified), version
+        )
+        number = max(row.info.versions.values()) - version
+        if not number:
+            return link
+        behind = gettext("%(behind)s behind the newest") % {"behind": number}
+        html = (
+            '<span class="behind" title="{behind}"><span aria-hidden="true">−{number}</span>'
+            '<span class="visually-hidden">{behind},</span></span> {link}'
+        )
+        return format_html(html, behind=behind, number=number, link=link)
+
+    return ListColumn(label=environment.short, cell=cell, css="right nowrap tight", head_css="right")
+
+
+def _level(row: SubjectLine) -> SafeString:
+    level = visible(row.info.level)
+    if row.info.level_is_own:
+        return format_html('<span class="mono">{}</span> <span class="chip">{}</span>', level, gettext("own"))
+    html = '<span class="mono muted">{}</span><span class="visually-hidden"> {}</span>'
+    return format_html(html, level, gettext("inherited"))
+
+
+def _in_data(row: SubjectLine) -> SafeString:
+    """How many topics and queries carry it, and when a message of it was last seen."""
+    topics, queries = row.carriers.topics, row.carriers.queries
+    texts = (
+        counted(topics, "%(n)s topic", "%(n)s topics") if topics else "",
+        counted(queries, "%(n)s query", "%(n)s queries") if queries else "",
+    )
+    if not (topics or queries):
+        return nothing(gettext("no known topics"))
+    seen = row.carriers.last_seen
+    last = (
+        format_html(gettext("last seen {last_seen}"), last_seen=time_ago(seen, row.now))
+        if seen
+        else gettext("never seen")
+    )
+    html = '<a href="{}">{}</a><span class="sub nowrap">{}</span>'
+    return format_html(html, subject_url(row.registry, row.qualified, "usage"), ", ".join(filter(None, texts)), last)
+
+
+def _changed(row: SubjectLine) -> SafeString:
+    return time_by(row.info.changed_at, row.info.changed_by, row.now, limit=24)
