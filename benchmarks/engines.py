@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from benchmarks.measurement import Timing, machine, resident_bytes, timed, timing_of
 from registry.formats import FORMATS
-from registry.formats.base import ParsedSchema, SchemaFormat
+from registry.formats.base import ParsedSchema
 from registry.formats.compatibility import check
 from registry.formats.cost import estimate
+from registry.formats.schema_format import SchemaFormat
 
 #: the text of a version with so many fields; each version widens one field more and adds an optional one
 Generator = Callable[[int, int], str]

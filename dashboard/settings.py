@@ -395,6 +395,8 @@ SPRING_PATH = environment.text(
 SPRING_ALLOW_DELETION = environment.switch(
     "SPRING_ALLOW_DELETION", "whether the Spring dialect may delete, for good; its own server's default is off too"
 )
+# Formats beside Avro, Protobuf and JSON Schema (docs/how-to/add-a-format.md).
+SCHEMA_FORMATS = environment.words("SCHEMA_FORMATS", "", "the dotted paths of further schema formats")
 # Costly schemas are read and compared in children: how many, how long a request may use one, how much memory each has.
 SCHEMA_CHILDREN = environment.whole("SCHEMA_CHILDREN", 2, "how many child processes read and compare costly schemas")
 SCHEMA_SECONDS = environment.decimal("SCHEMA_SECONDS", 2, "seconds that a request may use such a process")

@@ -14,6 +14,7 @@ from dashboard.compatibility.presenters import ReportFinding
 from dashboard.components.badges import Verdict
 from dashboard.components.translation import later
 from dashboard.subjects.annotations import TagChip
+from registry.formats import format_of
 
 LONGEST: Final = 200
 _Told = TypeVar("_Told", ChangeCard, ReportFinding)
@@ -186,7 +187,7 @@ def _card(card: _Told, facts: Mapping[str, Fact], schema_type: str) -> _Told:
 
 def phrase_of(rule: str, schema_type: str, unknown: str = _TECHNICAL) -> str:
     """What happens, as a sentence about `%(field)s`; `unknown` where the rule has no words."""
-    if schema_type == "JSON" and rule in _OF_JSON:
+    if rule in _OF_JSON and format_of(schema_type).has_properties:
         return _OF_JSON[rule]
     limit = next((phrase for end, phrase in _LIMITS.items() if rule.endswith(end)), "")
     return PHRASES.get(rule) or FINDINGS.get(rule) or limit or unknown

@@ -36,6 +36,7 @@ from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Problem
 from dashboard.subjects.page import pretty
 from registry.access.roles import Actor
+from registry.formats import format_of
 from registry.formats.base import Difference
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
@@ -141,7 +142,7 @@ def _text(comparison: selectors.Comparison, *, submitted: bool, limit: int) -> T
     old, new = comparison.old, comparison.new
     if submitted:
         return laid_out_diff(old.submitted, new.submitted, str, limit=limit)
-    lay_out = str if new.schema.schema_type == "PROTOBUF" else laid_out
+    lay_out = laid_out if format_of(new.schema.schema_type).is_json else str
     return laid_out_diff(old.schema.text, new.schema.text, lay_out, limit=limit)
 
 

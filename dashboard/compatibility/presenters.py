@@ -284,6 +284,7 @@ class ReportResult:
     identical_url: str = ""
     in_business_words: bool = False
     lint: tuple[LintGroup, ...] = ()
+    no_lint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

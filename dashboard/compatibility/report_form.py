@@ -15,7 +15,7 @@ from dashboard.components.links import whole_number
 from dashboard.subjects.page import for_people
 from registry.access.roles import require
 from registry.errors import InvalidInput, InvalidReference, NotFound
-from registry.formats import FORMATS
+from registry.formats import DEFAULT_FORMAT, format_of
 from registry.formats.base import Reference
 from registry.promotions.selectors import get_draft
 from registry.subjects import selectors
@@ -79,7 +79,7 @@ def form_sent(request: HttpRequest) -> Form:
     rows = tuple(row for row in zip(*columns, strict=False) if row[0] or row[1])
     # A browser sends line ends as CRLF; places in the text are counted as they were typed.
     text = posted.get("schema", "").replace("\r\n", "\n")
-    return Form(text, posted.get("format", "AVRO"), posted.get("profile", ""), rows, posted.get("level", ""))
+    return Form(text, posted.get("format", DEFAULT_FORMAT), posted.get("profile", ""), rows, posted.get("level", ""))
 
 
 def form_started(registry: Registry, name: SubjectName, profile: str) -> Form:
@@ -87,7 +87,7 @@ def form_started(registry: Registry, name: SubjectName, profile: str) -> Form:
     try:
         newest = selectors.get_version(registry, name, "latest")
     except NotFound:
-        return Form("", next(iter(FORMATS)), profile, ())
+        return Form("", DEFAULT_FORMAT, profile, ())
     rows = tuple((item.name, item.subject, str(item.version)) for item in newest.schema.references)
     return Form(_editable(newest), newest.schema.schema_type, profile, rows)
 
@@ -119,7 +119,7 @@ def form_linked(request: HttpRequest, registry: Registry, name: SubjectName, pro
 def _editable(info: selectors.VersionInfo) -> str:
     """The text to change. Of a long one what fits stays on a line: each line of a field costs a browser time."""
     text = info.schema.text
-    is_short = info.schema.schema_type == "PROTOBUF" or len(text) < LONG_TEXT
+    is_short = not format_of(info.schema.schema_type).is_json or len(text) < LONG_TEXT
     return for_people(info) if is_short else laid_out(text, width=LINE_WIDTH)
 
 

@@ -34,7 +34,7 @@ from dashboard.compatibility.presenters import (
     ReportFinding,
     ReportResult,
 )
-from dashboard.components.badges import LintWeight, Verdict, Weight
+from dashboard.components.badges import LintWeight, Verdict, Weight, missing_words
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later
 from dashboard.usage.page import DOES_WORDS
@@ -169,6 +169,7 @@ def present_proposal(
         patch=_patch(assessment.patch, proposal.schema.text) if assessment.patch else None,
         first_version=not strip.matrix,
         lint=lint_groups(assessment.lint),
+        no_lint=missing_words(assessment.schema_type, "lint"),
         identical_to=same,
         identical_url=subject_url(registry, name.qualified, version=same) if same else "",
     )

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Self
+from typing import Self
 
 from django.utils.translation import gettext
 
 from dashboard.components.translation import later
+from registry.formats import format_of
 
-FORMAT_NAMES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf", "JSON": "JSON Schema"}
 """What people call the formats, by what the APIs call them."""
+
+
+def missing_words(kind: str, method: str) -> str:
+    """What is said in place of what the format doesn't do; empty where it does it."""
+    format = format_of(kind)
+    return "" if format.offers(method) else gettext("Not available for %(format)s.") % {"format": format}
 
 
 def format_name(kind: str) -> str:
     """A format as people call it."""
-    return FORMAT_NAMES.get(kind, kind)
+    return str(format_of(kind))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,9 @@ from registry.access.roles import Actor, require
 from registry.drift.proposals.observed_schema import can_propose, propose_from, subject_of
 from registry.drift.selectors import get_finding
 from registry.errors import InvalidInput, InvalidReference, NotFound
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
+from registry.formats.schema_format import format_of_file
 from registry.promotions import selectors
 from registry.promotions.requests.finding_links import readable_findings
 from registry.promotions.requests.selectors import readable_request
@@ -37,8 +39,6 @@ from registry.subjects.versions.qualified_names import parse_subject
 MAX_REFERENCES: Final = 100
 _LATEST: Final = ("latest", "-1", "")
 _FINDING: Final = "finding:"
-#: file extensions that belong to one format
-_FORMAT_OF: Final = {"avsc": "AVRO", "proto": "PROTOBUF"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Form:
     registry: str
     subject: str
     text: str = ""
-    schema_type: str = "AVRO"
+    schema_type: str = DEFAULT_FORMAT
     rows: tuple[tuple[str, str, str], ...] = ()
     reason: str = ""
     origin: str = ""
@@ -104,7 +104,7 @@ def form_sent(request: HttpRequest) -> Form:
         subject=given_text(posted, "subject"),
         # a suggested fix replaces the editor's text
         text=(posted.get("fixed") or posted.get("schema", "")).replace("\r\n", "\n"),
-        schema_type=posted.get("format", "AVRO"),
+        schema_type=posted.get("format", DEFAULT_FORMAT),
         rows=rows,
         reason=given_text(posted, "reason"),
         origin=given_text(posted, "origin"),
@@ -140,7 +140,7 @@ def with_file(request: HttpRequest, form: Form) -> Form:
     return replace(
         form,
         text=text.replace("\r\n", "\n"),
-        schema_type=_FORMAT_OF.get(name.rpartition(".")[2].lower(), form.schema_type),
+        schema_type=format_of_file(name, form.schema_type),
         origin=gettext("from the file %(name)s") % {"name": name[:80]},
     )
 
@@ -301,6 +301,7 @@ class ProposalReport:
     result: ProposalResult | None = None
     levels: tuple[LevelResult, ...] = ()
     lint: tuple[LintGroup, ...] = ()
+    no_lint: str = ""
     comparison: VersionComparison | None = None
     changes: tuple[ChangeLine, ...] = ()
     fixes: tuple[Fix, ...] = ()
@@ -348,6 +349,7 @@ class ProposalPage:
     check: Action
     save: Action
     submit: Action
+    accepted_files: str = ".txt"
     draft: int | None = None
     draft_state: str = ""
     origin: str = ""

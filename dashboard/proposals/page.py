@@ -149,6 +149,9 @@ def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
             rows=3,
             help=gettext("What reviewers should know."),
         ),
+        "accepted_files": ", ".join(
+            sorted({".txt", *(end for item in FORMATS.values() for end in item.file_extensions)})
+        ),
         "format_choices": chosen([(kind, format_name(kind)) for kind in sorted(FORMATS)], form.schema_type),
     }
 

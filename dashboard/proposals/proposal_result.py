@@ -13,7 +13,7 @@ from dashboard.compare.proof import EditView, edit_view
 from dashboard.compare.proposed_schema import against_latest
 from dashboard.compatibility.presenters import SyntaxProblem, snippet
 from dashboard.compatibility.result import level_results, lint_groups
-from dashboard.components.badges import Verdict, format_name
+from dashboard.components.badges import Verdict, format_name, missing_words
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Action, Link, Problem
@@ -121,6 +121,7 @@ def _checked(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> Proposa
         result=result,
         levels=level_results(report.levels, report.config.level),
         lint=lint_groups(report.lint),
+        no_lint=missing_words(form.schema_type, "lint"),
         comparison=comparison,
         changes=_changes(comparison),
         fixes=_fixes(form, report.assessment) if report.assessment and plan.has_work else (),

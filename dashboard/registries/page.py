@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Shown
+from dashboard.components.badges import Shown, format_name
 from dashboard.components.frame import environment_of, make_frame, page_actor, refresh_action
 from dashboard.components.links import subjects_url, whole_number
 from dashboard.components.translation import counted, later
@@ -204,9 +204,6 @@ CAPABILITIES: Final = {
     probing.IMPORT: later("Mode IMPORT (versions keep their ids)"),
     probing.REFERENCES: later("References"),
     probing.DELETED: later("Soft-deleted versions"),
-    "format:AVRO": later("Avro"),
-    "format:PROTOBUF": later("Protobuf"),
-    "format:JSON": later("JSON Schema"),
 }
 
 
@@ -322,7 +319,11 @@ def _step(step: Step) -> TestLine:
 
 def _capability(capability: Capability) -> TestLine:
     states = {True: StepState.HAS, False: StepState.LACKS, None: StepState.UNKNOWN}
-    return TestLine(label=CAPABILITIES[capability.name], state=states[capability.known], sentence=capability.said)
+    return TestLine(
+        label=CAPABILITIES.get(capability.name) or format_name(capability.name.removeprefix(probing.FORMAT)),
+        state=states[capability.known],
+        sentence=capability.said,
+    )
 
 
 def disconnect_page(request: HttpRequest, registry: str, problem: SchemadeskError | None) -> ConfirmPage:

@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from dashboard.components import translation
-from dashboard.components.badges import RequestKind, RequestState, format_name
+from dashboard.components.badges import RequestKind, RequestState, format_name, missing_words
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url
 from dashboard.components.translation import later
@@ -242,7 +242,8 @@ def _subject(hit: SubjectHit, order: list[str]) -> ResultRow:
         if hit.shared
         else ()
     )
-    size = () if hit.problem else (translation.counted(hit.field_count, "%(n)s field", "%(n)s fields"),)
+    is_untold = hit.problem or missing_words(hit.schema_type, "outline")
+    size = () if is_untold else (translation.counted(hit.field_count, "%(n)s field", "%(n)s fields"),)
     return ResultRow(
         title=hit.subject,
         url=subject_url(hit.registry, hit.subject),

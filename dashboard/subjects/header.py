@@ -24,8 +24,8 @@ from dashboard.subjects.presenters import Setting, TopicLink, TopicLinks
 from registry.access.permission_filters import pattern_of
 from registry.access.roles import Actor, may, refusal
 from registry.drift.usage.subject_topics import CarryingTopic, carrying_topics
+from registry.formats import format_of
 from registry.formats.compatibility import LEVELS
-from registry.formats.protobuf.file_descriptors import is_encoded
 from registry.promotions.board.readiness import Reason
 from registry.promotions.environments.change_guard import closed_refusal
 from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions
@@ -74,14 +74,13 @@ def origin_words(origin: str) -> str:
 
 def for_people(info: selectors.VersionInfo) -> str:
     """The text that people read and change: of Protobuf the one that was sent, as what is stored has no comments."""
-    if info.schema.schema_type == "PROTOBUF" and not is_encoded(info.submitted):
-        return info.submitted
-    return pretty(info)
+    text = format_of(info.schema.schema_type).readable(info.schema.text, info.submitted)
+    return pretty(info) if text == info.schema.text else text
 
 
 def pretty(info: selectors.VersionInfo) -> str:
     """The canonical text, laid out where it is JSON; as it is where it isn't what its format says."""
-    if info.schema.schema_type == "PROTOBUF":
+    if not format_of(info.schema.schema_type).is_json:
         return info.schema.text
     try:
         return laid_out(info.schema.text)

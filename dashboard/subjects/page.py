@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.compatibility.presenters import SnippetLine, snippet
-from dashboard.components.badges import format_name
+from dashboard.components.badges import format_name, missing_words
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_export, subject_parts, subject_url, subjects_crumb, switch_url
 from dashboard.components.translation import later
@@ -236,6 +236,7 @@ def _selected(
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
         fields=structure.fields,
+        no_fields=missing_words(info.schema.schema_type, "outline"),
         fields_paging=structure.paging,
         tree=structure.tree,
         in_data=structure.in_data,

@@ -291,7 +291,7 @@ class SelectedVersion:
     """The version below the table. `tab` is "structure", "source", "references" or "settings"; the urls choose each.
 
     `source` is the canonical text as it is shown, without `source_hidden` lines at its end; `fields` are those of one
-    page. `problem` stands where the text can't be read, with the `snippet` around the place; the text itself is shown
+    page, and `no_fields` says why a format has none. `problem` stands where the text can't be read, with the `snippet` around the place; the text itself is shown
     below it. `words_url` turns to business words and back.
     """
 
@@ -301,6 +301,7 @@ class SelectedVersion:
     tab: str
     tab_urls: tuple[tuple[str, str, str], ...]
     fields: tuple[FieldRow, ...] = ()
+    no_fields: str = ""
     fields_paging: Paging | None = None
     tree: Tree | None = None
     in_data: InData | None = None

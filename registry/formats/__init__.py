@@ -1,18 +1,20 @@
 """Schema formats: text in, reports out; no Django, no network, no files.
 
-`FORMATS` holds the engines by the registry's name of the format; `LENIENT` those for the compatibility policy of that
-name, under which JSON Schema's content models may be closed.
+`FORMATS` holds the formats by the registry's name. `_BUILT_IN` is the table of those that come with the product; an
+installation adds more (docs/how-to/add-a-format.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from registry.formats.avro import AVRO
-from registry.formats.base import SchemaFormat
-from registry.formats.json_schema import JSON_SCHEMA, JsonSchemaFormat
+from registry.formats.json_schema import JSON_SCHEMA
 from registry.formats.protobuf import PROTOBUF
+from registry.formats.schema_format import DEFAULT_FORMAT, FORMATS, SchemaFormat, format_of, register
 
-FORMATS: Final[Mapping[str, SchemaFormat]] = {engine.name: engine for engine in (AVRO, PROTOBUF, JSON_SCHEMA)}
-LENIENT: Final[Mapping[str, SchemaFormat]] = {**FORMATS, JSON_SCHEMA.name: JsonSchemaFormat("lenient")}
+_BUILT_IN: Final = (AVRO, PROTOBUF, JSON_SCHEMA)
+for _format in _BUILT_IN:
+    register(_format)
+
+__all__ = ["DEFAULT_FORMAT", "FORMATS", "SchemaFormat", "format_of"]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from registry.formats.base import Answer, ParsedSchema, SchemaFormat, Witness
+from registry.formats.base import Answer, ParsedSchema, Witness, values_of
 from registry.formats.compatibility import Checker, History, LevelStrip, level_named
 from registry.formats.lint import LintFinding
 from registry.formats.report import CHECKER_VERSION, Direction, Profile, Report, ReportItem
+from registry.formats.schema_format import SchemaFormat
 from registry.formats.suggested_edits import (
     Parse,
     Patch,
@@ -61,15 +62,8 @@ class Parting:
 
     def to_dict(self) -> dict[str, Any]:
         """The parting as JSON values."""
-        return {
-            "version": self.version,
-            "direction": self.direction,
-            "by_rules": self.by_rules,
-            "by_data": self.by_data,
-            "how": self.how,
-            "sentence": self.sentence,
-            "witness": self.witness.to_dict() if self.witness else None,
-        }
+        witness = self.witness.to_dict() if self.witness else None
+        return {**values_of(self, "witness"), "sentence": self.sentence, "witness": witness}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +77,7 @@ class Dependant:
 
     def to_dict(self) -> dict[str, Any]:
         """The dependant as JSON values."""
-        return {"subject": self.subject, "version": self.version, "answer": self.answer, "message": self.message}
+        return values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +100,7 @@ class ClientAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """The client as JSON values."""
-        return {
-            "name": self.name,
-            "does": self.does,
-            "version": self.version,
-            "contact": self.contact,
-            "answer": self.answer,
-            "message": self.message,
-        }
+        return values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +184,7 @@ def assess(
 
 def _proved(format: SchemaFormat, checker: Checker, report: Report) -> Report:
     """The report with a witness at each item; of very many, at the first."""
-    budget = MAX_WITNESSES
+    budget = MAX_WITNESSES if format.offers("witness") else 0
     proved: list[ReportItem] = []
     findings = checker.findings_of(report)
     for item, finding in zip(report.items, findings, strict=True):
@@ -216,6 +203,8 @@ def _partings(
 
     `judged` is a checker by the rules that has looked at pairs already, if there is one.
     """
+    if not format.offers("truth"):
+        return (), 0
     same = [(version, old) for version, old in reversed(history) if old.schema_type == new.schema_type]
     pairs = [(version, direction) for version, _ in same for direction in _DIRECTIONS][:MAX_COMPARED_WITH_DATA]
     rules = judged or Checker(format, new, same, "confluent")

@@ -1,4 +1,4 @@
-"""What every format speaks: the values that cross the border of an engine, and the protocol of an engine.
+"""What every format speaks: the values that cross the border of an engine.
 
 All values are frozen and plain, so they can be cached, compared and turned into JSON by any caller.
 A pointer is an RFC 6901 JSON Pointer into the schema text as submitted; a path is written for people
@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
-from registry.formats.lint import LintFinding
-from registry.formats.tags import EntityTags, TagChange
+from registry.errors import InvalidDatum
 
 Severity = Literal["break", "value loss", "warning"]
 DifferenceKind = Literal["added", "removed", "changed", "renamed", "moved"]
@@ -23,6 +22,8 @@ Answer = Literal["yes", "no", "unknown", "differs"]
 Outcome = Literal["kept", "filled", "dropped", "converted"]
 #: a character that no text of PostgreSQL can have: NUL, or half of a surrogate pair
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+#: bytes of a message's body that are read at most: they are hostile
+MAX_BODY: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +110,8 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """The difference as JSON values."""
-        return {
-            "rule": self.rule,
-            "kind": self.kind,
-            "path": self.path,
-            "pointer_old": self.pointer_old,
-            "pointer_new": self.pointer_new,
-            "before": self.before,
-            "after": self.after,
-            "message": self.message,
-            "score": self.score,
-            "reasons": list(self.reasons),
-            "effect": self.effect,
-            "cure": self.cure,
-        }
+        first = {"rule": self.rule, "kind": self.kind, "path": self.path}
+        return first | values_of(self) | {"reasons": list(self.reasons)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +133,8 @@ class Witness:
 
     def to_dict(self) -> dict[str, Any]:
         """The witness as JSON values; `encoded` is hexadecimal."""
-        return {
-            "found": self.found,
-            "datum": self.datum,
-            "encoded": self.encoded,
-            "error": self.error,
-            "read": self.read,
-            "reason": self.reason,
-            "path": self.path,
-        }
+        first = {name: getattr(self, name) for name in ("found", "datum", "encoded", "error", "read")}
+        return first | values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +168,35 @@ class Incompatibility:
     example: str = ""
     witness: Witness | None = None
     decoders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A problem of reading: what is said, why it matters, and the cure in the side that can still be edited.
+
+    `kind` is the reference implementation's name of the case, empty where it has none. `sentence` and the cures are
+    templates over the values of a finding. `no_proof` says why data may survive what the established check refuses;
+    `is_lenient` that JSON Schema's LENIENT policy accepts it.
+    """
+
+    id: str
+    kind: str
+    severity: Severity
+    sentence: str
+    why: str
+    in_reader: str
+    in_writer: str
+    no_proof: str = ""
+    is_lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRule:
+    """A change that is told to people; the sentence is a template over `name`, `before` and `after`."""
+
+    id: str
+    kind: DifferenceKind
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,74 +287,38 @@ class OutlineField:
     entity: str = ""
 
 
-class SchemaFormat(Protocol):
-    """What a format can do. All methods are pure; `parse` raises InvalidSchema or InvalidReference, no other does."""
+@dataclass(frozen=True, slots=True)
+class DecodedBody:
+    """A body as JSON for people; `type_name` is the type at its root, `indexes` Protobuf's path to it.
 
-    @property
-    def name(self) -> str:
-        """The registry's name of the format: AVRO, PROTOBUF or JSON."""
+    `problems` is what a JSON Schema says against the value: JSON can be read without being valid.
+    """
 
-    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> ParsedSchema:
-        """The schema in `text`; raises InvalidSchema, with line and column where known."""
+    value: Any
+    type_name: str
+    indexes: tuple[int, ...] = ()
+    problems: tuple[str, ...] = ()
 
-    def canonical(self, parsed: ParsedSchema) -> str:
-        """The text whose equality means "the same schema"."""
 
-    def normalize(self, parsed: ParsedSchema) -> str:
-        """The text that `normalize=true` registers, equal for schemas that differ in irrelevant order alone."""
+class BodyReplay(Protocol):
+    """Reads bodies of one writer with one reader."""
 
-    def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
-        """All changes, for people, in the order of the text."""
+    def __call__(self, body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
+        """What the reader makes of a body. Raises InvalidDatum where it isn't one of the writer's.
 
-    def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
-        """The fields as a flat list, nested ones after their parent."""
-
-    def self_contained(self, parsed: ParsedSchema) -> str:
-        """The text with everything that it refers to inside, for readers that resolve no references."""
-
-    def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
-        """All breaks and hazards of reading the writer's data with the reader."""
-
-    def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
-        """The breaks alone: empty means that the reader can read all data of the writer."""
-
-    def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
-        """What really happens to the writer's data, by encoding and decoding or by proof; costlier than `judge`."""
-
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
-        """Proof of one finding, or (None) of any break of the pair; one that isn't found says why."""
-
-    def example(self, parsed: ParsedSchema) -> Any:
-        """A datum of the schema in the format's JSON form; raises InvalidDatum where none can be made."""
-
-    def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
-        """What the reader makes of a datum (the format's JSON form); raises InvalidDatum if it isn't the writer's."""
-
-    def repair(
-        self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
-    ) -> Edit | None:
-        """The smallest edit of `schema` that removes the finding against `other`; None where there is none.
-
-        `is_reader` says on which side of the finding `schema` is. The edited text parses.
+        `indexes` is Protobuf's path to the message where a header has it; None: it stands before the message.
         """
 
-    def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-        """The edit of `new` that makes a suspected rename a known one (an alias, a reserved number); None if none."""
 
-    def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
-        """The tagged records and fields with their tags, in the order of the text."""
+def values_of(item: Any, *without: str) -> dict[str, Any]:
+    """The fields of a dataclass with slots in their order, but for those that the caller writes itself."""
+    return {name: getattr(item, name) for name in item.__slots__ if name not in without}
 
-    def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
-        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
 
-    def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
-        """Whether the schema itself, not one inside of it, has a field of that name."""
-
-    def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
-        """Advice on the schema alone, warnings first; none of it decides anything."""
-
-    def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
-        """Line and column (from 1) in the text of what a pointer leads to, None where the text has no such place."""
+def check_size(body: bytes) -> None:
+    """Raise InvalidDatum for a body that is too long to be read."""
+    if len(body) > MAX_BODY:
+        raise InvalidDatum(f"the body has {len(body):,} bytes; at most {MAX_BODY:,} are read")
 
 
 def sha256(text: str) -> str:

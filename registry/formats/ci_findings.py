@@ -16,6 +16,7 @@ from registry.formats.compatibility import level_named
 from registry.formats.lint import LintFinding
 from registry.formats.rendering import READING, item_text, lint_text, rename_text
 from registry.formats.report import CHECKER_VERSION, DECISIVE, Direction, Report, ReportItem
+from registry.formats.schema_format import format_of
 
 Level = Literal["error", "warning", "note"]
 
@@ -131,8 +132,6 @@ def _advice(item: LintFinding) -> CiFinding:
 
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-#: what a text that came without a file is called
-_FILES: Final = {"AVRO": "schema.avsc", "PROTOBUF": "schema.proto", "JSON": "schema.json"}
 
 
 def assessment_sarif(assessment: Assessment, *, subject: str = "", file: str = "") -> str:
@@ -147,7 +146,7 @@ def assessment_sarif(assessment: Assessment, *, subject: str = "", file: str = "
         "versions": list(report.versions),
         "levels": {name: level_report.is_compatible for name, level_report in assessment.strip.reports.items()},
     }
-    return _sarif_document(assessment_findings(assessment), file or _FILES[assessment.schema_type], about)
+    return _sarif_document(assessment_findings(assessment), file or format_of(assessment.schema_type).file_name, about)
 
 
 def syntax_sarif(error: InvalidSchema, *, subject: str = "", file: str = "") -> str:

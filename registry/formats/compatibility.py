@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from registry.errors import InvalidCompatibility
-from registry.formats.base import Answer, Incompatibility, ParsedSchema, SchemaFormat
+from registry.formats.base import Answer, Incompatibility, ParsedSchema
 from registry.formats.report import DECISIVE, Direction, Profile, Report, ReportItem, item_from
+from registry.formats.schema_format import SchemaFormat
 
 Scope = Literal["none", "latest", "all"]
 History = Sequence[tuple[int, ParsedSchema]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -17,11 +17,6 @@ from registry.formats.base import ResolvedReference
 CEILING: Final = 10**18
 #: deeper than any limit: what is nested deeper is counted no further
 DEEPEST: Final = 2_000
-
-
-def measure(schema_type: str, text: str) -> dict[str, int]:
-    """The counts of a text, by the names that the limits of its format use; linear in its length."""
-    return _proto_measures(text) if schema_type == "PROTOBUF" else _json_measures(schema_type, text)
 
 
 # -- JSON texts -------------------------------------------------------------------------------------------------------
@@ -134,7 +129,28 @@ def _keyword(token: str) -> str:
     return key
 
 
-def _json_measures(schema_type: str, text: str) -> dict[str, int]:
+def avro_measures(text: str) -> dict[str, int]:
+    """The counts of an Avro schema, by the names that AVRO_LIMITS uses; linear in its length, as the others are."""
+    walk = _walked(text)
+    return {"depth": walk.depth, "branches": walk.branches, "named uses": walk.named}
+
+
+def json_schema_measures(text: str) -> dict[str, int]:
+    """The counts of a JSON Schema, by the names that JSON_SCHEMA_LIMITS uses."""
+    walk = _walked(text)
+    # What a reference leads to may hold all the alternatives there are.
+    bits = walk.bits * (1 + walk.referring) if walk.referring else walk.bits
+    combinations = CEILING if bits >= 59 else round(2**bits)
+    return {
+        "depth": walk.depth,
+        "branches": walk.branches,
+        "combinations": combinations,
+        "keys": walk.keys,
+        "repetitions": _repetitions(text),
+    }
+
+
+def _walked(text: str) -> _JsonMeasure:
     walk = _JsonMeasure()
     # A list is quicker to walk, and of a long text it would be many times as large as the text.
     tokens = (
@@ -142,13 +158,7 @@ def _json_measures(schema_type: str, text: str) -> dict[str, int]:
     )
     walk.read(tokens)
     walk.finish()
-    measures = {"depth": walk.depth, "branches": walk.branches}
-    if schema_type == "AVRO":
-        return measures | {"named uses": walk.named}
-    # What a reference leads to may hold all the alternatives there are.
-    bits = walk.bits * (1 + walk.referring) if walk.referring else walk.bits
-    combinations = CEILING if bits >= 59 else round(2**bits)
-    return measures | {"combinations": combinations, "keys": walk.keys, "repetitions": _repetitions(text)}
+    return walk
 
 
 def _repetitions(text: str) -> int:
@@ -173,7 +183,8 @@ _PROTO_TOKEN: Final = re.compile(
 _DEFINING: Final = frozenset({"message", "enum", "oneof", "extend", "service", "group", "rpc"})
 
 
-def _proto_measures(text: str) -> dict[str, int]:
+def proto_measures(text: str) -> dict[str, int]:
+    """The counts of a .proto file, by the names that PROTOBUF_LIMITS uses."""
     depth = deepest = definitions = fields = imports = 0
     for match in _PROTO_TOKEN.finditer(text):
         word = match[0]
@@ -232,44 +243,47 @@ _SIZE: Final = CostLimit("characters", 60_000, 150_000, "sum", 1_048_576, "chara
 _NESTING: Final = CostLimit("depth", 60, 60, "largest", 1_000, "levels of nesting", _FLATTEN)
 _REFERRED: Final = CostLimit("references", 100, 200, "sum", 1_000, "referenced schemas, directly or not", _SPLIT)
 
-LIMITS: Final[Mapping[str, tuple[CostLimit, ...]]] = {
-    "AVRO": (
-        # Read and compared in Python, in proportion to its length but for the rows below: about 1 µs a character.
-        CostLimit("characters", 300_000, 700_000, "sum", 1_048_576, "characters", _SPLIT),
-        _NESTING,
-        _REFERRED,
-        CostLimit("branches", 200, 2_500, "product", 100_000, "branches in one union", _FEWER),
-        # Each use of a name leads the comparison of two schemas to the named type again.
-        CostLimit("named uses", 300, 90_000, "product", None, "uses of named types", _SPLIT),
+AVRO_LIMITS: Final = (
+    # Read and compared in Python, in proportion to its length but for the rows below: about 1 µs a character.
+    CostLimit("characters", 300_000, 700_000, "sum", 1_048_576, "characters", _SPLIT),
+    _NESTING,
+    _REFERRED,
+    CostLimit("branches", 200, 2_500, "product", 100_000, "branches in one union", _FEWER),
+    # Each use of a name leads the comparison of two schemas to the named type again.
+    CostLimit("named uses", 300, 90_000, "product", None, "uses of named types", _SPLIT),
+)
+JSON_SCHEMA_LIMITS: Final = (
+    _SIZE,
+    _NESTING,
+    _REFERRED,
+    CostLimit("branches", 200, 2_500, "product", 100_000, "alternatives in one place", _FEWER),
+    # Measured with jsonschema_rs 0.60, canonicalize: 160 take 13 ms, 384 67 ms, 900 0.5 s, 2,000 2 s and 400 MB.
+    CostLimit("combinations", 256, 65_536, "product", None, "combinations of its alternatives", _FEWER),
+    CostLimit(
+        "repetitions",
+        1_000,
+        1_000,
+        "largest",
+        None,
+        "repetitions in its patterns",
+        "use lower bounds in the patterns",
     ),
-    "JSON": (
-        _SIZE,
-        _NESTING,
-        _REFERRED,
-        CostLimit("branches", 200, 2_500, "product", 100_000, "alternatives in one place", _FEWER),
-        # Measured with jsonschema_rs 0.60, canonicalize: 160 take 13 ms, 384 67 ms, 900 0.5 s, 2,000 2 s and 400 MB.
-        CostLimit("combinations", 256, 65_536, "product", None, "combinations of its alternatives", _FEWER),
-        CostLimit(
-            "repetitions",
-            1_000,
-            1_000,
-            "largest",
-            None,
-            "repetitions in its patterns",
-            "use lower bounds in the patterns",
-        ),
-        CostLimit("keys", 3_000, 6_000, "sum", None, "keys", _SPLIT),
-    ),
-    "PROTOBUF": (
-        # The compiler takes about 1 µs a character, with the interpreter's lock held.
-        CostLimit("characters", 30_000, 100_000, "sum", 1_048_576, "characters", _SPLIT),
-        _NESTING,
-        _REFERRED,
-        CostLimit("definitions", 300, 600, "sum", 20_000, "messages, enums, groups and oneofs", _SPLIT),
-        CostLimit("fields", 1_000, 2_000, "sum", 65_535, "fields and enum constants", _SPLIT),
-        CostLimit("imports", 50, 100, "sum", 1_000, "imports", _SPLIT),
-    ),
-}
+    CostLimit("keys", 3_000, 6_000, "sum", None, "keys", _SPLIT),
+)
+PROTOBUF_LIMITS: Final = (
+    # The compiler takes about 1 µs a character, with the interpreter's lock held.
+    CostLimit("characters", 30_000, 100_000, "sum", 1_048_576, "characters", _SPLIT),
+    _NESTING,
+    _REFERRED,
+    CostLimit("definitions", 300, 600, "sum", 20_000, "messages, enums, groups and oneofs", _SPLIT),
+    CostLimit("fields", 1_000, 2_000, "sum", 65_535, "fields and enum constants", _SPLIT),
+    CostLimit("imports", 50, 100, "sum", 1_000, "imports", _SPLIT),
+)
+#: what a format has that sets no limits of its own
+PLAIN_LIMITS: Final = (_SIZE, _REFERRED)
+#: the limits of the registered formats, and what counts the measures of a text for them
+LIMITS: Final[dict[str, tuple[CostLimit, ...]]] = {}
+MEASURES: Final[dict[str, Callable[[str], Mapping[str, int]]]] = {}
 
 
 def estimate(schema_type: str, text: str, references: Sequence[ResolvedReference] = ()) -> Cost:
@@ -367,4 +381,4 @@ def _counted(schema_type: str, text: str) -> Mapping[str, int]:
     measures = {"characters": len(text)}
     if len(text) > (_SIZE.at_most or 0):
         return measures  # refused by its size alone
-    return measures | measure(schema_type, text)
+    return {**measures, **MEASURES[schema_type](text)} if schema_type in MEASURES else measures

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from registry.formats.base import values_of
 from registry.formats.lint_rules import LINT_RULES, LintRule, Weight
 
 _SNAKE, _CAMEL, _PASCAL, _UPPER, _KEBAB = "snake_case", "camelCase", "PascalCase", "UPPER_CASE", "kebab-case"
@@ -110,7 +111,7 @@ class LintFinding:
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return values_of(self)
 
 
 @dataclass(frozen=True, slots=True)

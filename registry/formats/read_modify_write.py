@@ -11,8 +11,9 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from registry.errors import InvalidDatum, InvalidInput
-from registry.formats.base import FieldOutcome, ParsedSchema, Resolution, SchemaFormat
+from registry.formats.base import FieldOutcome, ParsedSchema, Resolution
 from registry.formats.json_change import Change, apply_change, apply_changes, scalar_places, varied
+from registry.formats.schema_format import SchemaFormat
 
 
 @dataclass(frozen=True, slots=True)

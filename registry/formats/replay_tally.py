@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from registry.errors import InvalidDatum, InvalidInput
-from registry.formats import FORMATS
-from registry.formats.base import FieldOutcome, ParsedSchema
-from registry.formats.message_bodies import MAX_BODY, BodyReplay, replay_of
+from registry.formats import format_of
+from registry.formats.base import MAX_BODY, BodyReplay, FieldOutcome, ParsedSchema
 from registry.formats.protobuf.decoding import split_indexes
 
 FIRST: Final = 5
@@ -188,11 +187,11 @@ class Replayer:
     def _made(self, schema: ReplaySchema) -> BodyReplay | str:
         if schema.kind != self._reader.kind:
             return f"they are written in {schema.kind}, but the reader schema is {self._reader.kind}"
-        engine = FORMATS[schema.kind]
+        engine = format_of(schema.kind)
         try:
             if self._parsed is None:
                 self._parsed = engine.parse(self._reader.text)
-            return replay_of(engine, self._parsed, engine.parse(schema.text))
+            return engine.replay_of(self._parsed, engine.parse(schema.text))
         except InvalidInput as error:
             return f"its schema can't be used here: {error.placed}"
 

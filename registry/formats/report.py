@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from registry.formats.avro import rules as avro
-from registry.formats.base import Incompatibility, ParsedSchema, SchemaFormat, Severity, Witness
-from registry.formats.json_schema import rules as json_schema
-from registry.formats.protobuf import rules as protobuf
+from registry.formats.base import Incompatibility, ParsedSchema, Severity, Witness, values_of
+from registry.formats.schema_format import DEFAULT_FORMAT, FORMATS, SchemaFormat
 
 Direction = Literal["BACKWARD", "FORWARD"]
 Profile = Literal["confluent", "semantic"]
@@ -26,13 +24,6 @@ PROFILES: Final[tuple[Profile, ...]] = tuple(DECISIVE)
 CHECKER_VERSION: Final = "0.1.0"
 
 _MAX_SCHEMA_IN_MESSAGE: Final = 10 * 1024
-
-#: the established registry's sentences, a format each, and how it writes a difference: its quotes are its own
-_ESTABLISHED: Final[tuple[tuple[Mapping[str, str], str], ...]] = (
-    (avro.DESCRIPTIONS, "{{errorType:'{kind}', description:'{said}', additionalInfo:'{detail}'}}"),
-    (protobuf.DESCRIPTIONS, '{{errorType:"{kind}", description:"{said}"}}'),
-    (json_schema.DESCRIPTIONS, '{{errorType:"{kind}", description:"{said}\'}}'),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +63,7 @@ class ReportItem:
     def to_dict(self) -> dict[str, Any]:
         """The item as JSON values."""
         return {
-            "rule": self.rule,
-            "kind": self.kind,
-            "direction": self.direction,
-            "against_version": self.against_version,
-            "named_path": self.named_path,
-            "json_pointer_new": self.json_pointer_new,
-            "json_pointer_old": self.json_pointer_old,
-            "line": self.line,
-            "column": self.column,
-            "old_line": self.old_line,
-            "old_column": self.old_column,
-            "before": self.before,
-            "after": self.after,
-            "severity": self.severity,
-            "message": self.message,
-            "why": self.why,
-            "remedy": self.remedy,
-            "location": self.location,
-            "detail": self.detail,
-            "example": self.example,
+            **values_of(self, "causes", "witness", "decoders"),
             "decoders": list(self.decoders),
             "witness": self.witness.to_dict() if self.witness else None,
             "causes": [cause.to_dict() for cause in self.causes],
@@ -101,11 +73,12 @@ class ReportItem:
         """The item in the shape of Confluent's `verbose` messages."""
         if self.kind == "SCHEMA_TYPE_CHANGED":
             return "Incompatible because of different schema type"
-        sentences, shape = next((row for row in _ESTABLISHED if self.kind in row[0]), _ESTABLISHED[0])
+        formats = (item for item in FORMATS.values() if self.kind in item.confluent_sentences)
+        format = next(formats, FORMATS[DEFAULT_FORMAT])
         reader, writer = ("new", "old") if self.direction == "BACKWARD" else ("old", "new")
         values = {"location": self.location, "detail": self.detail, "reader": reader, "writer": writer}
-        sentence = sentences.get(self.kind, "").format_map(values) or self.message
-        return shape.format(kind=self.kind, said=sentence, detail=self.detail)
+        sentence = format.confluent_sentences.get(self.kind, "").format_map(values) or self.message
+        return format.confluent_shape.format(kind=self.kind, said=sentence, detail=self.detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Reserved fields: names that a schema's metadata keeps free, and property names that nobody may use.
+"""Reserved fields: names that a schema's metadata keeps free.
 
 Source: the established registry's setting `validateFields`. The names stand in the metadata under
 `confluent:reserved`, separated by commas; once reserved, a name stays so, and no field of the schema itself has it.
@@ -6,17 +6,11 @@ Source: the established registry's setting `validateFields`. The names stand in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from registry.errors import InvalidSchema
-from registry.formats.base import ParsedSchema
-
 PROPERTY: Final = "confluent:reserved"
-#: what no property of a JSON Schema itself may begin with
-RESTRICTED: Final = "$$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +54,3 @@ def check_reserved(
         if has_field(name)
     ]
     return ReservedReport((*gone, *used))
-
-
-def refuse_restricted(schema: ParsedSchema) -> None:
-    """Raise InvalidSchema for a JSON Schema with a property of its own whose name begins with `$$`."""
-    if schema.schema_type != "JSON" or f'"{RESTRICTED}' not in schema.canonical:
-        return
-    value = json.loads(schema.canonical)
-    properties = value.get("properties") if isinstance(value, dict) else None
-    for name in properties if isinstance(properties, dict) else ():
-        if name.startswith(RESTRICTED):
-            raise InvalidSchema(
-                f"Field names cannot start with {RESTRICTED} prefix: {name[:80]}", pointer=f"/properties/{name[:80]}"
-            )

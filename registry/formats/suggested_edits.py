@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from registry.errors import InvalidSchema
-from registry.formats.base import Difference, Edit, ParsedSchema, SchemaFormat
+from registry.formats.base import Difference, Edit, ParsedSchema
 from registry.formats.compatibility import Checker, History, level_named
 from registry.formats.report import DECISIVE, Report, ReportItem
+from registry.formats.schema_format import SchemaFormat
 
 #: an edited text of the new schema, with the references of the first one
 Parse = Callable[[str], ParsedSchema]

@@ -16,7 +16,6 @@ Hint = Literal["empty", "cut_frame", "json_object", "json_array", "xml", "avro_f
 # Where a message says which schema wrote it: in the first five bytes (an id), in the header `__value_schema_id` or
 # `__key_schema_id` (a GUID), or in the content type of Spring's converters.
 Framing = Literal["id", "guid", "content_type"]
-SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 # Why a body counts as undecodable: its bytes aren't what its schema writes (or aren't JSON); it was decoded, and the
 # schema's rules for values forbid it; or nothing is known, since reading it was given up to keep the scan going.
 BodyProblem = Literal["malformed", "violates", "not_read"]
@@ -85,7 +84,7 @@ class WriterSchema:
 
     framing: Framing
     mark: str
-    kind: SchemaKind
+    kind: str
     text: str
 
 

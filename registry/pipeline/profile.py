@@ -18,12 +18,12 @@ from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
 
 from registry.errors import ScanInterrupted, SparkUnavailable
+from registry.formats import format_of
 from registry.observations import (
     BodyProblem,
     Framing,
     Observation,
     Sample,
-    SchemaKind,
     Side,
     Span,
     TopicScan,
@@ -37,6 +37,7 @@ from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.native_profile import CountedBad, CountedField, Mark, ProfileGroup, counted, profile_query
 from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, owner_of
 from registry.pipeline.session import Control, first_line
+from registry.pipeline.workers.message_reader import BODIES
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class Profiled:
 class _ProfileWriter:
     """A schema to decode with; `tree` where Spark's own functions can."""
 
-    kind: SchemaKind
+    kind: str
     text: str
     tree: TypeNode | None = None
 
@@ -140,7 +141,7 @@ class Profiler:
             if writer is not None and (framing, mark) not in self._native.get((topic, side), {}):
                 raw = raw_mark(framing, mark)
                 marks.setdefault((topic, side), {}).setdefault(framing, []).append(raw)
-                if writer.kind == "PROTOBUF":
+                if format_of(writer.kind).has_message_indexes:
                     indexed.setdefault(framing, []).append(raw)
         topics = {topic for topic, _ in (*marks, *plain)}
         some = tuple(piece for piece in pieces if piece.topic in topics)
@@ -297,6 +298,8 @@ class Profiler:
 
 def _writer(writer: WriterSchema, *, changes: bool) -> _ProfileWriter:
     """A schema to decode with; raises SchemaNotUsable. Debezium's envelopes go through Python when they are asked for."""
+    if writer.kind not in BODIES:
+        raise avro_schemas.SchemaNotUsable(format_of(writer.kind).unavailable.removesuffix("."))
     if writer.kind != "AVRO":
         return _ProfileWriter(writer.kind, writer.text)
     schema = avro_schemas.bare(writer.text)

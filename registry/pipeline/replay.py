@@ -13,7 +13,7 @@ from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
 
 from registry.errors import BrokerUnavailable, InvalidSource
-from registry.formats.message_bodies import MAX_BODY
+from registry.formats.base import MAX_BODY
 from registry.formats.replay_tally import Key, ReplaySchema, ReplayTally, merged
 from registry.observations import Framing, KafkaConnection, Side, TopicRead
 from registry.pipeline import kafka_reader, replay_worker

@@ -16,9 +16,12 @@ import traceback
 from pathlib import Path
 from typing import Any, Final
 
+from registry.formats.schema_format import load_formats
 from registry.sandbox import codec, jobs
 
 LENGTH_BYTES: Final = 4
+#: the variable of the environment with the dotted paths of further formats
+FORMATS_VARIABLE: Final = "SCHEMA_FORMATS"
 _PR_SET_PDEATHSIG: Final = 1
 _NICENESS: Final = 5
 _OPEN_FILES: Final = 64
@@ -62,6 +65,7 @@ class _Exchange:
 def main(parent: int, memory: int, most_answer: int) -> None:
     """Serves jobs until the parent is gone."""
     exchange = _Exchange()
+    load_formats(os.environ.get(FORMATS_VARIABLE, "").split(), installed=False)
     _end_with(parent)
     _restrict(memory)
     gc.collect()

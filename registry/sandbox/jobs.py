@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly
-from registry.formats import FORMATS, LENIENT, assessment, compatibility, message_bodies, read_modify_write
-from registry.formats.avro import AVRO
-from registry.formats.base import ParsedSchema, SchemaFormat
+from registry.formats import FORMATS, assessment, compatibility, read_modify_write
+from registry.formats.base import ParsedSchema
 from registry.formats.policies import POLICIES, PolicyReport
-from registry.formats.protobuf import PROTOBUF
+from registry.formats.schema_format import SchemaFormat
 from registry.sandbox.cache import WeighedCache
 from registry.sandbox.codec import Source
 
@@ -28,8 +27,6 @@ ENGINE_VERBS: Final = frozenset(
         "diff",
         "outline",
         "self_contained",
-        "serialized",
-        "without_extensions",
         "judge",
         "incompatibilities",
         "truth",
@@ -43,6 +40,7 @@ ENGINE_VERBS: Final = frozenset(
         "with_tags",
         "has_top_level_field",
         "lint",
+        "decode_body",
     }
 )
 
@@ -68,7 +66,6 @@ CHECK_VERBS: Final[Mapping[str, Callable[..., Any]]] = {
     "check_policy": _check_policy,
     "simulate_read_modify_write": read_modify_write.simulate_read_modify_write,
     "find_resets": read_modify_write.find_resets,
-    "decode_body": message_bodies.decode_body,
 }
 
 _parsed: Final = WeighedCache[ParsedSchema](_KEPT_CHARACTERS, lambda parsed: len(parsed.text))
@@ -82,13 +79,14 @@ def perform(verb: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> 
     sources = list(_sources(arguments))
     is_lenient = bool(options.get("lenient"))
     options = {name: value for name, value in options.items() if name != "lenient"}
-    engine = (LENIENT if is_lenient else FORMATS)[sources[0].schema_type]
+    engine = FORMATS[sources[0].schema_type]
+    engine = engine.lenient if is_lenient else engine
     ready = [_ready(argument) for argument in arguments]
     if verb == "assess":
         ready.append(sources[0])
     if verb in CHECK_VERBS:
         return CHECK_VERBS[verb](engine, *ready, **options)
-    if verb not in ENGINE_VERBS:
+    if verb not in {*ENGINE_VERBS, *engine.forms.values()}:
         raise LookupError(f"no verb {verb!r}")
     return getattr(engine, verb)(*ready, **options)
 
@@ -140,11 +138,7 @@ def _parse(source: Source, is_new: bool = False) -> ParsedSchema:
     """
 
     def read() -> ParsedSchema:
-        if source.schema_type == AVRO.name and not is_new:
-            return AVRO.parse(source.text, source.references, validate_defaults=False)
-        if source.schema_type == PROTOBUF.name:
-            return PROTOBUF.parse(source.text, source.references, is_new=is_new)
-        return FORMATS[source.schema_type].parse(source.text, source.references)
+        return FORMATS[source.schema_type].parse(source.text, source.references, is_new=is_new)
 
     return _parsed.get((source.schema_type, is_new, _digest(source)), read)
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from registry.formats.schema_format import loaded_paths
 from registry.sandbox import codec
-from registry.sandbox.child import LENGTH_BYTES
+from registry.sandbox.child import FORMATS_VARIABLE, LENGTH_BYTES
 
 MIB: Final = 1024 * 1024
 
@@ -52,6 +53,12 @@ _STARTING_SECONDS: Final = 20.0
 _OUT_OF_MEMORY: Final = ("memory allocation", "bad_alloc", "MemoryError", "out of memory", "Cannot allocate")
 
 
+def _importable() -> dict[str, str]:
+    """Where a child finds the product and, if there are any, the formats that this process has beside the built-in ones."""
+    places = [str(_ROOT), *(sys.path if loaded_paths else ())]
+    return {"PYTHONPATH": os.pathsep.join(places), FORMATS_VARIABLE: " ".join(loaded_paths)}
+
+
 class ChildEnded(Exception):
     """The child is gone or was killed; `limit` is "time", "memory", "processor", "answer" or "crash"."""
 
@@ -81,7 +88,7 @@ class ChildProcess:
                 stdout=theirs_out,
                 stderr=self._errors,
                 cwd=self._folder,
-                env={"PYTHONPATH": str(_ROOT), "TMPDIR": self._folder, "LC_ALL": "C.UTF-8"},
+                env={"TMPDIR": self._folder, "LC_ALL": "C.UTF-8", **_importable()},
                 start_new_session=True,
             )
         except BaseException:

@@ -51,7 +51,7 @@ class IndexedSubject(models.Model):
     registry_id = models.BigIntegerField()
     context_id = models.BigIntegerField()
     name = models.CharField(max_length=1300, db_collation="C", help_text="qualified")
-    schema_type = models.CharField(max_length=8)
+    schema_type = models.CharField(max_length=16)
     version = models.PositiveIntegerField()
     version_pk = models.BigIntegerField(help_text="of the version that the fields are of")
     field_count = models.PositiveIntegerField(default=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 import uuid
@@ -16,6 +15,7 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from registry.errors import SchemadeskError, Unavailable
+from registry.formats import format_of
 from registry.formats.base import OutlineField
 from registry.search.models import (
     DOC,
@@ -217,7 +217,7 @@ def _read(version: SchemaVersion, refs: tuple[str, ...]) -> _Read:
     try:
         parsed = parse_stored([schema])[0] if refs else parse_schema(schema.schema_type, schema.canonical, is_new=False)
         fields = tuple(_field(row) for row in schema_engine.outline(parsed))
-        return _Read(version, fields, _root_doc(schema.schema_type, schema.canonical), refs, note=note)
+        return _Read(version, fields, format_of(schema.schema_type).documentation(schema.canonical), refs, note=note)
     except (Unavailable, DatabaseError):
         raise
     except SchemadeskError as error:
@@ -248,19 +248,6 @@ def _field(row: OutlineField) -> _Field:
 
 def _text(kind: str, value: str) -> _Text:
     return kind, stored_text(kind, value)
-
-
-def _root_doc(schema_type: str, text: str) -> str:
-    """What a schema says of itself."""
-    if schema_type == "PROTOBUF":
-        return ""
-    try:
-        root = json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
-    names = ("doc",) if schema_type == "AVRO" else ("title", "description")
-    docs = [root[name] for name in names if isinstance(root.get(name), str)] if isinstance(root, dict) else []
-    return " ".join(docs)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from django.db.models import F, Max, Q
 
 from registry.checkpoints.model import EVOLVING
 from registry.errors import InvalidSchema
+from registry.formats import format_of
 from registry.formats.policies.spark_state import StateChange, schema_changes
 from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.formats.policies.spark_state.struct_types import ArrayType, MapType, SparkType, StructType
@@ -36,7 +37,9 @@ def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | Non
     for name, step in steps_by_subject.items():
         mine = [row for row in rows if (row.context, row.subject) == (name.context, name.subject)]
         if mine:
-            checks.append(_check(name, spark_shape(step.text) if step.schema_type == "AVRO" else None, mine))
+            checks.append(
+                _check(name, spark_shape(step.text) if format_of(step.schema_type).has_spark_rows else None, mine)
+            )
     return checks
 
 

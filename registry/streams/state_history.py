@@ -17,6 +17,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from registry.checkpoints import Operator
+from registry.formats import FORMATS
 from registry.streams.models import CarriedVersion, QueryInput, StateSchema, StateVariable, StreamQuery
 from registry.streams.scan_result import MAX_NAME, ScannedQuery, ScannedSchema, ScannedVariable
 from registry.streams.spark_shapes import CarriedStruct, VersionShape, carried_versions, spark_shape
@@ -34,8 +35,9 @@ def shapes_of(registry: Registry, subjects: Collection[tuple[str, str]]) -> list
     for context in sorted({context for context, _ in subjects}):
         names = [name for subject_context, name in subjects if subject_context == context]
         condition |= Q(subject__context__name=context, subject__name__in=names)
+    kinds = [name for name, item in FORMATS.items() if item.has_spark_rows]
     rows = (
-        SchemaVersion.objects.filter(condition, subject__context__registry=registry, schema__schema_type="AVRO")
+        SchemaVersion.objects.filter(condition, subject__context__registry=registry, schema__schema_type__in=kinds)
         .order_by("subject_id", "version")
         .values_list("subject__context__name", "subject__name", "version", "created_at", "schema__canonical")
     )

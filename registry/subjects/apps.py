@@ -12,13 +12,17 @@ class SubjectsConfig(AppConfig):
     label = "subjects"
 
     def ready(self) -> None:
-        """Registers the evidence of clients, the past of activity, and the registries and subjects of a right."""
+        """Registers the installation's formats, the evidence of clients, the past of activity, and the scopes of a right."""
+        from django.conf import settings
+
         from registry import hooks
         from registry.access.rights_changes import ScopeCatalog
+        from registry.formats.schema_format import load_formats
         from registry.subjects.listing.listing import has_matching_subject, past_activity, registry_names
         from registry.subjects.usage.clients import client_evidence
         from registry.subjects.usage.evidence import EvidenceProvider
 
+        load_formats(settings.SCHEMA_FORMATS)
         hooks.version_evidence.register("declared clients", EvidenceProvider("clients", client_evidence))
         hooks.derived_tables.register("subjects_subjectactivity", past_activity)
         hooks.scope_catalogs.register("subjects", ScopeCatalog(registry_names, has_matching_subject))

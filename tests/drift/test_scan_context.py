@@ -22,8 +22,9 @@ from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
 from registry.drift.scan.persistence import keep_result
 from registry.drift.scan_context.topics import memory_of, registered_for, writers_for
-from registry.drift.scan_context.versions import condition_of, descriptor_set, subjects_of_content_type
+from registry.drift.scan_context.versions import condition_of, subjects_of_content_type
 from registry.drift.sources.base import ScanResult
+from registry.formats.protobuf.file_descriptors import descriptor_set
 from registry.observations import FieldProfile, FramedMessages, MessageIndexes, Observation, Span, TopicTotals
 from registry.promotions import services as promotions
 from registry.subjects.models import Schema, SchemaVersion

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from registry.errors import InvalidDatum, InvalidSchema
 from registry.formats.avro import AVRO
-from registry.formats.base import SchemaFormat
 from registry.formats.json_schema import JSON_SCHEMA
 from registry.formats.personal_data import MASK, Placeholders, effective_tags
 from registry.formats.protobuf import PROTOBUF
+from registry.formats.schema_format import SchemaFormat
 from tests.formats.avro import random_schemas
 from tests.formats.json_schema import random_schemas as random_json
 from tests.formats.protobuf import random_schemas as random_protobuf

@@ -17,8 +17,8 @@ from registry.formats.avro import AVRO
 from registry.formats.avro.datum import codec, plain
 from registry.formats.avro.decoding import MAX_VALUES
 from registry.formats.avro.decoding import decode_body as decode_avro_body
-from registry.formats.message_bodies import MAX_BODY, decode_body, json_value, replay_of
-from registry.formats.message_bodies import decode_body as decode_any
+from registry.formats.base import MAX_BODY
+from registry.formats.json_schema.message_bodies import json_value
 from registry.formats.protobuf import PROTOBUF
 from registry.formats.protobuf.decoding import split_indexes
 from tests.formats.avro.random_schemas import DataMaker, Endless, random_pair
@@ -69,11 +69,11 @@ def _by_fastavro(schema: object, encoded: bytes) -> object:
 def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     for engine, schema in ((AVRO, TREE), (PROTOBUF, SHOP), (FORMATS["JSON"], THING)):
         try:
-            decode_any(engine, schema, data)
+            engine.decode_body(schema, data)
         except InvalidDatum as refusal:
             assert refusal.message
         try:
-            replay_of(engine, schema, schema)(data, None)
+            engine.replay_of(schema, schema)(data, None)
         except InvalidDatum as refusal:
             assert refusal.message
 
@@ -112,7 +112,7 @@ def test_depth_and_number_of_values_are_bounded() -> None:
         with pytest.raises(InvalidDatum, match=r"values are read|declares more than"):
             decode_avro_body(nulls.model, blocks)
         with pytest.raises(InvalidDatum, match="at most"):
-            decode_any(AVRO, nulls, bytes(MAX_BODY + 1))
+            AVRO.decode_body(nulls, bytes(MAX_BODY + 1))
 
 
 def test_negative_counts_of_blocks_have_their_size_behind_them() -> None:
@@ -135,12 +135,12 @@ def test_message_indexes_that_are_none(body: str) -> None:
 
 
 def test_a_nested_message_is_found_by_its_indexes() -> None:
-    body = decode_any(PROTOBUF, SHOP, bytes.fromhex("06020000") + b"\x0a\x02hi")
+    body = PROTOBUF.decode_body(SHOP, bytes.fromhex("06020000") + b"\x0a\x02hi")
     assert (body.type_name, body.value, body.indexes) == ("shop.B.C.D", {"s": "hi"}, (1, 0, 0))
-    inside = decode_any(PROTOBUF, SHOP, b"\x08\x05", (0,))
+    inside = PROTOBUF.decode_body(SHOP, b"\x08\x05", (0,))
     assert (inside.type_name, inside.value) == ("shop.A", {"n": 5})
     with pytest.raises(InvalidDatum, match=r"message index 3 of \[1, 3\] is out of range: shop.B has 1 messages there"):
-        decode_any(PROTOBUF, SHOP, bytes.fromhex("040206"))
+        PROTOBUF.decode_body(SHOP, bytes.fromhex("040206"))
 
 
 SECONDS = 60
@@ -170,8 +170,8 @@ def _decode(case: Hostile, sender: Connection) -> None:
     schema = engine.parse(PROTO if kind == "PROTOBUF" else case.schema or ANY)
     outcomes = []
     for read in (
-        lambda: decode_body(engine, schema, case.body),
-        lambda: replay_of(engine, schema, schema)(case.body, None),
+        lambda: engine.decode_body(schema, case.body),
+        lambda: engine.replay_of(schema, schema)(case.body, None),
         lambda: json_value(case.body),
     ):
         try:

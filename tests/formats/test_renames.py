@@ -10,11 +10,12 @@ import pytest
 
 from registry.formats.assessment import Assessment, assess
 from registry.formats.avro import AVRO
-from registry.formats.base import Difference, SchemaFormat
+from registry.formats.base import Difference
 from registry.formats.ci_findings import RENAME_RULE, assessment_findings, assessment_junit, assessment_sarif
 from registry.formats.json_schema import JSON_SCHEMA
 from registry.formats.protobuf import PROTOBUF
 from registry.formats.rendering import assessment_markdown, assessment_text
+from registry.formats.schema_format import SchemaFormat
 from registry.formats.suggested_edits import MAX_PAIRS_OF_RENAMES
 
 P3 = 'syntax = "proto3"; '

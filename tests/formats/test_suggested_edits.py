@@ -8,8 +8,9 @@ import pytest
 
 from registry.errors import InvalidDatum, InvalidSchema
 from registry.formats.avro import AVRO
-from registry.formats.base import Edit, ParsedSchema, Resolution, SchemaFormat
+from registry.formats.base import Edit, ParsedSchema, Resolution
 from registry.formats.protobuf import PROTOBUF
+from registry.formats.schema_format import SchemaFormat
 from tests.formats.avro.random_schemas import random_pair
 from tests.formats.protobuf.test_properties import pair_of
 

@@ -15,7 +15,6 @@ from registry.observations import (
     KafkaConnection,
     PartitionRange,
     Profile,
-    SchemaKind,
     TopicRead,
     TopicScan,
     WriterSchema,
@@ -81,7 +80,7 @@ def ranges(bootstrap: str, topic: str) -> tuple[PartitionRange, ...]:
         consumer.close()
 
 
-def writers(schemas: Mapping[int, str] | None, kind: SchemaKind = "AVRO") -> tuple[WriterSchema, ...]:
+def writers(schemas: Mapping[int, str] | None, kind: str = "AVRO") -> tuple[WriterSchema, ...]:
     """Schemas by their ids."""
     return tuple(WriterSchema("id", str(number), kind, text) for number, text in (schemas or {}).items())
 

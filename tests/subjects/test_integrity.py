@@ -69,7 +69,7 @@ REFUSED = {
     "one_schema_id": "UPDATE subjects_schema SET schema_id = 1 WHERE id = 900032",
     "one_id_a_definition": "UPDATE subjects_schema SET identity = (SELECT identity FROM subjects_schema WHERE id = 900031)"
     " WHERE id = 900032",
-    "known_schema_type": "UPDATE subjects_schema SET schema_type = 'XML' WHERE id = 900031",
+    "schema_type_is_a_name": "UPDATE subjects_schema SET schema_type = 'an xsd' WHERE id = 900031",
     "schema_id_from_one": "UPDATE subjects_schema SET schema_id = 0 WHERE id = 900031",
     "one_version": "UPDATE subjects_schemaversion SET version = 1 WHERE id = 900042",
     "one_live_version_a_schema": "UPDATE subjects_schemaversion SET schema_id = 900031 WHERE id = 900042",

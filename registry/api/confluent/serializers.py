@@ -11,6 +11,7 @@ from rest_framework.request import Request
 
 from registry.api.request_reading import number_words
 from registry.errors import InvalidInput, InvalidVersion
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import UNSTORABLE, Reference
 from registry.formats.tags import FIELD, RECORD, EntityTags
 from registry.subjects.associations.requests import Resource
@@ -120,7 +121,7 @@ def _numbers(info: VersionInfo) -> dict[str, Any]:
 def _definition(info: SchemaInfo) -> dict[str, Any]:
     return {
         "guid": info.guid,
-        "schemaType": None if info.schema_type == "AVRO" else info.schema_type,
+        "schemaType": None if info.schema_type == DEFAULT_FORMAT else info.schema_type,
         "references": references_answer(info.references),
         "metadata": info.metadata,
         "ruleSet": info.rule_set,
@@ -163,7 +164,7 @@ def read_schema_body(body: dict[str, Any]) -> SchemaBody:
     rules = body.get("ruleSet") if body.get("ruleSet") is not None else body.get("ruleset")
     return SchemaBody(
         text=typed(body, "schema", str, ""),
-        schema_type=typed(body, "schemaType", str, "AVRO").upper() or "AVRO",
+        schema_type=typed(body, "schemaType", str, DEFAULT_FORMAT).upper() or DEFAULT_FORMAT,
         references=tuple(_reference(item, position) for position, item in enumerate(references)),
         metadata=read_metadata(body.get("metadata")),
         rule_set=read_rule_set(rules),

@@ -32,7 +32,7 @@ from registry.errors import (
     SubjectNotFound,
     VersionNotFound,
 )
-from registry.formats.protobuf.file_descriptors import is_encoded
+from registry.formats import format_of
 from registry.subjects import selectors
 from registry.subjects.listing.listing import ALL_CONTEXTS
 from registry.subjects.permissions import require_references, require_visible
@@ -186,7 +186,7 @@ def in_submitted_form(view: ConfluentView, schema: SchemaInfo, submitted: str) -
     object (docs/how-to/clients.md).
     """
     changed = in_form(view, schema)
-    if "schema" not in changed and schema.schema_type == "PROTOBUF" and is_encoded(submitted):
+    if "schema" not in changed and format_of(schema.schema_type).is_encoded(submitted):
         changed["schema"] = selectors.text_in_form(view.registry, schema, "serialized")
     return changed
 

@@ -26,6 +26,7 @@ from registry.api.request_reading import (
     unreadable_number,
 )
 from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, InvalidName, InvalidSchema
+from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.base import UNSTORABLE, Reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo
@@ -77,8 +78,8 @@ def _refusal(kind: str, name: str) -> str:
 
 MAX_BODY = 8 * 1024 * 1024
 JSON = "application/json"
+_NO_TYPE = "SCHEMA_TYPE_UNSPECIFIED"
 #: enum → its names in the order of their numbers
-SCHEMA_TYPES = ("SCHEMA_TYPE_UNSPECIFIED", "AVRO", "JSON", "PROTOBUF")
 COMPATIBILITY_TYPES = (
     "NONE",
     "BACKWARD",
@@ -203,7 +204,7 @@ def schema_answer(request: Request, info: SchemaInfo) -> dict[str, Any]:
 
 def _definition(request: Request, info: SchemaInfo) -> dict[str, Any]:
     values: dict[str, Any] = {
-        "schemaType": enum(request, info.schema_type, SCHEMA_TYPES),
+        "schemaType": enum(request, info.schema_type, _schema_types()),
         "schema": info.text,
     }
     if info.references:
@@ -275,6 +276,16 @@ def _reference(value: Any, field_path: str) -> Reference:
     return Reference(**properties)
 
 
+def _schema_types() -> tuple[str, ...]:
+    """The formats by the numbers of Google's enum, and those that it doesn't have after them."""
+    known = (_NO_TYPE, "AVRO", "JSON", "PROTOBUF")
+    return (*known, *(name for name in FORMATS if name not in known))
+
+
+def _schema_type(value: Any, field_path: str) -> str:
+    return str(_enum(_schema_types(), InvalidInput)(value, field_path))
+
+
 def _enum(names: tuple[str, ...], error: type[InvalidInput]) -> Reader:
     def read(value: Any, field_path: str) -> str:
         if isinstance(value, str) and value.upper() in names:
@@ -291,7 +302,7 @@ def _enum(names: tuple[str, ...], error: type[InvalidInput]) -> Reader:
 
 REFERENCE: Mapping[str, Reader] = {"name": text, "subject": text, "version": number}
 _SCHEMA: Mapping[str, Reader] = {
-    "schemaType": _enum(SCHEMA_TYPES, InvalidInput),
+    "schemaType": _schema_type,
     "schema": text,
     "references": references,
 }
@@ -326,8 +337,8 @@ def read_schema(request: Request, fields: Mapping[str, Reader]) -> dict[str, Any
     schema = properties.pop("schema", "")
     if not schema.strip():
         raise InvalidSchema("schema is missing or empty.", field="schema")
-    kind = properties.pop("schemaType", SCHEMA_TYPES[0])
-    schema_type = "AVRO" if kind == SCHEMA_TYPES[0] else kind
+    kind = properties.pop("schemaType", _NO_TYPE)
+    schema_type = DEFAULT_FORMAT if kind == _NO_TYPE else kind
     return {"references": (), **properties, "text": schema, "schema_type": schema_type}
 
 

@@ -26,7 +26,7 @@ from registry.api.google.serializers import (
 )
 from registry.api.response_marks import marked
 from registry.errors import InvalidName, SchemaNotFound
-from registry.formats import FORMATS
+from registry.formats import FORMATS, format_of
 from registry.subjects import selectors
 from registry.subjects.permissions import require_references, visible_schema, visible_versions_of_schema
 from registry.subjects.policy.registries import create_version
@@ -246,7 +246,7 @@ class VersionsOfSchema(SchemaView):
 
 
 def _text(request: Request, info: SchemaInfo, standing: Standing | None) -> Any:
-    response = http_body(request, info.text, content_type=TEXT if info.schema_type == "PROTOBUF" else JSON)
+    response = http_body(request, info.text, content_type=JSON if format_of(info.schema_type).is_json else TEXT)
     return marked(response, standing)
 
 

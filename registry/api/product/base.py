@@ -26,6 +26,7 @@ from registry.api.outage import away_of, tell_when
 from registry.api.request_reading import number_words
 from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
+from registry.formats import FORMATS
 from registry.subjects.versions.parsed_schemas import refuse_too_large
 
 
@@ -214,6 +215,13 @@ def _inside(property_path: str, name: str | int) -> str:
 
 _MAX_NUMBER: Final = 2**63 - 1  # what PostgreSQL's bigint takes
 _MAX_VERSION: Final = 2**31 - 1
+
+
+class FormatField(serializers.ChoiceField):
+    """One of the registered formats, as they are when a form is made."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=sorted(FORMATS), **options)
 
 
 class WholeNumberField(serializers.IntegerField):

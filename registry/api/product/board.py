@@ -17,6 +17,7 @@ from registry.api.product.base import AT, ProductView, SchemaTextField, VersionF
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.promotion_serializers import again_field, number_field, references_of, text_field
 from registry.errors import NotSignedIn
+from registry.formats import DEFAULT_FORMAT
 from registry.promotions import selectors, services
 from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
 from registry.promotions.board.rows import FILTERS, MAX_ROWS, MAX_TEXT, BoardCell, board_rows
@@ -175,7 +176,7 @@ class DraftSerializer(serializers.Serializer[Any]):
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1280)
     schema = SchemaTextField(allow_blank=True)
-    schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
+    schemaType = serializers.CharField(max_length=16, required=False, default=DEFAULT_FORMAT)  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
     reason = text_field()
     origin = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_ORIGIN)

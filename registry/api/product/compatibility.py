@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from registry.access.roles import require
 from registry.api.product.base import AT, ProductView, SchemaTextField, WholeNumberField, as_it_was
 from registry.errors import InvalidInput
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
 from registry.formats.ci_findings import assessment_junit, assessment_sarif
@@ -92,7 +93,7 @@ class ReportSerializer(serializers.Serializer[Any]):
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024)
     schema = SchemaTextField()
-    schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
+    schemaType = serializers.CharField(max_length=16, required=False, default=DEFAULT_FORMAT)  # noqa: N815 - the API's name
     references = ReferenceSerializer(many=True, required=False)
     profile = serializers.ChoiceField(choices=PROFILES, required=False, allow_null=True, default=None)
     level = serializers.ChoiceField(choices=list(LEVELS), required=False, allow_null=True, default=None)

@@ -12,6 +12,7 @@ from registry.access.roles import Actor, may, may_somewhere, require
 from registry.api.product.base import SchemaTextField, VersionField, WholeNumberField
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.errors import RequestNotFound
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
@@ -151,7 +152,7 @@ class ProposalSerializer(serializers.Serializer[Any]):
     target = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280)
     schema = SchemaTextField()
-    schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
+    schemaType = serializers.CharField(max_length=16, required=False, default=DEFAULT_FORMAT)  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
     reason = text_field(default=None, allow_null=True)
     draft_id = number_field()

@@ -12,10 +12,9 @@ from rest_framework.response import Response
 
 from registry.access.roles import may, may_somewhere, require
 from registry.access.selectors import owners_of
-from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
+from registry.api.product.base import AT, FormatField, ProductView, WholeNumberField, as_it_was
 from registry.api.product.lifecycle import SubjectView
 from registry.errors import InvalidInput
-from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.search.query import MAX_CHARACTERS
 from registry.search.results import GROUPS, MAX_LIMIT, SearchResult
@@ -46,7 +45,7 @@ class SubjectsSerializer(serializers.Serializer[Any]):
     """Which subjects, and which page of them: `after` and `before` are the cursors that another page gave."""
 
     text = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
-    format = serializers.ChoiceField(choices=sorted(FORMATS), required=False, default="", allow_blank=True)
+    format = FormatField(required=False, default="", allow_blank=True)
     level = serializers.ChoiceField(choices=list(LEVELS), required=False, default="", allow_blank=True)
     tag = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
     owner = serializers.CharField(required=False, default="", allow_blank=True, max_length=160)

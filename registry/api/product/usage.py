@@ -21,6 +21,7 @@ from registry.drift.services.minimum_version import ACTION as MINIMUM_ACTION
 from registry.drift.services.minimum_version import MAX_REASON, clear_least_version, least_version_of, set_least_version
 from registry.drift.usage.retirement import retirement_of
 from registry.errors import InvalidInput
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.subjects.models.registries import MAX_CONTACT, MAX_FIELD, MAX_FIELDS
 from registry.subjects.permissions import Visible, require_references
@@ -88,7 +89,7 @@ class ReplaySerializer(serializers.Serializer[Any]):
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024)
     schema = SchemaTextField(required=False, default="", allow_blank=True)
-    schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
+    schemaType = serializers.CharField(max_length=16, required=False, default=DEFAULT_FORMAT)  # noqa: N815 - the API's name
     references = ReferenceSerializer(many=True, required=False)
     version = serializers.CharField(max_length=12, required=False, default="", allow_blank=True)
     topic = serializers.CharField(max_length=249, required=False, default="", allow_blank=True)

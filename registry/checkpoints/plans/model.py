@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from registry.formats.policies.spark_state import Budget, StateChange, VariableStatus
@@ -151,13 +151,7 @@ class OperatorCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """The operator as JSON values."""
-        return {
-            "number": self.number,
-            "name": self.name,
-            "description": self.description,
-            "encoding": self.encoding,
-            "why_fixed": self.why_fixed,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

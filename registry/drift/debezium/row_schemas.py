@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from registry.drift.debezium.columns import NO_DEFAULT, FieldShape, RowShape
 from registry.errors import InvalidSchema
@@ -248,6 +248,7 @@ class JsonSchemaReader:
 
 
 SchemaLanguage = Literal["AVRO", "JSON", "CONNECT"]
+LANGUAGES: Final[tuple[SchemaLanguage, ...]] = get_args(SchemaLanguage)
 MAX_FIELDS: Final = 5_000
 MOST_PATHS: Final = 500  # of one side of a topic, that a scan profiles
 

@@ -30,6 +30,7 @@ from registry.drift.proposals.observed_schema import UNDECLARED, seen_fields
 from registry.drift.selectors import FindingInfo, get_finding, may_see_finding
 from registry.drift.selectors.findings import finding_infos
 from registry.errors import NotFound, SchemadeskError
+from registry.formats import format_of
 from registry.observations import FieldProfile
 from registry.promotions.plan.types import FAIL, PASS, WARN, Check, PlanStep, Verdict
 from registry.promotions.requests.finding_links import OriginFinding
@@ -112,10 +113,10 @@ def _is_beside(reason: str) -> bool:
 
 def _declared(step: PlanStep) -> DeclaredFields | None:
     """What a JSON Schema without references declares; others hold their messages to more than fields."""
-    if step.schema_type != "JSON" or step.references:
+    if not format_of(step.schema_type).has_value_rules or step.references:
         return None
     try:
-        return declared_fields(parse_schema("JSON", step.text, (), is_new=False))
+        return declared_fields(parse_schema(step.schema_type, step.text, (), is_new=False))
     except SchemadeskError:
         return None
 

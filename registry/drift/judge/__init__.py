@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields, declared_fields, record_name
+from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields, declared_fields
 from registry.drift.judge.fields import judge_fields
 from registry.drift.judge.finding_builder import SideOfTopic
 from registry.drift.judge.model import (
@@ -75,7 +75,6 @@ __all__ = [
     "message_types_by_side",
     "nothing_read",
     "pending",
-    "record_name",
     "subjects_by_side",
     "subjects_of_side",
 ]

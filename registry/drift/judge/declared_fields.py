@@ -7,7 +7,6 @@ too deep to follow, is marked as open, so that nothing is concluded from it. A J
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -16,7 +15,7 @@ from registry.formats.avro import model as avro
 from registry.formats.base import ParsedSchema
 from registry.formats.protobuf import model as protobuf
 
-__all__ = ["MAX_FIELDS", "DeclaredField", "DeclaredFields", "declared_fields", "record_name"]
+__all__ = ["MAX_FIELDS", "DeclaredField", "DeclaredFields", "declared_fields"]
 
 
 #: what an object says of names that it doesn't declare: refused, allowed by silence, or allowed on purpose
@@ -348,20 +347,3 @@ _READERS: Final[Mapping[str, Callable[[ParsedSchema, FieldCollector], None]]] = 
     "PROTOBUF": _read_protobuf,
     "JSON": read_json_schema,
 }
-
-
-def record_name(parsed: ParsedSchema) -> str:
-    """The full name that the strategies RecordName and TopicRecordName take; empty where the schema has none here."""
-    if parsed.schema_type == "AVRO" and parsed.model is not None:
-        root = parsed.model.root
-        return str(root.full_name) if isinstance(root, avro.Named) else ""
-    if parsed.schema_type == "PROTOBUF" and parsed.model is not None:
-        return next((str(message.full_name) for message in parsed.model.main.messages.values()), "")
-    if parsed.schema_type == "JSON":
-        try:
-            root = json.loads(parsed.canonical)
-        except (ValueError, RecursionError):
-            return ""
-        title = root.get("title") if isinstance(root, dict) else None
-        return title if isinstance(title, str) else ""
-    return ""

@@ -11,6 +11,7 @@ from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields
 from registry.drift.judge.finding_builder import SideOfTopic, kind_words, named, owners, share_of
 from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Registered, RegisteredVersion
 from registry.drift.judge.topic_observations import SIDES, PartitionSpan, TopicObservations, parts_of, subjects_of_side
+from registry.formats import format_of
 from registry.observations import FieldProfile
 
 MAX_FINDINGS: Final = 50  # of one rule in one mark's messages
@@ -137,7 +138,8 @@ def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, Fi
         key: Mark = (framing, mark)  # type: ignore[assignment]  # the profile's own framing
         parts = where.reading.framed.get((where.side, key), [])
         # Decoding holds Avro and Protobuf to their schema already.
-        versions = [version for version in where.registered.versions.get(key, ()) if version.schema_type == "JSON"]
+        own = where.registered.versions.get(key, ())
+        versions = [version for version in own if format_of(version.schema_type).has_value_rules]
     else:
         parts = parts_of(
             version for version in where.reading.unframed.get(where.side, ()) if version.hint.startswith("json")

@@ -24,6 +24,7 @@ from registry.drift.scan.aggregation import FieldCounts, merged_field
 from registry.drift.selectors import FindingInfo, get_finding
 from registry.drift.selectors.findings import finding_info
 from registry.errors import FindingNotFound, InvalidInput, NotFound
+from registry.formats import format_of
 from registry.observations import FieldProfile, Framing, Side
 from registry.promotions.requests.finding_links import readable_findings
 from registry.subjects.selectors import get_version
@@ -70,7 +71,7 @@ def propose(
     kind = declared.schema_type if declared else schema_type
     writer = _WRITERS.get(kind)
     if writer is None:
-        raise InvalidInput(f"No schema is proposed for {kind.capitalize()}: a person must assign its field numbers.")
+        raise InvalidInput(f"No schema is proposed for {format_of(kind)}: {format_of(kind).why_not_proposed}.")
     new_schema, add_to = writer
     notes = Notes(max((field.messages for field in fields), default=0))
     if declared is None:

@@ -17,6 +17,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, require
 from registry.drift.models import FieldStatistic, Topic
 from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, ReplayReport, replay_proposal, side_of, topics_of
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
 from registry.formats.report import ReportItem
@@ -282,7 +283,7 @@ def replay_and_weigh(
     *,
     by: Actor,
     text: str = "",
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     version: int | str = "",
     topic: str = "",

@@ -22,6 +22,7 @@ from registry.drift.sources.kafka_connection import admin_of, kafka_connection
 from registry.drift.sources.kafka_offsets import Watermarks
 from registry.drift.usage.version_usage import Coverage, coverage_of
 from registry.errors import InvalidSource, SchemaTooCostly, SubjectNotFound
+from registry.formats import DEFAULT_FORMAT, format_of
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.replay_tally import KINDS, Key, ReplaySchema, ReplayTally, WriterTally
 from registry.observations import PartitionRange, Side, TopicRead
@@ -110,7 +111,7 @@ def replay_proposal(
     *,
     by: Actor,
     text: str = "",
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     version: int | str = "",
     topic: str = "",
@@ -181,6 +182,8 @@ def _proposed(
 
 def _as_text(schema: ParsedSchema) -> ReplaySchema:
     """The schema as the workers get it. They have no limits of their own, so a costly one doesn't go there."""
+    if not format_of(schema.schema_type).offers("replay_of"):
+        raise InvalidSource(f"Replays: {format_of(schema.schema_type).unavailable}")
     if schema.model is None:
         raise SchemaTooCostly(
             "The schema is too costly to replay. Use fewer alternatives and less nesting.", limit="time"

@@ -9,7 +9,7 @@ from typing import Final, TypeVar, cast
 from django.db.models import Max, Q
 
 from registry.drift.debezium.facts import Guard, TopicFacts, World
-from registry.drift.debezium.row_schemas import SchemaLanguage, SchemaText
+from registry.drift.debezium.row_schemas import LANGUAGES, SchemaText
 from registry.drift.judge.model import Mark
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import SchemaUse, Source
@@ -163,10 +163,10 @@ class _Schemas:
     def _schema(self, row: VersionRow) -> SchemaText | None:
         read = self._read.get(row.schema_pk)
         text = read.text() if read is not None else None
-        if text is None or row.version.schema_type not in ("AVRO", "JSON"):
+        if text is None or row.version.schema_type not in LANGUAGES:
             return None
         label = f"version {row.version.version}, id {row.version.schema_id}"
-        return SchemaText(cast("SchemaLanguage", row.version.schema_type), text, label)
+        return SchemaText(row.version.schema_type, text, label)
 
     def _newest(self, topic: str, side: Side) -> VersionRow | None:
         rows = self._live.get(f"{topic}-{side}")

@@ -37,6 +37,7 @@ from registry.drift.scan_context.versions import (
     version_rows,
     writers_for,
 )
+from registry.formats import format_of
 from registry.observations import FieldProfile, Framing, MessageIndexes, Observation, Side, TopicTotals
 from registry.subjects.models import Association, Schema
 from registry.subjects.policy.change_guard import unrequested
@@ -162,7 +163,7 @@ def _versions_to_declare(
             rows = (
                 row
                 for row in here.get((observation.framing, observation.mark), ())
-                if row.version.schema_type == "JSON"
+                if format_of(row.version.schema_type).has_value_rules
             )
         elif isinstance(observation, FieldProfile):
             names = {f"{observation.topic}-{observation.side}"}

@@ -6,24 +6,24 @@ record names and texts to decode with; topics with the schemas that their messag
 
 from __future__ import annotations
 
-import base64
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, Value, When
 
-from registry.drift.judge.declared_fields import DeclaredFields, declared_fields, record_name
+from registry.drift.judge.declared_fields import DeclaredFields, declared_fields
 from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.judge.versions import BELOW
 from registry.drift.models import SchemaUse, Source
 from registry.errors import SchemadeskError
+from registry.formats import format_of
 from registry.formats.base import ParsedSchema
-from registry.observations import Framing, SchemaKind, WriterSchema
+from registry.observations import Framing, WriterSchema
 from registry.subjects.comparison.parsed_versions import parse_readable
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, Schema, SchemaVersion, Subject, VersionStanding
@@ -229,12 +229,13 @@ class ReadSchema:
     @property
     def record(self) -> str:
         """The full name of its record or message."""
-        return record_name(self.parsed)
+        return format_of(self.parsed.schema_type).record_name(self.parsed)
 
     def text(self) -> str | None:
         """What `registry.observations.WriterSchema` asks for; None for a schema that can't be read here."""
-        if self.parsed.schema_type == "PROTOBUF":
-            return None if self.parsed.model is None else descriptor_set(self.parsed.model.protos)
+        engine = format_of(self.parsed.schema_type)
+        if engine.has_descriptors:
+            return None if self.parsed.model is None else engine.descriptor_set(self.parsed)
         try:
             return schema_engine.self_contained(self.parsed)
         except SchemadeskError:  # too costly: its bodies aren't decoded, and are counted by their id alone
@@ -248,30 +249,6 @@ def read_schemas(rows: Iterable[Schema]) -> dict[int, ReadSchema]:
     """
     selected = dict(list({row.pk: row for row in rows}.items())[:MAX_PARSED])
     return {pk: ReadSchema(selected[pk], parsed) for pk, parsed in parse_readable(list(selected.values())).items()}
-
-
-def descriptor_set(protos: Sequence[Any]) -> str:
-    """A FileDescriptorSet of those descriptors in their order, without source information, in base64.
-
-    The set is its only field (number 1, length-delimited) once for each file: Protobuf's encoding guide.
-    """
-    parts = []
-    for proto in protos:
-        bare = type(proto)()
-        bare.CopyFrom(proto)
-        bare.ClearField("source_code_info")
-        body = bare.SerializeToString(deterministic=True)
-        parts.append(b"\x0a" + _varint(len(body)) + body)
-    return base64.b64encode(b"".join(parts)).decode("ascii")
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def declared_of(read: Mapping[int, ReadSchema], pks: Iterable[int]) -> dict[int, DeclaredFields]:
@@ -312,7 +289,7 @@ def writers_for(
     read = read_schemas(Schema.objects.filter(pk__in={row.schema_pk for row in chosen.values()}))
     texts = {pk: schema.text() for pk, schema in read.items()}
     return tuple(
-        WriterSchema(mark[0], mark[1], cast("SchemaKind", row.version.schema_type), text)
+        WriterSchema(mark[0], mark[1], row.version.schema_type, text)
         for mark, row in chosen.items()
         if (text := texts.get(row.schema_pk)) is not None
     )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from registry.errors import InvalidSchema
-from registry.formats.avro import canonical, decoding, findings, schema_outline
+from registry.formats import cost
+from registry.formats.avro import canonical, decoding, findings, rules, schema_outline
+from registry.formats.avro.datum import plain
 from registry.formats.avro.diff import diff_types
-from registry.formats.avro.model import AvroSchema
+from registry.formats.avro.model import AvroSchema, Named, Record
 from registry.formats.avro.parser import parse_schema
 from registry.formats.avro.repair import accept_rename, repair
 from registry.formats.avro.schema_outline import lint_violations, outline
 from registry.formats.avro.witness import any_witness, truth_of, witness_of
 from registry.formats.base import (
+    BodyReplay,
+    DecodedBody,
     Difference,
     Edit,
     Incompatibility,
@@ -24,28 +29,35 @@ from registry.formats.base import (
     ResolvedReference,
     Truth,
     Witness,
+    check_size,
     graph_fingerprint,
 )
 from registry.formats.json_pointer import position as position_of
 from registry.formats.lint import LintFinding, findings_at
+from registry.formats.schema_format import SchemaFormat, json_documentation
 from registry.formats.tags import EntityTags, TagChange
 
 
-class AvroFormat:
+class AvroFormat(SchemaFormat):
     """Avro as a SchemaFormat; has no state."""
 
     name = "AVRO"
+    title = "Avro"
+    file_extensions = (".avsc", ".avro", ".json")
+    is_json = has_references = has_named_branches = has_spark_rows = True
+    name_pattern = re.compile(r'"name"\s*:\s*"([^"\\]{1,80})"')
+    confluent_sentences = rules.DESCRIPTIONS
+    confluent_shape = "{{errorType:'{kind}', description:'{said}', additionalInfo:'{detail}'}}"
+    cost_limits = cost.AVRO_LIMITS
+    measures = staticmethod(cost.avro_measures)
 
-    def parse(
-        self, text: str, references: Sequence[ResolvedReference] = (), *, validate_defaults: bool = True
-    ) -> ParsedSchema:
+    def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
         """The schema in `text`; raises InvalidSchema with line and column.
 
-        `validate_defaults=False` accepts defaults that don't match their type: for schemas that another registry
-        took long ago.
+        What isn't new may have defaults that don't match their type, as other registries took them.
         """
         try:
-            model = parse_schema(text, references, validate_defaults=validate_defaults)
+            model = parse_schema(text, references, validate_defaults=is_new)
             canonical_text = canonical.canonical_text(model)
             canonical_text.encode("utf-8")
         except UnicodeEncodeError:
@@ -64,10 +76,6 @@ class AvroFormat:
             references=tuple(item.reference for item in references),
             model=model,
         )
-
-    def canonical(self, parsed: ParsedSchema) -> str:
-        """The text as Java's Schema.toString() writes it."""
-        return parsed.canonical
 
     def normalize(self, parsed: ParsedSchema) -> str:
         """The text that `normalize=true` registers."""
@@ -92,10 +100,6 @@ class AvroFormat:
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
         """All breaks, equal to Java's SchemaCompatibility, and all hazards."""
         return findings.judge(_model(reader).root, _model(writer).root)
-
-    def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
-        """The breaks alone."""
-        return self.judge(reader, writer).breaks
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
         """What the covering data of the writer say, decoded with the reader by fastavro and as Java's decoder does it."""
@@ -149,6 +153,35 @@ class AvroFormat:
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether the schema is a record with a field of that name."""
         return schema_outline.has_top_level_field(_model(parsed), name)
+
+    def recognizes(self, text: str) -> bool:
+        """Whether a text is JSON that isn't a plain word; JSON Schema looks closer."""
+        return text.lstrip()[:1] in ("{", "[")
+
+    def documentation(self, canonical: str) -> str:
+        """The `doc` of the type at the root."""
+        return json_documentation(canonical, "doc")
+
+    def record_name(self, parsed: ParsedSchema) -> str:
+        """The full name of the type at the root, if it has one."""
+        root = parsed.model and parsed.model.root
+        return root.full_name if isinstance(root, Named) else ""
+
+    def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
+        """The body in Avro's binary encoding, decoded."""
+        check_size(body)
+        root = _model(schema).root
+        value = plain(decoding.decode_body(_model(schema), body))
+        return DecodedBody(value, root.full_name if isinstance(root, Record) else root.kind)
+
+    def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
+        """Reads bodies of the writer with the reader."""
+
+        def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
+            check_size(body)
+            return decoding.resolve_body(_model(reader), _model(writer), body)
+
+        return replay
 
 
 def _model(parsed: ParsedSchema) -> AvroSchema:

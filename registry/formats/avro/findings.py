@@ -13,8 +13,7 @@ from registry.formats.avro.renames import likely_sources
 from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, is_misnamed
 from registry.formats.avro.rules import RENAMED_IN_READER, RULES
 from registry.formats.avro.value_hazards import example
-from registry.formats.base import Incompatibility, Judgement
-from registry.formats.rule import Rule
+from registry.formats.base import Incompatibility, Judgement, Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from registry.formats.rule import DifferenceRule, Rule
+from registry.formats.base import DifferenceRule, Rule
 
 _ROWS: Final = (
     Rule(

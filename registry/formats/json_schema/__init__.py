@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from registry.errors import InvalidSchema
+from registry.formats import cost
 from registry.formats.base import (
+    BodyReplay,
+    DecodedBody,
     Difference,
     Edit,
     Incompatibility,
@@ -18,7 +24,7 @@ from registry.formats.base import (
     Witness,
 )
 from registry.formats.json_pointer import position
-from registry.formats.json_schema import data, empirical_check, findings, repair, schema_outline
+from registry.formats.json_schema import data, empirical_check, findings, message_bodies, repair, rules, schema_outline
 from registry.formats.json_schema.diff import diff_models
 from registry.formats.json_schema.model import Model
 from registry.formats.json_schema.parser import fingerprint, parse_schema, self_contained_text
@@ -26,20 +32,36 @@ from registry.formats.json_schema.schema_outline import lint_violations
 from registry.formats.json_schema.text import compact, normalized
 from registry.formats.json_schema.value_facts import DEFAULT_COST_LIMIT
 from registry.formats.lint import LintFinding, findings_at
+from registry.formats.schema_format import RESTRICTED, SchemaFormat, json_documentation
 from registry.formats.tags import EntityTags, TagChange
 
+_MARKS = frozenset({"$schema", "$id", "$ref", "$defs", "definitions", "properties", "anyOf", "oneOf", "allOf", "const"})
 
-class JsonSchemaFormat:
+
+class JsonSchemaFormat(SchemaFormat):
     """JSON Schema as a SchemaFormat; `policy` is "strict" or "lenient", as the established registry names them."""
 
     name = "JSON"
+    title = "JSON Schema"
+    file_extensions = (".json",)
+    is_json = has_references = has_value_rules = has_properties = True
+    name_pattern = re.compile(r'"(?:title|\$id)"\s*:\s*"([^"\\]{1,80})"')
+    confluent_sentences = rules.DESCRIPTIONS
+    confluent_shape = '{{errorType:"{kind}", description:"{said}\'}}'
+    cost_limits = cost.JSON_SCHEMA_LIMITS
+    measures = staticmethod(cost.json_schema_measures)
 
     def __init__(self, policy: str = "strict") -> None:
         if policy not in ("strict", "lenient"):
             raise ValueError(f'the policy is "strict" or "lenient", not "{policy}"')
         self.policy = policy
 
-    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> ParsedSchema:
+    @cached_property
+    def lenient(self) -> SchemaFormat:
+        """The format whose content models may be closed."""
+        return JsonSchemaFormat("lenient")
+
+    def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
         """The schema in `text`; raises InvalidSchema with line and column."""
         try:
             model = parse_schema(text, references)
@@ -55,10 +77,6 @@ class JsonSchemaFormat:
             model=model,
         )
 
-    def canonical(self, parsed: ParsedSchema) -> str:
-        """The JSON in its own order, without white space."""
-        return parsed.canonical
-
     def normalize(self, parsed: ParsedSchema) -> str:
         """The JSON with the keys of every object sorted, as `normalize=true` registers it."""
         return normalized(model_of(parsed).root)
@@ -70,10 +88,6 @@ class JsonSchemaFormat:
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
         """All breaks, equal to the established registry's, and all hazards; raises SchemaTooCostly."""
         return findings.judge(model_of(reader), model_of(writer), self.policy)
-
-    def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
-        """The breaks alone."""
-        return self.judge(reader, writer).breaks
 
     def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
         """All changes, for people, in the order of the text."""
@@ -136,6 +150,41 @@ class JsonSchemaFormat:
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether the schema itself says something of a property of that name."""
         return schema_outline.has_top_level_field(model_of(parsed), name)
+
+    def recognizes(self, text: str) -> bool:
+        """Whether a text is an object with a keyword that Avro doesn't have, or of a type that it doesn't have."""
+        try:
+            root = json.loads(text) if text.lstrip().startswith("{") else None
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(root, dict) and (
+            not _MARKS.isdisjoint(root) or root.get("type") in ("object", "number", "integer")
+        )
+
+    def documentation(self, canonical: str) -> str:
+        """Its title and description."""
+        return json_documentation(canonical, "title", "description")
+
+    def record_name(self, parsed: ParsedSchema) -> str:
+        """Its title."""
+        return json_documentation(parsed.canonical, "title")
+
+    def restricted_name(self, parsed: ParsedSchema) -> str:
+        """The first property of the schema itself whose name begins with `$$`."""
+        if f'"{RESTRICTED}' not in parsed.canonical:
+            return ""
+        value = json.loads(parsed.canonical)
+        properties = value.get("properties") if isinstance(value, dict) else None
+        names = properties if isinstance(properties, dict) else ()
+        return next((name for name in names if name.startswith(RESTRICTED)), "")
+
+    def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
+        """The JSON value in the body, and what the schema says against it."""
+        return message_bodies.decode_body(model_of(schema), body)
+
+    def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
+        """Reads values of the writer with the reader: a value is read as it is, or refused."""
+        return message_bodies.replay_of(model_of(reader), model_of(writer))
 
 
 def model_of(parsed: ParsedSchema) -> Model:

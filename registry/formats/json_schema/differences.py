@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from registry.formats.base import Difference
+from registry.formats.base import Difference, DifferenceRule
 from registry.formats.json_pointer import join
 from registry.formats.json_schema.text import Interning, compact, to_plain, type_words
-from registry.formats.rule import DifferenceRule
 
 Category = Literal["value", "bound", "flag"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from registry.formats.rule import Rule
+from registry.formats.base import Rule
 
 
 @dataclass(frozen=True, slots=True)

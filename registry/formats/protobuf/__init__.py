@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from registry.errors import InvalidSchema
+from registry.formats import cost
 from registry.formats.base import (
+    BodyReplay,
+    DecodedBody,
     Difference,
     Edit,
     Incompatibility,
@@ -19,14 +23,24 @@ from registry.formats.base import (
     ResolvedReference,
     Truth,
     Witness,
+    check_size,
 )
 from registry.formats.lint import LintFinding, findings_at
-from registry.formats.protobuf import dynamic_messages, empirical_check, repair, resolution, schema_outline, verdict
+from registry.formats.protobuf import (
+    decoding,
+    dynamic_messages,
+    empirical_check,
+    repair,
+    resolution,
+    rules,
+    schema_outline,
+    verdict,
+)
 from registry.formats.protobuf.compiler import MAIN
 from registry.formats.protobuf.content_identity import fingerprint
 from registry.formats.protobuf.diff import diff_schemas
 from registry.formats.protobuf.empirical_check import find_witness
-from registry.formats.protobuf.file_descriptors import serialized
+from registry.formats.protobuf.file_descriptors import descriptor_set, is_encoded, serialized
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.options import Options
 from registry.formats.protobuf.parser import parse_schema
@@ -38,13 +52,26 @@ from registry.formats.protobuf.text.printer import print_file
 from registry.formats.protobuf.text.self_contained import self_contained
 from registry.formats.protobuf.text.stored_text import bare_text, normal_text, stored_text
 from registry.formats.protobuf.verdict import warnings
+from registry.formats.schema_format import SchemaFormat
 from registry.formats.tags import EntityTags, TagChange
 
+_DECLARATION = re.compile(r"\b(syntax\s*=|message\s+\w+\s*\{|enum\s+\w+\s*\{)")
 
-class ProtobufFormat:
+
+class ProtobufFormat(SchemaFormat):
     """Protobuf as a SchemaFormat; has no state."""
 
     name = "PROTOBUF"
+    title = "Protobuf"
+    why_not_proposed = "a person must assign its field numbers"
+    file_extensions = (".proto",)
+    has_references = has_message_indexes = has_descriptors = has_many_roots = True
+    forms = {"serialized": "serialized", "ignore_extensions": "without_extensions"}
+    name_pattern = re.compile(r"\bmessage\s+(\w{1,80})")
+    confluent_sentences = rules.DESCRIPTIONS
+    confluent_shape = '{{errorType:"{kind}", description:"{said}"}}'
+    cost_limits = cost.PROTOBUF_LIMITS
+    measures = staticmethod(cost.proto_measures)
 
     def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
         """The schema in `text`: that of a .proto file, or the base64 of a FileDescriptorProto.
@@ -70,10 +97,6 @@ class ProtobufFormat:
             references=tuple(item.reference for item in references),
             model=model,
         )
-
-    def canonical(self, parsed: ParsedSchema) -> str:
-        """The text that a registration stores; see `stored_text`."""
-        return parsed.canonical
 
     def normalize(self, parsed: ParsedSchema) -> str:
         """The text that `normalize=true` registers."""
@@ -104,10 +127,6 @@ class ProtobufFormat:
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
         """All breaks as Confluent's registry sees them, and all hazards."""
         return verdict.judge(_model(reader), _model(writer))
-
-    def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
-        """The breaks alone."""
-        return self.judge(reader, writer).breaks
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
         """What really happens to the writer's data, by writing and reading; see `truth`."""
@@ -157,6 +176,47 @@ class ProtobufFormat:
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether a message of the file itself has a field of that name."""
         return schema_outline.has_top_level_field(_model(parsed), name)
+
+    def readable(self, canonical: str, submitted: str) -> str:
+        """The text that was sent, as what is stored has no comments; of a descriptor the one that is stored."""
+        return canonical if is_encoded(submitted) else submitted
+
+    def is_encoded(self, text: str) -> bool:
+        """Whether a text is a descriptor in base64."""
+        return is_encoded(text)
+
+    def recognizes(self, text: str) -> bool:
+        """Whether a text has a declaration of Protobuf's and isn't JSON."""
+        return text.lstrip()[:1] not in ("{", "[") and bool(_DECLARATION.search(text))
+
+    def descriptor_set(self, parsed: ParsedSchema) -> str:
+        """The descriptors of the file and all that it imports, in base64."""
+        return descriptor_set(_model(parsed).protos)
+
+    def record_name(self, parsed: ParsedSchema) -> str:
+        """The full name of the first message."""
+        messages = _model(parsed).main.messages.values() if parsed.model is not None else ()
+        return next((message.full_name for message in messages), "")
+
+    def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
+        """The message that the indexes lead to, decoded."""
+        check_size(body)
+        if indexes is None:
+            indexes, body = decoding.split_indexes(body)
+        name, value = decoding.decode_body(_model(schema), body, indexes)
+        return DecodedBody(value, name, indexes)
+
+    def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
+        """Reads bodies of the writer with the reader."""
+        bodies = resolution.BodyReader(_model(reader), _model(writer))
+
+        def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
+            check_size(body)
+            if indexes is None:
+                indexes, body = decoding.split_indexes(body)
+            return bodies.resolve(body, decoding.message_at(_model(writer), indexes))
+
+        return replay
 
 
 def _truth(reader: Schema, writer: Schema) -> Truth:

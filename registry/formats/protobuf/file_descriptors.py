@@ -184,3 +184,27 @@ def _forget_undeclared(message: Any) -> None:
         elif field.message_type is not None:
             for item in value if field.is_repeated else (value,):
                 _forget_undeclared(item)
+
+
+def descriptor_set(protos: Sequence[Any]) -> str:
+    """A FileDescriptorSet of those descriptors in their order, without source information, in base64.
+
+    The set is its only field (number 1, length-delimited) once for each file: Protobuf's encoding guide.
+    """
+    parts = []
+    for proto in protos:
+        bare = type(proto)()
+        bare.CopyFrom(proto)
+        bare.ClearField("source_code_info")
+        body = bare.SerializeToString(deterministic=True)
+        parts.append(b"\x0a" + _varint(len(body)) + body)
+    return base64.b64encode(b"".join(parts)).decode("ascii")
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

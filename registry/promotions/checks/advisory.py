@@ -14,6 +14,7 @@ from registry.access.roles import Actor
 from registry.access.selectors import owners_of_many
 from registry.audit.context import record
 from registry.errors import SchemaTooCostly
+from registry.formats import format_of
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec
@@ -46,10 +47,14 @@ def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Che
                 warned.append(f"{subject}: {first.message}{f' ({first.path})' if first.path else ''}{rest}")
     except SchemaTooCostly as error:
         return Check("lint", name, SKIPPED, error.message)
+    untold = {format_of(schema.schema_type) for schema in schemas.values()}
+    missing = sorted(format.unavailable for format in untold if not format.offers("lint"))
     if warned:
         cure = "Check the text as a new version. The report lists each place and how to fix it."
         return Check("lint", name, WARN, f"{_listed(warned, '; ')}.", cure)
     small = f" {remarks} minor remark{'s' if remarks != 1 else ''} in the reports." if remarks else ""
+    if missing:
+        return Check("lint", name, SKIPPED, " ".join(missing))
     return Check("lint", name, PASS, f"No lint warnings.{small}")
 
 

@@ -187,7 +187,7 @@ class RequestItem(models.Model):
     subject_name = models.CharField(max_length=1024)
     version_number = models.PositiveIntegerField()
     fingerprint = models.CharField(max_length=64)
-    schema_type = models.CharField(max_length=8)
+    schema_type = models.CharField(max_length=16)
     text = models.TextField(blank=True, help_text="of a proposed one; a version's is where it is registered")
     references = models.JSONField(default=list)
 
@@ -327,7 +327,7 @@ class Draft(models.Model):
     registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="+")
     context_name = models.CharField(max_length=256)
     subject_name = models.CharField(max_length=1024)
-    schema_type = models.CharField(max_length=8)
+    schema_type = models.CharField(max_length=16)
     text = models.TextField()
     references = models.JSONField(default=list)
     reason = models.TextField(blank=True, help_text="why it is to be there, for the request that it becomes")

@@ -12,7 +12,7 @@ from django.db import transaction
 from registry.access.models import User
 from registry.access.roles import Actor, may_somewhere, require
 from registry.errors import DraftChanged, DraftNotFound, InvalidInput, InvalidSchema, WrongState
-from registry.formats import FORMATS
+from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.base import Reference
 from registry.frozen_rows import row_info
 from registry.promotions.models import Draft
@@ -99,7 +99,7 @@ def save_draft(
     subject: SubjectName,
     text: str,
     by: Actor,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     reason: str = "",
     origin: str = "",

@@ -15,6 +15,7 @@ from django.db.models import Q
 
 from registry.access.roles import Actor, require
 from registry.errors import InvalidInput, WrongState
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.promotions.models import PromotionRequest
 from registry.promotions.permissions import in_sight
@@ -225,7 +226,7 @@ def preview_proposal(
     subject: SubjectName,
     text: str,
     by: Actor,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     finding: int | None = None,
 ) -> Plan:

@@ -14,6 +14,7 @@ from registry.access.roles import Actor, require
 from registry.access.selectors import owners_of_many
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotAllowed, WrongState
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.promotions.environments.services import fresh
 from registry.promotions.events import ask_for_reviews, tell
@@ -102,7 +103,7 @@ def propose_version(
     subject: SubjectName,
     text: str,
     by: Actor,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     reason: str | None = None,
     draft_id: int | None = None,

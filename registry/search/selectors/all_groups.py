@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Final
 from registry.access.roles import Actor
 from registry.drift.selectors.messages import frame_of, read_pasted
 from registry.errors import InvalidInput, SchemadeskError
+from registry.formats import FORMATS
 from registry.formats.base import ParsedSchema
 from registry.search.models import NAME, StaleSubject, term_digest
 from registry.search.permission_filters import Sight, sight_of
@@ -121,7 +121,6 @@ MOST_CANDIDATES: Final = 60
 
 _HEX: Final = re.compile(r"(0[xX])?0(0[0-9A-Fa-f]{8}|1[0-9A-Fa-f]{32})([0-9A-Fa-f]{2})*")
 _BASE64: Final = re.compile(r"AA[A-D][A-Za-z0-9+/_-]{5,}={0,2}")
-_PROTOBUF: Final = re.compile(r"\b(syntax\s*=|message\s+\w+\s*\{|enum\s+\w+\s*\{)")
 
 _EQUAL: Final = """
 SELECT DISTINCT e.subject_id FROM subjects_schema sc
@@ -163,9 +162,8 @@ def looks_like_message(text: str) -> bool:
 
 
 def looks_like_schema(text: str) -> bool:
-    """Whether a text is JSON that isn't a plain word, or has a declaration of Protobuf's."""
-    start = text.lstrip()[:1]
-    return start in ("{", "[") or bool(_PROTOBUF.search(text))
+    """Whether a text looks like a schema of any format."""
+    return any(item.recognizes(text) for item in FORMATS.values())
 
 
 def find_pasted(text: str, *, by: Actor) -> Pasted:
@@ -180,8 +178,8 @@ def find_pasted(text: str, *, by: Actor) -> Pasted:
     if looks_like_schema(text):
         return _schema(text, sight, by)
     raise InvalidInput(
-        "This is neither a schema (Avro, Protobuf, JSON Schema) nor a message with a schema id (hexadecimal or "
-        "base64). To search for words, use the box above."
+        f"This is neither a schema ({', '.join(map(str, FORMATS.values()))}) nor a message with a schema id "
+        "(hexadecimal or base64). To search for words, use the box above."
     )
 
 
@@ -234,21 +232,9 @@ def _schema(text: str, sight: Sight, by: Actor) -> Pasted:
 
 
 def _parsed(text: str) -> ParsedSchema:
-    """The schema that a text is, by its looks. Raises InvalidSchema."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return schema_engine.parse("PROTOBUF", text, is_new=False)
-    return schema_engine.parse("JSON" if _is_json_schema(text) else "AVRO", text, is_new=False)
-
-
-def _is_json_schema(text: str) -> bool:
-    try:
-        root = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(root, dict):
-        return False
-    marks = {"$schema", "$id", "$ref", "$defs", "definitions", "properties", "anyOf", "oneOf", "allOf", "const"}
-    return bool(marks & root.keys()) or root.get("type") in ("object", "number", "integer")
+    """The schema that a text is, by its looks: of the last registered format that says so. Raises InvalidSchema."""
+    names = [name for name, item in FORMATS.items() if item.recognizes(text)]
+    return schema_engine.parse(names[-1], text, is_new=False)
 
 
 def _equal(fingerprint: str, where: Sql) -> list[int]:

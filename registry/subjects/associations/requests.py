@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from registry.errors import Conflict, InvalidInput, NotFound
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.formats.tags import EntityTags
 from registry.subjects.policy.data_contracts import Contract
@@ -95,7 +96,7 @@ class SchemaSpec:
     """The schema that a request brings along; the parts are those of a registration."""
 
     text: str
-    schema_type: str = "AVRO"
+    schema_type: str = DEFAULT_FORMAT
     references: tuple[Reference, ...] = ()
     metadata: Contract | None = None
     rule_set: Contract | None = None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from registry.access.roles import Actor
-from registry.errors import SubjectNotFound, VersionNotFound
+from registry.errors import InvalidSchema, SubjectNotFound, VersionNotFound
+from registry.formats import format_of
 from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
 from registry.formats.compatibility import LevelStrip, level_named
@@ -14,7 +15,8 @@ from registry.formats.lint import LintFinding
 from registry.formats.lint_rules import TAG_RULES
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
-from registry.formats.reserved_fields import ReservedReport, check_reserved, refuse_restricted
+from registry.formats.reserved_fields import ReservedReport, check_reserved
+from registry.formats.schema_format import RESTRICTED
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import note_of
 from registry.subjects.models import Registry, SchemaVersion, Subject
@@ -263,7 +265,8 @@ def check_fields(
     """What the schema does to reserved fields, where the config wants that looked at. Raises InvalidSchema."""
     if not settings.validate_fields:
         return ReservedReport()
-    refuse_restricted(schema)
+    if name := format_of(schema.schema_type).restricted_name(schema)[:80]:
+        raise InvalidSchema(f"Field names cannot start with {RESTRICTED} prefix: {name}", pointer=f"/properties/{name}")
     return check_reserved(metadata, previous, lambda name: schema_engine.has_top_level_field(schema, name))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from registry.errors import InvalidDatum, InvalidReference, InvalidSchema, SchemadeskError, Unavailable
+from registry.formats import format_of
 from registry.formats.base import OutlineField, ParsedSchema
 from registry.formats.personal_data import Placeholders, SchemaTags, effective_tags
 from registry.subjects.comparison.comparison import stored_version
@@ -149,7 +150,7 @@ def tags_of_outline(
         metadata=metadata,
         around=note.tags,
         personal=settings.PERSONAL_TAGS,
-        any_root=schema_type == "PROTOBUF",
+        any_root=format_of(schema_type).has_many_roots,
     )
 
 
@@ -239,7 +240,7 @@ def example_of(registry: Registry, subject: SubjectName, version: int) -> Exampl
 def example_message(parsed: ParsedSchema, tags: SchemaTags) -> ExampleMessage:
     """The same of a parsed schema with its tags. Raises InvalidDatum, SchemaTooCostly."""
     made = schema_engine.example(parsed)
-    placeholders = Placeholders(tags, is_union_wrapped=parsed.schema_type == "AVRO")
+    placeholders = Placeholders(tags, is_union_wrapped=format_of(parsed.schema_type).has_named_branches)
     value = placeholders.of(made)
     try:
         refused = schema_engine.resolve(parsed, parsed, value).error

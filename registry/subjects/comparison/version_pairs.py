@@ -10,6 +10,7 @@ from typing import Final
 from django.utils import timezone
 
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
+from registry.formats import format_of
 from registry.formats.assessment import Parting
 from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
 from registry.formats.report import Direction, Profile, Report, ReportItem
@@ -193,7 +194,8 @@ def _proved(result: _PairResult, old: ParsedSchema, new: ParsedSchema, version: 
     partings, reports = [], {}
     for direction, reader, writer in sides:
         judged = schema_engine.judge(reader, writer)
-        partings += _parting(judged, schema_engine.truth(reader, writer), version, direction)
+        if format_of(new.schema_type).offers("truth"):
+            partings += _parting(judged, schema_engine.truth(reader, writer), version, direction)
         report = result.backward if direction == "BACKWARD" else result.forward
         reports[direction] = replace(report, items=_with_witnesses(report.items, judged, reader, writer))
     return replace(
@@ -223,7 +225,7 @@ def _with_witnesses(
 ) -> tuple[ReportItem, ...]:
     """The items, each with a witness; of very many, the first."""
     findings = {(item.rule, item.path, item.location): item for item in (*judged.breaks, *judged.hazards)}
-    budget = MAX_WITNESSES
+    budget = MAX_WITNESSES if format_of(reader.schema_type).offers("witness") else 0
     proved = []
     for item in items:
         finding = findings.get((item.rule, item.named_path, item.location))

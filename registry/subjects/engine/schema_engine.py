@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from registry.errors import InvalidSchema
-from registry.formats import FORMATS, LENIENT, assessment, compatibility, read_modify_write
+from registry.errors import InvalidReference
+from registry.formats import FORMATS, assessment, compatibility, format_of, read_modify_write
 from registry.formats.assessment import Assessment
-from registry.formats.avro import AVRO
 from registry.formats.base import (
+    DecodedBody,
     Difference,
     Edit,
     Incompatibility,
@@ -20,7 +20,6 @@ from registry.formats.base import (
     ParsedSchema,
     Resolution,
     ResolvedReference,
-    SchemaFormat,
     Truth,
     Witness,
 )
@@ -28,11 +27,10 @@ from registry.formats.compatibility import History, LevelStrip
 from registry.formats.cost import Cost, Place, estimate, place_of, place_of_pair
 from registry.formats.json_change import Change
 from registry.formats.lint import LintFinding
-from registry.formats.message_bodies import DecodedBody
 from registry.formats.policies import POLICIES, PolicyReport
-from registry.formats.protobuf import PROTOBUF
 from registry.formats.read_modify_write import Reset, Simulation
 from registry.formats.report import Profile, Report
+from registry.formats.schema_format import SchemaFormat
 from registry.formats.tags import EntityTags, changes_of
 from registry.sandbox.cache import WeighedCache
 from registry.sandbox.codec import Source
@@ -85,13 +83,12 @@ def parse(
     What isn't new was accepted once, here or elsewhere: its defaults aren't held against their types, as on the
     established server (`validateNewSchemas`). Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable.
     """
-    if schema_type not in FORMATS:
-        format_names = ", ".join(sorted(FORMATS))
-        raise InvalidSchema(f"Invalid schema type {schema_type[:40]!r}: this server knows {format_names}.")
     resolved = tuple(references)
+    if resolved and not format_of(schema_type).has_references:
+        raise InvalidReference(f"References: {format_of(schema_type).unavailable}")
     cost = estimate(schema_type, text, resolved)
-    if place_of(cost) == "process":
-        parsed = _parse_here(schema_type, text, resolved, is_new=is_new)
+    if place_of(cost) == "process" or schema_type not in FORMATS:
+        parsed = format_of(schema_type).parse(text, resolved, is_new=is_new)
     else:
         parsed = run_in_child(
             "parse", [Source(schema_type, text, resolved)], {"is_new": is_new}, label_of(schema_type, text)
@@ -108,16 +105,6 @@ def parse(
         resolved=resolved,
         cost=cost,
     )
-
-
-def _parse_here(
-    schema_type: str, text: str, references: tuple[ResolvedReference, ...], *, is_new: bool
-) -> ParsedSchema:
-    if schema_type == AVRO.name:
-        return AVRO.parse(text, references, validate_defaults=is_new)
-    if schema_type == PROTOBUF.name:
-        return PROTOBUF.parse(text, references, is_new=is_new)
-    return FORMATS[schema_type].parse(text, references)
 
 
 def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
@@ -148,14 +135,9 @@ def normalize(schema: ParsedSchema) -> str:
     return str(_verb("normalize", schema))
 
 
-def serialized(schema: ParsedSchema) -> str:
-    """The descriptor of a Protobuf schema in base64, as Python's and other clients without a compiler ask for it."""
-    return str(_verb("serialized", schema))
-
-
-def without_extensions(schema: ParsedSchema) -> str:
-    """The text of a Protobuf schema without extensions and custom options."""
-    return str(_verb("without_extensions", schema))
+def text_by(verb: str, schema: ParsedSchema) -> str:
+    """The text in another form, by the method that the format has for it: see `SchemaFormat.forms`."""
+    return str(_verb(verb, schema))
 
 
 def outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:
@@ -258,8 +240,8 @@ def check(
     Raises InvalidCompatibility.
     """
     if _place([new, *(old for _, old in history)]) == "process":
-        engine = (LENIENT if lenient else FORMATS)[new.schema_type]
-        return compatibility.check(engine, new, history, level, profile=profile)
+        engine = FORMATS[new.schema_type]
+        return compatibility.check(engine.lenient if lenient else engine, new, history, level, profile=profile)
     scope = compatibility.level_named(level).scope
     versions = {"none": [], "latest": history[-1:], "all": history}[scope]
     report: Report = _with_history("check", new, versions, level, profile=profile, lenient=lenient)

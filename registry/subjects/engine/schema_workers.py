@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from django.core.signals import request_finished, request_started
 from django.dispatch import receiver
 
 from registry.errors import SchemaTooCostly
+from registry.formats import format_of
 from registry.sandbox.pool import Pool
 from registry.sandbox.process import MIB, Limits
 
@@ -72,15 +72,9 @@ def _end_allowance(**signal: Any) -> None:
     _spent.seconds = None
 
 
-_NAMES: Final = {
-    "AVRO": re.compile(r'"name"\s*:\s*"([^"\\]{1,80})"'),
-    "JSON": re.compile(r'"(?:title|\$id)"\s*:\s*"([^"\\]{1,80})"'),
-    "PROTOBUF": re.compile(r"\bmessage\s+(\w{1,80})"),
-}
-
-
 def label_of(schema_type: str, text: str) -> str:
     """The schema for people: by its name, else by how it begins."""
-    match = _NAMES[schema_type].search(text, 0, 10_000) if schema_type in _NAMES else None
+    pattern = format_of(schema_type).name_pattern
+    match = pattern.search(text, 0, 10_000) if pattern else None
     description = f'"{match[1]}"' if match else f"that starts with {text[:40]!r}"
     return f"the {schema_type} schema {description}"

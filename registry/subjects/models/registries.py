@@ -98,7 +98,7 @@ class SubjectActivity(models.Model):
     registry_id = models.BigIntegerField()
     live_versions = models.PositiveIntegerField()
     changed_at = models.DateTimeField()
-    schema_type = models.CharField(max_length=8)
+    schema_type = models.CharField(max_length=16)
 
     class Meta:
         indexes = [

@@ -6,8 +6,6 @@ from django.db import models
 
 from registry.subjects.models.registries import Context, Registry, Subject
 
-SCHEMA_TYPES = ("AVRO", "PROTOBUF", "JSON")
-
 
 class Schema(models.Model):
     """A definition with its id, which belongs to a context and is given once.
@@ -18,7 +16,7 @@ class Schema(models.Model):
 
     context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="schemas", db_index=False)
     schema_id = models.PositiveIntegerField()
-    schema_type = models.CharField(max_length=8, choices=[(kind, kind) for kind in SCHEMA_TYPES])
+    schema_type = models.CharField(max_length=16)
     canonical = models.TextField()
     identity = models.CharField(max_length=64)
     fingerprint = models.CharField(max_length=64, help_text="equal in every registry that has the schema")
@@ -34,7 +32,10 @@ class Schema(models.Model):
             models.UniqueConstraint(
                 fields=["context", "identity"], condition=models.Q(imported=False), name="one_id_a_definition"
             ),
-            models.CheckConstraint(condition=models.Q(schema_type__in=SCHEMA_TYPES), name="known_schema_type"),
+            # which formats there are is the installation's: `registry.formats.FORMATS`
+            models.CheckConstraint(
+                condition=models.Q(schema_type__regex="^[A-Z][A-Z0-9_]*$"), name="schema_type_is_a_name"
+            ),
             models.CheckConstraint(condition=models.Q(schema_id__gte=1), name="schema_id_from_one"),
         ]
         indexes = [

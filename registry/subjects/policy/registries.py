@@ -16,6 +16,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, may, require
 from registry.audit.context import record
 from registry.errors import ContextNotEmpty, InvalidName, OperationNotPermitted
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.subjects.models import (
     Association,
@@ -217,7 +218,7 @@ def create_version(
     subject: SubjectName,
     text: str,
     by: Actor,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     normalize: bool | None = None,
     version: int = 0,

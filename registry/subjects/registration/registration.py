@@ -19,6 +19,7 @@ from registry.errors import (
     OperationNotPermitted,
     PolicyViolated,
 )
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.compatibility import level_named
 from registry.formats.reserved_fields import ReservedReport
@@ -191,7 +192,7 @@ def register_version(
     subject: SubjectName,
     text: str,
     by: Actor,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     normalize: bool | None = None,
     metadata: dict[str, Any] | None = None,

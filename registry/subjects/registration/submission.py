@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from registry.errors import InvalidSchema
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.tags import EntityTags
 from registry.subjects.engine import schema_engine
@@ -108,7 +109,7 @@ def prepare(
     registry: Registry,
     subject: SubjectName,
     text: str,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     metadata: Contract | None = None,
     rule_set: Contract | None = None,
@@ -299,7 +300,7 @@ def is_registered(
     subject: SubjectName,
     *,
     text: str,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     normalize: bool | None = None,
     metadata: Contract | None = None,
@@ -321,7 +322,7 @@ def submission_identity(
     subject: SubjectName,
     *,
     text: str,
-    schema_type: str = "AVRO",
+    schema_type: str = DEFAULT_FORMAT,
     references: Sequence[Reference] = (),
     normalize: bool | None = None,
     metadata: Contract | None = None,

@@ -11,15 +11,16 @@ from typing import Any, Final
 from registry.access.egress import Connection, EgressPolicy, current_policy, parse_connection
 from registry.access.http_client import HttpLimits, OutgoingClient, ServerResponse, authorization
 from registry.errors import InvalidSecret, RemoteUnavailable, SchemadeskError
+from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.subjects.models.policy import MODES_WITH_IDS
-from registry.subjects.models.versions import SCHEMA_TYPES
 
 LIMITS: Final = HttpLimits(connect_seconds=4.0, read_seconds=6.0, total_seconds=8.0, max_bytes=16 * 1024 * 1024)
 SECONDS: Final = 25.0
 ADDRESS, REACHED, SIGNED_IN, SUBJECTS = "address", "reached", "signed_in", "subjects"
 STEPS: Final = (ADDRESS, REACHED, SIGNED_IN, SUBJECTS)
 CONTEXTS, IMPORT, REFERENCES, DELETED = "contexts", "import_mode", "references", "deleted"
-CAPABILITIES: Final = (CONTEXTS, IMPORT, REFERENCES, DELETED, *(f"format:{name}" for name in SCHEMA_TYPES))
+#: before the name of a format: the server takes schemas of it
+FORMAT: Final = "format:"
 #: of the answers to calls about nothing that is there: the registry's own, so it knows the call
 OWN_CODES: Final = range(40400, 40500)
 
@@ -204,13 +205,13 @@ class _Test:
         except SchemadeskError:
             names = None
         types = {str(name).upper() for name in names} if isinstance(names, list) else None
-        return tuple(_format(name, types) for name in SCHEMA_TYPES)
+        return tuple(_format(name, types) for name in FORMATS)
 
 
 def _format(name: str, types: set[str] | None) -> Capability:
-    key = f"format:{name}"
+    key = f"{FORMAT}{name}"
     if types is None:
-        first = name == "AVRO"
+        first = name == DEFAULT_FORMAT
         return Capability(key, True if first else None, "" if first else "It doesn't support GET /schemas/types.")
     return Capability(key, name in types, "" if name in types else "Not among its types.")
 

@@ -10,10 +10,10 @@ from urllib.parse import quote
 from registry.access.egress import Connection, EgressPolicy
 from registry.access.http_client import HttpLimits, OutgoingClient, ResponseTooLarge
 from registry.errors import InvalidSnapshot, RemoteUnavailable, SchemadeskError
+from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.base import UNSTORABLE, Reference
 from registry.subjects.import_export.snapshot import Problem, Scope, Snapshot, VersionKey, VersionRecord, scope_key
 from registry.subjects.models.policy import MODES
-from registry.subjects.models.versions import SCHEMA_TYPES
 from registry.subjects.policy.data_contracts import read_metadata, read_rule_set
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 
@@ -43,9 +43,9 @@ def read_version(item: Mapping[str, Any]) -> VersionRecord:
     subject = parse_subject(_text(item, "subject"))
     if not subject.subject:
         raise InvalidSnapshot("/subject is empty. A subject needs a name.")
-    schema_type = (_text(item, "schemaType", "AVRO") or "AVRO").upper()
-    if schema_type not in SCHEMA_TYPES:
-        raise InvalidSnapshot(f"/schemaType is {schema_type[:40]!r}. It must be one of {', '.join(SCHEMA_TYPES)}.")
+    schema_type = (_text(item, "schemaType", DEFAULT_FORMAT) or DEFAULT_FORMAT).upper()
+    if schema_type not in FORMATS:
+        raise InvalidSnapshot(f"/schemaType is {schema_type[:40]!r}. It must be one of {', '.join(FORMATS)}.")
     references = item.get("references") or []
     if not isinstance(references, list) or len(references) > MAX_REFERENCES:
         raise InvalidSnapshot(f"/references is not an array with at most {MAX_REFERENCES} items.")

@@ -12,6 +12,7 @@ from registry.access.egress import Connection, EgressPolicy, parse_connection
 from registry.access.http_client import HttpLimits, OutgoingClient, ServerResponse
 from registry.access.roles import Actor, require
 from registry.errors import RemoteUnavailable, SchemadeskError
+from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.subjects.import_export.snapshot import VersionRecord
 from registry.subjects.models import Registry
@@ -43,7 +44,7 @@ class SentSchema:
     def body(self, **more: Any) -> bytes:
         """The request's body. What is the default is left out: servers of the first years refuse what they don't know."""
         properties: dict[str, Any] = {"schema": self.text}
-        if self.schema_type != "AVRO":
+        if self.schema_type != DEFAULT_FORMAT:
             properties["schemaType"] = self.schema_type
         if self.references:
             properties["references"] = [

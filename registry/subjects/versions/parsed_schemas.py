@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from django.conf import settings
 
 from registry.errors import InvalidReference, SchemaNotFound, SchemaTooLarge
-from registry.formats import FORMATS
+from registry.formats import format_of
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.tags import EntityTags, with_any_of
 from registry.sandbox.cache import WeighedCache
@@ -256,21 +255,11 @@ def self_contained_schemas(
     }
 
 
-#: format and form (None: any format) → the text in that form
-FORMS: Final[Mapping[tuple[str | None, str], Callable[[ParsedSchema], str]]] = {
-    (None, "resolved"): schema_engine.self_contained,
-    ("PROTOBUF", "serialized"): schema_engine.serialized,
-    ("PROTOBUF", "ignore_extensions"): schema_engine.without_extensions,
-}
-
-
 def text_in_form(registry: Registry, schema: SchemaInfo, form: str) -> str:
     """The text in the form that is asked for; the stored one for a form that the schema's format doesn't have."""
-    form_name = form.strip().lower()
-    render = FORMS.get((schema.schema_type, form_name)) or FORMS.get((None, form_name))
-    if render is None:
-        return schema.text
-    return render(_parsed(registry, schema))
+    forms = {"resolved": "self_contained", **format_of(schema.schema_type).forms}
+    verb = forms.get(form.strip().lower())
+    return schema.text if verb is None else schema_engine.text_by(verb, _parsed(registry, schema))
 
 
 def find_tags(registry: Registry, schema: SchemaInfo, names: Sequence[str]) -> tuple[EntityTags, ...]:
@@ -335,7 +324,7 @@ def standalone_texts(versions: Sequence[VersionInfo]) -> dict[int, str]:
     schema_of = dict(pairs)
     rows = list(Schema.objects.filter(pk__in=set(schema_of.values())))
     whole = {
-        row.pk: FORMATS[row.schema_type].self_contained(parsed)
+        row.pk: format_of(row.schema_type).self_contained(parsed)
         for row, parsed in zip(rows, parse_stored(rows), strict=True)
     }
     return texts | {version_id: whole[schema_pk] for version_id, schema_pk in schema_of.items()}

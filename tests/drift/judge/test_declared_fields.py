@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from registry.drift.judge.declared_fields import MAX_FIELDS, declared_fields, record_name
+from registry.drift.judge.declared_fields import MAX_FIELDS, declared_fields
 from registry.formats import FORMATS
 from tests.waiting import costs_little
 
@@ -50,7 +50,7 @@ def test_avro_fields_are_named_as_data_is() -> None:
     assert [path for path, field in fields.fields.items() if not field.required] == ["mail", "items[]"]
     assert fields.fields["state"].symbols == {"A", "B"}
     assert fields.others == {"": "closed", "items[]": "closed", "items[].next": "open", "tags": "open"}
-    assert record_name(FORMATS["AVRO"].parse('"string"')) == ""
+    assert FORMATS["AVRO"].record_name(FORMATS["AVRO"].parse('"string"')) == ""
 
 
 def test_protobuf_fields_and_message_types() -> None:
@@ -65,7 +65,7 @@ def test_protobuf_fields_and_message_types() -> None:
         "0.1": "shop.Order.Line",
         "1": "shop.Refund",
     }
-    assert record_name(FORMATS["PROTOBUF"].parse(text)) == "shop.Order"
+    assert FORMATS["PROTOBUF"].record_name(FORMATS["PROTOBUF"].parse(text)) == "shop.Order"
 
 
 @pytest.mark.parametrize(

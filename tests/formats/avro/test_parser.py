@@ -175,7 +175,7 @@ def test_defaults_of_old_schemas_may_be_taken_as_they_are() -> None:
     text = '{"type":"record","name":"R","fields":[{"name":"a","type":"int","default":"x"}]}'
     with pytest.raises(InvalidSchema):
         AVRO.parse(text)
-    assert AVRO.parse(text, validate_defaults=False).canonical == text
+    assert AVRO.parse(text, is_new=False).canonical == text
 
 
 @pytest.mark.parametrize(

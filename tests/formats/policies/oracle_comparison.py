@@ -145,8 +145,8 @@ def _item(severity: str, message: str) -> Item:
 
 def policy_items(question: dict[str, str]) -> frozenset[Item]:
     """The same of our policy; raises InvalidSchema."""
-    new = AVRO.parse(question["new"], validate_defaults=False)
-    history = [(1, AVRO.parse(question["old"], validate_defaults=False))] if "old" in question else []
+    new = AVRO.parse(question["new"], is_new=False)
+    history = [(1, AVRO.parse(question["old"], is_new=False))] if "old" in question else []
     wanted = 1 if "old" in question else None
     return frozenset(
         (
@@ -183,13 +183,13 @@ def agreement(question: dict[str, str], answer: dict[str, Any]) -> str:
 
 def _is_refused(question: dict[str, str]) -> bool:
     """Whether our policy rejects a change, whoever forces it."""
-    history = [(1, AVRO.parse(question["old"], validate_defaults=False))] if "old" in question else []
-    new = AVRO.parse(question["new"], validate_defaults=False)
+    history = [(1, AVRO.parse(question["old"], is_new=False))] if "old" in question else []
+    new = AVRO.parse(question["new"], is_new=False)
     return POLICIES["oracle_nosql_lenient"].check(new, history).verdict == "rejected"
 
 
 def _is_record(text: str) -> bool:
-    return bool(AVRO.parse(text, validate_defaults=False).model.root.kind == "record")
+    return bool(AVRO.parse(text, is_new=False).model.root.kind == "record")
 
 
 def _explained_failure(failure: str) -> str:

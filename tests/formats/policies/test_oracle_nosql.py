@@ -35,7 +35,7 @@ CASES = load_cases()
 
 
 def parse(value: Any) -> ParsedSchema:
-    return AVRO.parse(json.dumps(value), validate_defaults=False)
+    return AVRO.parse(json.dumps(value), is_new=False)
 
 
 def report(case: dict[str, Any], variant: str) -> PolicyReport:
@@ -156,7 +156,7 @@ def test_a_place_in_a_referenced_schema_names_the_reference() -> None:
         place = {"type": "record", "name": "Place", "fields": [{"name": "code", "type": kind, "default": 0}]}
         person = {"type": "record", "name": "Person", "fields": [{"name": "at", "type": "Place", "default": {}}]}
         reference = ResolvedReference("Place", "place-value", 1, json.dumps(place))
-        return AVRO.parse(json.dumps(person), [reference], validate_defaults=False)
+        return AVRO.parse(json.dumps(person), [reference], is_new=False)
 
     (item,) = POLICIES["oracle_nosql"].check(parsed("long"), [(1, parsed("int"))]).items
     found = item.finding

@@ -7,8 +7,9 @@ import inspect
 import pytest
 
 from registry.errors import InvalidDatum
-from registry.formats.base import Difference, ParsedSchema, ResolvedReference, SchemaFormat
+from registry.formats.base import Difference, ParsedSchema, ResolvedReference
 from registry.formats.protobuf import PROTOBUF
+from registry.formats.schema_format import SchemaFormat
 from tests.waiting import costs_little
 
 P3 = 'syntax = "proto3";\n'

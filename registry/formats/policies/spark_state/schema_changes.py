@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
+from registry.formats.base import values_of
 from registry.formats.name_similarity import name_likeness
 from registry.formats.policies.spark_state.rules import STATE_RULES, Effect, Opinion, StateRule
 from registry.formats.policies.spark_state.struct_types import (
@@ -80,21 +81,7 @@ class StateChange:
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON values."""
-        return {
-            "rule": self.rule,
-            "path": self.path,
-            "before": self.before,
-            "after": self.after,
-            "effect": self.effect,
-            "message": self.message,
-            "why": self.why,
-            "remedy": self.remedy,
-            "document": self.document,
-            "error": self.error,
-            "against": self.against,
-            "score": self.score,
-            "reads": dict(self.reads),
-        }
+        return {**values_of(self), "reads": dict(self.reads)}
 
 
 def change(

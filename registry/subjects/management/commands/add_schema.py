@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
 from registry.errors import IncompatibleSchema, InvalidSchema, PolicyViolated, SchemadeskError
-from registry.formats import FORMATS
+from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.rendering import report_text
 from registry.subjects.selectors import list_subjects
 from registry.subjects.services import register_version
@@ -33,7 +33,9 @@ class Command(BaseCommand):
             "--force", metavar="REASON", default="", help="override the level; the reason is recorded in the audit log"
         )
         parser.add_argument("--registry", default="", help="default: the default registry")
-        parser.add_argument("--type", choices=sorted(FORMATS), default="AVRO", help="the format (default: AVRO)")
+        parser.add_argument(
+            "--type", choices=sorted(FORMATS), default=DEFAULT_FORMAT, help=f"the format (default: {DEFAULT_FORMAT})"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print version and schema id, or every reason of a refusal."""

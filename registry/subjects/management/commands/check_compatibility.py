@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
 from registry.errors import InvalidInput, InvalidSchema, SchemadeskError
-from registry.formats import FORMATS
+from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import ResolvedReference
 from registry.formats.ci_findings import assessment_junit, assessment_sarif, syntax_junit, syntax_sarif
@@ -27,7 +27,6 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
 INCOMPATIBLE, UNUSABLE = 1, 2
-TYPES: Final[Mapping[str, str]] = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON"}
 FORMS: Final[Mapping[str, Callable[[Assessment], str]]] = {
     "text": assessment_text,
     "markdown": assessment_markdown,
@@ -69,7 +68,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--profile", choices=PROFILES, help="whose verdict counts (default: the subject's, else confluent)"
         )
-        parser.add_argument("--type", choices=sorted(FORMATS), help="the format (default: by the file's suffix, AVRO)")
+        parser.add_argument(
+            "--type", choices=sorted(FORMATS), help=f"the format (default: by the file's suffix, {DEFAULT_FORMAT})"
+        )
         parser.add_argument(
             "--reference", action="append", default=[], metavar="NAME=FILE", help="file for the name of a reference"
         )
@@ -106,7 +107,8 @@ class Command(BaseCommand):
 
     def _assessment(self, options: dict[str, Any]) -> Assessment:
         text = options["file"].read_text(encoding="utf-8")
-        kind = options["type"] or TYPES.get(options["file"].suffix, "AVRO")
+        by_suffix = (name for name, item in FORMATS.items() if item.file_extensions[0] == options["file"].suffix)
+        kind = options["type"] or next(by_suffix, DEFAULT_FORMAT)
         if options["subject"]:
             registry, subject = get_registry(options["registry"]), parse_subject(options["subject"])
             return report_proposal(
@@ -127,7 +129,7 @@ class Command(BaseCommand):
 
     def _pairs(self, options: dict[str, Any]) -> int:
         defaults = {
-            "type": options["type"] or "AVRO",
+            "type": options["type"] or DEFAULT_FORMAT,
             "level": options["level"],
             "profile": options["profile"] or "confluent",
         }
