@@ -1,7 +1,7 @@
 """How much the tests go through that find the more the longer they look: enough for every run, or `SCHEMADESK_LONG=1`.
 
 The long amounts are for a change of what such a test is about, and for a release. Everything else of these tests is the
-same in both.
+same in both. Whole benchmarks run in long runs alone: their parts are tested in every run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 from typing import Final
 
+import pytest
+
 IS_LONG: Final = os.environ.get("SCHEMADESK_LONG") == "1"
+whole_benchmark: Final = pytest.mark.skipif(not IS_LONG, reason="a whole benchmark: set SCHEMADESK_LONG=1")
 #: what is counted → of every run, of a long one
 AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "pairs of random Avro schemas": (8_000, 20_000),

@@ -21,6 +21,7 @@ from benchmarks.endurance_load import GROUP, IN_TURN, OF_A_GROUP, group_of
 from benchmarks.endurance_workload import FAULTS, Error, Kind, RunRecord, Second, lines, mixed, stream
 from benchmarks.registry_client import Target
 from benchmarks.registry_load import SERIAL
+from tests.amounts import whole_benchmark
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -272,6 +273,7 @@ def test_sizes_out_of_range_are_refused(options: list[str]) -> None:
         call_command(Bench(), "endurance", *options)
 
 
+@whole_benchmark
 @pytest.mark.slow
 @pytest.mark.usefixtures("django_db_setup")
 def test_a_short_run_with_all_its_faults_loses_nothing(

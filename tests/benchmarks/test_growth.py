@@ -13,6 +13,7 @@ from benchmarks.bench import Command as Bench
 from benchmarks.growth_database import in_words, logged, whole_tables
 from benchmarks.registry_calls import LoadedSet
 from benchmarks.registry_client import Target
+from tests.amounts import whole_benchmark
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -76,6 +77,7 @@ def test_sizes_out_of_range_are_refused(options: list[str]) -> None:
         call_command(Bench(), "growth", *options)
 
 
+@whole_benchmark
 @pytest.mark.slow
 @pytest.mark.usefixtures("django_db_setup")
 def test_a_small_run_measures_everything(django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
