@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import messages
@@ -19,7 +19,7 @@ from django.views import View
 
 from dashboard.components.frame import page_actor
 from dashboard.components.translation import later
-from dashboard.components.widgets import Problem
+from dashboard.components.widgets import LONGEST_CHOICE, Problem, readable
 from registry.access.roles import Actor, require
 from registry.errors import Conflict, InvalidInput, SchemadeskError, SecondPersonRequired
 
@@ -54,6 +54,20 @@ class CodeField(forms.CharField):
         super().__init__(widget=forms.TextInput(attrs=CODE), **options)
 
 
+class NameChoiceField(forms.CharField):
+    """A name from a list that the page fills in (`fill_choices`); the service checks it. `empty_label` stands for no name."""
+
+    def __init__(self, *, empty_label: str = "", **options: Any) -> None:
+        super().__init__(widget=forms.Select, required=not empty_label, **options)
+        self.empty_label = empty_label
+        self.fill(())
+
+    def fill(self, names: Iterable[str]) -> None:
+        """Offer these names."""
+        choices = [(name, readable(name)[:LONGEST_CHOICE]) for name in names]
+        cast(forms.Select, self.widget).choices = [("", self.empty_label), *choices] if self.empty_label else choices
+
+
 class LongTextField(forms.CharField):
     """A text of several lines."""
 
@@ -77,8 +91,9 @@ class UtcDateTimeField(forms.DateTimeField):
 class ServiceForm(forms.Form):
     """A form that runs `service` with its fields as arguments.
 
-    `label` is the button's, `success` the message after it ran. `permission` is checked before the fields, where the service would
-    only check it after them. `conditional` names the fields that only some values or buttons of the form require.
+    `label` is the button's, `success` the message after it ran, and `result` what the service returned. `permission` is checked
+    before the fields, where the service would only check it after them. `conditional` names the fields that only some values or
+    buttons of the form require. `refusals` are errors that are shown on the form; others pass.
     """
 
     service: ClassVar[Callable[..., object]]
@@ -86,6 +101,8 @@ class ServiceForm(forms.Form):
     success: ClassVar[str] = ""
     permission: ClassVar[str] = ""
     conditional: ClassVar[tuple[str, ...]] = ()
+    refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput)
+    result: Any = None
     use_required_attribute = True
     bound_field_class = StyledField
 
@@ -104,10 +121,10 @@ class ServiceForm(forms.Form):
         if not self.is_valid():
             return False
         try:
-            type(self).service(by=by, **target, **self.arguments())
+            self.result = type(self).service(by=by, **target, **self.arguments())
         except SecondPersonRequired:
             raise
-        except (Conflict, InvalidInput) as error:
+        except self.refusals as error:
             self.add_service_error(error)
             return False
         return True
@@ -118,8 +135,9 @@ class ServiceForm(forms.Form):
         if name not in self.fields:
             self.add_error(None, error.message)
             return
-        label = gettext("“%(label)s”") % {"label": self.fields[name].label}
-        self.add_error(name, error.message.replace(f"{name} ", f"{label} ", 1))
+        text, label = error.message, gettext("“%(label)s”") % {"label": self.fields[name].label}
+        is_named = "_" in name or text.startswith(f"{name} ")  # a single word may also be meant as a word
+        self.add_error(name, text.replace(f"{name} ", f"{label} ", 1) if is_named else text)
 
     @property
     def problem(self) -> Problem | None:
@@ -152,6 +170,11 @@ class ServiceFormView(View):
         """Where the form leads when it ran."""
         raise NotImplementedError
 
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The answer when it ran: its message, on the page where it leads."""
+        messages.success(self.request, form.success)
+        return self.after(**route)
+
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
         """Run the form."""
         actor = page_actor(request)
@@ -160,10 +183,17 @@ class ServiceFormView(View):
         form = self.form_class(request.POST)
         if not form.run(actor, **self.target(**route)):
             return self.show(form, **route)
-        messages.success(request, self.form_class.success)
-        return self.after(**route)
+        return self.done(form, **route)
 
 
 def forms_by_name(classes: Iterable[type[ServiceForm]], sent: ServiceForm | None = None) -> dict[str, ServiceForm]:
     """A page's forms by the names of their classes; `sent` stands in for its own class."""
     return {kind.__name__: sent if type(sent) is kind else kind() for kind in classes}  # type: ignore[misc]
+
+
+def fill_choices(forms_of_page: Iterable[ServiceForm], **names: Iterable[str]) -> None:
+    """Offer in the forms' fields of these names (`username`, `registry` …) what there is."""
+    for form in forms_of_page:
+        for name, field in form.fields.items():
+            if isinstance(field, NameChoiceField) and name in names:
+                field.fill(names[name])

@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from dashboard.templatetags.desk import readable, visible
+from dashboard.components.widgets import readable
+from dashboard.templatetags.desk import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -12,6 +13,16 @@ from dashboard.components.translation import later
 #: characters of an environment's name above the cells of its column
 LONGEST_LABEL = 40
 LONGEST_CHOICE = 120
+# Control characters but tab and newline, format characters that reorder or hide text, line separators, private use.
+HIDDEN = re.compile(
+    "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e007f])"
+)
+
+
+def readable(value: object) -> str:
+    """A text of others for places without markup, such as an option: a replacement sign for each hidden character."""
+    return HIDDEN.sub("\ufffd", str(value))
 
 
 class Section(StrEnum):

@@ -2,82 +2,105 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, cast
 
 from allauth.account.views import LoginView
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from dashboard.components.forms import ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
-from dashboard.components.links import whole_number
+from dashboard.components.widgets import Problem
 from dashboard.environments.views import loosening_response
-from dashboard.people.page import CHANGES, make_change, people_page
-from dashboard.people.tokens import token_page
+from dashboard.people.forms import FORMS, MANAGE, AddPersonForm, TokenForm
+from dashboard.people.page import people_page, token_page
 from registry.access.rights_changes import scope_warning
 from registry.access.roles import require
-from registry.access.services import make_token, revoke_token
+from registry.access.services import revoke_token
 from registry.access.tokens import refuse_stranger
-from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SecondPersonRequired
+from registry.errors import NotAllowed, SecondPersonRequired
+
+PEOPLE: Final = "people/people.html"
+TOKENS: Final = "tokens/tokens.html"
 
 
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
     """People with their roles, groups and owners."""
-    require(page_actor(request), "people.manage")
-    return render(request, "people/people.html", {"page": people_page(request)})
+    require(page_actor(request), MANAGE)
+    return render(request, PEOPLE, {"page": people_page(request)})
 
 
-@never_cache
-@require_POST
-def change(request: HttpRequest) -> HttpResponse:
-    """Make the change of one of the page's forms; a new person's password is shown once."""
-    actor = page_actor(request)
-    require(actor, "people.manage")
-    do = request.POST.get("do", "")
-    try:
-        result = make_change(do, request.POST.dict(), by=actor)
-    except SecondPersonRequired as error:
-        return loosening_response(request, error)
-    except (Conflict, InvalidInput, NotFound) as error:
-        return render(request, "people/people.html", {"page": people_page(request, problem=error)}, status=422)
-    if do == "add":
-        made = (request.POST.get("username", "").strip(), result)
-        return render(request, "people/people.html", {"page": people_page(request, made=made)}, status=201)
-    messages.success(request, CHANGES[do].success)
-    if "subject_pattern" in CHANGES[do].fields:
-        warning = scope_warning(request.POST.get("registry", ""), request.POST.get("subject_pattern", ""), actor)
-        if warning:
-            messages.warning(request, warning)
-    return redirect("ui:people")
+@method_decorator(never_cache, "dispatch")
+class PeopleFormView(ServiceFormView):
+    """A form of the people page, named by `do`; a new person's password is shown once."""
+
+    def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
+        """Run the form."""
+        require(page_actor(request), MANAGE)
+        kind = FORMS.get(request.POST.get("do", ""))
+        if kind is None:
+            page = people_page(request, problem=Problem(what=gettext("Unknown change.")))
+            return render(request, PEOPLE, {"page": page}, status=422)
+        self.form_class = kind
+        try:
+            return super().post(request)
+        except SecondPersonRequired as error:
+            return loosening_response(request, error)
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the form's errors."""
+        return render(self.request, PEOPLE, {"page": people_page(self.request, form)}, status=422)
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page again, with a warning where a scope fits nothing yet."""
+        sent = form.cleaned_data
+        if isinstance(form, AddPersonForm):
+            page = people_page(self.request, made=(sent["username"], form.result))
+            return render(self.request, PEOPLE, {"page": page}, status=201)
+        messages.success(self.request, form.success)
+        if "subject_pattern" in sent:
+            warning = scope_warning(sent["registry"], sent["subject_pattern"], page_actor(self.request))
+            if warning:
+                messages.warning(self.request, warning)
+        return redirect("ui:people")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def tokens(request: HttpRequest) -> HttpResponse:
+@method_decorator(never_cache, "dispatch")
+class TokenFormView(ServiceFormView):
     """The list and the form; when sent, the page shows the new token once."""
-    actor = page_actor(request)
-    refuse_stranger(actor)
-    if request.method != "POST":
-        return render(request, "tokens/tokens.html", {"page": token_page(request)})
-    try:
-        made = make_token(
-            username=actor.name,
-            name=request.POST.get("name", ""),
-            scope=request.POST.get("scope", ""),
-            registry=request.POST.get("registry", ""),
-            subject_pattern=request.POST.get("subject_pattern", ""),
-            days=whole_number(request.POST.get("days", ""), digits=4) or 0,
-            by=actor,
-        )
-    except (InvalidInput, Conflict) as error:
-        return render(request, "tokens/tokens.html", {"page": token_page(request, problem=error)}, status=422)
-    return render(request, "tokens/tokens.html", {"page": token_page(request, made=made)}, status=201)
+
+    http_method_names = ["get", "head", "post"]
+    form_class = TokenForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **route: Any) -> HttpResponseBase:
+        """For people who are signed in."""
+        refuse_stranger(page_actor(request))
+        return super().dispatch(request, *args, **route)
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """The page."""
+        return render(request, TOKENS, {"page": token_page(request)})
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The token's owner."""
+        return {"username": page_actor(self.request).name}
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the form's errors."""
+        return render(self.request, TOKENS, {"page": token_page(self.request, cast(TokenForm, form))}, status=422)
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the token."""
+        return render(self.request, TOKENS, {"page": token_page(self.request, made=form.result)}, status=201)
 
 
 @require_POST

@@ -18,9 +18,9 @@ from dashboard.components.badges import SubjectHealth, format_name
 from dashboard.components.links import subject_url
 from dashboard.components.tables import ListColumn, nothing
 from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Environment
+from dashboard.components.widgets import Environment, readable
 from dashboard.subjects.annotations import OwnerChip, TagChip
-from dashboard.templatetags.desk import badge, name, readable, time_ago, time_by, visible
+from dashboard.templatetags.desk import badge, name, time_ago, time_by, visible
 from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers
 from registry.search.subject_list import DRIFT, REQUEST, UNCHECKED, UNOWNED
 from registry.subjects.selectors import SubjectRow

@@ -23,11 +23,13 @@ from dashboard.components import copy_as as lists
 from dashboard.components import links
 from dashboard.components.badges import Look, Shown, Verdict, format_name
 from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Link
+from dashboard.components.widgets import HIDDEN as _HIDDEN
+from dashboard.components.widgets import Action, Link, readable
 from registry.access.roles import may, may_somewhere
 
 register = template.Library()
 register.filter(format_name)
+register.filter(readable)
 
 THEMES = ("light", "dark")
 """Values of the cookie `theme`; anything else follows the system."""
@@ -42,11 +44,6 @@ LONGEST_WORD = 40
 """Characters of a word from which it may be broken anywhere."""
 
 _LONG = re.compile(rf"(\S{{{LONGEST_WORD},}})")
-# Control characters but tab and newline, format characters that reorder or hide text, line separators, private use.
-_HIDDEN = re.compile(
-    "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e007f])"
-)
 _STEPS = (
     (60, 1, later("%(n)s s ago"), later("in %(n)s s")),
     (3600, 60, later("%(n)s min ago"), later("in %(n)s min")),
@@ -244,12 +241,6 @@ def _breakable(text: str) -> SafeString:
     return format_html_join("", "{}", shown)
 
 
-@register.filter
-def readable(value: object) -> str:
-    """The same for places that hold no markup (a window's title, an option): a replacement sign for each."""
-    return _HIDDEN.sub("\ufffd", str(value))
-
-
 @register.simple_tag
 def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
     """The address of a subject's page; see dashboard.components.links."""
@@ -322,9 +313,11 @@ def field(what: Any, form: object = "") -> str:
 
 
 @register.inclusion_tag("components/action.html", takes_context=True)
-def button(context: Context, label: str, url: str, refused: str = "", icon: str = "") -> dict[str, Any]:
+def button(
+    context: Context, label: str, url: str, refused: str = "", icon: str = "", tone: str = "plain"
+) -> dict[str, Any]:
     """A small button that posts to the address; refused, it is disabled and the reason stands beside it."""
-    action = Action(label=label, url=url, method="post", allowed=not refused, reason=refused, icon=icon)
+    action = Action(label=label, url=url, method="post", allowed=not refused, reason=refused, icon=icon, tone=tone)
     return {"action": action, "small": True, "csrf_token": context.get("csrf_token")}
 
 
@@ -336,6 +329,13 @@ def folded_form(
     refusal = Action(label=form.label, url=url, allowed=False, reason=refused) if refused else None
     token = context.get("csrf_token")
     return {"form": form, "url": url, "refusal": refusal, "icon": icon, "tone": tone, "csrf_token": token}
+
+
+@register.inclusion_tag("components/row_form.html", takes_context=True)
+def row_form(context: Context, form: Any, url: str, about: str, **values: object) -> dict[str, Any]:
+    """A form of one button in the row of `about`, with hidden values; if it takes something away, it asks first."""
+    token = context.get("csrf_token")
+    return {"form": form, "url": url, "about": about, "values": values.items(), "csrf_token": token}
 
 
 @register.inclusion_tag("components/paging.html")

@@ -25,6 +25,7 @@ from registry.access.actors import (
     grants_of,
 )
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
+from registry.access.permission_filters import place_words
 from registry.frozen_rows import row_info
 
 __all__ = [
@@ -59,8 +60,20 @@ __all__ = [
 MAX_PEOPLE = 500
 
 
+class _Scoped:
+    """What is limited to a registry ("": all) and the subjects of a pattern."""
+
+    registry: str
+    subject_pattern: str
+
+    @property
+    def where(self) -> str:
+        """The scope in words."""
+        return place_words(self.registry, self.subject_pattern)
+
+
 @dataclass(frozen=True)
-class GrantInfo:
+class GrantInfo(_Scoped):
     """A role in a registry ("": all) for the subjects of a pattern; `group` is the group that has it, "" for an own role."""
 
     grant_id: int
@@ -93,7 +106,7 @@ class GroupInfo:
 
 
 @dataclass(frozen=True)
-class OwnershipInfo:
+class OwnershipInfo(_Scoped):
     """The owner of the subjects of a pattern: exactly one of `username` and `group` is set."""
 
     ownership_id: int
@@ -317,7 +330,7 @@ MAX_TOKENS = 500
 
 
 @dataclass(frozen=True)
-class TokenInfo:
+class TokenInfo(_Scoped):
     """A token; `state` is `live`, `expired` or `revoked`."""
 
     token_id: int

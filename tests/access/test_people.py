@@ -261,10 +261,10 @@ def test_the_page_changes_people(person: Callable[[str], Actor], django_assert_m
 
     assert do("add", username="ann") == 201
     assert do("grant", username="ann", role="steward", registry="dev", subject_pattern="a-*") == 302
-    assert do("make group", name="team") == 302
+    assert do("make_group", name="team") == 302
     assert do("join", group="team", username="ann") == 302
-    assert do("grant to group", group="team", role="reader") == 302
-    assert do("own", group="team", subject_pattern="orders-*") == 302
+    assert do("grant_to_group", group="team", role="reader") == 302
+    assert do("own_group", group="team", subject_pattern="orders-*") == 302
     with django_assert_max_num_queries(25):
         page = client.get("/ui/people").content.decode()
     for text in ("ann", "subjects a-* in dev", "from the group", "subjects orders-* in all registries"):
@@ -273,13 +273,13 @@ def test_the_page_changes_people(person: Callable[[str], Actor], django_assert_m
         tuple(re.findall(r'name="do" value="([^"]+)"', each))
         for each in re.findall(r"<details.*?</details>", page, re.S)
     }
-    losing = {"revoke", "revoke from group", "leave", "disown", "remove group", "shut"}
+    losing = {"revoke", "revoke_from_group", "leave", "disown", "remove_group", "shut"}
     assert {(each,) for each in losing} <= asked, "what takes something away says so, and is asked once more"
     assert do("disown", ownership_id=str(Ownership.objects.get().pk)) == 302
-    assert do("revoke from group", grant_id=str(GroupGrant.objects.get().pk)) == 302
+    assert do("revoke_from_group", grant_id=str(GroupGrant.objects.get().pk)) == 302
     assert do("revoke", grant_id=str(RoleGrant.objects.get(role="steward").pk)) == 302
     assert do("leave", group="team", username="ann") == 302
-    assert do("remove group", name="team") == 302
+    assert do("remove_group", name="team") == 302
     assert do("shut", username="ann") == 302
     assert not User.objects.get(username="ann").is_active
     assert do("open", username="ann") == 302

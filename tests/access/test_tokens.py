@@ -262,7 +262,7 @@ def test_the_page_shows_a_new_token_once(person: Callable[[str], Actor]) -> None
     assert wrong.status_code == 422
     made = client.post("/ui/tokens", {"name": "ci", "scope": "read", "days": "10"})
     assert made.status_code == 201
-    secret = made.context["page"].made
+    secret = made.context["page"].made.secret
     assert secret in made.content.decode()
     assert "no-store" in made["Cache-Control"]
     assert of(secret).get("/subjects").status_code == 200

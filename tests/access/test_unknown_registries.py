@@ -122,5 +122,6 @@ def test_the_page_gives_the_warning_too(admin: Actor) -> None:
         body = {**form, "registry": registry, "subject_pattern": pattern}
         response = client.post("/ui/people/change", body, follow=True)
         assert (response.status_code, text in response.content.decode()) == (status, True)
+        assert ('id="GrantForm_registry_error"' in response.content.decode()) == (status == 422)
     client.post("/ui/people/change", {**form, "registry": "dev", "subject_pattern": "*"})
     assert "fits no subject" not in client.get("/ui/people").content.decode()

@@ -24,6 +24,7 @@ from django.utils.functional import Promise
 from dashboard.management import message_catalogue
 from dashboard.templatetags.desk import _HIDDEN as HIDDEN
 from dashboard.templatetags.desk import _LONG as LONG
+from registry.access.roles import ROLES, SCOPE_WORDS
 from tests.site import gallery, pseudo
 
 pytestmark = [pytest.mark.requirement("CARD-2"), pytest.mark.requirement("CARD-4")]
@@ -244,10 +245,14 @@ def test_a_text_gets_all_its_values(path: Path) -> None:
 # -- pages, as they are shown -----------------------------------------------------------------------------------------
 
 
+#: the domain's words for its roles and scopes, in English
+DOMAIN = (*ROLES, *SCOPE_WORDS, *SCOPE_WORDS.values())
+
+
 @cache
 def data_of(key: str) -> re.Pattern[str]:
     """What finds the texts that a sample brings, as words of a page; what templates do to them is left out of account."""
-    texts = [*_texts(gallery.SAMPLES[key].page), *REVIEWED["gallery"]]
+    texts = [*_texts(gallery.SAMPLES[key].page), *REVIEWED["gallery"], *DOMAIN]
     # what hides text is drawn as its code point, and a long word is an element of its own
     shown = [part for text in texts for whole in HIDDEN.split(text) for part in [whole, *LONG.split(whole)]]
     shown += [text[:119] for text in texts if len(text) > 120]  # as a window's title has it
@@ -266,7 +271,8 @@ def _texts(value: Any) -> Iterator[str]:
         for field in fields(value):
             yield from _texts(getattr(value, field.name))
         if type(value).__module__.startswith("registry."):
-            yield from _texts(getattr(value, "sentence", None))  # the domain's sentences are data, in English
+            # the domain's sentences are data, in English
+            yield from _texts([getattr(value, name, None) for name in ("sentence", "where")])
     elif isinstance(value, dict):
         for pair in value.items():
             yield from _texts(pair)

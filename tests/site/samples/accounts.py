@@ -33,17 +33,11 @@ from dashboard.notifications.inbox import (
     WebhookRow,
     WebhooksPage,
 )
-from dashboard.people.page import (
-    ChangeForm,
-    GrantRow,
-    GroupRow,
-    OwnerRow,
-    PeoplePage,
-    PersonChange,
-    PersonRow,
-    SamePersonRow,
-)
-from dashboard.people.tokens import TokenPage, TokenRow
+from dashboard.people.forms import FORMS, TokenForm, people_forms
+from dashboard.people.page import PeoplePage, TokenPage
+from registry.access.selectors import GrantInfo, GroupInfo, OwnershipInfo, PersonInfo, TokenInfo
+from registry.access.services import IssuedToken
+from registry.promotions.reviews.linked_accounts import SamePersonInfo
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame
 
 IDLE = Paging(first=1, last=3)
@@ -155,59 +149,43 @@ WEBHOOK_NEW = replace(
 )
 WEBHOOK_OFF = replace(WEBHOOK, state=OFF, disabled_reason="Every attempt of five days failed: " + HOSTILE)
 
-SHUT = PersonChange(
-    label="Shut",
-    do="shut",
-    values=(("username", "steward"),),
-    loses="This person is signed out and can no longer sign in. Their API tokens are refused.",
-)
-DROP = PersonChange(
-    label="Revoke role",
-    do="ungrant",
-    values=(("grant", "7"),),
-    loses="This person loses the permissions of this role there.",
-)
-GRANTS = (
-    GrantRow(role="steward", where="everywhere", remove=DROP),
-    GrantRow(role="approver", where="prod, orders-*", through=HOSTILE),
-)
-ADD_PERSON = ChangeForm(title="Add a person", do="add", label="Add", fields=(Field(name="username", label="Username", required=True),))  # fmt: skip
-ADD_ROLE = ChangeForm(
-    title="Give a role", do="grant", label="Give",
-    fields=(Field(name="username", label="Person", required=True), Field(name="role", label="Role", kind="select", choices=(Choice(value="reader", label="reader"),)), Field(name="subject_pattern", label="Subjects", value="*", code=True, help="A pattern such as orders-*.")),
-)  # fmt: skip
+GRANTS = (GrantInfo(1, "steward", "", "*"), GrantInfo(2, "approver", "prod", "orders-*", HOSTILE))
+NAMES = ("steward", HOSTILE)
 PEOPLE = PeoplePage(
     frame=own("People and groups"), search=SearchBox(url="/ui/people", label="Search people"),
     people=(
-        PersonRow(username="steward", email="steward@example.com", active=True, ways="password", last_sign_in=ago(hours=1), groups=("data office", ARABIC), grants=GRANTS, switch=SHUT),
-        PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Reactivate account", loses="")),
+        PersonInfo("steward", "steward@example.com", True, ago(hours=1), ("password", "oidc"), ("data office", ARABIC), GRANTS),
+        PersonInfo(HOSTILE, HOSTILE, False, None, ("oidc",), (), ()),
+        PersonInfo("newcomer", "", True, None, ("password",), (), ()),
+        PersonInfo("robot", "", False, None, (), (), ()),
     ),
-    same=(SamePersonRow(one="maria", other=HOSTILE, reason="She said so when her sign-on came.", by="admin", at=ago(days=3), remove=DROP),),
-    groups=(GroupRow(name="data office", members=(("steward", DROP), (HOSTILE, DROP)), grants=GRANTS[:1], remove=DROP),),
-    owners=(OwnerRow(owner=LONG, is_group=True, where="orders-* in every registry", remove=DROP),),
-    forms=(ADD_PERSON, ADD_ROLE), change_url="/ui/people",
+    same=(SamePersonInfo(1, "maria", HOSTILE, "She said so when her sign-on came.", "admin", ago(days=3)),),
+    groups=(GroupInfo("data office", ("steward", HOSTILE), GRANTS[:1]),),
+    owners=(OwnershipInfo(1, "", "orders-*", "", LONG), OwnershipInfo(2, "prod", "*", "steward", "")),
+    forms=people_forms(NAMES, [HOSTILE], ["dev", "prod"]),
 )  # fmt: skip
 PEOPLE_ALONE = replace(
-    PEOPLE, people=PEOPLE.people[:1], groups=(), owners=(), same=(), made=("newcomer", "correct horse battery")
-)
+    PEOPLE, people=PEOPLE.people[:1], groups=(), owners=(), same=(), made=("newcomer", "correct horse battery"), forms=people_forms(NAMES, [], ["dev"])
+)  # fmt: skip
+#: refused, with what was sent
+SAME_SENT = FORMS["same"]({"do": "same", "one": "steward", "other": HOSTILE, "reason": ""})
 PEOPLE_NO_MATCH = replace(
-    PEOPLE, people=(), problem=REFUSED,
+    PEOPLE, people=(), forms=people_forms(NAMES, [HOSTILE], ["dev"], SAME_SENT), problem=SAME_SENT.problem,
     search=replace(PEOPLE.search, query=HOSTILE, active=(ActiveFilter(label=HOSTILE, url="/ui/people"),), filters=(Filter(name="role", label="Role", choices=(Choice(value="", label="Any role", selected=True),)),)),
 )  # fmt: skip
 
-TOKEN = TokenRow(
-    name="orders CI", who="steward", scope="read and write", where="prod, orders-*", state="live", created_at=ago(days=3), expires_at=ago(days=-87),
-    used_at=ago(minutes=2), used_from="10.1.2.3", revoke=Action(label="Revoke", url="/ui/tokens", method="post", tone="danger"),
+TOKEN = TokenInfo(
+    token_id=1, name="orders CI", username="steward", scope="write", registry="prod", subject_pattern="orders-*", state="live", created_at=ago(days=3), expires_at=ago(days=-87),
+    revoked_at=None, last_used_at=ago(minutes=2), last_used_from="10.1.2.3",
 )  # fmt: skip
 TOKENS = TokenPage(
-    frame=own("API tokens"),
-    rows=(TOKEN, replace(TOKEN, name=HOSTILE, who=HOSTILE, where=HOSTILE, state="revoked", used_at=None, used_from="", revoke=None)),
-    fields=(
-        Field(name="name", label="Name", required=True, placeholder="orders CI", errors=("Say what it is for.",)),
-        Field(name="scope", label="May", kind="select", choices=(Choice(value="read", label="read"), Choice(value="write", label="read and write"))),
-    ),
-    submit=Action(label="Create token", url="/ui/tokens", method="post", tone="primary", icon="plus"), everybody=True, other_url="/ui/tokens",
+    frame=own("API tokens"), form=TokenForm(), everybody=True, other_url="/ui/tokens",
+    tokens=(TOKEN, replace(TOKEN, name=HOSTILE, username=HOSTILE, subject_pattern=HOSTILE, state="revoked", revoked_at=ago(days=1), last_used_at=None, last_used_from="")),
 )  # fmt: skip
-TOKENS_EMPTY = replace(TOKENS, rows=(), everybody=False, other_url="")
-TOKENS_MADE = replace(TOKENS, rows=(TOKEN,), everybody=False, made="sd_" + "a" * 43, made_until=ago(days=-90))
-TOKENS_REFUSED = replace(TOKENS, problem=REFUSED)
+TOKENS_EMPTY = replace(TOKENS, tokens=(), everybody=False, other_url="")
+TOKENS_MADE = replace(
+    TOKENS, tokens=(TOKEN,), everybody=False, made=IssuedToken(1, "sd_" + "a" * 43, expires_at=ago(days=-90))
+)
+TOKENS_REFUSED = replace(
+    TOKENS, form=TokenForm({"name": "", "scope": "write", "subject_pattern": HOSTILE, "days": "1.5"})
+)
