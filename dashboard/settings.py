@@ -317,7 +317,7 @@ SESSION_COOKIE_NAME = "schemadesk_session"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
-FILE_UPLOAD_HANDLERS = ["dashboard.upload_handler.SmallFileHandler"]  # nothing that is sent is written to a disk
+FILE_UPLOAD_HANDLERS = ["dashboard.middleware.SmallFileHandler"]  # nothing that is sent is written to a disk
 
 LANGUAGE_CODE = "en"  # the language of the texts in code and templates, and of the APIs
 LOCALE_PATHS = [BASE_DIR / "locale"]

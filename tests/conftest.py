@@ -279,7 +279,7 @@ def quick_passwords() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def nothing_kept() -> Iterator[None]:
     """What pages keep for a minute is of another test."""
-    with mock.patch("dashboard.components.cache.KEPT_SECONDS", 0):
+    with mock.patch("dashboard.subjects.filters.KEPT_SECONDS", 0):
         yield
 
 

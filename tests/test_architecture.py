@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.management.architecture_picture import import_table
+from dashboard.management.commands.reference import import_table
 
 ROOT = Path(__file__).resolve().parent.parent
 HOOKS = ROOT / "registry" / "hooks.py"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.management.reference_docs import PAGES, stale_pages
+from dashboard.management.commands.reference import PAGES, stale_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)(?:#[^)]*)?\)")

@@ -23,7 +23,6 @@ from dashboard.components.widgets import Action, ActiveFilter, Environment, Fiel
 from dashboard.subjects.page import field_url
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments
-from registry.search.permission_filters import require_sight
 from registry.search.query import OPERATORS, Query, Term, parse_query
 from registry.search.results import (
     DOCS,
@@ -46,6 +45,7 @@ from registry.search.results import (
 )
 from registry.search.selectors import find_pasted, looks_pasted, search_group
 from registry.search.selectors import search as run_search
+from registry.search.selectors.conditions import require_sight
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
 
 

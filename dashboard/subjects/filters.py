@@ -1,26 +1,32 @@
-"""The filters of the list of subjects: labels, names in the address, and how many subjects each value leaves."""
+"""The filters of the list of subjects: labels, names in the address, and how many subjects each value leaves.
+
+What everybody may see of them is cached for a minute in Valkey; without Valkey it is computed each time.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlencode
 
+from django.core.cache import cache
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext
+from redis.exceptions import RedisError
 
 from dashboard.components.badges import format_name
-from dashboard.components.cache import cached
 from dashboard.components.links import subjects_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Filter, SearchBox
 from dashboard.sources.labels import given_text
 from dashboard.subjects.descriptions import owner_choices, tag_choices
 from dashboard.subjects.presenters import SubjectNumbers
+from registry.audit.time_travel import moment
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.search.facets import Facets, are_quick, facet_counts
@@ -43,6 +49,29 @@ from registry.search.subject_list import (
 from registry.subjects.lifecycle.notes import tag_counts
 from registry.subjects.models import MODES
 from registry.subjects.versions.lookup import Registry
+
+T = TypeVar("T")
+KEPT_SECONDS: Final = 60
+
+
+def cached(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
+    """What `read` gives, and when it was read. `what` names it with all that it depends on; of the past, beside the moment.
+
+    Plain values alone: another release may read what this one wrote.
+    """
+    key = f"kept:{sha256(f'{moment()} {what}'.encode()).hexdigest()}"
+    try:
+        cached: tuple[T, datetime] | None = cache.get(key)
+    except (RedisError, OSError):
+        return read(), timezone.now()
+    if cached is None:
+        cached = read(), timezone.now()
+        try:
+            cache.set(key, cached, KEPT_SECONDS)
+        except (RedisError, OSError):
+            return cached
+    return cached
+
 
 STATES: Final = {
     "": later("Any state"),

@@ -20,7 +20,7 @@ from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import VersionTimeline
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import Standing
+from registry.subjects.versions.versions import Standing
 
 
 class LifeState(Shown):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.compare import page as compare_page
-from dashboard.compare.markdown import comparison_markdown
+from dashboard.compare.comparison import comparison_markdown
 from dashboard.compatibility import report, simulator
 from dashboard.components.frame import VARIES, page_actor, render_page
 from dashboard.components.links import PAGES, subject_url, subjects_url

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from django.http import HttpResponseBase
 from django.utils.http import http_date
 
-from registry.subjects.versions.version_status import Standing
+from registry.subjects.versions.versions import Standing
 
 ENVIRON: Final = "schemadesk.replay"
 DEPRECATION: Final = "Deprecation"

@@ -14,7 +14,7 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         """Around every migration: the views of the past, and the application role's rights."""
-        from registry.audit.history_views import forget_views, make_views
+        from registry.audit.time_travel import forget_views, make_views
         from registry.audit.triggers import grant_to_application
 
         pre_migrate.connect(forget_views, sender=self, dispatch_uid="forget_views")

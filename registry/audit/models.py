@@ -6,7 +6,7 @@ from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models.fields.json import KeyTextTransform
 
-from registry.audit.history_views import CREATED
+from registry.audit.time_travel import CREATED
 
 
 class AuditEvent(models.Model):

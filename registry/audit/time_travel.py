@@ -1,5 +1,11 @@
 """The database as it was at a moment: views in separate schemas that precede the tables and have their names.
 
+The views are made of the catalogue after every migration. Each governed table has two: the one in the schema `past` is
+always right (the rows of now but for those that changed since, and of these what was before the first change). The other,
+in a schema of the table's own, is for a moment since which rows came at most: a single table with a condition at most, so
+that PostgreSQL plans as for the present. `past.path(moment)` says which may stand first, of one snapshot. The first kind
+has no conditions inside its union, so that PostgreSQL reaches through it by index.
+
 Inside `as_of(at)` every query finds the views first, so the code that reads the present also reads the past. There are
 three kinds of tables:
 
@@ -14,19 +20,221 @@ shows the part of it that was done by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from django.db import connection, transaction
+from django.conf import settings
+from django.db import connection, connections, transaction
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
+from psycopg import sql
 
-from registry.audit.history_views import SCHEMA
 from registry.errors import InvalidInput
+from registry.hooks import derived_tables
+
+SCHEMA: Final = "past"
+#: before a table's name: the schema of its second view
+OF: Final = "past_of_"
+MOMENT: Final = "current_setting('schemadesk.as_of')::timestamptz"
+#: tables whose name begins so have a past; of the rest of these, what isn't governed is empty
+WITH_A_PAST: Final = ("subjects_", "promotions_", "access_ownership")
+#: tables whose name begins so are empty in the past
+WITHOUT: Final = ("drift_", "streams_", "search_")
+#: what came after the moment is known by a column: changes alone are looked for in the audit, which are few
+CREATED: Final[Mapping[str, str]] = {
+    "subjects_context": "created_at",
+    "subjects_schema": "created_at",
+    "subjects_schemaversion": "created_at",
+    "subjects_subject": "created_at",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedTable:
+    """A table that is worked out: the query that does it from the views before it, and when it needn't be.
+
+    In `unchanged`, a condition, `$1` is the moment.
+    """
+
+    query: str
+    unchanged: str
+
+
+def by_then(column: str) -> str:
+    """The condition that a time of a row is not after the moment, for many rows: the moment is read once.
+
+    It is written so that PostgreSQL expects it of nearly all rows, as of `<>`. Of a `<=` with a moment that it doesn't
+    know yet it would expect a third of them, and plan for that.
+    """
+    return f"sign(timestamptz_cmp({column}, (SELECT {MOMENT}))) <> 1"
+
+
+_GOVERNED: Final = """
+SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum),
+    max(format_type(a.atttypid, a.atttypmod)) FILTER (WHERE a.attname = 'id'),
+    EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'audit' AND t.tgnargs = 0)
+FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+GROUP BY c.oid, c.relname ORDER BY c.relname"""
+#: each operation has an index of its own
+_CHANGES: Final = """
+SELECT e.id, e.row_id, e.operation, e.before FROM public.audit_auditevent e
+WHERE e."table" = '{name}' AND e.operation <> 'INSERT' AND e.at > {moment}"""
+_ARRIVALS: Final = """
+UNION ALL SELECT e.id, e.row_id, e.operation, e.before FROM public.audit_auditevent e
+WHERE e."table" = '{name}' AND e.operation = 'INSERT' AND e.at > {moment}"""
+_RECONSTRUCTED: Final = """
+SELECT {columns} FROM (
+    SELECT {now}, true AS "is of now" FROM public.{table} x
+    UNION ALL
+    SELECT {columns}, false FROM (
+        WITH before AS MATERIALIZED (
+            SELECT {then} FROM (
+                SELECT DISTINCT ON (e.row_id COLLATE "C") e.before, e.operation FROM ({events}) e
+                ORDER BY e.row_id COLLATE "C", e.id
+            ) first, jsonb_populate_record(NULL::public.{table}, first.before) r
+            WHERE first.operation <> 'INSERT' {came_then}
+        ) SELECT * FROM before
+    ) before
+) both_of_them
+WHERE NOT "is of now" OR ({came} CASE WHEN id IN (SELECT e.row_id::{kind} FROM ({events}) e) THEN 1 ELSE 0 END <> 1)"""
+_PATH: Final = """
+CREATE FUNCTION past.path(timestamptz) RETURNS text LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN concat_ws(', ', {places});
+END $$"""
+_UNCHANGED: Final = """NOT EXISTS (
+    SELECT FROM public.audit_auditevent WHERE "table" = '{name}' AND operation {operation} AND at > $1)"""
+_GRANTS: Final = ("GRANT USAGE ON SCHEMA {schema} TO {role}", "GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}")
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the present: its columns, its key's type, and whether the audit has all of its changes."""
+
+    name: str
+    columns: Sequence[str]
+    key: str | None
+    governed: bool
+
+    @property
+    def created(self) -> str | None:
+        return CREATED.get(self.name)
+
+    @property
+    def has_a_past(self) -> bool:
+        """Whether it has both views."""
+        return self.name in derived_tables.hooks or (self.governed and self.name.startswith(WITH_A_PAST))
+
+    def view(self) -> str | None:
+        """The query of its view; None where it has none."""
+        if self.name in derived_tables.hooks:
+            return derived_tables.hooks[self.name].query
+        if self.has_a_past:
+            return self._reconstructed()
+        if self.name.startswith((*WITH_A_PAST, *WITHOUT)):
+            # the offset keeps it from being a view that could be written through
+            return f"SELECT {self._listed('x')} FROM public.{_quoted(self.name)} x WHERE false OFFSET 0"  # noqa: S608
+        return None
+
+    def unchanged(self) -> str:
+        """When nothing but rows that came since has to be left out, if these are known by a column; of $1."""
+        if self.name in derived_tables.hooks:
+            return derived_tables.hooks[self.name].unchanged
+        operations = ("<> 'INSERT'",) if self.created else ("<> 'INSERT'", "= 'INSERT'")
+        return " AND ".join(_UNCHANGED.format(name=self.name, operation=operation) for operation in operations)
+
+    def view_of_unchanged(self) -> str:
+        """The query of the view for such a moment."""
+        came = f" WHERE {by_then(f'x.{self.created}')}" if self.created else ""
+        return f"SELECT {self._listed('x')} FROM public.{_quoted(self.name)} x{came}"  # noqa: S608
+
+    def _reconstructed(self) -> str:
+        events = _CHANGES if self.created else _CHANGES + _ARRIVALS
+        return _RECONSTRUCTED.format(
+            table=_quoted(self.name),
+            kind=self.key,
+            columns=", ".join(map(_quoted, self.columns)),
+            now=self._listed("x"),
+            then=self._listed("r"),
+            came=f"{by_then(self.created)} AND" if self.created else "",
+            came_then=f"AND {by_then(f'r.{self.created}')}" if self.created else "",
+            events=events.format(name=self.name, moment=MOMENT),
+        )
+
+    def _listed(self, alias: str) -> str:
+        return ", ".join(f"{alias}.{_quoted(column)}" for column in self.columns)
+
+
+def forget_views(*, using: str, plan: Sequence[Any] = (), **_signal: Any) -> None:
+    """Receiver of pre_migrate: no view may hold a column that a migration changes."""
+    if plan:
+        with connections[using].cursor() as cursor:
+            _drop(cursor)
+
+
+def make_views(*, using: str, **_signal: Any) -> None:
+    """Receiver of post_migrate: the views as the tables are now, where they aren't already."""
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        statements = _statements(cursor)
+        mark = hashlib.sha256("\n".join(statements).encode()).hexdigest()
+        cursor.execute("SELECT obj_description(to_regnamespace('past'), 'pg_namespace')")
+        if cursor.fetchone()[0] != mark:
+            _drop(cursor)
+            for statement in statements:
+                cursor.execute(statement)
+            cursor.execute(sql.SQL("COMMENT ON SCHEMA past IS {}").format(sql.Literal(mark)))
+        _grant(cursor)  # of views that were there too: the role may be new
+
+
+def _statements(cursor: CursorWrapper) -> list[str]:
+    """Those of the governed tables first: the derived ones are made of them."""
+    cursor.execute(_GOVERNED)
+    tables = sorted(
+        (_Table(*row) for row in cursor.fetchall()), key=lambda table: (table.name in derived_tables.hooks, table.name)
+    )
+    statements = [f"CREATE SCHEMA {SCHEMA}"]
+    statements += [f"CREATE VIEW past.{_quoted(table.name)} AS {query}" for table in tables if (query := table.view())]
+    paths = []
+    for table in tables:
+        if table.has_a_past:
+            schema = _quoted(f"{OF}{table.name}")
+            statements += [
+                f"CREATE SCHEMA {schema}",
+                f"CREATE VIEW {schema}.{_quoted(table.name)} AS {table.view_of_unchanged()}",
+            ]
+            paths.append(f"CASE WHEN {table.unchanged()} THEN '{schema}' END")
+    return [*statements, _PATH.format(places=",\n    ".join(paths))]
+
+
+def _schemas(cursor: CursorWrapper) -> list[sql.Identifier]:
+    cursor.execute("SELECT nspname FROM pg_namespace WHERE nspname = %s OR starts_with(nspname, %s)", [SCHEMA, OF])
+    return [sql.Identifier(name) for (name,) in cursor.fetchall()]
+
+
+def _drop(cursor: CursorWrapper) -> None:
+    if schemas := _schemas(cursor):
+        cursor.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.SQL(", ").join(schemas)))
+
+
+def _grant(cursor: CursorWrapper) -> None:
+    role = settings.DATABASE_APPLICATION_ROLE
+    cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s AND rolname <> current_user", [role])
+    if cursor.fetchone() is not None:
+        for schema in _schemas(cursor):
+            for statement in _GRANTS:
+                cursor.execute(sql.SQL(statement).format(schema=schema, role=sql.Identifier(role)))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
 
 #: how far ahead a moment in whole seconds may be
 SOON: Final = timedelta(seconds=2)

@@ -1,22 +1,25 @@
 """Whether a query's logs fit together as Spark wants them at a start, as real starts of Spark 4.2 showed it.
 
 Spark lists `offsets` and `commits` and reads the newest of each, and the offsets before the newest. Older files may be
-damaged or gone: it removes them itself in time.
+damaged or gone: it removes them itself in time. Hadoop keeps a checksum beside each file of a local file system: where it
+doesn't fit, the file was changed since.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.checkpoints.files import CheckpointFiles
-from registry.checkpoints.filesystem import Entry, Missing
-from registry.checkpoints.logs import LOG_LIMIT, batch_numbers
-from registry.checkpoints.model import QuerySource, Stop
-from registry.checkpoints.sources import INTEGER, MAX_SOURCES, NO_OFFSET, START_LIMIT
+from registry.checkpoints.filesystem import LOCAL, Entry, Missing, parse_location
+from registry.checkpoints.logs import INTEGER, LOG_LIMIT, MAX_SOURCES, NO_OFFSET, START_LIMIT, batch_numbers
+from registry.checkpoints.model import Checkpoint, QuerySource, Stop
+from registry.checkpoints.schema_files import SCHEMA_FILE_LIMIT, SCHEMA_FILE_NAME
 
 ORDER_ERROR: Final = "CONCURRENT_STREAM_LOG_UPDATE"
 STATE_ERROR: Final = "CANNOT_LOAD_STATE_STORE"
@@ -293,3 +296,66 @@ def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iter
         if first != b"v1":
             what = "is empty" if not content else f"starts with {first[:20].decode('utf-8', 'replace')!r} instead of v1"
             yield Stop(where, f"{where} {what}, so its source may not start", RESTORE, "")
+
+
+HEADER: Final = struct.Struct(">4sI")
+MAGIC: Final = b"crc\0"
+SUM: Final = struct.Struct(">I")
+Parts = tuple[str, ...]
+
+
+def checksum_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterable[Stop]:
+    """The files that Spark reads at a start and whose checksums don't fit; object stores keep none."""
+    if parse_location(files.path, (LOCAL, "s3")).protocol != LOCAL:
+        return
+    for parts in _read_at_a_start(files, checkpoint):
+        if not _fits(files, parts):
+            where = files.shown(*parts)
+            yield Stop(
+                where,
+                f"{where} doesn't match its checksums in {_checksums(parts)[-1]}: it was changed or cut off after "
+                "Spark wrote it, and a Spark that verifies checksums fails with ChecksumException",
+                "restore both files from a copy; if the change is intended, remove the checksum file",
+                "",
+            )
+
+
+def _read_at_a_start(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterator[Parts]:
+    yield ("metadata",)
+    for log, count in (("offsets", 2), ("commits", 1)):
+        yield from ((log, str(number)) for number in batch_numbers(files, log)[-count:])
+    for source in files.entries("sources"):
+        if source.is_folder:
+            yield from (("sources", source.name, entry.name) for entry in files.entries("sources", source.name)[:1_000])
+    for operator in checkpoint.operators:
+        yield from _of_operator(files, ("state", str(operator.number)), checkpoint.last_committed_batch)
+
+
+def _of_operator(files: CheckpointFiles, base: Parts, last: int | None) -> Iterator[Parts]:
+    yield (*base, "_metadata", "metadata")
+    names = [entry.name for entry in files.entries(*base, "_metadata", "v2") if entry.name.isdigit()]
+    numbers = sorted(int(name) for name in names if last is None or int(name) <= last)
+    yield from ((*base, "_metadata", "v2", str(number)) for number in numbers[-1:])
+    for store in files.entries(*base, "_stateSchema"):
+        folder = (*base, "_stateSchema", store.name)
+        written = files.entries(*folder) if store.is_folder else ()
+        yield from ((*folder, entry.name) for entry in written if SCHEMA_FILE_NAME.fullmatch(entry.name))
+
+
+def _checksums(parts: Parts) -> Parts:
+    return (*parts[:-1], f".{parts[-1]}.crc")
+
+
+def _fits(files: CheckpointFiles, parts: Parts) -> bool:
+    """Whether a file has no checksums, or those that it should; what is no file of checksums isn't looked at by Spark."""
+    try:
+        sums = files.read(*_checksums(parts), limit=LOG_LIMIT)
+        content = files.read(*parts, limit=max(LOG_LIMIT, SCHEMA_FILE_LIMIT))
+    except Missing:
+        return True
+    if len(sums) < HEADER.size or not sums.startswith(MAGIC):
+        return True
+    size = HEADER.unpack_from(sums)[1]
+    chunks = [content[at : at + size] for at in range(0, len(content), size)] if size else []
+    expected = sums[HEADER.size : HEADER.size + len(chunks) * SUM.size]
+    return expected == b"".join(SUM.pack(zlib.crc32(chunk)) for chunk in chunks)

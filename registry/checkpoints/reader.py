@@ -19,6 +19,7 @@ from registry.checkpoints.logs import (
     batch_numbers,
     earlier_variables,
     limits_of,
+    query_sources,
     read_format_version,
     read_offsets,
     read_operator_info,
@@ -50,7 +51,6 @@ from registry.checkpoints.schema_files import (
     partition_stores,
     require_checkpoint,
 )
-from registry.checkpoints.sources import query_sources
 from registry.errors import InvalidCheckpoint
 
 SETTING: Final = "spark.sql.streaming."

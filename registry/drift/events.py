@@ -16,8 +16,7 @@ from registry.access.selectors import owners_of_many
 from registry.drift.findings.redaction import redacted_text
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.selectors.deployments import OUT_OF_SIGHT
-from registry.notifications.events import OWNED
-from registry.notifications.recipients import Event, RestrictedText
+from registry.notifications.events import OWNED, Event, RestrictedText
 from registry.notifications.services import notify_many
 
 MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence

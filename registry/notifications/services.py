@@ -21,17 +21,20 @@ from registry.access.permission_filters import checked_pattern
 from registry.access.roles import ACTIONS, Actor, Grant, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound
-from registry.notifications.events import ANY, EVENTS, SUBSCRIBABLE, sentence_of
-from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
-from registry.notifications.recipients import (
+from registry.notifications.events import (
+    ANY,
+    EVENTS,
+    SUBSCRIBABLE,
     Event,
     Receiver,
     RestrictedText,
     SubscriptionRule,
     is_in_sight,
     people_concerned,
+    sentence_of,
     webhooks_concerned,
 )
+from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
 from registry.notifications.selectors import person_of
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from registry.notifications.services import notify
 from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import RegistryResource
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import Standing
+from registry.subjects.versions.versions import Standing
 
 REGISTERED, DELETED, STANDING = "version.registered", "version.deleted", "version.deprecated"
 CONFIG, MODE, MIRROR = "config.changed", "mode.changed", "mirror.failed"

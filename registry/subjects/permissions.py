@@ -17,8 +17,14 @@ from registry.formats.base import Reference
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.versions.parsed_schemas import missing_reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
-from registry.subjects.versions.version_status import standings_of_schemas
-from registry.subjects.versions.versions import SchemaInfo, VersionInfo, get_schema, schemas_of_guid, versions_of_schema
+from registry.subjects.versions.versions import (
+    SchemaInfo,
+    VersionInfo,
+    get_schema,
+    schemas_of_guid,
+    standings_of_schemas,
+    versions_of_schema,
+)
 
 
 def list_subjects(

@@ -19,7 +19,7 @@ from registry.access.roles import Actor
 from registry.api.response_marks import HEADERS, standing_headers
 from registry.subjects.services import clear_standing, register_version, set_standing
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import Standing
+from registry.subjects.versions.versions import Standing
 
 CONTENT = "application/vnd.schemaregistry.v1+json"
 GOOGLE = "/v1/projects/local/locations/local/schemaRegistries/dev"

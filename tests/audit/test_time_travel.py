@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from registry.access.roles import Actor
 from registry.audit import time_travel
-from registry.audit.history_views import OF
-from registry.audit.time_travel import as_of
+from registry.audit.time_travel import OF, as_of
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import services as promotions
 from registry.promotions.board.rows import board_rows
@@ -44,7 +43,7 @@ from registry.subjects.services import (
 )
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import list_standings
+from registry.subjects.versions.versions import list_standings
 from tests.promotions.factories import approve_shown
 
 Cast = Callable[[str], Actor]

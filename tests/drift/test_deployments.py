@@ -20,7 +20,7 @@ from registry.drift.findings import suspicions
 from registry.drift.findings.suspicions import MAX_TOLD, began_at, suspicions_of
 from registry.drift.models import Deployment, Finding, Source
 from registry.drift.selectors import list_deployments
-from registry.drift.services.deployments import KEPT, TOLD_AGAIN, prune_deployments, tell_deployment
+from registry.drift.services.scans import KEPT, TOLD_AGAIN, prune_deployments, tell_deployment
 from registry.drift.tasks import prune_deployments as prune_task
 from registry.errors import FindingNotFound, InvalidInput, NotAllowed
 from registry.subjects.models import Registry

@@ -15,9 +15,8 @@ from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotFound, NotSignedIn
 from registry.notifications import services
-from registry.notifications.events import EVENTS
+from registry.notifications.events import EVENTS, Event
 from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
-from registry.notifications.recipients import Event
 from registry.notifications.selectors import count_unread, list_entries, list_subscriptions
 from registry.notifications.services import notify_many
 from registry.notifications.webhooks import create_webhook

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dashboard.gc_tuning import THRESHOLDS
+from dashboard.asgi import THRESHOLDS
 from tests.runtime.conftest import ROOT
 
 #: in a process of its own, since nothing of it can be undone

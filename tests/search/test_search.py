@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from registry.access.roles import Actor, Grant, TokenLimit, may
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn
-from registry.search.permission_filters import sight_of
 from registry.search.results import FieldHit, IdHit, SearchResult, SubjectHit, TagHit, TypeHit
 from registry.search.selectors import search, search_group
+from registry.search.selectors.conditions import sight_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
 

@@ -39,7 +39,7 @@ from registry.subjects.services import (
     set_standing,
 )
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import list_standings
+from registry.subjects.versions.versions import list_standings
 
 ORDERS = SubjectName(".", "orders-value")
 Register = Callable[..., RegisteredVersion]

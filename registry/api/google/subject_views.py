@@ -33,8 +33,7 @@ from registry.subjects.policy.registries import create_version
 from registry.subjects.registration.registration import submission_identity
 from registry.subjects.services import delete_subject, delete_version
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.version_status import Standing
-from registry.subjects.versions.versions import SchemaInfo, VersionInfo
+from registry.subjects.versions.versions import SchemaInfo, Standing, VersionInfo
 
 TEXT = "text/plain; charset=utf-8"
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from registry.checkpoints.checksums import checksum_stops
 from registry.checkpoints.files import CheckpointFiles
-from registry.checkpoints.log_checks import source_stops
+from registry.checkpoints.log_checks import checksum_stops, source_stops
 from registry.checkpoints.logs import CHECKPOINT_FORMAT, SCHEMA_FILES, VALUE_SCHEMAS
 from registry.checkpoints.model import EVOLVING, UNUSED_DEFAULT, Checkpoint, Operator, StateVariable, internal_meaning
 from registry.checkpoints.object_store import ObjectStore

@@ -23,7 +23,6 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
-from registry.checkpoints.plans.python_control_flow import ending_functions, unreached
 from registry.checkpoints.plans.python_expressions import Bound, Evaluator, Scope, Unresolved, arguments, code, origin
 from registry.checkpoints.plans.python_names import (
     FUNCTIONS,
@@ -35,7 +34,7 @@ from registry.checkpoints.plans.python_names import (
     roots,
     unreadable,
 )
-from registry.checkpoints.plans.python_reach import Method, Reach
+from registry.checkpoints.plans.python_reach import Method, Reach, ending_functions, unreached
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import parse_struct
 

@@ -28,7 +28,7 @@ from registry.subjects.comparison.parsed_versions import parse_readable
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, Schema, SchemaVersion, Subject, VersionStanding
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
-from registry.subjects.versions.version_status import joined_standing
+from registry.subjects.versions.versions import joined_standing
 
 LARGEST_ID: Final = 2**31 - 1
 MAX_MARKS: Final = 20_000

@@ -1,6 +1,5 @@
 """Clusters, sources, scans, and what becomes of findings."""
 
-from registry.drift.services.deployments import prune_deployments, tell_deployment
 from registry.drift.services.findings import acknowledge, assign, end_what_is_over, mute, reopen, unmute
 from registry.drift.services.scans import (
     LEASE,
@@ -14,11 +13,13 @@ from registry.drift.services.scans import (
     lost_tags,
     note_progress,
     postpone_scan,
+    prune_deployments,
     queue_due_scans,
     queue_rest,
     queue_scan,
     reclaim_lost_scans,
     renew_lease,
+    tell_deployment,
 )
 from registry.drift.services.sources import (
     SHORTEST_INTERVAL,

@@ -27,7 +27,7 @@ from registry.promotions.permissions import ReadableSubjects
 from registry.subjects.models import VersionStanding
 from registry.subjects.versions.glob_filters import escaped
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.version_status import Standing
+from registry.subjects.versions.versions import Standing
 
 __all__ = [
     "BEHIND",

@@ -20,7 +20,7 @@ from registry.promotions.models import Environment, PromotionRequest, Release, R
 from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.versions.glob_filters import qualified
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import Standing, joined_standing
+from registry.subjects.versions.versions import Standing, joined_standing
 
 PAGE: Final = 100
 MAX_WORDS: Final = 8

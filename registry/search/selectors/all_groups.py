@@ -13,7 +13,6 @@ from registry.errors import InvalidInput, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.base import ParsedSchema
 from registry.search.models import NAME, StaleSubject, term_digest
-from registry.search.permission_filters import Sight, sight_of
 from registry.search.query import Query, Term, parse_query
 from registry.search.results import (
     DOCS,
@@ -31,7 +30,7 @@ from registry.search.results import (
     Pasted,
     SearchResult,
 )
-from registry.search.selectors.conditions import Sql, of_subjects, rows_of
+from registry.search.selectors.conditions import Sight, Sql, of_subjects, rows_of, sight_of
 from registry.search.selectors.fields import FirstKeys, field_names_like, find_fields
 from registry.search.selectors.other_groups import find_ids, find_requests, find_tags, find_types
 from registry.search.selectors.subjects import find_subjects, numbered_subjects

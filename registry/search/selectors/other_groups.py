@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from registry.access.roles import Actor, may
 from registry.promotions.models import PromotionRequest
-from registry.search.permission_filters import READ, Sight
 from registry.search.query import Query, is_id
 from registry.search.results import (
     IDS,
@@ -22,7 +21,7 @@ from registry.search.results import (
     TypeHit,
     counted,
 )
-from registry.search.selectors.conditions import Sql, anywhere, contains, numbers_in, rows_of, which_id
+from registry.search.selectors.conditions import READ, Sight, Sql, anywhere, contains, numbers_in, rows_of, which_id
 from registry.subjects.versions.glob_filters import escaped
 from registry.subjects.versions.qualified_names import SubjectName
 

@@ -10,8 +10,7 @@ from django.db import connection
 
 from registry.access.roles import Actor, may
 from registry.search.models import NAME, PARENT, TYPE, fold, stored_text, term_digest
-from registry.search.permission_filters import READ, sight_of
-from registry.search.selectors.conditions import rows_of
+from registry.search.selectors.conditions import READ, rows_of, sight_of
 
 #: types that are told, those of the most fields first
 MAX_TYPES: Final = 20

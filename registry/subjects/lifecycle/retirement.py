@@ -30,8 +30,7 @@ from registry.subjects.registration.locks import lock_policy, retried
 from registry.subjects.usage.evidence import Evidence, evidence_of
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import Standing, standing_info
-from registry.subjects.versions.versions import parse_version, version_row
+from registry.subjects.versions.versions import Standing, parse_version, standing_info, version_row
 
 MAX_MESSAGE: Final = 2000
 #: standing → what is done by setting it, in words

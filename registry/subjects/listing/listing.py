@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from registry.access.permission_filters import Extent, ExtentPart, extent_of
 from registry.access.roles import Actor
-from registry.audit.history_views import MOMENT, DerivedTable, by_then
+from registry.audit.time_travel import MOMENT, DerivedTable, by_then
 from registry.errors import InvalidInput
 from registry.subjects.listing.filters import ALL, Narrowing, narrowed
 from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity

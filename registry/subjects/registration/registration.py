@@ -64,8 +64,14 @@ from registry.subjects.registration.submission import (
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import Standing, joined_standing
-from registry.subjects.versions.versions import MAX_VERSION, VersionInfo, info_of_new, parse_version
+from registry.subjects.versions.versions import (
+    MAX_VERSION,
+    Standing,
+    VersionInfo,
+    info_of_new,
+    joined_standing,
+    parse_version,
+)
 
 __all__ = ["RegisteredVersion", "register_version", "submission_identity"]
 

@@ -44,8 +44,7 @@ from registry.subjects.versions.parsed_schemas import (
 )
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.schema_identity import Identity, identify
-from registry.subjects.versions.version_status import Standing
-from registry.subjects.versions.versions import references_of
+from registry.subjects.versions.versions import Standing, references_of
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from django.core.cache import cache
 from django.db import connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from dashboard.components.cache import cached
+from dashboard.subjects.filters import cached
 from registry.audit.time_travel import as_of
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Iterator[int]]:
     """What is read is another number each time."""
-    monkeypatch.setattr("dashboard.components.cache.KEPT_SECONDS", 60)
+    monkeypatch.setattr("dashboard.subjects.filters.KEPT_SECONDS", 60)
     cache.clear()
     yield iter(range(10))
     cache.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.management.code_figures import LIMITS, Module, code_lines, import_cycle, measure
+from dashboard.management.commands.code_figures import LIMITS, Module, code_lines, import_cycle, measure
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -23,7 +23,7 @@ from registry.subjects.models import Registry
 from registry.subjects.services import register_version, set_standing
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import list_standings
+from registry.subjects.versions.versions import list_standings
 from tests.markup import compact
 from tests.promotions.factories import approve_shown
 

@@ -26,7 +26,7 @@ from registry.subjects.policy.registries import ensure_registry
 from registry.subjects.services import delete_version, register_version, set_mode, set_standing
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.version_status import list_standings
+from registry.subjects.versions.versions import list_standings
 from tests.promotions.factories import Cast, approve_shown
 
 ORDERS = SubjectName(".", "orders-value")
