@@ -332,9 +332,17 @@ def register(format: SchemaFormat) -> None:
 
 
 def load_formats(paths: Iterable[str], *, installed: bool = True) -> None:
-    """Register the formats at those dotted paths (`package.module.NAME`) and, with `installed`, of installed packages."""
+    """Register the formats at those dotted paths (`package.module.NAME`) and, with `installed`, of installed packages.
+
+    Raises TypeError or ValueError, which name the path.
+    """
     offered = [point.value for point in entry_points(group=ENTRY_POINTS)] if installed else []
     for path in dict.fromkeys((*paths, *offered)):
-        register(pkgutil.resolve_name(path))
+        try:
+            format = pkgutil.resolve_name(path)
+        except (ImportError, AttributeError, ValueError) as error:
+            message = f"The schema format {path} can't be loaded: {error}. Check SCHEMA_FORMATS and PYTHONPATH."
+            raise ValueError(message) from error
+        register(format)
         if path not in loaded_paths:
             loaded_paths.append(path)

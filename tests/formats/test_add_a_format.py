@@ -238,6 +238,12 @@ def test_an_installed_package_registers_it(guided: Path) -> None:
 
 
 def test_a_name_that_is_taken_or_cannot_be_one_stops_the_start(guided: Path) -> None:
+    for path in ("csv_format.NOTHING", "no_such_module.CSV", ""):
+        with pytest.raises(ValueError, match=f"The schema format {path} can't be loaded: .* Check SCHEMA_FORMATS"):
+            load_formats([path])
+    with pytest.raises(TypeError, match="is not a SchemaFormat"):
+        load_formats(["csv_format.CsvHeader"])
+
     class Other(AvroFormat):
         """Another one."""
 
