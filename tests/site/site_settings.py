@@ -13,6 +13,7 @@ ROOT_URLCONF = "tests.site.urls"
 LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = "UTC"
+SCHEMA_FORMATS: list[str] = []
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
