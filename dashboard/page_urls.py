@@ -10,8 +10,6 @@ from dashboard.home import views as home
 from dashboard.jobs import views as jobs
 from dashboard.notifications import views as notifications
 from dashboard.people import views as people
-from dashboard.promotions import replay
-from dashboard.promotions import views as promotions
 from dashboard.proposals import views as proposals
 from dashboard.registries import views as registries
 from dashboard.search import views as search
@@ -148,45 +146,7 @@ urlpatterns = [
         notifications.webhook_replay,
         name="webhook_replay",
     ),
-    path("promotions", promotions.request_list, name="promotions"),
-    path("promotions/request", promotions.promotion_request, name="promotion_request"),
-    path("promotions/<int:request_id>", promotions.promotion, name="promotion"),
-    path("promotions/approve", promotions.approve_together, name="promotions_approve"),
-    path("promotions/plan.json", promotions.plan, name="promotion_plan"),
-    path("promotions/<int:request_id>/evidence.html", promotions.evidence_html, name="promotion_evidence_html"),
-    path("promotions/<int:request_id>/evidence.json", promotions.evidence_json, name="promotion_evidence_json"),
-    path("promotions/<int:request_id>/approve", promotions.approve, name="promotion_approve"),
-    path("promotions/<int:request_id>/changes", promotions.changes, name="promotion_changes"),
-    path("promotions/<int:request_id>/reject", promotions.reject, name="promotion_reject"),
-    path("promotions/<int:request_id>/submit", promotions.submit, name="promotion_submit"),
-    path("promotions/<int:request_id>/again", promotions.again, name="promotion_again"),
-    path("promotions/<int:request_id>/recheck", promotions.recheck, name="promotion_recheck"),
-    path("promotions/<int:request_id>/replay", replay.replay, name="promotion_replay"),
-    path("promotions/<int:request_id>/withdraw", promotions.withdraw, name="promotion_withdraw"),
-    path("promotions/<int:request_id>/apply", promotions.apply, name="promotion_apply"),
-    path("promotions/<int:request_id>/schedule", promotions.schedule, name="promotion_schedule"),
-    path("promotions/<int:request_id>/unschedule", promotions.unschedule, name="promotion_unschedule"),
-    path("promotions/<int:request_id>/resume", promotions.resume, name="promotion_resume"),
-    path("promotions/<int:request_id>/give-up", promotions.give_up, name="promotion_give_up"),
-    path("promotions/<int:request_id>/acknowledge", promotions.acknowledge, name="promotion_acknowledge"),
-    path("promotions/<int:request_id>/acknowledge/take-back", promotions.take_back, name="promotion_take_back"),
-    path("promotions/<int:request_id>/labels", promotions.labels, name="promotion_labels"),
-    path("promotions/<int:request_id>/threads", promotions.threads, name="promotion_threads"),
-    path(
-        "promotions/<int:request_id>/threads/<int:thread_id>/answer",
-        promotions.thread_answer,
-        name="promotion_thread_answer",
-    ),
-    path(
-        "promotions/<int:request_id>/threads/<int:thread_id>/resolve",
-        promotions.thread_resolve,
-        name="promotion_thread_resolve",
-    ),
-    path(
-        "promotions/<int:request_id>/threads/<int:thread_id>/reopen",
-        promotions.thread_reopen,
-        name="promotion_thread_reopen",
-    ),
+    path("", include("dashboard.promotions.urls")),
     path("proposals", proposals.drafts, name="proposals"),
     path("proposals/new", proposals.propose, name="propose"),
     path("proposals/<int:draft_id>", proposals.draft, name="draft"),

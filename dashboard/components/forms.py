@@ -87,6 +87,11 @@ class UtcDateTimeField(forms.DateTimeField):
         with timezone.override(UTC):
             return super().to_python(value)
 
+    def prepare_value(self, value: Any) -> Any:
+        """The moment for the input, in UTC."""
+        with timezone.override(UTC):
+            return super().prepare_value(value)
+
 
 class ServiceForm(forms.Form):
     """A form that runs `service` with its fields as arguments.
@@ -97,17 +102,20 @@ class ServiceForm(forms.Form):
     """
 
     service: ClassVar[Callable[..., object]]
-    label: ClassVar[str] = ""
+    label: str = ""
+    #: a sentence above the fields
+    lede: ClassVar[str] = ""
     success: ClassVar[str] = ""
     permission: ClassVar[str] = ""
-    conditional: ClassVar[tuple[str, ...]] = ()
+    conditional: tuple[str, ...] = ()
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput)
     result: Any = None
     use_required_attribute = True
     bound_field_class = StyledField
 
-    def __init__(self, data: Any = None, **options: Any) -> None:
-        super().__init__(data, label_suffix="", auto_id=f"{type(self).__name__}_%s", **options)
+    def __init__(self, data: Any = None, *, key: object = "", **options: Any) -> None:
+        """`key` tells apart the ids of forms of one class on a page."""
+        super().__init__(data, label_suffix="", auto_id=f"{type(self).__name__}{key}_%s", **options)
 
     def arguments(self) -> dict[str, Any]:
         """The service's arguments, from valid fields."""
@@ -132,12 +140,16 @@ class ServiceForm(forms.Form):
     def add_service_error(self, error: SchemadeskError) -> None:
         """Put the error on its field, where the field's label replaces the argument's name."""
         name = str(error.details.get("field", ""))
-        if name not in self.fields:
+        if name not in self.fields or isinstance(self.fields[name].widget, forms.HiddenInput):
             self.add_error(None, error.message)
             return
         text, label = error.message, gettext("“%(label)s”") % {"label": self.fields[name].label}
         is_named = "_" in name or text.startswith(f"{name} ")  # a single word may also be meant as a word
         self.add_error(name, text.replace(f"{name} ", f"{label} ", 1) if is_named else text)
+
+    def message(self, **route: Any) -> str:
+        """What is said when it ran."""
+        return self.success
 
     @property
     def problem(self) -> Problem | None:
@@ -172,7 +184,7 @@ class ServiceFormView(View):
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """The answer when it ran: its message, on the page where it leads."""
-        messages.success(self.request, form.success)
+        messages.success(self.request, form.message(**route))
         return self.after(**route)
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:

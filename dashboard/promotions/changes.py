@@ -19,10 +19,11 @@ from dashboard.components.links import subject_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import Link
 from dashboard.promotions.plan import steps_of_plan, worst
-from dashboard.promotions.presenters import ItemLink, NewField, NewReference, NewSchemaView
+from dashboard.promotions.presenters import ItemLink, NewSchemaView
 from dashboard.subjects.descriptions import facts_of
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, SchemadeskError
+from registry.formats.base import Reference
 from registry.promotions.plan.types import ADOPT, PlanStep
 from registry.promotions.requests.schema_changes import (
     compare_step,
@@ -92,26 +93,19 @@ def _new(info: RequestInfo, actor: Actor, step: PlanStep) -> NewSchemaView | Non
         return None
     schema, source = new_schema(info, step), places_of(info, step)[1]
     return NewSchemaView(
-        text=schema.text,
-        format=schema.schema_type,
+        schema=schema,
         references=tuple(
-            NewReference(
-                name=reference.name,
-                subject=reference.subject,
-                version=reference.version,
-                url=subject_url(source, qualified, version=reference.version)
-                if _may_read(actor, source, qualified)
-                else "",
-            )
-            for reference in schema.references
-            for qualified in [parse_subject(reference.subject, context=parse_subject(step.subject).context).qualified]
-        ),
-        fields=tuple(
-            NewField(path=row.path, type=row.type, required=row.required, default=row.default or "", doc=row.doc)
-            for row in schema.fields[:MAX_FIELDS]
+            (reference, _reference_url(actor, source, step, reference)) for reference in schema.references
         ),
         fields_hidden=max(0, len(schema.fields) - MAX_FIELDS),
     )
+
+
+def _reference_url(actor: Actor, source: str, step: PlanStep, reference: Reference) -> str:
+    """The address of what a new schema refers to; "" for who may not read it."""
+    qualified = parse_subject(reference.subject, context=parse_subject(step.subject).context).qualified
+    is_readable = _may_read(actor, source, qualified)
+    return subject_url(source, qualified, version=reference.version) if is_readable else ""
 
 
 def chosen_step(info: RequestInfo, subject: str) -> PlanStep | None:

@@ -14,18 +14,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from dashboard.components.forms import ServiceForm
 from dashboard.components.links import subject_url
 from dashboard.components.translation import listing
-from dashboard.components.widgets import Action, Field, Link
-from dashboard.promotions.presenters import LabelForm, ReviewForm, ScheduleForm
-from dashboard.promotions.request_list import label_links
+from dashboard.components.widgets import Action, Link
+from dashboard.promotions.forms import ApproveForm, LabelsForm, ReviewForm, ScheduleForm
+from dashboard.promotions.presenters import ReviewPanel
 from dashboard.registries.policy_forms import WhyNot
 from registry.access.roles import Actor, may
 from registry.drift.replay.evidence import scanned_by
 from registry.promotions.checks.consumers import CONSUMERS
 from registry.promotions.checks.context import EVIDENCE, THREADS
 from registry.promotions.models import PromotionRequest, Review
-from registry.promotions.models.requests import MAX_LABELS
 from registry.promotions.plan.types import SOURCE_DRIFT
 from registry.promotions.requests.preconditions import (
     Condition,
@@ -178,7 +178,9 @@ def is_typed(info: RequestInfo, environment: EnvironmentInfo) -> bool:
     return info.is_breaking and environment.is_closed
 
 
-def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> ReviewForm | None:
+def review_panel(
+    info: RequestInfo, actor: Actor, environment: EnvironmentInfo, sent: ServiceForm | None = None
+) -> ReviewPanel | None:
     """The review form, with the reason for each disabled button; None if there is nothing to review."""
     if info.state not in PromotionRequest.PLANNED_STATES:
         return None
@@ -186,53 +188,51 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
     against = approving(info, actor)
     approve = next((item.sentence for item in against if not item.passable), "")
     others = base.sentence if base else ""
-    overridable = any(item.passable for item in against)
+    changes, reject = others or _again(mine, Review.CHANGES), others or _again(mine, Review.REJECT)
+    form = sent if isinstance(sent, ReviewForm) else ApproveForm()
+    form.fields["comment"].help_text = _comment_help(info)
+    _ask_to_override(form, info, () if approve else against, can_approve=not approve)
+    _ask_to_type(form, info, is_asked=is_typed(info, environment) and not approve)
+    return ReviewPanel(
+        form=form,
+        approve=action(info, "approve", gettext("Approve"), approve, tone="primary", icon="check"),
+        changes=action(info, "changes", gettext("Request changes"), changes, icon="pencil"),
+        reject=action(info, "reject", gettext("Reject"), reject, tone="danger", icon="x"),
+        why=why_of(against, info, actor) if approve else (),
+    )
+
+
+def _ask_to_override(form: ReviewForm, info: RequestInfo, against: Sequence[Condition], *, can_approve: bool) -> None:
+    """Ask for a reason to override the checks that fail now, or will when the request is applied; else don't ask."""
     later_on = (
         [check for check in info.failing if check.get("overridable") and check.get("code") in AT_APPLYING]
         if info.state == PromotionRequest.IN_REVIEW
         else []
     )
-    return ReviewForm(
-        approve=action(info, "approve", gettext("Approve"), approve, tone="primary", icon="check"),
-        changes=action(
-            info, "changes", gettext("Request changes"), others or _again(mine, Review.CHANGES), icon="pencil"
-        ),
-        reject=action(
-            info, "reject", gettext("Reject"), others or _again(mine, Review.REJECT), tone="danger", icon="x"
-        ),
-        comment=Field(
-            name="comment", label=gettext("Comment"), kind="textarea", rows=2, optional=False, help=_comment_help(info)
-        ),
-        plan_hash=info.plan_hash,
-        override=Field(
-            name="override",
-            label=gettext("Reason to override failing checks"),
-            kind="textarea",
-            rows=2,
-            optional=not overridable,
-            help=gettext("Needed to approve despite these failing checks: %(overridable)s.")
-            % {"overridable": _names_of(info, against, later_on)}
-            if overridable
-            else gettext(
-                "Not needed to approve. With a reason, the request can be applied despite these failing checks:"
-                " %(overridable)s."
-            )
-            % {"overridable": _names_of(info, (), later_on)},
+    overridable = any(item.passable for item in against)
+    if not can_approve or not (overridable or later_on):
+        del form.fields["override"]
+        return
+    if overridable:
+        form.conditional = (*form.conditional, "override")
+        text = gettext("Needed to approve despite these failing checks: %(overridable)s.")
+    else:
+        text = gettext(
+            "Not needed to approve. With a reason, the request can be applied despite these failing checks:"
+            " %(overridable)s."
         )
-        if (overridable or later_on) and not approve
-        else None,
-        typed=Field(
-            name="typed",
-            label=gettext("Type the name of the subject to approve"),
-            code=True,
-            optional=False,
-            help=gettext("%(qualified)s. This is a breaking change, and %(target)s is closed.")
-            % {"qualified": info.subject.qualified, "target": info.target},
-        )
-        if is_typed(info, environment) and not approve
-        else None,
-        why=why_of(against, info, actor) if approve else (),
-    )
+    names = _names_of(info, against if overridable else (), later_on)
+    form.fields["override"].help_text = text % {"overridable": names}
+
+
+def _ask_to_type(form: ReviewForm, info: RequestInfo, *, is_asked: bool) -> None:
+    if not is_asked:
+        del form.fields["typed"]
+        return
+    form.fields["typed"].help_text = gettext("%(qualified)s. This is a breaking change, and %(target)s is closed.") % {
+        "qualified": info.subject.qualified,
+        "target": info.target,
+    }
 
 
 def _comment_help(info: RequestInfo) -> str:
@@ -259,28 +259,14 @@ def _again(mine: ReviewInfo | None, verdict: str) -> str:
     )
 
 
-def label_field(written: str, *errors: str) -> Field:
-    """The field for the labels of a request."""
-    return Field(
-        name="labels",
-        label=gettext("Labels"),
-        value=written,
-        errors=errors,
-        help=gettext("Up to %(most)s, separated by commas. Everyone who can read the request sees them.")
-        % {"most": MAX_LABELS},
-    )
-
-
-def label_form(info: RequestInfo, actor: Actor) -> LabelForm:
-    """The labels, with the form that replaces them for the requester and reviewers."""
+def labels_form(info: RequestInfo, actor: Actor, sent: ServiceForm | None = None) -> tuple[LabelsForm | None, str]:
+    """The form that replaces the labels, and why the reader may not: it is for the requester and reviewers."""
     part = info.requested_by_id, *info.needed.named_ids
     lacking = "" if actor.user_id in part else refused(actor, REVIEW, info, written(info))
-    change = action(info, "labels", gettext("Save labels"), lacking, icon="check")
-    return LabelForm(
-        labels=label_links(info),
-        written=label_field(", ".join(info.labels)),
-        change=change if actor.user_id and (info.labels or not lacking) else None,
-    )
+    if not actor.user_id or (lacking and not info.labels):
+        return None, ""
+    form = sent if isinstance(sent, LabelsForm) else LabelsForm(initial={"labels": ", ".join(info.labels)})
+    return form, lacking
 
 
 def submit_action(info: RequestInfo, actor: Actor) -> Action | None:
@@ -333,20 +319,19 @@ def _no_apply(info: RequestInfo, actor: Actor) -> str:
     return next((item.sentence for item in applying(info, actor) if item.code == "rights"), "")
 
 
-def schedule_form(info: RequestInfo, actor: Actor) -> ScheduleForm | None:
-    """The form that schedules the request."""
+def schedule_form(
+    info: RequestInfo, actor: Actor, sent: ServiceForm | None = None
+) -> tuple[ScheduleForm | None, tuple[WhyNot, ...]]:
+    """The form that schedules the request, and why the reader may not."""
     if info.state not in (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED):
-        return None
-    label = gettext("Schedule") if info.state == PromotionRequest.APPROVED else gettext("Change time")
+        return None, ()
     now = timezone.now()
     start = info.apply_at or (now + timedelta(hours=1)).replace(minute=0)
-    against = scheduling(info, actor)
-    return ScheduleForm(
-        schedule=action(info, "schedule", label, _first(against)),
-        value=f"{start:%Y-%m-%dT%H:%M}",
-        minimum=f"{now:%Y-%m-%dT%H:%M}",
-        why=why_of(against, info, actor),
-    )
+    form = sent if isinstance(sent, ScheduleForm) else ScheduleForm(initial={"at": start})
+    if info.state == PromotionRequest.SCHEDULED:
+        form.label = gettext("Change time")
+    form.fields["at"].widget.attrs["min"] = f"{now:%Y-%m-%dT%H:%M}"
+    return form, why_of(scheduling(info, actor), info, actor)
 
 
 def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
@@ -357,15 +342,10 @@ def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
     return action(info, "unschedule", gettext("Cancel schedule"), reason, icon="undo-2")
 
 
-def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> Link | None:
-    """The link to break-glass for a request that can't proceed; None without the right, and for an open target."""
+def can_break_glass(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> bool:
+    """Whether the reader may open break-glass for a request that can't proceed; an open target needs none."""
     is_stuck = info.state in PromotionRequest.PLANNED_STATES and bool(info.failing or info.needed.nobody_can)
-    if not is_stuck or not environment.is_closed or not may(actor, "registry.manage", registry=info.target):
-        return None
-    return Link(
-        label=gettext("Open break-glass in %(info)s") % {"info": info.target},
-        url=f"{reverse('ui:environment', args=[info.target])}#glass-title",
-    )
+    return is_stuck and environment.is_closed and may(actor, "registry.manage", registry=info.target)
 
 
 def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Action | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,16 +17,14 @@ from typing import Any, Final
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Acknowledged, RequestState
+from dashboard.components.forms import ServiceForm
 from dashboard.components.translation import for_everybody, later
-from dashboard.components.widgets import Action
-from dashboard.promotions.changes import Changes, place_of
-from dashboard.promotions.decision import action
+from dashboard.promotions.forms import AcknowledgeForm, ReplyForm, ThreadForm
 from dashboard.promotions.plan import steps_of_plan
-from dashboard.promotions.presenters import CommentForm, CommentRow, ConsumerRow, StateMark, ThreadView, TimelineEntry
+from dashboard.promotions.presenters import ConsumerRow, StateMark, ThreadRow, TimelineEntry
 from dashboard.promotions.request_list import at_utc
 from dashboard.sources.labels import given_text
 from registry.access.roles import Actor, refusal
@@ -34,7 +32,6 @@ from registry.audit import time_travel
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.promotions.checks.consumers import TAKEN_BACK, AffectedClient
 from registry.promotions.models import PromotionRequest
-from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.requests.preconditions import no_speaker
 from registry.promotions.reviews.affected_consumers import Consumer, consumers_of
 from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, ThreadInfo
@@ -46,11 +43,6 @@ POLICY: Final = (
     + base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     + "'"
 )
-
-
-def pack_of(request_id: int, by: Actor) -> dict[str, Any]:
-    """The content of the file. Raises NotSignedIn, NotAllowed, RequestNotFound."""
-    return evidence_of(request_id, by)
 
 
 def as_json(pack: dict[str, Any]) -> str:
@@ -66,47 +58,53 @@ def as_html(pack: dict[str, Any]) -> str:
         )
 
 
-def consumer_rows(info: RequestInfo, actor: Actor) -> tuple[ConsumerRow, ...]:
+def consumer_rows(info: RequestInfo, actor: Actor, sent: ServiceForm | None = None) -> tuple[ConsumerRow, ...]:
     """The affected clients, those that the reader can acknowledge first; a constant number of queries, none if there are none."""
     latest: dict[AffectedClient, AcknowledgementInfo] = {}
     for one in info.acknowledgements:
         key = AffectedClient(one.subject, one.client)
         if one.counts or key not in latest or not latest[key].counts:
             latest[key] = one
-    rows = [_row(consumer, latest.get(consumer.hurt), info, actor) for consumer in consumers_of(info)]
+    rows = [
+        _row(number, consumer, latest.get(consumer.hurt), info, actor, sent)
+        for number, consumer in enumerate(consumers_of(info))
+    ]
     return tuple(sorted(rows, key=_order))
 
 
 def _order(row: ConsumerRow) -> tuple[bool, bool]:
-    return not (row.acknowledge and row.acknowledge.allowed), row.state is Acknowledged.DONE
+    return row.form is None or bool(row.refused), row.state is Acknowledged.DONE
 
 
 def _row(
-    consumer: Consumer, acknowledgement: AcknowledgementInfo | None, info: RequestInfo, actor: Actor
+    number: int,
+    consumer: Consumer,
+    acknowledgement: AcknowledgementInfo | None,
+    info: RequestInfo,
+    actor: Actor,
+    sent: ServiceForm | None,
 ) -> ConsumerRow:
     counts = acknowledgement is not None and acknowledgement.counts
-    is_planned = info.state in PromotionRequest.PLANNED_STATES
+    is_planned = info.state in PromotionRequest.PLANNED_STATES and not actor.past
     waits = not counts and is_planned
     is_own = acknowledgement is not None and counts and acknowledgement.person_id == actor.user_id
     return ConsumerRow(
-        client=consumer.hurt.client,
-        subject=consumer.hurt.subject,
+        consumer=consumer,
         does=_does(consumer),
-        contact=consumer.contact,
-        people=tuple(one.username for one in consumer.people),
+        acknowledgement=acknowledgement,
         state=Acknowledged.DONE if counts else Acknowledged.VOID if acknowledgement else Acknowledged.WAITING,
-        who=acknowledgement.person if acknowledgement else "",
-        at=acknowledgement.at if acknowledgement else None,
-        note=acknowledgement.note if acknowledgement else "",
-        acknowledge=action(
-            info, "acknowledge", gettext("Acknowledge"), no_speaker(info, consumer, actor), tone="primary", icon="check"
-        )
-        if waits
-        else None,
-        take_back=action(info, "take_back", gettext("Withdraw acknowledgement"), icon="undo-2")
-        if is_own and is_planned
-        else None,
+        form=_acknowledge_form(number, consumer, sent) if waits else None,
+        refused=no_speaker(info, consumer, actor) if waits else "",
+        is_own=is_own and is_planned,
     )
+
+
+def _acknowledge_form(number: int, consumer: Consumer, sent: ServiceForm | None) -> AcknowledgeForm:
+    if isinstance(sent, AcknowledgeForm):
+        hurt = AffectedClient(sent["subject"].value() or "", sent["client"].value() or "")
+        if hurt == consumer.hurt:
+            return sent
+    return AcknowledgeForm(key=number)
 
 
 def _does(consumer: Consumer) -> str:
@@ -289,43 +287,17 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
     return None
 
 
-def thread_view(
-    thread: ThreadInfo, info: RequestInfo, actor: Actor, changes: Changes, url: Callable[..., str]
-) -> ThreadView:
-    """A discussion, with the actions of the reader."""
-    closed = (
-        ""
-        if info.is_open
-        else gettext("The request is %(state)s, so its discussions are closed.") % {"state": info.state}
-    )
-    part = closed or _no_part(thread, info, actor)
-    word, name, icon = (
-        (gettext("Resolve"), "resolve", "check") if thread.is_open else (gettext("Reopen"), "reopen", "undo-2")
-    )
-    refusal_to_answer = closed or ("" if actor.user_id else gettext("Sign in to take part."))
-    return ThreadView(
-        number=thread.id,
-        subject=thread.subject,
-        path=thread.path,
-        place_url=place_of(thread, changes, url),
-        resolved_by=thread.resolved_by,
-        resolved_at=thread.resolved_at,
-        comments=tuple(
-            CommentRow(author=comment.author, text=comment.text, at=comment.at) for comment in thread.comments
-        ),
-        reply=_thread_action(info, thread, "answer", gettext("Reply"), refusal_to_answer, "") if info.is_open else None,
-        switch=_thread_action(info, thread, name, word, part, icon) if info.is_open else None,
-    )
-
-
-def _thread_action(info: RequestInfo, thread: ThreadInfo, name: str, label: str, reason: str, icon: str) -> Action:
-    return Action(
-        label=label,
-        url=reverse(f"ui:promotion_thread_{name}", args=[info.id, thread.id]),
-        method="post",
-        allowed=not reason,
-        reason=reason,
-        icon=icon,
+def thread_row(
+    thread: ThreadInfo, info: RequestInfo, actor: Actor, place_url: str, sent: ServiceForm | None = None
+) -> ThreadRow:
+    """A discussion, with what the reader may do; `sent` is a reply to it that was refused."""
+    if not info.is_open or actor.past:
+        return ThreadRow(info=thread, place_url=place_url)
+    return ThreadRow(
+        info=thread,
+        place_url=place_url,
+        reply=sent if isinstance(sent, ReplyForm) else ReplyForm(key=thread.id),
+        switch_refused=_no_part(thread, info, actor),
     )
 
 
@@ -339,13 +311,18 @@ def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
     return gettext("The person who started it, the requester or a reviewer can resolve it.") if lacking else ""
 
 
-def comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Callable[..., str]) -> CommentForm | None:
-    """The form of a new discussion, about the field in the address; None for a closed request."""
+def thread_form(
+    request: HttpRequest, info: RequestInfo, actor: Actor, sent: ServiceForm | None = None
+) -> tuple[ThreadForm | None, str]:
+    """The form of a new discussion, about the field in the address, and why the reader may not; None for a closed request."""
     if not info.is_open:
-        return None
+        return None, ""
     subject, path = given_text(request.GET, "of"), given_text(request.GET, "about")
     if subject not in {step.subject for step in steps_of_plan(info.plan)}:
         subject, path = "", ""
-    reason = "" if actor.user_id else gettext("Sign in to take part in the discussion.")
-    form = action(info, "threads", gettext("Start discussion"), reason, icon="message-square")
-    return CommentForm(open=form, subject=subject, path=path, whole_url=f"{url()}#comment")
+    form = sent if isinstance(sent, ThreadForm) else ThreadForm(initial={"subject": subject, "path": path})
+    if form["path"].value():
+        form.fields["text"].label = gettext("Comment on this field")
+    elif form["subject"].value():
+        form.fields["text"].label = gettext("Comment on this schema")
+    return form, "" if actor.user_id else gettext("Sign in to take part in the discussion.")

@@ -4,48 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.compare.comparison import TextSwitch
-from dashboard.components.badges import RequestState, ReviewState
+from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Crumb, Fact, Link, Problem, Section
 from dashboard.findings.finding_list import finding_origin
-from dashboard.promotions.changes import Drawing, changes_of, page_url
+from dashboard.promotions.changes import Changes, Drawing, changes_of, page_url, place_of
 from dashboard.promotions.decision import (
     apply_action,
     apply_why,
+    can_break_glass,
     failed_actions,
-    glass_link,
-    label_form,
+    labels_form,
     recheck_action,
-    review_form,
+    review_panel,
     schedule_form,
     submit_action,
     unschedule_action,
     withdraw_action,
 )
-from dashboard.promotions.history import comment_form, consumer_rows, events_of, states_of, thread_view, timeline
-from dashboard.promotions.plan import (
-    age_of,
-    applied_steps,
-    beside_impact,
-    check_rows,
-    id_plan,
-    impact_of,
-    plan_steps,
-    steps_of_plan,
-)
-from dashboard.promotions.presenters import PromotionPage, ReviewRow, RuleRow
+from dashboard.promotions.history import consumer_rows, events_of, states_of, thread_form, thread_row, timeline
+from dashboard.promotions.plan import IMPACT, age_of, applied_steps, id_plan, impact_of, plan_steps, steps_of_plan
+from dashboard.promotions.presenters import PromotionPage
 from dashboard.promotions.replay import replay_action, replay_topics
 from dashboard.promotions.request_form import again_action, again_rows
-from dashboard.promotions.request_list import what_of
 from dashboard.promotions.summary import (
     clients_fact,
     headline_of,
@@ -60,10 +49,10 @@ from dashboard.sources.labels import given_text
 from registry.access.roles import Actor
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import SOURCE_DRIFT
+from registry.promotions.plan.types import SOURCE_DRIFT, PlanStep
 from registry.promotions.requests.finding_links import source_findings
 from registry.promotions.requests.selectors import readable_request
-from registry.promotions.selectors import RequestInfo
+from registry.promotions.selectors import EnvironmentInfo, RequestInfo
 
 #: query parameters that change how the page is drawn, with their values
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
@@ -78,8 +67,13 @@ _EVIDENCE: Final = {
 MAX_SOURCE_FINDINGS: Final = 10
 
 
-def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
-    """The page of one request. Raises NotSignedIn, NotAllowed, RequestNotFound."""
+def promotion(
+    request: HttpRequest, request_id: int, sent: ServiceForm | None = None, thread_id: int = 0
+) -> PromotionPage:
+    """The page of one request; `sent` is a form that was refused, of a discussion if it is a reply.
+
+    Raises NotSignedIn, NotAllowed, RequestNotFound.
+    """
     actor = page_actor(request)
     info = readable_request(request_id, actor)
     order, environment = selectors.list_environments(), selectors.environment_info(info.target)
@@ -87,9 +81,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
     drawn = {name: value if request.GET.get(name) == value else None for name, value in _DRAWN.items()}
     url = page_url(reverse("ui:promotion", args=[info.id]), {"item": item, **drawn})
     changes = changes_of(info, actor, item, url, _drawing(drawn))
-    steps, events = steps_of_plan(info.plan), events_of(info.id)
-    verdict = verdict_of(info)
-    resume, give_up = failed_actions(info, actor)
+    events, verdict = events_of(info.id), verdict_of(info)
     page = PromotionPage(
         frame=make_frame(
             request,
@@ -98,98 +90,108 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
             registry=info.target,
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
         ),
-        number=info.id,
-        state=RequestState.of(info.state),
-        subject=info.subject.qualified,
-        subject_url=subject_url(info.source or info.target, info.subject.qualified, version=info.version or None),
-        what=what_of(info),
-        more=max(0, len(info.items) - 1),
+        info=info,
         source=environment_of(info.source, order) if info.source else None,
         target=environment_of(info.target, order),
-        requested_by=info.requested_by,
-        requested_at=info.requested_at,
         verdict=verdict,
         headline=headline_of(info, verdict),
         sentence=sentence_of(info),
-        reason=info.reason,
+        here_url=url(),
+        is_past=bool(actor.past),
+        refused=sent.problem if sent else None,
         finding=finding_origin(info.finding, actor),
         voided=_voided(info),
         facts=_facts(info),
         states=states_of(info, events),
-        items=changes.items,
-        items_title=items_title(info, len(changes.items) + changes.hidden),
-        items_hidden=changes.hidden,
-        comparison=changes.comparison,
-        comparison_note=changes.note,
-        new_schema=changes.new,
+        **_changes(info, changes, drawn, url),
         source_note=" ".join(check["sentence"] for check in info.checks if check.get("code") == SOURCE_DRIFT),
         source_findings=_source_findings(info, actor),
-        replay=replay_action(info, actor, changes.chosen),
-        replay_topics=replay_topics(request, info, actor, changes.chosen),
-        comparison_of=changes.chosen.subject if changes.chosen else "",
-        view=drawn["view"] or "unified",
-        unified_url=url(view=None),
-        split_url=url(view="split"),
-        text_switch=_text_switch(drawn, url),
-        unchanged_shown=bool(drawn["unchanged"]),
-        unchanged_url=url(unchanged=None if drawn["unchanged"] else "1"),
-        all_url="" if drawn["all"] else url(all="1"),
-        words_url=url(words=None if drawn["words"] else "business"),
-        in_business_words=bool(drawn["words"]),
-        checks=check_rows(beside_impact(info.checks)),
-        checked_at=info.planned_at,
-        recheck=recheck_action(info, actor),
-        impact=check_rows(impact_of(info.checks)),
-        consumers=consumer_rows(info, actor),
-        plan=applied_steps(info.steps, info.source, info.target)
-        if info.steps
-        else plan_steps(steps, info.source, info.target),
-        plan_hash=info.plan_hash,
-        ids=id_plan(steps, info.source, info.target) if not info.releases else None,
-        reviews=tuple(
-            ReviewRow(
-                reviewer=review.reviewer,
-                state=ReviewState.of(review.verdict),
-                comment=review.comment,
-                override=review.override,
-                at=review.at,
-                counts=review.counts,
-            )
-            for review in info.reviews
-        ),
-        rules=tuple(
-            RuleRow(
-                sentence=rule.sentence,
-                needed=rule.needed,
-                approvals=rule.given,
-                who=tuple(one.username for one in rule.who),
-            )
-            for rule in info.needed.rules
-        ),
-        eligible=tuple(one.username for one in info.needed.eligible),
-        nobody=info.needed.nobody_can if info.state == PromotionRequest.IN_REVIEW else "",
+        checks=tuple(check for check in info.checks if check.get("code") not in IMPACT),
+        impact=tuple(impact_of(info.checks)),
+        consumers=consumer_rows(info, actor, sent),
+        **_plan(info),
         policy=policy_of(environment),
-        review=review_form(info, actor, environment),
+        threads=tuple(
+            thread_row(thread, info, actor, place_of(thread, changes, url), sent if thread.id == thread_id else None)
+            for thread in info.threads
+        ),
+        timeline=timeline(info, events),
+        problem=_problem(info),
+        linked=(*again_rows(info, actor), *linked_rows(info, actor)),
+    )
+    return page if actor.past else _with_actions(page, request, actor, environment, changes.chosen, sent)
+
+
+def _changes(
+    info: RequestInfo, changes: Changes, drawn: Mapping[str, str | None], url: Callable[..., str]
+) -> dict[str, Any]:
+    """The changes, and the addresses that draw them otherwise."""
+    return {
+        "items": changes.items,
+        "items_title": items_title(info, len(changes.items) + changes.hidden),
+        "items_hidden": changes.hidden,
+        "comparison": changes.comparison,
+        "comparison_note": changes.note,
+        "comparison_of": changes.chosen.subject if changes.chosen else "",
+        "new_schema": changes.new,
+        "view": drawn["view"] or "unified",
+        "unified_url": url(view=None),
+        "split_url": url(view="split"),
+        "text_switch": _text_switch(drawn, url),
+        "unchanged_shown": bool(drawn["unchanged"]),
+        "unchanged_url": url(unchanged=None if drawn["unchanged"] else "1"),
+        "all_url": "" if drawn["all"] else url(all="1"),
+        "words_url": url(words=None if drawn["words"] else "business"),
+        "in_business_words": bool(drawn["words"]),
+    }
+
+
+def _plan(info: RequestInfo) -> dict[str, Any]:
+    """The plan's steps, as they would be done or were done, and the schema ids that they will give."""
+    steps = steps_of_plan(info.plan)
+    if info.steps:
+        plan = applied_steps(info.steps, info.source, info.target)
+    else:
+        plan = plan_steps(steps, info.source, info.target)
+    return {"plan": plan, "ids": None if info.releases else id_plan(steps, info.source, info.target)}
+
+
+def _with_actions(
+    page: PromotionPage,
+    request: HttpRequest,
+    actor: Actor,
+    environment: EnvironmentInfo,
+    step: PlanStep | None,
+    sent: ServiceForm | None,
+) -> PromotionPage:
+    """The page with what the reader may do now."""
+    info = page.info
+    resume, give_up = failed_actions(info, actor)
+    schedule, schedule_why = schedule_form(info, actor, sent)
+    comment, comment_refused = thread_form(request, info, actor, sent)
+    labels, labels_refused = labels_form(info, actor, sent)
+    return replace(
+        page,
+        replay=replay_action(info, actor, step),
+        replay_topics=replay_topics(request, info, actor, step),
+        recheck=recheck_action(info, actor),
+        review=review_panel(info, actor, environment, sent),
         submit=submit_action(info, actor),
         withdraw=withdraw_action(info, actor),
         apply=apply_action(info, actor),
         apply_why=apply_why(info, actor),
-        schedule=schedule_form(info, actor),
-        apply_at=info.apply_at if info.state == PromotionRequest.SCHEDULED else None,
+        schedule=schedule,
+        schedule_why=schedule_why,
         unschedule=unschedule_action(info, actor),
         resume=resume,
         give_up=give_up,
-        threads=tuple(thread_view(thread, info, actor, changes, url) for thread in info.threads),
-        comment=comment_form(request, info, actor, url),
-        timeline=timeline(info, events),
-        problem=_problem(info),
-        packs=packs_of(info),
-        linked=(*again_rows(info, actor), *linked_rows(info, actor)),
+        comment=comment,
+        comment_refused=comment_refused,
         again=again_action(info, actor),
-        glass=glass_link(info, actor, environment),
-        labels=label_form(info, actor),
+        glass=can_break_glass(info, actor, environment),
+        labels=labels,
+        labels_refused=labels_refused,
     )
-    return as_it_was(page) if actor.past else page
 
 
 def _drawing(drawn: Mapping[str, str | None]) -> Drawing:
@@ -202,19 +204,6 @@ def _text_switch(drawn: Mapping[str, str | None], url: Callable[..., str]) -> Te
     return TextSwitch(
         as_submitted=bool(drawn["text"]), laid_out_url=url(text=None), submitted_url=url(text=_DRAWN["text"])
     )
-
-
-def as_it_was(page: PromotionPage) -> PromotionPage:
-    """The page without actions, evidence packs and possible reviewers, which are of the present."""
-    return replace(
-        page,
-        threads=tuple(replace(thread, reply=None, switch=None) for thread in page.threads),
-        consumers=tuple(replace(row, acknowledge=None, take_back=None) for row in page.consumers),
-        labels=replace(page.labels, change=None) if page.labels else None,
-        replay_topics=(), eligible=(), apply_why=(), packs=(), nobody="",
-        replay=None, recheck=None, review=None, submit=None, withdraw=None, apply=None, schedule=None, unschedule=None,
-        resume=None, give_up=None, comment=None, again=None,
-    )  # fmt: skip
 
 
 def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
@@ -301,11 +290,3 @@ def _problem(info: RequestInfo) -> Problem | None:
             detail=info.failure,
         )
     return None
-
-
-def packs_of(info: RequestInfo) -> tuple[Link, ...]:
-    """Links to the evidence pack as files."""
-    return (
-        Link(label=gettext("HTML file"), url=reverse("ui:promotion_evidence_html", args=[info.id])),
-        Link(label="JSON", url=reverse("ui:promotion_evidence_json", args=[info.id])),
-    )

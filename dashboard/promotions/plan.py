@@ -9,17 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-from urllib.parse import urlencode
 
-from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.timesince import timesince
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Check, RequestState, StepState, Verdict
+from dashboard.components.badges import RequestState, StepState, Verdict
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Action, Environment, Field, Frame, Link, Paging, Problem, SearchBox
-from registry.promotions.checks.consumers import CONSUMERS
 from registry.promotions.plan.types import (
     ADOPT,
     CONFIG,
@@ -60,7 +57,7 @@ class RequestRow:
     alone: str = ""
     impact: str = ""
     due: str = ""
-    labels: tuple[Link, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,23 +109,6 @@ class BulkApprovalPage:
     left: tuple[ExcludedRow, ...]
     submit: Action
     back_url: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRow:
-    """A check of the plan with its outcome in a sentence.
-
-    `cure` is what would change it, `overridable` whether a reviewer may approve in spite of it; `findings_url` leads to
-    the open findings that it is about, `clients_url` to the clients that haven't acknowledged it.
-    """
-
-    check: Check
-    name: str
-    sentence: str
-    cure: str = ""
-    overridable: bool = False
-    findings_url: str = ""
-    clients_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +170,7 @@ class PromotionForm:
     headline: str = ""
     sentence: str = ""
     verdict: Verdict = Verdict.UNKNOWN
-    checks: tuple[CheckRow, ...] = ()
+    checks: tuple[Mapping[str, Any], ...] = ()
     plan: tuple[StepRow, ...] = ()
     ids: IdPlan | None = None
     plan_hash: str = ""
@@ -230,32 +210,6 @@ def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
     """The worst verdict among checks; skipped checks and advice have no weight."""
     verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in WEIGHTLESS}
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
-
-
-def check_rows(checks: Iterable[Mapping[str, Any]]) -> tuple[CheckRow, ...]:
-    """Checks as rows."""
-    return tuple(
-        CheckRow(
-            check=Check.of(check["verdict"]),
-            name=check["name"],
-            sentence=check["sentence"],
-            cure=check.get("cure", ""),
-            overridable=bool(check.get("overridable")),
-            findings_url=_findings_url(check),
-            clients_url="#consumers" if check.get("code") == CONSUMERS else "",
-        )
-        for check in checks
-    )
-
-
-def _findings_url(check: Mapping[str, Any]) -> str:
-    """The list of open findings, for the drift check."""
-    subject = check.get("subject")
-    return (
-        f"{reverse('ui:findings')}?{urlencode({'subject': subject})}"
-        if check.get("code") == "drift" and subject
-        else ""
-    )
 
 
 def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from dashboard.compare.comparison import TextSwitch, VersionComparison
 from dashboard.compatibility.presenters import DataEvidence
-from dashboard.components.badges import Acknowledged, RequestState, ReviewState, Verdict
-from dashboard.components.widgets import Action, Choice, Environment, Fact, Field, Frame, Link, Problem
-from dashboard.promotions.plan import CheckRow, IdPlan, StepRow
+from dashboard.components.badges import Acknowledged, RequestState, Verdict
+from dashboard.components.widgets import Action, Choice, Environment, Fact, Frame, Link, Problem
+from dashboard.promotions.forms import AcknowledgeForm, LabelsForm, ReplyForm, ReviewForm, ScheduleForm, ThreadForm
+from dashboard.promotions.plan import IdPlan, StepRow
 from dashboard.registries.policy_forms import WhyNot
 from dashboard.sources.presenters import FindingOrigin
+from registry.formats.base import Reference
+from registry.promotions.requests.linked_requests import LinkedRequest
+from registry.promotions.requests.resubmit import RequestSummary
+from registry.promotions.requests.schema_changes import NewSchema
+from registry.promotions.reviews.affected_consumers import Consumer
+from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, ThreadInfo
 
 #: clients that don't go on, of which a page has a row
 MAX_CONSUMERS: Final = 50
@@ -41,106 +49,34 @@ class ItemLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewRow:
-    """What one person said. `counts` is False for a review of an earlier plan; `override` why checks may fail."""
-
-    reviewer: str
-    state: ReviewState
-    comment: str = ""
-    override: str = ""
-    at: datetime | None = None
-    counts: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRow:
-    """A declared client that doesn't go on: what it does, who speaks for it, and who has acknowledged the request.
+    """An affected client: what it does, and the acknowledgement of the present plan, or else of an earlier one.
 
-    `acknowledge` is None where that is done, or the request isn't planned any more; `take_back` is for whoever did it.
+    `form` acknowledges it, unless `refused` says why the reader may not; None if that is done, or the request isn't planned any
+    more. `is_own` says that the reader acknowledged it and may withdraw that.
     """
 
-    client: str
-    subject: str
+    consumer: Consumer
     state: Acknowledged
-    does: str = ""
-    contact: str = ""
-    people: tuple[str, ...] = ()
-    who: str = ""
-    at: datetime | None = None
-    note: str = ""
-    acknowledge: Action | None = None
-    take_back: Action | None = None
+    does: str
+    acknowledgement: AcknowledgementInfo | None = None
+    form: AcknowledgeForm | None = None
+    refused: str = ""
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRow:
-    """A rule of who has to approve: how many of them have, and who could."""
+class ThreadRow:
+    """A discussion; `place_url` leads to the change of its field, "" if the present plan has none.
 
-    sentence: str
-    needed: int
-    approvals: int
-    who: tuple[str, ...] = ()
-
-    @property
-    def met(self) -> bool:
-        """Whether enough of them have approved."""
-        return self.approvals >= self.needed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentRow:
-    """One contribution to a discussion."""
-
-    author: str
-    text: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadView:
-    """A discussion; `subject` and `path` name the field it hangs at, "" for the request as a whole.
-
-    `place_url` leads to the change of that field, "" where the present plan has none.
+    `reply` is None for a request that can't be discussed any more, and for one as it was. `switch_refused` says why the reader may
+    not resolve or reopen it.
     """
 
-    number: int
-    comments: tuple[CommentRow, ...]
-    subject: str = ""
-    path: str = ""
+    info: ThreadInfo
     place_url: str = ""
-    resolved_by: str = ""
-    resolved_at: datetime | None = None
-    reply: Action | None = None
-    switch: Action | None = None
-
-    @property
-    def anchor(self) -> str:
-        """The thread's place in the page."""
-        return f"thread-{self.number}"
-
-    @property
-    def where(self) -> str:
-        """The field, or the subject where it is about all of that."""
-        return self.path or self.subject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelForm:
-    """The labels of a request, each leading to the list of those that have it, and what replaces them."""
-
-    labels: tuple[Link, ...]
-    written: Field
-    change: Action | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentForm:
-    """Where a discussion is begun; `subject` and `path` are the field it will hang at."""
-
-    open: Action
-    subject: str = ""
-    path: str = ""
-    whole_url: str = ""
+    reply: ReplyForm | None = None
+    switch_refused: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,21 +91,16 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewForm:
+class ReviewPanel:
     """Where a reviewer decides: one comment, three buttons. A button that isn't allowed carries its reason.
 
-    `plan_hash` is sent along as the hidden field of that name: what was read is what gets approved. `override` is the
-    reason for checks that fail and may be overridden, `typed` the subject's name where a closed environment breaks;
-    each None where it isn't asked for. `why` are all the conditions that fail of an approval that isn't allowed.
+    `why` are all the conditions that fail of an approval that isn't allowed.
     """
 
+    form: ReviewForm
     approve: Action
     changes: Action
     reject: Action
-    comment: Field
-    plan_hash: str
-    override: Field | None = None
-    typed: Field | None = None
     why: tuple[WhyNot, ...] = ()
 
     @property
@@ -187,55 +118,21 @@ class ReviewForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedRow:
-    """A request to the same environment that belongs with this one; `goes_first` says that this one waits for it."""
+    """A request to the same environment that belongs with this one, and why."""
 
-    number: int
-    url: str
-    subject: str
-    state: RequestState
+    request: LinkedRequest | RequestSummary
     sentence: str
-    goes_first: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleForm:
-    """When to apply; the time is UTC. `now` is what the field starts from; `why` are the conditions that fail."""
-
-    schedule: Action
-    value: str
-    minimum: str
-    why: tuple[WhyNot, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewReference:
-    """What a new schema refers to; `url` is empty for a subject that the reader may not read."""
-
-    name: str
-    subject: str
-    version: int
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewField:
-    """A field of a new schema."""
-
-    path: str
-    type: str
-    required: bool
-    default: str = ""
-    doc: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchemaView:
-    """A schema that the target has no version of: all of it is to be read."""
+    """A schema that the target has no version of: all of it is to be read.
 
-    text: str
-    format: str
-    references: tuple[NewReference, ...] = ()
-    fields: tuple[NewField, ...] = ()
+    The address of a reference is "" for a subject that the reader may not read.
+    """
+
+    schema: NewSchema
+    references: tuple[tuple[Reference, str], ...] = ()
     fields_hidden: int = 0
 
 
@@ -245,26 +142,22 @@ class PromotionPage:
 
     `voided` is what took the force of earlier approvals. `items` are the schemas that would be written, of which the
     chosen one is compared with what the target has: `comparison` is None where there is nothing to compare with, and
-    `comparison_note` says why. `nobody` says that nobody can approve, and the cure. `finding` is the one that it answers,
-    for a reader who may see it. Actions that aren't relevant are None; `apply_why` are the conditions that fail of
-    applying; `again` asks for the same once more; `glass` leads around what can't go on.
+    `comparison_note` says why. `finding` is the one that it answers, for a reader who may see it. Actions and forms that aren't
+    relevant are None; `apply_why` and `schedule_why` are the conditions that fail; `again` asks for the same once more; `glass`
+    says that break-glass leads around what can't go on. `is_past` is for the page as it was, `here_url` is its address as it is
+    drawn. `refused` is what a sent form was refused for.
     """
 
     frame: Frame
-    number: int
-    state: RequestState
-    subject: str
-    subject_url: str
-    what: str
+    info: RequestInfo
     target: Environment
-    requested_by: str
-    requested_at: datetime
     verdict: Verdict
     headline: str
     sentence: str
+    here_url: str
     source: Environment | None = None
-    more: int = 0
-    reason: str = ""
+    is_past: bool = False
+    refused: Problem | None = None
     finding: FindingOrigin | None = None
     voided: str = ""
     facts: tuple[Fact, ...] = ()
@@ -289,43 +182,38 @@ class PromotionPage:
     all_url: str = ""
     words_url: str = ""
     in_business_words: bool = False
-    checks: tuple[CheckRow, ...] = ()
-    checked_at: datetime | None = None
+    checks: tuple[Mapping[str, Any], ...] = ()
     recheck: Action | None = None
-    impact: tuple[CheckRow, ...] = ()
+    impact: tuple[Mapping[str, Any], ...] = ()
     consumers: tuple[ConsumerRow, ...] = ()
     plan: tuple[StepRow, ...] = ()
-    plan_hash: str = ""
     ids: IdPlan | None = None
-    reviews: tuple[ReviewRow, ...] = ()
-    rules: tuple[RuleRow, ...] = ()
-    eligible: tuple[str, ...] = ()
-    nobody: str = ""
     policy: tuple[str, ...] = ()
-    review: ReviewForm | None = None
+    review: ReviewPanel | None = None
     submit: Action | None = None
     withdraw: Action | None = None
     apply: Action | None = None
     apply_why: tuple[WhyNot, ...] = ()
     schedule: ScheduleForm | None = None
-    apply_at: datetime | None = None
+    schedule_why: tuple[WhyNot, ...] = ()
     unschedule: Action | None = None
     resume: Action | None = None
     give_up: Action | None = None
-    threads: tuple[ThreadView, ...] = ()
-    comment: CommentForm | None = None
+    threads: tuple[ThreadRow, ...] = ()
+    comment: ThreadForm | None = None
+    comment_refused: str = ""
     timeline: tuple[TimelineEntry, ...] = ()
     problem: Problem | None = None
-    packs: tuple[Link, ...] = ()
     linked: tuple[LinkedRow, ...] = ()
     again: Action | None = None
-    glass: Link | None = None
-    labels: LabelForm | None = None
+    glass: bool = False
+    labels: LabelsForm | None = None
+    labels_refused: str = ""
 
     @property
     def open_threads(self) -> int:
         """Discussions that nobody has resolved."""
-        return sum(1 for thread in self.threads if not thread.resolved_by)
+        return sum(row.info.is_open for row in self.threads)
 
     @property
     def consumers_shown(self) -> tuple[ConsumerRow, ...]:
@@ -345,7 +233,7 @@ class PromotionPage:
     @property
     def failing(self) -> int:
         """Checks that fail."""
-        return sum(1 for row in self.checks if row.check.code == "fail")
+        return sum(check["verdict"] == "fail" for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import RequestState, Verdict
+from dashboard.components.badges import Verdict
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import whole_number
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Action, Choice, Crumb, Field, Link, Problem, Section
-from dashboard.promotions.decision import action, label_field
-from dashboard.promotions.plan import PromotionForm, check_rows, id_plan, plan_steps, worst
+from dashboard.promotions.decision import action
+from dashboard.promotions.plan import PromotionForm, id_plan, plan_steps, worst
 from dashboard.promotions.presenters import LinkedRow
 from dashboard.sources.labels import given_text
 from registry.access.permission_filters import Extent, extent_of
@@ -26,10 +26,10 @@ from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
-from registry.promotions.models.requests import clean_labels, written_labels
+from registry.promotions.models.requests import MAX_LABELS, clean_labels, written_labels
 from registry.promotions.plan.types import Plan
 from registry.promotions.requests.preconditions import refused
-from registry.promotions.requests.resubmit import RequestSummary, resubmissions_of
+from registry.promotions.requests.resubmit import resubmissions_of
 from registry.promotions.requests.selectors import AGAIN, readable_request
 from registry.promotions.selectors import RequestInfo
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -54,20 +54,13 @@ def again_action(info: RequestInfo, actor: Actor) -> Action | None:
 def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
     """The request that this one resubmits, and its own resubmissions, newest first."""
     resubmissions = resubmissions_of([info], actor)[info.id]
-    later = tuple(_row(summary, gettext("It requests this again.")) for summary in reversed(resubmissions.later))
+    later = tuple(
+        LinkedRow(request=summary, sentence=gettext("It requests this again."))
+        for summary in reversed(resubmissions.later)
+    )
     if resubmissions.earlier is None:
         return later
-    return (_row(resubmissions.earlier, gettext("An earlier request for the same.")), *later)
-
-
-def _row(summary: RequestSummary, sentence: str) -> LinkedRow:
-    return LinkedRow(
-        number=summary.id,
-        url=reverse("ui:promotion", args=[summary.id]),
-        subject=summary.subject.qualified,
-        state=RequestState.of(summary.state),
-        sentence=sentence,
-    )
+    return (LinkedRow(request=resubmissions.earlier, sentence=gettext("An earlier request for the same.")), *later)
 
 
 def again_link(number: int | None) -> Link | None:
@@ -186,7 +179,14 @@ def _is_of_labels(problem: SchemadeskError) -> bool:
 
 def _labels(inputs: RequestInput, problem: SchemadeskError | None) -> Field:
     """The field of labels, with its error."""
-    return label_field(inputs.labels, *([problem.message] if problem and _is_of_labels(problem) else []))
+    return Field(
+        name="labels",
+        label=gettext("Labels"),
+        value=inputs.labels,
+        errors=(problem.message,) if problem and _is_of_labels(problem) else (),
+        help=gettext("Up to %(most)s, separated by commas. Everyone who can read the request sees them.")
+        % {"most": MAX_LABELS},
+    )
 
 
 def previewed(inputs: RequestInput, actor: Actor) -> Plan:
@@ -225,7 +225,7 @@ def _preview(plan: Plan, inputs: RequestInput) -> dict[str, Any]:
         "headline": _headline(plan, inputs.target),
         "sentence": _sentence(plan, inputs.target),
         "verdict": verdict,
-        "checks": check_rows(stored["checks"]),
+        "checks": tuple(stored["checks"]),
         "plan": plan_steps(plan.steps, inputs.source, inputs.target),
         "ids": id_plan(plan.steps, inputs.source, inputs.target),
         "plan_hash": plan.hash,

@@ -68,14 +68,8 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
         verdict=worst(info.checks),
         reviews=gettext("%(given)s of %(needed)s") % {"given": approvals, "needed": needed} if needed else "",
         blocked=what_blocks(info),
-        labels=label_links(info),
+        labels=info.labels,
     )
-
-
-def label_links(info: RequestInfo) -> tuple[Link, ...]:
-    """The labels of a request, each leading to the list of those that have it."""
-    base = reverse("ui:promotions")
-    return tuple(Link(label=label, url=f"{base}?{urlencode({'label': label})}") for label in info.labels)
 
 
 def what_of(info: RequestInfo) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import RequestState, Verdict
+from dashboard.components.badges import Verdict
 from dashboard.components.translation import counted, joined, later, listing
 from dashboard.components.widgets import Fact
 from dashboard.promotions.plan import steps_of_plan, worst
@@ -215,17 +214,8 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
 
 def linked_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
     """The linked requests: those that go first, those that bring the same references, and those that refer to this one."""
-    return tuple(_row(request, info.target) for request in linked_requests(info, actor))
-
-
-def _row(request: LinkedRequest, target: str) -> LinkedRow:
-    return LinkedRow(
-        number=request.id,
-        url=reverse("ui:promotion", args=[request.id]),
-        subject=request.subject.qualified,
-        state=RequestState.of(request.state),
-        sentence=_sentence(request, target),
-        goes_first=request.goes_first,
+    return tuple(
+        LinkedRow(request=request, sentence=_sentence(request, info.target)) for request in linked_requests(info, actor)
     )
 
 

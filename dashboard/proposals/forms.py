@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -17,7 +17,7 @@ from dashboard.compatibility.presenters import LevelResult, LintGroup, Reference
 from dashboard.components.badges import Verdict
 from dashboard.components.links import whole_number
 from dashboard.components.widgets import Action, Choice, Environment, Field, Frame, Link, Problem
-from dashboard.promotions.plan import CheckRow, RequestRow
+from dashboard.promotions.plan import RequestRow
 from dashboard.sources.labels import given_text
 from dashboard.sources.presenters import FindingOrigin
 from dashboard.subjects.page import for_people
@@ -270,7 +270,7 @@ class ProposalResult:
     verdict: Verdict
     headline: str
     sentence: str
-    checks: tuple[CheckRow, ...] = ()
+    checks: tuple[Mapping[str, Any], ...] = ()
     report_url: str = ""
 
 

@@ -17,7 +17,7 @@ from dashboard.components.badges import Verdict, format_name, missing_words
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Action, Link, Problem
-from dashboard.promotions.plan import check_rows, worst
+from dashboard.promotions.plan import worst
 from dashboard.proposals.forms import ChangeLine, Fix, Form, LivePart, ProposalReport, ProposalResult
 from registry.access.roles import Actor
 from registry.errors import InvalidSchema, SchemadeskError
@@ -196,6 +196,6 @@ def _result(plan: Plan, form: Form) -> ProposalResult:
             "%(n)s version would be registered.",
             "%(n)s versions would be registered.",
         ),
-        checks=check_rows(checks),
+        checks=tuple(checks),
         report_url=subject_url(form.registry, form.subject, "report"),
     )

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 
 from dashboard.components import copy_as as lists
 from dashboard.components import links
-from dashboard.components.badges import Look, Shown, Verdict, format_name
+from dashboard.components.badges import Check, Look, RequestState, ReviewState, Shown, Verdict, format_name
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import HIDDEN as _HIDDEN
 from dashboard.components.widgets import Action, Link, readable
@@ -44,6 +44,7 @@ LONGEST_WORD = 40
 """Characters of a word from which it may be broken anywhere."""
 
 _LONG = re.compile(rf"(\S{{{LONGEST_WORD},}})")
+_STATES: dict[str, type[Shown]] = {"check": Check, "request": RequestState, "review": ReviewState}
 _STEPS = (
     (60, 1, later("%(n)s s ago"), later("in %(n)s s")),
     (3600, 60, later("%(n)s min ago"), later("in %(n)s min")),
@@ -81,6 +82,12 @@ def badge(state: Shown | Look, word: str = "", quiet: bool = False) -> SafeStrin
     """A state as icon, word and colour; `word` replaces the state's own, `quiet` leaves the filled ground out."""
     look = state.look if isinstance(state, Shown) else state
     return _badge(look.tone, look.icon, str(word or look.word), quiet)
+
+
+@register.filter
+def as_state(code: str, kind: str) -> Shown:
+    """The state of that kind with that name in data, for its badge: `info.state|as_state:"request"`."""
+    return _STATES[kind].of(code)
 
 
 @lru_cache(maxsize=1_000)
@@ -198,9 +205,10 @@ def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
 
 
 @register.simple_tag
-def names(values: Sequence[str], limit: int = LONGEST_NAME, css: str = "mono") -> SafeString:
-    """Names one after the other, so that a sentence around them can be translated whole; people's are not `mono`."""
-    return format_html_join(", ", '<span class="{}">{}</span>', ((css, name(value, limit)) for value in values))
+def names(values: Sequence[Any], limit: int = LONGEST_NAME, css: str = "mono") -> SafeString:
+    """Names, or people, one after the other, so that a sentence around them can be translated whole; people's are not `mono`."""
+    words = (getattr(value, "username", value) for value in values)
+    return format_html_join(", ", '<span class="{}">{}</span>', ((css, name(word, limit)) for word in words))
 
 
 @register.simple_tag
@@ -323,12 +331,25 @@ def button(
 
 @register.inclusion_tag("components/folded_form.html", takes_context=True)
 def folded_form(
-    context: Context, form: Any, url: str, refused: str = "", icon: str = "plus", tone: str = "plain"
+    context: Context,
+    form: Any,
+    url: str,
+    refused: str = "",
+    icon: str = "plus",
+    tone: str = "plain",
+    fold: str = "",
+    about: str = "",
+    small: bool = False,
+    **values: object,
 ) -> dict[str, Any]:
-    """A form in a fold below its label, open where it has errors; refused, a disabled button with the reason."""
-    refusal = Action(label=form.label, url=url, allowed=False, reason=refused) if refused else None
+    """A form in a fold, open where it has errors; refused, a disabled button with the reason.
+
+    `fold` is the fold's label if it isn't the button's, `about` what the form is about, for screen readers; `values` are hidden.
+    """
+    refusal = Action(label=form.label, url=url, allowed=False, reason=refused, icon=icon) if refused else None
+    shown = {"form": form, "url": url, "refusal": refusal, "icon": icon, "tone": tone, "fold": fold or form.label}
     token = context.get("csrf_token")
-    return {"form": form, "url": url, "refusal": refusal, "icon": icon, "tone": tone, "csrf_token": token}
+    return {**shown, "about": about, "small": small, "values": values.items(), "csrf_token": token}
 
 
 @register.inclusion_tag("components/row_form.html", takes_context=True)

@@ -42,8 +42,10 @@ NAMES: Final = frozenset(
         "ChangeForm.do",
         "ReviewRuleInfo.reviewers",
         "ReviewRuleInfo.verdict",
-        "ScheduleForm.value",
-        "ScheduleForm.minimum",
+        "ProposalPage.accepted_files",
+        "ReviewInfo.verdict",
+        "dict.code",
+        "dict.verdict",
         "ResultGroup.code",
         "ChangeForm.part",
         "GraphEdge.path",
@@ -65,6 +67,8 @@ def hostile(page: Any) -> Any:
 def _turned(value: Any, texts: Iterator[str]) -> Any:
     if isinstance(value, tuple):
         return tuple(_text(item, texts) if isinstance(item, str) else _turned(item, texts) for item in value)
+    if isinstance(value, dict):
+        return {key: _part("dict", str(key), part, texts) for key, part in value.items()}
     if is_dataclass(value) and not isinstance(value, (type, Enum)):
         given = {item.name: getattr(value, item.name) for item in fields(value) if item.init}
         if isinstance(value, Field) and value.kind in TYPED:

@@ -30,6 +30,9 @@ ENVIRONMENT_PARTS = (
     "change_approve", "change_reject", "change_withdraw", "rule_remove", "freeze_remove", "recurring_freeze_remove",
     "break_glass_close", "break_glass_confirm",
 )  # fmt: skip
+REQUEST_FORMS = (
+    "evidence_html", "evidence_json", "approve", "reject", "withdraw", "apply", "schedule", "labels", "acknowledge", "take_back", "threads",
+)  # fmt: skip
 UI = [
     path("", index, name="home"),
     path("demo", index, name="demo_load"),
@@ -50,10 +53,11 @@ UI = [
     path("promotions", index, name="promotions"),
     path("promotions/request", index, name="promotion_request"),
     path("promotions/<int:request_id>", index, name="promotion"),
-    path("promotions/<int:request_id>/approve", index, name="promotion_approve"),
-    path("promotions/<int:request_id>/reject", index, name="promotion_reject"),
-    path("promotions/<int:request_id>/withdraw", index, name="promotion_withdraw"),
-    path("promotions/<int:request_id>/apply", index, name="promotion_apply"),
+    *(path(f"promotions/<int:request_id>/{name}", index, name=f"promotion_{name}") for name in REQUEST_FORMS),
+    *(
+        path(f"promotions/<int:request_id>/<int:thread_id>/{name}", index, name=f"promotion_thread_{name}")
+        for name in ("answer", "resolve", "reopen")
+    ),
     path("queries", index, name="queries"),
     path("inbox", index, name="inbox"),
     path("inbox/read", index, name="inbox_read"),

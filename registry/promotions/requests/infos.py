@@ -165,6 +165,11 @@ class RequestInfo:
     labels: tuple[str, ...] = ()
 
     @property
+    def others(self) -> int:
+        """The number of requested subjects beside the first."""
+        return max(0, len(self.items) - 1)
+
+    @property
     def fingerprint_short(self) -> str:
         """The first twelve digits of the requested schema's fingerprint, enough for people."""
         return self.items[0].fingerprint[:12]

@@ -104,9 +104,9 @@ def test_the_first_release_shows_its_whole_schema_everywhere(cast: Cast, api: Ca
     number = ask(cast)
     page = client_of("approver").get(f"/ui/promotions/{number}?item=orders-value")
     new = page.context["page"].new_schema
-    assert json.loads(new.text) == PRICED
-    assert [(row.path, row.type) for row in new.fields][:1] == [("Order.id", "long")]
-    assert [(row.name, row.subject, row.version) for row in new.references] == [("Money", "money-value", 1)]
+    assert json.loads(new.schema.text) == PRICED
+    assert [(row.path, row.type) for row in new.schema.fields][:1] == [("Order.id", "long")]
+    assert [(row.name, row.subject, row.version) for row in new.schema.references] == [("Money", "money-value", 1)]
     text = page.content.decode()
     assert "The whole schema" in text and "Its number." in text
     steps = api("approver").get(f"/api/v1/promotions/{number}").json()["plan"]["steps"]
@@ -146,7 +146,7 @@ def test_a_proposed_first_schema_is_shown_and_a_later_one_compared(cast: Cast) -
         target="prod", subject=ORDERS, text=json.dumps(V1), schema_type="AVRO", reason="new", by=cast["steward"]
     )
     page = client_of("approver").get(f"/ui/promotions/{number}").context["page"]
-    assert json.loads(page.new_schema.text) == V1
+    assert json.loads(page.new_schema.schema.text) == V1
     register(V1, cast["admin"], registry="staging")
     register(V2, cast["steward"])
     later = client_of("approver").get(f"/ui/promotions/{ask(cast, target='staging')}").context["page"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import time
 
 from dashboard.compatibility.presenters import LevelResult, ReferenceField, SyntaxProblem, snippet
-from dashboard.components.badges import BreakGlassState, Check, EnvironmentChangeState, Outlook, Verdict
+from dashboard.components.badges import BreakGlassState, EnvironmentChangeState, Outlook, Verdict
 from dashboard.components.forms import forms_by_name
 from dashboard.components.widgets import (
     Action,
@@ -23,7 +23,6 @@ from dashboard.components.widgets import (
 from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.environments.forms import SHOWN, LooseningForm, RulesForm
 from dashboard.environments.page import BreakGlassRow, ChangeRow, EnvironmentPage
-from dashboard.promotions.plan import CheckRow
 from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalReport, ProposalResult
 from registry.formats.compatibility import LEVELS
 from registry.promotions.environments.selectors import (
@@ -37,7 +36,7 @@ from registry.promotions.environments.selectors import (
 from registry.promotions.models.environments import SETTINGS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
-from tests.site.samples.promotions import ORIGIN, REQUESTS
+from tests.site.samples.promotions import ORIGIN, REQUESTS, check
 from tests.site.samples.report import LINT
 
 HERE = "/gallery/subject"
@@ -159,7 +158,7 @@ EDITOR_RESULT = replace(
             for group in COMPARISON.groups for card in group.cards
         )[:6],
         result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
-            checks=(CheckRow(check=Check.FAILED, name="compatibility of orders-value", sentence=f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
+            checks=(check("fail", "compatibility of orders-value", f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
     ),
 )  # fmt: skip
 EDITOR_SYNTAX = replace(

@@ -6,16 +6,8 @@ from dataclasses import replace
 
 from dashboard.audit.views import AuditChange, AuditList, AuditRow
 from dashboard.compare.comparison import TextSwitch
-from dashboard.components.badges import (
-    Acknowledged,
-    Check,
-    FindingState,
-    RequestState,
-    ReviewState,
-    Severity,
-    StepState,
-    Verdict,
-)
+from dashboard.components.badges import Acknowledged, FindingState, RequestState, Severity, StepState, Verdict
+from dashboard.components.translation import later
 from dashboard.components.widgets import (
     Action,
     ActiveFilter,
@@ -30,10 +22,10 @@ from dashboard.components.widgets import (
     SearchBox,
     Section,
 )
+from dashboard.promotions.forms import AcknowledgeForm, ApproveForm, LabelsForm, ReplyForm, ScheduleForm, ThreadForm
 from dashboard.promotions.plan import (
     ApprovalRow,
     BulkApprovalPage,
-    CheckRow,
     ExcludedRow,
     IdPlan,
     IdRow,
@@ -43,26 +35,30 @@ from dashboard.promotions.plan import (
     StepRow,
 )
 from dashboard.promotions.presenters import (
-    CommentForm,
-    CommentRow,
     ConsumerRow,
     ItemLink,
-    LabelForm,
     LinkedRow,
-    NewField,
-    NewReference,
     NewSchemaView,
     PromotionPage,
-    ReviewForm,
-    ReviewRow,
-    RuleRow,
-    ScheduleForm,
+    ReviewPanel,
     StateMark,
-    ThreadView,
+    ThreadRow,
     TimelineEntry,
 )
 from dashboard.registries.policy_forms import WhyNot
 from dashboard.sources.presenters import FindingOrigin
+from registry.access.selectors import ContactPerson
+from registry.formats.base import OutlineField, Reference
+from registry.promotions.checks.consumers import AffectedClient
+from registry.promotions.requests.infos import CommentInfo, ItemInfo, ReviewInfo
+from registry.promotions.requests.linked_requests import LinkedRequest
+from registry.promotions.requests.resubmit import RequestSummary
+from registry.promotions.requests.schema_changes import NewSchema
+from registry.promotions.reviews.affected_consumers import Consumer
+from registry.promotions.reviews.eligibility import Reviewer, ReviewNeeds, RuleState
+from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, ThreadInfo
+from registry.subjects.usage.clients import ClientInfo
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 
@@ -71,7 +67,7 @@ REQUEST = Action(
 )
 
 
-LABEL_LINKS = tuple(Link(label=label, url="/gallery/promotions") for label in ("checkout", "q4", HOSTILE[:40]))
+LABELS = ("checkout", "q4", HOSTILE[:40])
 
 
 def request(number: int, subject: str, what: str, state: RequestState, **more: object) -> RequestRow:
@@ -86,12 +82,12 @@ def request(number: int, subject: str, what: str, state: RequestState, **more: o
 REQUESTS = (
     request(14, "orders-value", "version 3", RequestState.IN_REVIEW, source=DEV, target=STAGING, verdict=Verdict.BREAKS, requested_at=ago(minutes=3), more=4,
             blocked="A check fails: it breaks BACKWARD_TRANSITIVE at staging in 1 place."),
-    request(13, "customers-value", "version 2", RequestState.IN_REVIEW, blocked="Waits for 1 review by somebody else than steward.", labels=LABEL_LINKS[:2]),
+    request(13, "customers-value", "version 2", RequestState.IN_REVIEW, blocked="Waits for 1 review by somebody else than steward.", labels=LABELS[:2]),
     request(12, "payments-value", "a proposed text", RequestState.APPROVED, source=None, reviews="1 of 1", verdict=Verdict.CARE, blocked="Approved: ready to be applied."),
     request(15, "refunds-value", "version 4 again", RequestState.SCHEDULED, source=None, reviews="1 of 1", blocked="Will be applied in 6 h."),
     request(16, "carts-value", "version 1", RequestState.DRAFT, blocked="Not submitted yet."),
     request(11, ARABIC, "version 1", RequestState.APPLIED, reviews="1 of 1", requested_at=ago(days=2)),
-    request(10, HOSTILE, "version 1", RequestState.REJECTED, requested_by=HOSTILE, verdict=Verdict.UNKNOWN, requested_at=ago(days=3), labels=LABEL_LINKS),
+    request(10, HOSTILE, "version 1", RequestState.REJECTED, requested_by=HOSTILE, verdict=Verdict.UNKNOWN, requested_at=ago(days=3), labels=LABELS),
     request(9, LONG, "version 12", RequestState.FAILED, requested_at=ago(days=40), blocked="1 of 3 steps is done: prod didn’t answer."),
     request(8, "orders-key", "version 1", RequestState.WITHDRAWN, requested_at=ago(days=41)),
 )  # fmt: skip
@@ -153,30 +149,29 @@ LIST_NO_MATCH = replace(
     paging=Paging(first=0, last=0),
 )
 
+
+def check(verdict: str, name: str, sentence: str, **more: object) -> dict[str, object]:
+    """A sample check, as plans store it."""
+    return {"verdict": verdict, "name": name, "sentence": sentence, **more}
+
+
 CHECKS = (
-    CheckRow(check=Check.PASSED, name="mode of prod", sentence="prod accepts new versions."),
-    CheckRow(check=Check.PASSED, name="references", sentence="items-value version 4 is there with the same content."),
-    CheckRow(check=Check.PASSED, name="compatibility of customers-value", sentence="Compatible with versions 1 in the target under BACKWARD."),
-    CheckRow(check=Check.WARNED, name="schema id", sentence="prod will give id 88, staging has 31: consumers that pin ids will notice.", cure="With prod in mode IMPORT the id could be kept."),
-    CheckRow(check=Check.STALE, name="data at prod", sentence="The newest scan is 9 days old.", cure="Scan orders again."),
-    CheckRow(check=Check.SKIPPED, name="Spark state", sentence="No query keeps state of this subject."),
+    check("pass", "mode of prod", "prod accepts new versions."),
+    check("pass", "references", "items-value version 4 is there with the same content."),
+    check("pass", "compatibility of customers-value", "Compatible with versions 1 in the target under BACKWARD."),
+    check("warn", "schema id", "prod will give id 88, staging has 31: consumers that pin ids will notice.", cure="With prod in mode IMPORT the id could be kept."),
+    check("stale", "data at prod", "The newest scan is 9 days old.", cure="Scan orders again."),
+    check("skipped", "Spark state", "No query keeps state of this subject."),
 )  # fmt: skip
 FAILING = (
     *CHECKS[:2],
-    CheckRow(
-        check=Check.FAILED,
-        name="compatibility of orders-value",
-        sentence="Breaks BACKWARD_TRANSITIVE in the target in 1 place, compared with versions 2 and 3.",
-        cure="Give “note” a default, or lower the level of prod.",
-    ),
-    CheckRow(
-        check=Check.FAILED, name="drift at prod", sentence=f"2 findings are open at {HOSTILE}.", cure="Decide on them.", overridable=True,
-    ),
+    check("fail", "compatibility of orders-value", "Breaks BACKWARD_TRANSITIVE in the target in 1 place, compared with versions 2 and 3.", cure="Give “note” a default, or lower the level of prod."),
+    check("fail", "drift at prod", f"2 findings are open at {HOSTILE}.", cure="Decide on them.", overridable=True, code="drift", subject=HOSTILE),
 )  # fmt: skip
 IMPACT = (
-    CheckRow(check=Check.WARNED, name="subjects that refer to it", sentence="baskets-value and invoices-value refer to version 1; both still resolve."),
-    CheckRow(check=Check.PASSED, name="evidence from data", sentence="5,120 messages of the last hour were read with the new schema, none failed. Seen 12 minutes ago."),
-    CheckRow(check=Check.SKIPPED, name="evidence from Spark state", sentence="No query keeps state of this subject."),
+    check("warn", "subjects that refer to it", "baskets-value and invoices-value refer to version 1; both still resolve."),
+    check("pass", "evidence from data", "5,120 messages of the last hour were read with the new schema, none failed. Seen 12 minutes ago."),
+    check("skipped", "evidence from Spark state", "No query keeps state of this subject."),
 )  # fmt: skip
 PLAN = (
     StepRow(sentence="items-value version 4 is in prod already.", detail="same content, its version 2 there", needed=False),
@@ -217,10 +212,10 @@ FORM_EMPTY = replace(
 APPROVE = Action(label="Approve", url="/ui/promotions/13/approve", method="post", tone="primary")
 CHANGES = Action(label="Request changes", url="/ui/promotions/13/changes", method="post")
 REJECT = Action(label="Reject", url="/ui/promotions/13/reject", method="post", tone="danger")
-REVIEW = ReviewForm(
-    approve=APPROVE, changes=CHANGES, reject=REJECT, plan_hash="5f0c9a1e",
-    comment=Field(name="comment", label="Comment", kind="textarea", rows=2, help="Required to request changes or to reject."),
-)  # fmt: skip
+REVIEW_FORM = ApproveForm()
+del REVIEW_FORM.fields["override"], REVIEW_FORM.fields["typed"]
+REVIEW_FORM.fields["comment"].help_text = later("Required to request changes or to reject.")
+REVIEW = ReviewPanel(approve=APPROVE, changes=CHANGES, reject=REJECT, form=REVIEW_FORM)
 TIMELINE = (
     TimelineEntry(sentence="Requested", who="steward", at=ago(hours=5)),
     TimelineEntry(sentence="Waiting for review", mood="now"),
@@ -232,24 +227,26 @@ STATES = (
     StateMark(state=RequestState.APPLYING),
     StateMark(state=RequestState.APPLIED),
 )
+
+
+def thread(number: int, *said: tuple[str, str], subject: str = "", path: str = "", resolved_by: str = "") -> ThreadInfo:
+    """A sample discussion: who said what."""
+    comments = tuple(
+        CommentInfo(id=n, author=author, author_id=n, text=text, at=ago(hours=2 - n))
+        for n, (author, text) in enumerate(said)
+    )
+    resolved_at = ago(minutes=30) if resolved_by else None
+    return ThreadInfo(number, subject, path, resolved_by, resolved_at, comments)
+
+
 THREADS = (
-    ThreadView(
-        number=1, subject="customers-value", path="Customer.email", place_url="#c-2",
-        comments=(
-            CommentRow(author="approver", text="Is the default really empty?\nThe billing job reads it.", at=ago(hours=2)),
-            CommentRow(author="steward", text=HOSTILE, at=ago(minutes=40)),
-        ),
-        reply=Action(label="Answer", url="/ui/promotions/13/threads/1/answer", method="post"),
-        switch=Action(label="Resolve", url="/ui/promotions/13/threads/1/resolve", method="post", icon="check"),
+    ThreadRow(
+        info=thread(1, ("approver", "Is the default really empty?\nThe billing job reads it."), ("steward", HOSTILE), subject="customers-value", path="Customer.email"),
+        place_url="#c-2", reply=ReplyForm(key=1),
     ),
-    ThreadView(
-        number=2, comments=(CommentRow(author="admin", text="Fine for me.", at=ago(hours=1)),), resolved_by="steward", resolved_at=ago(minutes=30),
-        switch=Action(label="Reopen", url="/ui/promotions/13/threads/2/reopen", method="post", icon="undo-2"),
-    ),
-    ThreadView(number=3, subject=HOSTILE, path=LONG, comments=(CommentRow(author=HOSTILE, text=LONG, at=ago(days=2)),),
-               reply=Action(label="Answer", url="", allowed=False, reason="The request is closed.")),
+    ThreadRow(info=thread(2, ("admin", "Fine for me."), resolved_by="steward"), reply=ReplyForm(key=2)),
+    ThreadRow(info=thread(3, (HOSTILE, LONG), subject=HOSTILE, path=LONG), reply=ReplyForm({"text": ""}, key=3), switch_refused="A reviewer can resolve it."),
 )  # fmt: skip
-COMMENT = CommentForm(open=Action(label="Start discussion", url="/ui/promotions/13/threads", method="post"))
 CHANGED = replace(
     COMPARISON, verdict=Verdict.OK, headline="Upgrade consumers first", sentence="2 changes, both safe for new readers.",
     old=replace(COMPARISON.old, environment=PROD, version=1), new=replace(COMPARISON.new, environment=STAGING, version=2),
@@ -257,19 +254,25 @@ CHANGED = replace(
     groups=(replace(COMPARISON.groups[0], cards=tuple(replace(card, comment_url="?about=note#comment", threads=(Link(label="1 discussion", url="#thread-1"),) if number == 0 else ()) for number, card in enumerate(COMPARISON.groups[0].cards[3:]))),),
     breaking=0, care=0, safe=2,
 )  # fmt: skip
-ACKNOWLEDGE = Action(
-    label="Acknowledge", url="/ui/promotions/13/acknowledge", method="post", tone="primary", icon="check"
-)
+
+
+def consumer(name: str, contact: str, *people: str, subject: str = "customers-value") -> Consumer:
+    """A sample client that a plan breaks."""
+    declared = ClientInfo(name, True, False, 1, 1, (), contact, ago(days=9), contact, ago(days=1), False)
+    return Consumer(AffectedClient(subject, name), declared, tuple(ContactPerson(each, 1) for each in people))
+
+
+def word(client: str, person: str, note: str = "", *, counts: bool = True) -> AcknowledgementInfo:
+    """A sample acknowledgement."""
+    return AcknowledgementInfo("customers-value", client, person, 1, note, ago(minutes=9), counts)
+
+
 CONSUMERS = (
-    ConsumerRow(client="billing", subject="customers-value", does="reads version 1", contact="payments", people=("maria", "reader"), state=Acknowledged.WAITING, acknowledge=ACKNOWLEDGE),
-    ConsumerRow(client="ledger", subject="customers-value", does="writes version 1", contact="#ledger", state=Acknowledged.VOID, who="approver", at=ago(hours=2), acknowledge=replace(ACKNOWLEDGE, allowed=False, reason="You need the admin or approver role in prod to review promotions.")),
-    ConsumerRow(client="exporter", subject="customers-value", does="reads version 2", contact="reader", people=("reader",), state=Acknowledged.DONE, who="reader", at=ago(minutes=3), take_back=Action(label="Withdraw acknowledgement", url="/ui/promotions/13/acknowledge/take-back", method="post", icon="undo-2")),
-    ConsumerRow(client="audit-export", subject="customers-value", does="reads and writes version 2", contact="data-platform@shop.example", people=("maria",), state=Acknowledged.DONE, who="maria", at=ago(minutes=9), note="We take version 2 from tonight’s release on."),
-    ConsumerRow(client=HOSTILE, subject=LONG, does="since withdrawn", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
-)  # fmt: skip
-LABELS = LabelForm(
-    labels=LABEL_LINKS[:2], written=Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, separated by commas. Everyone who can read the request sees them."),
-    change=Action(label="Save labels", url="/ui/promotions/13/labels", method="post", icon="check"),
+    ConsumerRow(consumer=consumer("billing", "payments", "maria", "reader"), does="reads version 1", state=Acknowledged.WAITING, form=AcknowledgeForm(key=1)),
+    ConsumerRow(consumer=consumer("ledger", "#ledger"), does="writes version 1", state=Acknowledged.VOID, acknowledgement=word("ledger", "approver", counts=False), form=AcknowledgeForm(key=2), refused="You need the admin or approver role in prod to review promotions."),
+    ConsumerRow(consumer=consumer("exporter", "reader", "reader"), does="reads version 2", state=Acknowledged.DONE, acknowledgement=word("exporter", "reader"), is_own=True),
+    ConsumerRow(consumer=consumer("audit-export", "data-platform@shop.example", "maria"), does="reads and writes version 2", state=Acknowledged.DONE, acknowledgement=word("audit-export", "maria", "We take version 2 from tonight’s release on.")),
+    ConsumerRow(consumer=consumer(HOSTILE, HOSTILE, HOSTILE, LONG, subject=LONG), does="since withdrawn", state=Acknowledged.DONE, acknowledgement=word(HOSTILE, HOSTILE, HOSTILE + LONG)),
 )  # fmt: skip
 ORIGIN = FindingOrigin(
     url="/gallery/finding", sentence="Field loyalty_tier appears in 412 of 1,600 messages of customers under schema id 31, and no schema declares it.",
@@ -277,20 +280,40 @@ ORIGIN = FindingOrigin(
 )  # fmt: skip
 ORIGIN_HOSTILE = replace(ORIGIN, sentence=HOSTILE + LONG, severity=Severity.BREAK, state=FindingState.RESOLVED)
 REPLAY = Action(label="Replay check", url="/ui/promotions/13/replay?item=customers-value", method="post", icon="play")
+CUSTOMERS = SubjectName(".", "customers-value")
+REVIEWERS = (Reviewer("approver", 2), Reviewer("admin", 1))
+NEEDED = ReviewNeeds(
+    rules=(
+        RuleState("1 approval from another person", 1, 0, who=REVIEWERS),
+        RuleState("1 approval from the owners of customers-value", 1, 1, who=(Reviewer("maria", 3),)),
+    ),
+    eligible=REVIEWERS,
+)
+ITEM = ItemInfo(CUSTOMERS, 2, "5f0c9a1e77aa", "AVRO")
+INFO = RequestInfo(
+    id=13, kind="promote", subject=CUSTOMERS, version=2, items=(ITEM,), source="staging", target="prod", state="in review",
+    reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.", with_config=False,
+    requested_by="steward", requested_by_id=4, requested_at=ago(hours=5), closed_at=None, plan={"steps": [], "checks": []},
+    plan_hash="5f0c9a1e77aa", planned_at=ago(minutes=4), moved="", apply_at=None, applied_by="", failure="", reviews_needed=1,
+    own_approval_allowed=False, reviews=(), needed=NEEDED, stale="", open_threads=2, threads=(), steps=(), releases=(), labels=LABELS[:2],
+)  # fmt: skip
+
+
+def review(who: str, verdict: str, comment: str = "", *, counts: bool = True, override: str = "") -> ReviewInfo:
+    """A sample review."""
+    return ReviewInfo(who, verdict, comment, ago(hours=1), counts, override)
+
+
 PROMOTION = PromotionPage(
     frame=frame("#13 Promote customers-value version 2 to prod", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions"), current="prod"),
-    number=13, state=RequestState.IN_REVIEW, subject="customers-value", subject_url="/gallery/subject", what="version 2", source=STAGING, target=PROD,
-    requested_by="steward", requested_at=ago(hours=5), verdict=Verdict.OK, headline="Can be promoted",
-    sentence="customers-value version 2 becomes version 2 of prod. 2 changes against what prod has, none breaking.",
-    reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.", finding=ORIGIN,
+    info=INFO, source=STAGING, target=PROD, here_url="/gallery/promotion", verdict=Verdict.OK, headline="Can be promoted",
+    sentence="customers-value version 2 becomes version 2 of prod. 2 changes against what prod has, none breaking.", finding=ORIGIN,
     facts=(Fact(label="Level at prod", value="BACKWARD", code=True), Fact(label="Becomes", value="version 2 of prod"), Fact(label="Evidence", value="12 min old")),
     comparison=CHANGED, comparison_of="customers-value", states=STATES, replay=REPLAY,
-    unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
-    recheck=Action(label="Run checks again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
-    rules=(RuleRow(sentence="1 approval from another person", needed=1, approvals=0, who=("approver", "admin")), RuleRow(sentence="1 approval from the owners of customers-value", needed=1, approvals=1, who=("maria",))),
-    eligible=("approver", "admin"), policy=("Closed: only releases can change it.", "Open drift findings for a subject fail its requests.", "Frozen from 24 Dec to 2 Jan."),
-    review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT, labels=LABELS,
-    packs=(Link(label="HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
+    unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS,
+    recheck=Action(label="Run checks again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, ids=IDS,
+    policy=("Closed: only releases can change it.", "Open drift findings for a subject fail its requests.", "Frozen from 24 Dec to 2 Jan."),
+    review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=ThreadForm(), labels=LabelsForm(initial={"labels": "checkout, q4"}),
 )  # fmt: skip
 WITHDRAW = Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2")
 OWN = "You requested it: somebody else has to approve."
@@ -304,8 +327,8 @@ WHY_NOT_APPLIED = (
     WhyNot(code="freeze", sentence="A check fails: prod is frozen until 2026-11-24 06:00 UTC: a sale.", fix=Link(label="Freezes of prod", url="/ui/environments")),
 )  # fmt: skip
 LINKED = (
-    LinkedRow(number=12, url="/gallery/promotion", subject="address-value", state=RequestState.IN_REVIEW, sentence="It includes address-value, which this request refers to and prod doesn’t have. Apply it first.", goes_first=True),
-    LinkedRow(number=16, url="/gallery/promotion", subject=LONG, state=RequestState.APPROVED, sentence="It refers to a schema in this request. Apply this request first."),
+    LinkedRow(request=LinkedRequest(12, "in review", SubjectName(".", "address-value"), 1, ("address-value",)), sentence="It includes address-value, which this request refers to and prod doesn’t have. Apply it first."),
+    LinkedRow(request=LinkedRequest(16, "approved", SubjectName(".", LONG), 1), sentence="It refers to a schema in this request. Apply this request first."),
 )  # fmt: skip
 PROMOTION_OWN = replace(
     PROMOTION, threads=(), impact=(), finding=None, linked=LINKED, apply_why=WHY_NOT_APPLIED,
@@ -317,50 +340,49 @@ SET = tuple(
     ItemLink(subject=name, what=f"version {number} becomes version {number - 1} of staging", url=f"?item={number}", verdict=verdict, chosen=chosen, open_threads=threads)
     for name, number, verdict, chosen, threads in (("items-value", 4, Verdict.OK, False, 0), ("orders-value", 3, Verdict.BREAKS, True, 2), (HOSTILE, 2, Verdict.UNKNOWN, False, 0), (LONG, 9, Verdict.CARE, False, 0))
 )  # fmt: skip
+BREAKS_FORM = ApproveForm({"comment": ""}, key="breaks")
+BREAKS_FORM.fields["comment"].help_text = later("Required, because this is a breaking change.")
+BREAKS_FORM.fields["typed"].required = True
 PROMOTION_BREAKS = replace(
     PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail. One of them can be overridden with a reason.",
+    info=replace(INFO, items=(ITEM,) * 4, reason=HOSTILE, labels=LABELS, needed=replace(NEEDED, nobody_can="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.")),
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
-    glass=Link(label="Open break-glass in prod", url="/gallery/environment#glass-title"),
-    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save labels", allowed=False, reason="Only the requester and reviewers can change the labels.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
+    glass=True, refused=BREAKS_FORM.problem,
+    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels_refused="Only the requester and reviewers can change the labels.", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
-    nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
-    review=replace(
-        REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence),
-        comment=replace(REVIEW.comment, label="Comment", required=True, help="Needed: the change breaks."),
-        override=Field(name="override", label="Reason to override failing checks", kind="textarea", rows=2),
-        typed=Field(name="typed", label="Type the subject’s name to approve", code=True, help="It breaks, and prod is closed."),
-    ),
-    comment=replace(COMMENT, subject="orders-value", path="Order.customer.email", whole_url="/gallery/promotion"),
+    review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence), form=BREAKS_FORM),
+    comment=ThreadForm(initial={"subject": "orders-value", "path": "Order.customer.email"}),
 )  # fmt: skip
 PROMOTION_REJECTED = replace(
-    PROMOTION, state=RequestState.REJECTED, headline="Closed: rejected", sentence="It was turned down; nothing was written.", verdict=Verdict.UNKNOWN,
-    review=None, rules=(), eligible=(), recheck=None, comment=None, states=(*(replace(mark, mood="done") for mark in STATES[:2]), StateMark(state=RequestState.REJECTED, mood="bad", at=ago(hours=1), who="approver")),
-    reviews=(ReviewRow(reviewer="approver", state=ReviewState.REJECTED, comment="Not before the sale.", at=ago(hours=1)),),
-    again=Action(label="Request again…", url="/gallery/promotion-form", icon="refresh-cw"),
-    linked=(LinkedRow(number=21, url="/gallery/promotion", subject="customers-value", state=RequestState.IN_REVIEW, sentence="It requests this again."),),
+    PROMOTION, headline="Closed: rejected", sentence="It was turned down; nothing was written.", verdict=Verdict.UNKNOWN,
+    info=replace(INFO, state="rejected", needed=ReviewNeeds(), reviews=(review("approver", "reject", "Not before the sale."),)),
+    review=None, recheck=None, comment=None, states=(*(replace(mark, mood="done") for mark in STATES[:2]), StateMark(state=RequestState.REJECTED, mood="bad", at=ago(hours=1), who="approver")),
+    threads=tuple(replace(row, reply=None) for row in THREADS), again=Action(label="Request again…", url="/gallery/promotion-form", icon="refresh-cw"),
+    linked=(LinkedRow(request=RequestSummary(21, "in review", CUSTOMERS, 13), sentence="It requests this again."),),
 )  # fmt: skip
+NEW = NewSchema(HOSTILE, "AVRO", (Reference(HOSTILE, LONG, 1), Reference("Money", "money-value", 2)), (OutlineField("id", "Order.id", "long", 0, True, None, HOSTILE), OutlineField("currency", LONG, "string", 0, False, '"EUR"', "")))  # fmt: skip
 PROMOTION_APPROVED = replace(
-    PROMOTION, state=RequestState.APPROVED, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
-    source_note="1 open break finding for orders-value in dev.", source_findings=(Link(label=HOSTILE, url="/gallery/finding"),),
-    new_schema=NewSchemaView(text=HOSTILE, format="AVRO", references=(NewReference(name=HOSTILE, subject=LONG, version=1, url="/gallery/subject"), NewReference(name="Money", subject="money-value", version=2)), fields=(NewField(path="Order.id", type="long", required=True, doc=HOSTILE), NewField(path=LONG, type="string", required=False, default='"EUR"')), fields_hidden=3),
-    states=(*(replace(mark, mood="done") for mark in STATES[:2]), replace(STATES[2], mood="now", at=ago(hours=1), who="approver"), *STATES[3:]),
-    reviews=(
-        ReviewRow(reviewer="approver", state=ReviewState.APPROVED, comment="Consumers are on 2.4, fine.", override="The two findings are of a test topic.", at=ago(hours=1)),
-        ReviewRow(reviewer="maria", state=ReviewState.CHANGES, comment="Give it a default.", at=ago(hours=2), counts=False),
-        ReviewRow(reviewer="admin", state=ReviewState.DISMISSED, at=ago(hours=3), counts=False),
+    PROMOTION, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
+    info=replace(
+        INFO, state="approved", reviews=(
+            review("approver", "approve", "Consumers are on 2.4, fine.", override="The two findings are of a test topic."),
+            review("maria", "changes", "Give it a default.", counts=False),
+        ),
     ),
+    source_note="1 open break finding for orders-value in dev.", source_findings=(Link(label=HOSTILE, url="/gallery/finding"),),
+    new_schema=NewSchemaView(schema=NEW, references=((NEW.references[0], "/gallery/subject"), (NEW.references[1], "")), fields_hidden=3),
+    states=(*(replace(mark, mood="done") for mark in STATES[:2]), replace(STATES[2], mood="now", at=ago(hours=1), who="approver"), *STATES[3:]),
     apply=Action(label="Apply to prod", url="/ui/promotions/13/apply", method="post", tone="primary", icon="rocket"),
-    schedule=ScheduleForm(schedule=Action(label="Schedule", url="/ui/promotions/13/schedule", method="post"), value="2026-10-02T06:00", minimum="2026-10-01T12:00"),
-    withdraw=WITHDRAW,
+    schedule=ScheduleForm(initial={"at": ago(hours=-9)}), withdraw=WITHDRAW,
     timeline=(TIMELINE[0], TimelineEntry(sentence="Plan changed: prod moved to version 1, 1 approval dismissed", at=ago(hours=2), mood="bad"), TimelineEntry(sentence="Approved", who="approver", at=ago(hours=1), comment="Consumers are on 2.4, fine."), TimelineEntry(sentence="Waiting to be applied", mood="now")),
 )  # fmt: skip
 PROMOTION_SCHEDULED = replace(
-    PROMOTION_APPROVED, state=RequestState.SCHEDULED, apply=None, schedule=None, apply_at=ago(hours=-6), reason="",
+    PROMOTION_APPROVED, info=replace(PROMOTION_APPROVED.info, state="scheduled", apply_at=ago(hours=-6), reason=""), apply=None, schedule=None,
     unschedule=Action(label="Cancel schedule", url="/ui/promotions/13/unschedule", method="post", icon="undo-2"),
 )  # fmt: skip
 PROMOTION_FAILED = replace(
-    PROMOTION_APPROVED, state=RequestState.FAILED, apply=None, schedule=None, withdraw=None,
+    PROMOTION_APPROVED, info=replace(PROMOTION_APPROVED.info, state="failed"), apply=None, schedule=None, withdraw=None,
     states=(*(replace(mark, mood="done") for mark in STATES[:3]), StateMark(state=RequestState.FAILED, mood="bad", at=ago(minutes=2)), STATES[4]),
     plan=(
         StepRow(sentence="Register items-value version 4 as version 2 of prod", state=StepState.DONE, note="version 2 with id 87", at=ago(minutes=3)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dashboard.components.badges import Look, RequestState
+from dashboard.components.badges import Look
 from dashboard.components.widgets import Problem
 from dashboard.errors.views import AwayPage
 from tests.site.samples import accounts, drift, drift_parts, environments, home, promotions, report, streams
@@ -42,7 +42,11 @@ FINDING_READER = replace(drift_parts.FINDING, acknowledge=refused(drift_parts.FI
 MUTES_READER = replace(drift_parts.MUTES, submit=refused(drift_parts.MUTES.submit))
 REPORT_READER = replace(report.REPORT_OK, propose=refused(report.REPORT_OK.propose))
 PROMOTION_APPLYING = replace(
-    promotions.PROMOTION_APPROVED, state=RequestState.APPLYING, apply=None, schedule=None, withdraw=None
+    promotions.PROMOTION_APPROVED,
+    info=replace(promotions.INFO, state="applying"),
+    apply=None,
+    schedule=None,
+    withdraw=None,
 )
 REQUEST_READER = replace(promotions.FORM, submit=refused(promotions.FORM.submit))
 PROPOSE_READER = replace(

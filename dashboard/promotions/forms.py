@@ -1,0 +1,280 @@
+"""The forms of a request's page: its review, its way into the target, labels, acknowledgements and discussions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+from urllib.parse import urlencode
+
+from django import forms
+from django.utils.translation import gettext
+
+from dashboard.components.forms import CodeField, LongTextField, ServiceForm, UtcDateTimeField
+from dashboard.components.translation import later, later_filled
+from dashboard.promotions.request_list import at_utc
+from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SchemadeskError, Unavailable
+from registry.promotions import selectors, services
+from registry.promotions.models.requests import MAX_LABELS, written_labels
+from registry.promotions.requests.discussions import MAX_NOTE
+
+STATE_MESSAGES: Final = {
+    "draft": later("Saved as your draft."),
+    "in review": later("Submitted for review."),
+    "approved": later("Approved. It can be applied now."),
+    "scheduled": later("Scheduled."),
+    "applying": later("Being applied. Reload this page in a moment."),
+    "rejected": later("Rejected."),
+    "applied": later("Applied. It is now live in the target."),
+    "withdrawn": later("Withdrawn."),
+    "failed": later("Failed after it was partly applied."),
+}
+
+
+def _hidden() -> forms.CharField:
+    """A value that the page fills in, and the service checks."""
+    return forms.CharField(widget=forms.HiddenInput, required=False)
+
+
+class RequestForm(ServiceForm):
+    """A form about one request, which leads back to a part of its page."""
+
+    refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable)
+    anchor: ClassVar[str] = ""
+
+    def place(self, **route: Any) -> str:
+        """The part of the page, as the end of its address."""
+        return self.anchor
+
+
+class StateForm(RequestForm):
+    """A form whose service returns the request's new state."""
+
+    def message(self, **route: Any) -> str:
+        """What the new state means."""
+        return STATE_MESSAGES[self.result]
+
+
+class SubmitForm(StateForm):
+    """Submits a draft for review."""
+
+    service = staticmethod(services.submit)
+
+
+class WithdrawForm(StateForm):
+    """Withdraws the request."""
+
+    service = staticmethod(services.withdraw)
+
+
+class ApplyForm(StateForm):
+    """Runs the approved plan."""
+
+    service = staticmethod(services.apply)
+
+
+class ResumeForm(StateForm):
+    """Resumes a request that failed while it was applied."""
+
+    service = staticmethod(services.resume)
+
+
+class GiveUpForm(RequestForm):
+    """Gives up a failed request; what was written stays."""
+
+    service = staticmethod(services.give_up)
+    success = later("Given up. Completed steps are kept.")
+
+
+class UnscheduleForm(RequestForm):
+    """Cancels the schedule."""
+
+    service = staticmethod(services.unschedule)
+    success = later("Schedule cancelled. The request must be applied by hand.")
+
+
+class RecheckForm(RequestForm):
+    """Runs the checks again."""
+
+    service = staticmethod(services.recheck)
+
+    def message(self, **route: Any) -> str:
+        """The state that it led to."""
+        return gettext("The checks were run again. The request is %(state)s.") % {"state": self.result}
+
+
+class AgainForm(RequestForm):
+    """Resubmits a request of a kind that has no form."""
+
+    service = staticmethod(services.ask_again)
+
+    def message(self, **route: Any) -> str:
+        """The new request's number."""
+        return gettext("Request %(number)s is waiting for review.") % {"number": self.result}
+
+
+class ReviewForm(RequestForm):
+    """A reviewer's form: one comment for three buttons. `plan_hash` is what was read."""
+
+    conditional: tuple[str, ...] = ("comment", "typed")
+
+    plan_hash = _hidden()
+    comment = LongTextField(label=later("Comment"), rows=2, required=False)
+    override = LongTextField(label=later("Reason to override failing checks"), rows=2, required=False)
+    typed = CodeField(label=later("Type the name of the subject to approve"), required=False)
+
+
+class ApproveForm(ReviewForm):
+    """Approves the plan that the page showed."""
+
+    service = staticmethod(services.approve)
+
+    def message(self, **route: Any) -> str:
+        """The new state, or that the approval isn't enough."""
+        if self.result == "in review":
+            return gettext("Your approval is recorded. More approvals are needed.")
+        return STATE_MESSAGES[self.result]
+
+
+class ChangesForm(ReviewForm):
+    """Requests changes."""
+
+    service = staticmethod(services.request_changes)
+    success = later("Changes requested. The requester is notified.")
+
+    def arguments(self) -> dict[str, Any]:
+        """The comment alone."""
+        return {"comment": self.cleaned_data["comment"]}
+
+
+class RejectForm(ChangesForm):
+    """Rejects the request."""
+
+    service = staticmethod(services.reject)
+    success = STATE_MESSAGES["rejected"]
+
+
+class ScheduleForm(RequestForm):
+    """Schedules the request."""
+
+    service = staticmethod(services.schedule)
+    label = later("Schedule")
+
+    at = UtcDateTimeField(label=later("Scheduled time (UTC)"))
+    move_on = forms.BooleanField(
+        label=later("If the target is frozen then, apply it when the freeze ends"), required=False
+    )
+
+    def message(self, **route: Any) -> str:
+        """When it will be applied, and that the chosen time is frozen."""
+        at = self.cleaned_data["at"]
+        apply_at = selectors.get_request(route["request_id"]).apply_at or at
+        message = gettext("It will be applied at %(at)s.") % {"at": at_utc(apply_at)}
+        if apply_at == at:
+            return message
+        return f"{message} {gettext('%(at)s is frozen there.') % {'at': at_utc(at)}}"
+
+
+class LabelsForm(RequestForm):
+    """Replaces the labels."""
+
+    service = staticmethod(services.set_labels)
+    label = later("Save labels")
+    success = later("Labels saved.")
+    anchor = "#labels"
+
+    labels = forms.CharField(
+        label=later("Labels"),
+        required=False,
+        help_text=later_filled(
+            later("Up to %(most)s, separated by commas. Everyone who can read the request sees them."), most=MAX_LABELS
+        ),
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """The labels one by one."""
+        return {"labels": written_labels(self.cleaned_data["labels"])}
+
+
+class AcknowledgeForm(RequestForm):
+    """Acknowledges the request for an affected client."""
+
+    service = staticmethod(services.acknowledge)
+    label = later("Acknowledge")
+    lede = later(
+        "Acknowledging means that the people who run this client know the effects and accept the change. It applies to the"
+        " current plan only."
+    )
+    anchor = "#consumers"
+
+    subject = _hidden()
+    client = _hidden()
+    plan_hash = _hidden()
+    note = LongTextField(label=later("Note"), rows=2, required=False, max_length=MAX_NOTE)
+
+    def message(self, **route: Any) -> str:
+        """Whether it is new."""
+        return gettext("Acknowledged.") if self.result else gettext("Already acknowledged.")
+
+
+class TakeBackForm(RequestForm):
+    """Withdraws an acknowledgement."""
+
+    service = staticmethod(services.take_back)
+    anchor = "#consumers"
+
+    subject = _hidden()
+    client = _hidden()
+
+    def message(self, **route: Any) -> str:
+        """Whether there was one."""
+        return gettext("Acknowledgement withdrawn.") if self.result else gettext("Not acknowledged.")
+
+
+class ThreadForm(RequestForm):
+    """Starts a discussion about a field, a subject or the whole request."""
+
+    service = staticmethod(services.open_thread)
+    label = later("Start discussion")
+    success = later("Discussion started.")
+
+    subject = _hidden()
+    path = _hidden()
+    text = LongTextField(label=later("Comment on this request"))
+
+    def place(self, **route: Any) -> str:
+        """The discussions, with the subject's changes."""
+        subject = self.cleaned_data["subject"]
+        return f"?{urlencode({'item': subject})}#discussion" if subject else "#discussion"
+
+
+class OfThreadForm(RequestForm):
+    """A form about one discussion."""
+
+    refusals = (Conflict, InvalidInput, NotAllowed)
+
+    def place(self, **route: Any) -> str:
+        """The discussion."""
+        return f"#thread-{route['thread_id']}"
+
+
+class ReplyForm(OfThreadForm):
+    """Adds a comment to a discussion."""
+
+    service = staticmethod(services.reply)
+    label = later("Send")
+    success = later("Reply sent.")
+
+    text = LongTextField(label=later("Your reply"))
+
+
+class ResolveForm(OfThreadForm):
+    """Resolves a discussion."""
+
+    service = staticmethod(services.resolve)
+    success = later("Discussion resolved.")
+
+
+class ReopenForm(OfThreadForm):
+    """Takes a discussion up again."""
+
+    service = staticmethod(services.reopen)
+    success = later("Discussion reopened.")
