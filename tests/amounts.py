@@ -21,6 +21,7 @@ AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "requests to three servers at once": (3_000, 10_000),
     "versions that move in": (1_500, 10_000),
     "hostile schemas of the second round": (9, 99),
+    "random patterns of names": (200, 5_000),
     "restarts of random Spark state": (100, 300),
 }
 

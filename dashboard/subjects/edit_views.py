@@ -23,7 +23,7 @@ from dashboard.subjects import descriptions, subject_list
 from dashboard.subjects.descriptions import chosen_subjects
 from dashboard.subjects.lifecycle import GOOD
 from dashboard.subjects.page import subject_page
-from registry.access.permission_filters import pattern_of
+from registry.access.name_patterns import pattern_of
 from registry.access.roles import Actor, require
 from registry.access.services import add_owner
 from registry.drift.services.minimum_version import ACTION as MINIMUM_VERSION

@@ -21,7 +21,7 @@ from dashboard.components.widgets import Action
 from dashboard.registries.policy_forms import WhyNot, scoped_url
 from dashboard.subjects.lifecycle import LifeMark, LifeState, marks_of
 from dashboard.subjects.presenters import Setting, TopicLink, TopicLinks
-from registry.access.permission_filters import pattern_of
+from registry.access.name_patterns import pattern_of
 from registry.access.roles import Actor, may, refusal
 from registry.drift.usage.subject_topics import CarryingTopic, carrying_topics
 from registry.formats import format_of

@@ -56,8 +56,7 @@ from registry.subjects.lifecycle.notes import MOST, notes_of
 from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS
 from registry.subjects.models import SubjectActivity
 from registry.subjects.policy.registries import mirror_of
-from registry.subjects.versions.glob_filters import among
-from registry.subjects.versions.lookup import Registry, get_registry
+from registry.subjects.versions.lookup import Registry, among, get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
 PAGE_ROWS = 50

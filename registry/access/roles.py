@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from fnmatch import fnmatchcase
 
+from registry.access.name_patterns import name_pattern
 from registry.errors import NotAllowed, NotSignedIn
 
 ALL = "all"
@@ -156,7 +156,7 @@ ACTION_WORDS = {
 
 @dataclass(frozen=True)
 class Grant:
-    """A role in a registry (empty: in all) for the subjects that match a shell pattern."""
+    """A role in a registry (empty: in all) for the subjects that match a pattern."""
 
     role: str
     registry: str = ""
@@ -217,7 +217,7 @@ def may_in(actor: Actor, action: str, registry: str) -> bool:
 def _covers(grant: Grant | TokenLimit, registry: str, subject: str) -> bool:
     if grant.registry and grant.registry != registry:
         return False
-    return grant.subject_pattern == "*" or (bool(subject) and fnmatchcase(subject, grant.subject_pattern))
+    return grant.subject_pattern == "*" or (bool(subject) and name_pattern(grant.subject_pattern).allows(subject))
 
 
 def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> str:

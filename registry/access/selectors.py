@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -25,6 +24,7 @@ from registry.access.actors import (
     grants_of,
 )
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
+from registry.access.name_patterns import name_pattern
 from registry.access.permission_filters import place_words
 from registry.frozen_rows import row_info
 
@@ -213,7 +213,7 @@ def owners_of_many(registry: str, subjects: Iterable[str]) -> dict[str, Owners]:
     rules = list(Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group").order_by("pk"))
     members = _members({rule.group_id for rule in rules if rule.group_id})
     return {
-        subject: _together([rule for rule in rules if fnmatchcase(subject, rule.subject_pattern)], members)
+        subject: _together([rule for rule in rules if name_pattern(rule.subject_pattern).allows(subject)], members)
         for subject in subjects
     }
 

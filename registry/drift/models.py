@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
 
 from django.db import models
+
+from registry.access.permission_filters import Extent, RegistryScopedQuerySet, SubjectScopedQuerySet, VisibleQuerySet
 
 __all__ = [
     "FINDING_STATES",
@@ -91,6 +93,14 @@ SIDES = ("key", "value")
 FRAMINGS = ("id", "guid", "content_type")
 
 
+class ClusterQuerySet(VisibleQuerySet["Cluster"]):
+    """Clusters: visible with any source that reads them; those that nothing reads, to whoever may see everything."""
+
+    def covered_by(self, extent: Extent) -> Self:
+        """The clusters of sources in the extent."""
+        return self if extent.is_whole else self.filter(pk__in=Source.objects.covered_by(extent).values("cluster"))
+
+
 class Cluster(models.Model):
     """A Kafka cluster, connected once. Typed fields alone: free properties of a client can read files and run code."""
 
@@ -103,6 +113,8 @@ class Cluster(models.Model):
     ca_pem = models.TextField(blank=True, help_text="the certificate authority of the cluster's TLS, as PEM")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.TextField()
+
+    objects = ClusterQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -121,6 +133,10 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class SourceQuerySet(RegistryScopedQuerySet["Source"]):
+    """Sources: what one reads concerns no single subject."""
 
 
 class Source(models.Model):
@@ -152,6 +168,8 @@ class Source(models.Model):
     next_scan_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.TextField()
+
+    objects = SourceQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -282,6 +300,12 @@ class FieldStatistic(models.Model):
         return f"{self.path} on {self.day}"
 
 
+class ScanQuerySet(RegistryScopedQuerySet["Scan"]):
+    """Scans: visible with their source."""
+
+    registry_name = "source__registry__name"
+
+
 class Scan(models.Model):
     """One reading of a source. A running one is held by a lease that its worker renews."""
 
@@ -307,6 +331,8 @@ class Scan(models.Model):
     )
     error = models.TextField(blank=True)
 
+    objects = ScanQuerySet.as_manager()
+
     class Meta:
         ordering = ["-id"]
         constraints = [
@@ -321,6 +347,12 @@ class Scan(models.Model):
 
     def __str__(self) -> str:
         return f"scan {self.pk} of {self.source_id}: {self.state}"
+
+
+class FindingQuerySet(SubjectScopedQuerySet["Finding"]):
+    """Findings."""
+
+    registry_name = "source__registry__name"
 
 
 class Finding(models.Model):
@@ -360,6 +392,8 @@ class Finding(models.Model):
     reopened = models.PositiveIntegerField(default=0)
     resolved_at = models.DateTimeField(null=True, blank=True)
 
+    objects = FindingQuerySet.as_manager()
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["source", "fingerprint"], name="one_finding"),
@@ -380,6 +414,10 @@ class Finding(models.Model):
         return f"{self.rule} at {self.location}"
 
 
+class MuteQuerySet(RegistryScopedQuerySet["Mute"]):
+    """Mutes: their patterns may match any subject."""
+
+
 class Mute(models.Model):
     """Findings that nobody needs to see for now, by patterns; each pattern is a shell pattern, empty: any."""
 
@@ -391,6 +429,8 @@ class Mute(models.Model):
     until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.TextField()
+
+    objects = MuteQuerySet.as_manager()
 
     class Meta:
         constraints = [

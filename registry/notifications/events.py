@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from registry.access.name_patterns import name_pattern
 from registry.access.roles import Actor, may
 
 ANY: Final = "*"
@@ -162,8 +162,8 @@ class Receiver:
 
 
 def fits(event: Event, registry_pattern: str, subject_pattern: str) -> bool:
-    """Whether shell patterns match registry and subject of an event; an event without subject matches only `*`."""
-    return fnmatchcase(event.registry, registry_pattern) and fnmatchcase(event.subject, subject_pattern)
+    """Whether the patterns match registry and subject of an event; an event without subject matches only `*`."""
+    return name_pattern(registry_pattern).allows(event.registry) and name_pattern(subject_pattern).allows(event.subject)
 
 
 def may_know(person: Actor | None, event: Event) -> bool:

@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from registry.access.models import GroupGrant, RoleGrant
-from registry.access.permission_filters import checked_pattern
+from registry.access.name_patterns import checked_pattern
 from registry.access.roles import ACTIONS, Actor, Grant, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound

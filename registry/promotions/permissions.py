@@ -1,7 +1,4 @@
-"""Which requests an actor may read, and what they may read of the board's environments, as SQL conditions.
-
-Filtering comes before paging. `may_see` in requests/selectors.py decides the same for one request.
-"""
+"""What an actor may read of the board's environments, as an SQL condition."""
 
 from __future__ import annotations
 
@@ -10,32 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-
-from registry.access.permission_filters import Extent, ExtentPart, extent_of
-from registry.access.roles import Actor
-from registry.promotions.models import Environment, PromotionRequest, RequestItem
+from registry.access.permission_filters import Extent, ExtentPart
+from registry.promotions.models import Environment
 from registry.subjects.models import Subject
-from registry.subjects.versions.glob_filters import qualified
-
-#: the qualified name, from a request's own columns or an item's
-_QUALIFIED: Final = qualified(F("context_name"), F("subject_name"))
-
-
-def in_sight(rows: QuerySet[PromotionRequest], by: Actor) -> QuerySet[PromotionRequest]:
-    """The requests whose subjects the actor may all read at the target; of drafts only their own."""
-    rows = rows.filter(~Q(state=PromotionRequest.DRAFT) | Q(requested_by_id=by.user_id or 0))
-    extent = extent_of(by, "schema.read")
-    if extent.is_whole:
-        return rows
-    items = RequestItem.objects.filter(request=OuterRef("pk")).alias(qualified=_QUALIFIED)
-    beyond = items.exclude(extent.subjects("request__target__registry__name", "qualified"))
-    own = extent.subjects("target__registry__name", "qualified")
-    return rows.alias(qualified=_QUALIFIED).filter(own, ~Exists(beyond))
-
 
 EVERYTHING: Final = Extent((ExtentPart(),))
-_PLACE: Final = "context__registry__name"
 
 
 @dataclass(frozen=True)
@@ -74,8 +50,7 @@ class ReadableSubjects:
         )
         if not partly or not parts:
             return "", {}
-        name = qualified(F("context__name"), F("name"))
-        rows = Subject.objects.alias(qualified=name).filter(Extent(parts).subjects(_PLACE, "qualified"))
+        rows = Subject.objects.covered_by(Extent(parts))
         numbers = rows.filter(context__registry__name__in=partly).order_by().values("pk")
         sql, values = numbers.query.sql_with_params()
         names = [f"readable_{number}" for number in range(len(values))]

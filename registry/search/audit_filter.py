@@ -9,7 +9,8 @@ from django.db.models import BigIntegerField, Exists, F, Model, OuterRef, Q, Que
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
-from registry.access.permission_filters import NOTHING, Extent, require_extent
+from registry.access.name_patterns import NOTHING
+from registry.access.permission_filters import Extent, require_extent
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift.findings.redaction import NAMING_RULES
@@ -30,7 +31,6 @@ from registry.promotions.models import (
     ReviewRule,
     Thread,
 )
-from registry.promotions.permissions import in_sight
 from registry.subjects.models import (
     Association,
     Client,
@@ -46,7 +46,7 @@ from registry.subjects.models import (
     SubjectNote,
     VersionStanding,
 )
-from registry.subjects.versions.glob_filters import qualified
+from registry.subjects.models.registries import qualified
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -245,8 +245,7 @@ def _of_subjects(extent: Extent) -> Q:
     some = Extent(tuple(part for part in extent.parts if part.patterns))
     if not some.parts:
         return NOTHING
-    name = qualified(F("context__name"), F("name"))
-    subjects = Subject.objects.alias(qualified=name).filter(some.subjects("context__registry__name", "qualified"))
+    subjects = Subject.objects.covered_by(some)
     findings = Source.objects.alias(text=_text("subject_name")).filter(some.subjects("registry__name", "text"))
     return (
         _in(Subject) & refers("context_id", _contexts(some, "name"))
@@ -264,7 +263,7 @@ def _contexts(some: Extent, column: str) -> Any:
 
 
 def _of_requests(by: Actor) -> Q:
-    requests = in_sight(PromotionRequest.objects.order_by(), by)
+    requests = PromotionRequest.objects.visible_to(by).order_by()
     return (
         _in(PromotionRequest) & refers("id", requests)
         | _in(*_OF_REQUEST) & refers("request_id", requests)

@@ -17,6 +17,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
+from registry.access.name_patterns import name_pattern
 from registry.access.selectors import patterns_by_owner
 from registry.drift.usage.unused_subjects import needed_subjects
 from registry.search.selectors.conditions import TookTooLong, in_time
@@ -24,8 +25,7 @@ from registry.search.subject_list import DELETED, DRIFT, INHERITED, PENDING, UNO
 from registry.subjects.listing.filters import REFERRED, narrowed, registry_level, registry_mode
 from registry.subjects.models import Subject, SubjectActivity
 from registry.subjects.policy.effective_policy import MIRROR_MODE
-from registry.subjects.versions.glob_filters import among, likes_of, subjects_of_sets
-from registry.subjects.versions.lookup import Registry
+from registry.subjects.versions.lookup import Registry, among
 
 #: what a page that somebody waits for may count: so many looks, of which each subject takes some and one a pattern
 MOST_LOOKS: Final = 300_000
@@ -100,11 +100,8 @@ SELECT kept.subject_id, CASE
     ELSE ':' || (SELECT c.name FROM subjects_context c WHERE c.id = s.context_id) || ':' || s.name END AS name
 FROM ({rows}) kept JOIN subjects_subject s ON s.id = kept.subject_id"""
 _OWNED: Final = """
-SELECT named.subject_id, told.owner FROM {names} named
-JOIN unnest(%(likes)s::text[], %(liked)s::int[]) AS told(pattern, owner) ON named.name LIKE told.pattern
-UNION
-SELECT named.subject_id, told.owner FROM {names} named
-JOIN unnest(%(subjects)s::bigint[], %(having)s::int[]) AS told(subject_id, owner) USING (subject_id)"""
+SELECT DISTINCT named.subject_id, told.owner FROM {names} named
+JOIN unnest(%(likes)s::text[], %(liked)s::int[]) AS told(pattern, owner) ON named.name LIKE told.pattern"""
 _OWNERS: Final = """
 SELECT 'owner', (%(owners)s::text[])[owner], count(*) FROM {owned} GROUP BY owner"""
 _UNOWNED: Final = """
@@ -211,11 +208,9 @@ class _Facets:
         self.tables = {}
         owned = patterns_by_owner(self.registry.name)
         self.parameters["owners"] = [f"{kind}:{name}" for kind, name in owned]
-        likes = [(like, number) for number, patterns in enumerate(owned.values(), 1) for like in likes_of(patterns)]
-        sets = subjects_of_sets(self.registry, owned.values())
-        subjects = [(pk, number) for number, ids in enumerate(sets, 1) for pk in ids]
+        numbered = [(name_pattern(text), number) for number, texts in enumerate(owned.values(), 1) for text in texts]
+        likes = [(pattern.like, number) for pattern, number in numbered if not pattern.is_void]
         self.parameters["likes"], self.parameters["liked"] = _columns(likes)
-        self.parameters["subjects"], self.parameters["having"] = _columns(subjects)
         parts = [_OWNERS.format(owned=self._owned("owner")[1])]
         if not self.chosen.owner:
             names, owned_there = self._owned("attention")

@@ -18,7 +18,7 @@ from registry.search.selectors.conditions import Sql, TookTooLong, anywhere, con
 from registry.search.selectors.fields import COLUMNS, pattern_of, split_path
 from registry.subjects.listing.filters import Condition, numbered, of_level
 from registry.subjects.models import Registry, SchemaVersion
-from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.lookup import among
 from registry.subjects.versions.qualified_names import parse_subject
 
 #: what the index answers

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from django.db.models import Q
 
+from registry.access.name_patterns import any_allows
 from registry.access.selectors import all_patterns, patterns_of
 from registry.drift.selectors import open_findings_by_subject
 from registry.drift.usage.unused_subjects import needed_subjects
@@ -37,8 +37,7 @@ from registry.subjects.listing.ranked_list import (
 )
 from registry.subjects.models import MODES, SubjectActivity, VersionStanding
 from registry.subjects.selectors import SubjectRow, SubjectRows, subject_rows
-from registry.subjects.versions.glob_filters import among, fits
-from registry.subjects.versions.lookup import Registry
+from registry.subjects.versions.lookup import Registry, among, fits
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 #: what is wrong with a subject: open drift; an open request with a failing check, or that breaks; nothing checked in
@@ -65,7 +64,7 @@ class Signs:
             OPEN_DRIFT: name in self.findings,
             REQUEST: row.subject in self.troubled,
             UNCHECKED: self.is_production and row.level == NO_CHECKS,
-            NO_OWNER: not any(fnmatchcase(name, pattern) for pattern in self.owned),
+            NO_OWNER: not any_allows(self.owned, name),
         }
         return tuple(sign for sign in WORST_FIRST if problems[sign])
 

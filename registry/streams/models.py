@@ -6,6 +6,8 @@ from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models.functions import MD5
 
+from registry.access.permission_filters import RegistryScopedQuerySet
+
 VERDICTS = ("fine", "loses data", "fails later", "refused", "not checked")
 
 
@@ -54,6 +56,10 @@ class CheckpointStore(models.Model):
         return self.endpoint
 
 
+class StreamQueryQuerySet(RegistryScopedQuerySet["StreamQuery"]):
+    """Queries: what one holds is of no single subject."""
+
+
 class StreamQuery(models.Model):
     """A streaming query as its checkpoint told a scan: how it runs, what it reads, what limits it has."""
 
@@ -73,6 +79,8 @@ class StreamQuery(models.Model):
     problems = models.JSONField(default=list, help_text="what was found wrong in the checkpoint")
     first_seen = models.DateTimeField(auto_now_add=True)
     scanned_at = models.DateTimeField(help_text="when a scan last read the checkpoint's files")
+
+    objects = StreamQueryQuerySet.as_manager()
 
     class Meta:
         ordering = ["path", "id"]

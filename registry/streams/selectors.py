@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db.models import Count, F, Max, Q
 
-from registry.access.permission_filters import Extent, extent_of, require_extent
+from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor
 from registry.errors import NotFound, StateCheckNotFound
 from registry.frozen_rows import row_info
@@ -183,7 +183,6 @@ class VariableInfo:
 
 LARGEST: Final = 2**63 - 1
 PAGE: Final = 50
-READ: Final = "schema.read"
 
 
 def list_queries(*, by: Actor | None = None, offset: int = 0, limit: int = PAGE) -> list[QueryInfo]:
@@ -193,7 +192,7 @@ def list_queries(*, by: Actor | None = None, offset: int = 0, limit: int = PAGE)
     """
     rows = StreamQuery.objects.select_related("registry")
     if by is not None:
-        rows = rows.filter(extent_of(by, READ).registries("registry__name"))
+        rows = rows.visible_to(by)
     used = Max("variables__value_schemas_used", filter=Q(variables__why_fixed="", variables__removed_at=None))
     rows = rows.annotate(fullest=used).order_by(F("fullest").desc(nulls_last=True), "path", "id")
     page = list(rows[offset : offset + limit])
@@ -207,7 +206,8 @@ def get_query(query_id: int, *, by: Actor) -> QueryInfo:
 
     Raises NotSignedIn, NotAllowed, NotFound.
     """
-    row = _query_row(query_id, require_extent(by, READ))
+    require_extent(by, READ)
+    row = _query_row(query_id, by)
     return _query(row, _variables_of([row]).get(row.pk, []), _inputs_of([row]).get(row.pk, ()))
 
 
@@ -258,11 +258,10 @@ def filled_of(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | 
     }
 
 
-def _query_row(query_id: int, extent: Extent | None = None) -> StreamQuery:
-    row = None
-    if 0 < query_id <= LARGEST:
-        row = StreamQuery.objects.select_related("registry").filter(pk=query_id).first()
-    if row is None or (extent is not None and not extent.has_all_of(row.registry.name)):
+def _query_row(query_id: int, by: Actor | None = None) -> StreamQuery:
+    rows = StreamQuery.objects.all() if by is None else StreamQuery.objects.visible_to(by)
+    row = rows.select_related("registry").filter(pk=query_id).first() if 0 < query_id <= LARGEST else None
+    if row is None:
         raise NotFound(f"Query {query_id} doesn't exist.", query=query_id)
     return row
 

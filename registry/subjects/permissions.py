@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Concat
 
-from registry.access.permission_filters import Extent, ExtentPart, extent_of, require_extent
+from registry.access.permission_filters import READ, Extent, ExtentPart, VisibleQuerySet, extent_of, require_extent
 from registry.access.roles import Actor, may
 from registry.errors import SchemaNotFound
 from registry.formats.base import Reference
@@ -82,9 +82,7 @@ def qualified_name(path: str = "") -> Combinable:
     return Collate(whole, "C")
 
 
-READ: Final = "schema.read"
-_QUALIFIED: Final = "qualified_name_to_read"
-_Rows = TypeVar("_Rows", bound=QuerySet[Any, Any])
+_Rows = TypeVar("_Rows", bound=VisibleQuerySet[Any])
 
 
 class Visible:
@@ -121,19 +119,16 @@ class Visible:
         """Whether a readable version has the schema, or refers to it."""
         return self.is_whole or self._leads_to([schema_pk])
 
-    def narrowed(self, rows: _Rows, path: str = "") -> _Rows:
-        """The rows whose subject is readable; `path` leads from the rows to it."""
-        if self.is_whole:
-            return rows
-        named = rows.alias(**{_QUALIFIED: qualified_name(path)})
-        return named.filter(self._extent.subjects("", _QUALIFIED))  # type: ignore[return-value]  # the same model's
+    def narrowed(self, rows: _Rows) -> _Rows:
+        """The rows of this registry whose subject is readable."""
+        return rows.covered_by(self._extent)
 
     def _leads_to(self, schemas: Iterable[int]) -> bool:
         """Whether a readable version has one of these schemas, or leads to one through references."""
         visited: set[int] = set()
         level = set(schemas)
         while level:
-            if self.narrowed(SchemaVersion.objects.filter(schema__in=level), "subject__").exists():
+            if self.narrowed(SchemaVersion.objects.filter(schema__in=level)).exists():
                 return True
             visited |= level
             referring = SchemaReference.objects.filter(target__schema__in=level)
@@ -189,7 +184,7 @@ def _readable(visible: Visible, schemas: list[SchemaInfo], name: int | str) -> l
     if not left:
         raise SchemaNotFound(f"Schema {name} not found", schema_id=name)
     marked = [rows[info.context, info.schema_id] for info in left if info.standing is not None]
-    versions = visible.narrowed(SchemaVersion.objects.all(), "subject__")
+    versions = visible.narrowed(SchemaVersion.objects.all())
     standings = standings_of_schemas(marked, versions) if marked else {}
     return [replace(info, standing=standings.get(rows[info.context, info.schema_id])) for info in left]
 

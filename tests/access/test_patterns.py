@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant
-from registry.access.permission_filters import checked_pattern, pattern_of
+from registry.access.name_patterns import checked_pattern, name_pattern, pattern_of
 from registry.access.roles import Actor
 from registry.access.services import add_owner, grant, grant_to_group, issue_token, make_group
 from registry.drift.models import Deployment, Mute
@@ -37,9 +36,8 @@ BAD = "bad value!! %%"
         ("orders\t*", "has a space at position 7"),
         ("orders\u202e", "invisible character at position 7"),
         ("orders\0", "invisible character at position 7"),
-        ("orders-[ab", "unclosed '[' at position 8"),
-        ("orders-[]", "unclosed"),
-        ("orders-[z-a]", "the empty range z-a"),
+        ("orders-[ab]", "has '[' at position 8: sets of characters aren't supported"),
+        ("orders-[", "has '[' at position 8"),
         ("*" * 11, "11 '*', but at most ten"),
         ("a" * 256, "256 characters, but at most 255 are allowed"),
     ],
@@ -54,7 +52,7 @@ def test_what_cannot_be_meant_is_refused(pattern: str, says: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["*", "orders-*", "orders-?", "orders-[ab]", "[!a-z]*", ":.eu:orders-value", "com.acme.Order$Line", "a/b.proto", "größe-*", "[[]x", "[]a]"],
+    ["*", "orders-*", "orders-?", ":.eu:orders-value", "com.acme.Order$Line", "a/b.proto", "größe-*", "a]", "a\\b", "a_b"],
 )  # fmt: skip
 def test_a_pattern_stays_as_it_is(pattern: str) -> None:
     assert checked_pattern(f" {pattern} ", "subject") == pattern
@@ -66,8 +64,7 @@ def test_an_empty_pattern_means_all() -> None:
 
 @given(st.text(min_size=1, max_size=60).filter(lambda name: name.strip() == name))
 def test_any_name_has_a_pattern_that_fits_it(name: str) -> None:
-    if name.count("*") <= 10:
-        assert fnmatchcase(name, checked_pattern(pattern_of(name), "subject", longest=600))
+    assert name_pattern(checked_pattern(pattern_of(name), "subject", longest=600)).allows(name)
 
 
 STORING: dict[str, tuple[type, Callable[[Actor], object]]] = {

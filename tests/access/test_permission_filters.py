@@ -22,12 +22,11 @@ NAMES = (
     "日本-value",
 )  # fmt: skip
 PATTERNS = (
-    "*", "**", "?", "??*", "orders-*", "*-value", "*orders*", "o?ders*", "orders", "Orders*", ":.billing:*", "[a-c]", "[!a-c]", "[!a-c]*",
-    "[a-cB]*", "[ab-]", "[ab-]-", "x%y", "x_y", "x\\y", "[x]", "[[]x]", "[", "[!]", "[]", "a]b", "order.s", "(a|b)", "a{1}", "a[^]", "[^]",
-    "é", "日本*", " a", "[d-a]", "*[1-9]s", "x[_]y",
+    "*", "**", "?", "??*", "orders-*", "*-value", "*orders*", "o?ders*", "orders", "Orders*", ":.billing:*", "x%y", "x_y", "x\\y", "x_*",
+    "x%*", "*_y", "a]b", "order.s", "(a|b)", "a{1}", "a^*", "é", "?", "日本*", " a",
 )  # fmt: skip
-#: sets that PostgreSQL might read otherwise: nothing is shown for them rather than too much
-UNCERTAIN = ("[]a]", "[é]", "[!é]*", "[a-é]", "[!-~]*", "[a\\]*", "[^a]", "[[:alpha:]]")
+#: stored by an earlier version: they match nothing
+WITH_SETS = ("[a-c]", "[!a-c]", "[]a]", "[x]", "[", "[[:alpha:]]", "*[", "[!-~]*")
 
 
 @pytest.fixture
@@ -79,9 +78,10 @@ def test_sql_has_the_subjects_that_may_allows(rows: None, pattern: str) -> None:
         assert _by_sql(by) == _by_may(by), by
 
 
-@pytest.mark.parametrize("pattern", UNCERTAIN)
-def test_sql_has_nothing_more_where_it_isn_t_certain(rows: None, pattern: str) -> None:
-    assert _by_sql(_actor(Grant("reader", "", pattern))) <= _by_may(_actor(Grant("reader", "", pattern)))
+@pytest.mark.parametrize("pattern", WITH_SETS)
+def test_a_set_gives_no_right(rows: None, pattern: str) -> None:
+    by = _actor(Grant("reader", "", pattern))
+    assert _by_sql(by) == _by_may(by) == set()
 
 
 @pytest.mark.parametrize(

@@ -244,28 +244,7 @@ def test_open_drift_and_open_requests_are_those_of_the_very_subject(
     assert names_of(dev, attention="pending", text="b") == []
 
 
-PATTERNS = [
-    "a",
-    "b*",
-    ":.x:*",
-    "?",
-    "*z",
-    "[ab]",
-    "[!a]",
-    "a.b",
-    "(",
-    "\\",
-    "d+",
-    "*",
-    ":.*",
-    "[b]",
-    ":.x:[a]",
-    ":.w:*",
-    "?:*",
-    "%",
-    "_",
-    "[[]",
-]
+PATTERNS = ["a", "b*", ":.x:*", "?", "*z", "a.b", "(", "\\", "d+", "*", ":.*", ":.w:*", "?:*", "%", "_", "a?b", "?*_*"]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from registry.access.permission_filters import READ
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
@@ -24,7 +25,7 @@ from registry.api.confluent.serializers import refuse_unusable_text
 from registry.api.request_reading import length_of, refuse_constant, refuse_many_values, room_for, unreadable_number
 from registry.api.response_marks import allow_replay, standing_in
 from registry.errors import InvalidName, SchemaTooLarge
-from registry.subjects.permissions import READ, Visible, require_visible
+from registry.subjects.permissions import Visible, require_visible
 from registry.subjects.versions.lookup import Registry, get_registry, get_registry_and_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 from registry.subjects.versions.versions import elsewhere

@@ -14,13 +14,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from registry import errors
-from registry.access.permission_filters import require_extent
+from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.google.serializers import PARSERS, RENDERERS, AlwaysJson, parse_context
 from registry.api.outage import away_of, tell_when
 from registry.errors import InvalidName, RegistryNotFound
-from registry.subjects.permissions import READ, Visible
+from registry.subjects.permissions import Visible
 from registry.subjects.versions.lookup import Registry, RegistryResource, find_registry, meant_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 

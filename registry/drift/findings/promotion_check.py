@@ -27,7 +27,7 @@ from registry.drift.judge.declared_fields import DeclaredFields, declared_fields
 from registry.drift.judge.fields import parent_of
 from registry.drift.models import Finding
 from registry.drift.proposals.observed_schema import UNDECLARED, seen_fields
-from registry.drift.selectors import FindingInfo, get_finding, may_see_finding
+from registry.drift.selectors import FindingInfo, get_finding
 from registry.drift.selectors.findings import finding_infos
 from registry.errors import NotFound, SchemadeskError
 from registry.formats import format_of
@@ -220,13 +220,8 @@ def _listed(begin: str, sentences: Sequence[str]) -> str:
 
 def findings_of(numbers: Collection[int], by: Actor) -> dict[int, OriginFinding]:
     """By number, without what the actor may not read: the right is that of the finding's own page; one query."""
-    rows = Finding.objects.filter(pk__in=numbers)
-    readable = [row for row in rows.select_related("source__registry") if _may_see(row, by)]
-    return {info.id: _origin(info) for info in finding_infos(readable, by)}
-
-
-def _may_see(row: Finding, by: Actor) -> bool:
-    return may_see_finding(by, row.source.registry.name, row.subject_name)
+    rows = Finding.objects.visible_to(by).filter(pk__in=numbers).select_related("source__registry")
+    return {info.id: _origin(info) for info in finding_infos(rows, by)}
 
 
 def _origin(info: FindingInfo) -> OriginFinding:

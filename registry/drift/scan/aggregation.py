@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from registry.access.name_patterns import name_pattern
 from registry.observations import FieldProfile, FramedMessages, Observation, Span, UndecodableMessages
 
 MOST_TYPES: Final = 50
@@ -334,7 +334,7 @@ def is_muted(mutes: Iterable[MutePattern], rule: str, subject: str, location: st
     """Whether a mute covers a finding: all of its patterns fit."""
     return any(
         all(
-            not pattern or fnmatchcase(text, pattern)
+            not pattern or name_pattern(pattern).allows(text)
             for pattern, text in ((mute.rule, rule), (mute.subject, subject), (mute.location, location))
         )
         for mute in mutes

@@ -17,7 +17,6 @@ from registry.drift.selectors.findings import (
     get_finding,
     list_findings,
     list_mutes,
-    may_see_finding,
     open_counts,
     open_findings_by_subject,
 )
@@ -72,7 +71,6 @@ __all__ = [
     "list_scans",
     "list_sources",
     "list_topics",
-    "may_see_finding",
     "open_counts",
     "open_findings_by_subject",
     "topic_coverage",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from fnmatch import fnmatchcase
 from typing import Final
 
 from django.db.models import Q
 
-from registry.access.permission_filters import Extent, extent_of
+from registry.access.name_patterns import name_pattern
+from registry.access.permission_filters import READ, Extent, extent_of
 from registry.access.roles import Actor
 from registry.drift.models import SEVERITIES, Deployment, Scan
 from registry.drift.scan.aggregation import SEVERITY_RANK
-from registry.drift.selectors.findings import READ, WORST_FIRST, FindingInfo, finding_infos, open_findings
+from registry.drift.selectors.findings import WORST_FIRST, FindingInfo, finding_infos, open_findings
 from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
 from registry.errors import InvalidInput
 from registry.frozen_rows import row_info
@@ -89,7 +89,7 @@ def deployments_about(concerned: DeploymentTarget, since: datetime, until: datet
 def _fits(info: DeploymentInfo, concerned: DeploymentTarget) -> bool:
     """Each pattern that was told narrows it; what the finding doesn't have fits none."""
     pairs = ((info.subjects, concerned.subject), (info.topics, concerned.topic))
-    return all(not pattern or (bool(name) and fnmatchcase(name, pattern)) for pattern, name in pairs)
+    return all(not pattern or (bool(name) and name_pattern(pattern).allows(name)) for pattern, name in pairs)
 
 
 def _clients(concerned: DeploymentTarget, names: Iterable[str]) -> frozenset[str]:

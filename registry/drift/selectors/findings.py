@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
 
-from registry.access.permission_filters import extent_of, require_extent
+from registry.access.permission_filters import READ, extent_of, require_extent
 from registry.access.roles import Actor, may
 from registry.drift.evidence import read_evidence
 from registry.drift.findings.redaction import redacted_evidence, redacted_text
-from registry.drift.models import SEVERITIES, Finding, Mute
+from registry.drift.models import SEVERITIES, Finding, FindingQuerySet, Mute
 from registry.drift.scan.personal_data import masked_samples, tags_of_subjects
 from registry.errors import FindingNotFound
 from registry.frozen_rows import row_info
@@ -52,7 +52,6 @@ def one_partition(evidence: Mapping[str, Any], partitions: int) -> OnePartition 
     return OnePartition(partition, partitions, messages)
 
 
-READ: Final = "schema.read"
 WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(SEVERITIES)),
     output_field=IntegerField(),
@@ -181,7 +180,7 @@ def count_findings(by: Actor | None = None) -> dict[str, int]:
 
 def count_open_findings(by: Actor) -> int:
     """How many that somebody may read are open and not muted, for the frame of every page; one query at most."""
-    return _seen_by(by).filter(state="open", muted=False).count() if extent_of(by, READ).parts else 0
+    return Finding.objects.visible_to(by).filter(state="open", muted=False).count()
 
 
 def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:
@@ -191,20 +190,15 @@ def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:
     """
     if by is not None:
         require_extent(by, READ)
-    row = Finding.objects.select_related("source__registry", "topic").filter(pk=finding_id).first()
-    if row is None or (by is not None and not may_see_finding(by, row.source.registry.name, row.subject_name)):
+    row = _seen_by(by).select_related("source__registry", "topic").filter(pk=finding_id).first()
+    if row is None:
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
     return finding_infos([row], by)[0]
 
 
-def may_see_finding(by: Actor, registry: str, subject: str) -> bool:
-    """Whether somebody may read a finding: one about a subject as they may that, any other with the whole registry."""
-    return may(by, READ, registry=registry, subject=subject)
-
-
 def list_mutes(registry: str = "", *, by: Actor) -> list[MuteInfo]:
     """The mutes of a registry (empty: of all), newest first, of those that somebody may read wholly; one query."""
-    rows = Mute.objects.select_related("registry").filter(extent_of(by, READ).registries("registry__name"))
+    rows = Mute.objects.visible_to(by).select_related("registry")
     if registry:
         rows = rows.filter(registry__name=registry)
     return [row_info(MuteInfo, row, registry=row.registry.name) for row in rows.order_by("-pk")]
@@ -215,11 +209,9 @@ def open_findings() -> QuerySet[Finding]:
     return Finding.objects.filter(state="open", muted=False)
 
 
-def _seen_by(by: Actor | None) -> QuerySet[Finding]:
+def _seen_by(by: Actor | None) -> FindingQuerySet:
     """The findings that somebody may read; all where it is the product itself that looks."""
-    if by is None:
-        return Finding.objects.all()
-    return Finding.objects.filter(extent_of(by, READ).subjects("source__registry__name", "subject_name"))
+    return Finding.objects.all() if by is None else Finding.objects.visible_to(by)
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
-from registry.access.permission_filters import NOTHING, extent_of, require_extent
+from registry.access.permission_filters import READ, extent_of, require_extent
 from registry.access.roles import Actor
-from registry.drift.models import Cluster, Scan, Source, Topic
+from registry.drift.models import Cluster, ClusterQuerySet, Scan, Source, SourceQuerySet, Topic
 from registry.errors import ClusterNotFound, SourceNotFound
 from registry.frozen_rows import row_info
 from registry.streams.models import CheckpointStore
 
 LATELY: Final = timedelta(hours=24)
 MOST_UNREADABLE: Final = 20
-READ: Final = "schema.read"
 
 
 @dataclass(frozen=True)
@@ -146,14 +145,10 @@ def list_clusters(by: Actor | None = None) -> list[ClusterInfo]:
 
     Whoever may read everything sees those that nothing reads too. One query.
     """
-    extent = extent_of(by, READ) if by else None
-    if extent is None or extent.is_whole:
-        return [_cluster_info(row) for row in _clusters().order_by("name")]
-    readable = extent.registries("sources__registry__name")
-    if readable == NOTHING:
-        return []
-    clusters = _clusters(readable).order_by("name")
-    return [info for info in map(_cluster_info, clusters) if info.sources]
+    rows = _clusters()
+    if by is not None and not extent_of(by, READ).is_whole:
+        rows = _clusters(Q(sources__in=Source.objects.visible_to(by))).visible_to(by)
+    return [_cluster_info(row) for row in rows.order_by("name")]
 
 
 def get_cluster(name: str) -> ClusterInfo:
@@ -171,8 +166,8 @@ def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceI
     """
     queryset = _sources().filter(registry__name=registry) if registry else _sources()
     if by is not None:
-        queryset = queryset.filter(extent_of(by, READ).registries("registry__name"))
-    rows = list(queryset.order_by(F("open_count").desc(), "kind", "name"))
+        queryset = queryset.visible_to(by)
+    rows: list[Any] = list(queryset.order_by(F("open_count").desc(), "kind", "name"))
     scans = Scan.objects.in_bulk([row.last_scan_id for row in rows if row.last_scan_id])
     return [_source_info(row, scans.get(row.last_scan_id)) for row in rows]
 
@@ -185,9 +180,12 @@ def checkpoint_sources(registry: str) -> dict[str, int]:
 
 def get_source(source_id: int, *, by: Actor | None = None) -> SourceInfo:
     """One source; one that `by` may not read is as one that isn't there. Raises NotSignedIn, NotAllowed, SourceNotFound."""
-    extent = require_extent(by, READ) if by else None
-    row = _sources().filter(pk=source_id).first()
-    if row is None or (extent is not None and not extent.has_all_of(row.registry.name)):
+    rows = _sources()
+    if by is not None:
+        require_extent(by, READ)
+        rows = rows.visible_to(by)
+    row: Any = rows.filter(pk=source_id).first()
+    if row is None:
         raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
     return _source_info(row, Scan.objects.filter(pk=row.last_scan_id).first())
 
@@ -213,9 +211,12 @@ def list_scans(source_id: int, *, limit: int = 20) -> list[ScanInfo]:
 
 def get_scan(scan_id: int, *, by: Actor | None = None) -> ScanInfo:
     """One scan, as its source for `by`. Raises NotSignedIn, NotAllowed, SourceNotFound."""
-    extent = require_extent(by, READ) if by else None
-    row = Scan.objects.select_related("source__registry").filter(pk=scan_id).first()
-    if row is None or (extent is not None and not extent.has_all_of(row.source.registry.name)):
+    rows = Scan.objects.select_related("source__registry")
+    if by is not None:
+        require_extent(by, READ)
+        rows = rows.visible_to(by)
+    row = rows.filter(pk=scan_id).first()
+    if row is None:
         raise SourceNotFound(f"There is no scan {scan_id}.", scan=scan_id)
     return scan_info(row)
 
@@ -272,11 +273,11 @@ def missing_right(topic: str, problem: str, user: str) -> str:
     return f"kafka-acls --add --allow-principal {who} {' '.join(operations)} --topic {shlex.quote(topic)}"
 
 
-def _clusters(counted: Q | None = None) -> QuerySet[Cluster, Any]:
+def _clusters(counted: Q | None = None) -> ClusterQuerySet:
     return Cluster.objects.annotate(source_count=Count("sources", filter=counted))
 
 
-def _sources() -> QuerySet[Source, Any]:
+def _sources() -> SourceQuerySet:
     newest = Scan.objects.filter(source=OuterRef("pk")).order_by("-id").values("pk")[:1]
     topics = (
         Topic.objects.filter(source=OuterRef("pk"), gone_at=None)

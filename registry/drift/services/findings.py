@@ -11,12 +11,12 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from registry.access.models import User
-from registry.access.permission_filters import checked_pattern, require_extent
+from registry.access.name_patterns import checked_pattern
+from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.drift.models import Finding, Mute
 from registry.drift.scan.aggregation import MutePattern, is_muted
-from registry.drift.selectors import may_see_finding
 from registry.errors import FindingNotFound, InvalidInput, MuteNotFound, WrongState
 from registry.subjects.versions.lookup import get_registry
 
@@ -101,6 +101,8 @@ def mute(
         longest = MAX_PATTERN[name]
         if len(pattern) > longest or pattern.count("*") > MAX_STARS or not pattern.isprintable():
             raise InvalidInput(f"The {name} pattern must have at most {longest} characters and ten '*'.")
+    if "[" in patterns["location"]:
+        raise InvalidInput("The location pattern has a '[', which isn't supported. Enter '?' instead.")
     record(by=by, why="mute findings")
     row = Mute.objects.create(registry=registry_row, reason=reason, until=until, created_by=by.name, **patterns)
     _apply_mutes(registry_row.pk)
@@ -182,10 +184,10 @@ def _decidable(finding_id: int, by: Actor) -> Finding:
 
     Raises FindingNotFound, NotSignedIn, NotAllowed.
     """
-    require_extent(by, "schema.read")
-    rows = Finding.objects.select_for_update(of=("self",)).select_related("source__registry")
+    require_extent(by, READ)
+    rows = Finding.objects.visible_to(by).select_for_update(of=("self",)).select_related("source__registry")
     row = rows.filter(pk=finding_id).first()
-    if row is None or not may_see_finding(by, row.source.registry.name, row.subject_name):
+    if row is None:
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
     require(by, "finding.decide", registry=row.source.registry.name)
     return row

@@ -12,7 +12,8 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from registry.access.permission_filters import checked_pattern, require_extent
+from registry.access.name_patterns import checked_pattern, names_for
+from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.drift.events import tell_of_failed
@@ -180,9 +181,10 @@ def cancel_scan(*, scan_id: int, by: Actor) -> str:
     Its worker keeps nothing of it from here on; the caller enqueues `tasks.interrupt_scan` with the tag, so that Spark
     stops too. Raises SourceNotFound, WrongState where it is over, NotAllowed.
     """
-    extent = require_extent(by, "schema.read")
-    row = Scan.objects.select_related("source__registry").select_for_update(of=("self",)).filter(pk=scan_id).first()
-    if row is None or not extent.has_all_of(row.source.registry.name):
+    require_extent(by, READ)
+    rows = Scan.objects.visible_to(by).select_related("source__registry").select_for_update(of=("self",))
+    row = rows.filter(pk=scan_id).first()
+    if row is None:
         raise SourceNotFound(f"There is no scan {scan_id}.", scan=scan_id)
     require(by, "source.scan", registry=row.source.registry.name)
     if row.state not in ("queued", "running"):
@@ -296,12 +298,9 @@ def prune_deployments(*, by: Actor) -> int:
 
 
 def _require_all_of(subjects: str, registry: Registry, by: Actor) -> None:
-    """A pattern is judged as a name would be: `orders-*` lies within the right to `orders-*`, `*` doesn't.
-
-    Its star stands for no letter too, and for several: neither `orders-?` nor `orders-[!a]` has all of `orders-*`.
-    """
-    for letters in ("*", "", "**"):
-        require(by, ACTION, registry=registry.name, subject=subjects.replace("*", letters))
+    """`orders-*` is within the right to `orders-*`; `*` isn't."""
+    for name in names_for(subjects):
+        require(by, ACTION, registry=registry.name, subject=name)
 
 
 def _there(registry: Registry, label: str, at: datetime | None, now: datetime) -> Deployment | None:

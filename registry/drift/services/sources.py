@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError, QuerySet
+from django.db.models import ProtectedError
 from django.utils import timezone
 
-from registry.access.permission_filters import require_extent
+from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.audit.context import record
-from registry.drift.models import MODES, Cluster, Connector, Source
+from registry.drift.models import MODES, Cluster, Connector, Source, SourceQuerySet
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import SourceDraft
 from registry.drift.sources.kafka_connection import check_fields, connect, parse_servers
@@ -284,10 +284,10 @@ def locked_source(source_id: int, by: Actor, action: str) -> Source:
     return _source_for(by, action, source_id, Source.objects.select_for_update(of=("self",)))
 
 
-def _source_for(by: Actor, action: str, source_id: int, rows: QuerySet[Source]) -> Source:
-    extent = require_extent(by, "schema.read")
-    row = rows.select_related("registry").filter(pk=source_id).first()
-    if row is None or not extent.has_all_of(row.registry.name):
+def _source_for(by: Actor, action: str, source_id: int, rows: SourceQuerySet) -> Source:
+    require_extent(by, READ)
+    row = rows.visible_to(by).select_related("registry").filter(pk=source_id).first()
+    if row is None:
         raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
     require(by, action, registry=row.registry.name)
     return row

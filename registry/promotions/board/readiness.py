@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
 from django.db import connection
 from django.utils import timezone
 
+from registry.access.name_patterns import name_pattern
 from registry.access.roles import Actor, may, refusal, require
 from registry.access.selectors import owners_of
 from registry.errors import InvalidInput, NotFound, SchemadeskError, SubjectNotFound, VersionNotFound
@@ -140,7 +140,7 @@ def _approval(plan: Plan, target: Environment) -> Reason:
         f"{rule.count} from {_named(rule)}"
         for rule in target.review_rules.all()
         if (rule.verdict != ReviewRule.BREAKING or plan.breaking)
-        and any(fnmatchcase(name, rule.subject_pattern) for name in written)
+        and any(name_pattern(rule.subject_pattern).allows(name) for name in written)
     ]
     sentence = f"{target.registry.name} needs {', '.join(approvals) or 'one approval'}."
     return Reason("approval", sentence, "Request the promotion and get it approved.")

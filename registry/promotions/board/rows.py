@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from django.db import connection
 
+from registry.access.name_patterns import escaped
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, require
 from registry.audit import time_travel
@@ -25,7 +26,6 @@ from registry.promotions.environments.selectors import environment_rows
 from registry.promotions.models import Environment, PromotionRequest, RequestItem
 from registry.promotions.permissions import ReadableSubjects
 from registry.subjects.models import VersionStanding
-from registry.subjects.versions.glob_filters import escaped
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import Standing
 

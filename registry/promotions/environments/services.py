@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from registry.access.egress import EgressPolicy
-from registry.access.permission_filters import checked_pattern
+from registry.access.name_patterns import checked_pattern
 from registry.access.roles import ROLES, Actor, may_somewhere, require
 from registry.audit.context import record
 from registry.errors import (

@@ -6,7 +6,7 @@ A stored plan may have been damaged by a disk or written by an old program; `rea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -14,8 +14,11 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.utils import timezone
 
+from registry.access.permission_filters import READ, Extent, VisibleQuerySet, extent_of
+from registry.access.roles import Actor
 from registry.errors import InvalidInput
 from registry.promotions.models.environments import Environment
+from registry.subjects.models.registries import qualified
 
 MAX_LABELS: Final = 10
 MAX_LABEL: Final = 40
@@ -70,6 +73,25 @@ def _is_readable(stored: Any) -> bool:
 
 
 PERSON = settings.AUTH_USER_MODEL
+
+
+class RequestQuerySet(VisibleQuerySet["PromotionRequest"]):
+    """Requests: visible with all their subjects at the target; a draft only to its requester."""
+
+    def visible_to(self, actor: Actor, action: str = READ) -> Self:
+        """The requests for whose subjects the actor may all do the action, and of drafts only their own."""
+        drafts = models.Q(state=PromotionRequest.DRAFT) & ~models.Q(requested_by_id=actor.user_id or 0)
+        return self.exclude(drafts).covered_by(extent_of(actor, action))
+
+    def covered_by(self, extent: Extent) -> Self:
+        """The requests whose subjects are all in the extent."""
+        if extent.is_whole:
+            return self
+        name = qualified(models.F("context_name"), models.F("subject_name"))
+        items = RequestItem.objects.filter(request=models.OuterRef("pk")).alias(qualified=name)
+        beyond = items.exclude(extent.subjects("request__target__registry__name", "qualified"))
+        own = extent.subjects("target__registry__name", "qualified")
+        return self.alias(qualified=name).filter(own, ~models.Exists(beyond))
 
 
 class PromotionRequest(models.Model):
@@ -134,6 +156,8 @@ class PromotionRequest(models.Model):
         if "plan" in row.__dict__:
             row.plan = readable_plan(row.plan)
         return row
+
+    objects = RequestQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]

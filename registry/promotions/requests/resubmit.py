@@ -18,7 +18,6 @@ from registry.errors import InvalidInput, WrongState
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.promotions.models import PromotionRequest
-from registry.promotions.permissions import in_sight
 from registry.promotions.plan.builder import make_plan
 from registry.promotions.plan.types import ItemText, Plan, PromotionSpec, SpecItem
 from registry.promotions.requests.finding_links import readable_findings
@@ -184,7 +183,7 @@ def resubmissions_of(infos: Sequence[RequestInfo], by: Actor) -> Mapping[int, Re
     if not before and not ended:
         return {info.id: Resubmissions() for info in infos}
     rows = PromotionRequest.objects.filter(Q(pk__in=before) | Q(again_of__in=ended)).order_by("pk")
-    columns = in_sight(rows, by).values_list("pk", "state", "context_name", "subject_name", "again_of")
+    columns = rows.visible_to(by).values_list("pk", "state", "context_name", "subject_name", "again_of")
     summaries = {row[0]: RequestSummary(row[0], row[1], SubjectName(row[2], row[3]), row[4]) for row in columns[:_ROWS]}
     return {
         info.id: Resubmissions(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, Prefetch, Subquery
 from django.db.models.functions import Coalesce
 
 from registry.access.roles import Actor, Grant, may, may_somewhere, require
@@ -24,8 +24,7 @@ from registry.promotions.models import (
     ReviewRule,
     Thread,
 )
-from registry.promotions.models.requests import STEPS
-from registry.promotions.permissions import in_sight
+from registry.promotions.models.requests import STEPS, RequestQuerySet
 from registry.promotions.requests.infos import (
     AcknowledgementInfo,
     CommentInfo,
@@ -111,7 +110,7 @@ def waiting_numbers(
         .defer("plan", "reason", "moved", "failure", "config")
         .annotate(light_plan=_OutlinedPlan(F("plan")))
     )
-    requests = list((rows if targets is None else rows.filter(target__in=targets))[:MAX_WAITING])
+    requests: list[Any] = list((rows if targets is None else rows.filter(target__in=targets))[:MAX_WAITING])
     if not requests:
         return []
     for row in requests:
@@ -120,7 +119,7 @@ def waiting_numbers(
     return [row.pk for row in requests if reviewing.can(row)]
 
 
-def _in_review(user_id: int) -> QuerySet[PromotionRequest]:
+def _in_review(user_id: int) -> RequestQuerySet:
     theirs = Review.objects.filter(reviewer_id=user_id, request=OuterRef("pk"), plan_hash=OuterRef("plan_hash"))
     return (
         PromotionRequest.objects.order_by("-id")
@@ -130,7 +129,7 @@ def _in_review(user_id: int) -> QuerySet[PromotionRequest]:
 
 
 def filtered(
-    rows: QuerySet[PromotionRequest],
+    rows: RequestQuerySet,
     *,
     state: str = "",
     target: str = "",
@@ -139,7 +138,7 @@ def filtered(
     label: str = "",
     after: int | None = None,
     by: Actor | None = None,
-) -> QuerySet[PromotionRequest]:
+) -> RequestQuerySet:
     """The rows that match the filters; the state `open` means all that aren't closed; `by` is the reader."""
     if state == OPEN:
         rows = rows.filter(state__in=PromotionRequest.OPEN_STATES)
@@ -155,7 +154,7 @@ def filtered(
     if label:
         rows = rows.filter(labels__contains=[label])
     if by is not None:
-        rows = in_sight(rows, by)
+        rows = rows.visible_to(by)
     return rows if after is None else rows.filter(pk__lt=after)
 
 
@@ -237,7 +236,7 @@ def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[Subje
     states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
     items = RequestItem.objects.filter(
         request__state__in=states, subject_name__in={subject.subject for subject in subjects}
-    ).annotate(seen=Exists(in_sight(PromotionRequest.objects.filter(pk=OuterRef("request")).order_by(), by)))
+    ).annotate(seen=Exists(PromotionRequest.objects.visible_to(by).filter(pk=OuterRef("request")).order_by()))
     requests: dict[SubjectName, int | None] = {}
     for context, name, request, is_readable in items.order_by("seen", "request").values_list(
         "context_name", "subject_name", "request", "seen"
@@ -293,7 +292,7 @@ class _LightPlan(Func):
     output_field = JSONField()
 
 
-def _rows() -> QuerySet[PromotionRequest]:
+def _rows() -> RequestQuerySet:
     items = RequestItem.objects.order_by("position").defer("text", "references")
     return (
         _joined()
@@ -303,7 +302,7 @@ def _rows() -> QuerySet[PromotionRequest]:
     )
 
 
-def _whole_rows() -> QuerySet[PromotionRequest]:
+def _whole_rows() -> RequestQuerySet:
     threads = Thread.objects.order_by("pk").select_related("resolved_by").prefetch_related("comments__author")
     return _joined().prefetch_related(
         Prefetch("items", queryset=RequestItem.objects.order_by("position")),
@@ -313,7 +312,7 @@ def _whole_rows() -> QuerySet[PromotionRequest]:
     )
 
 
-def _joined() -> QuerySet[PromotionRequest]:
+def _joined() -> RequestQuerySet:
     threads = Thread.objects.filter(request=OuterRef("pk"), resolved_at=None).order_by().values("request")
     # no grouping by a key: the views of the past have none
     unresolved = Coalesce(Subquery(threads.annotate(number=Count("*")).values("number")), 0)

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 
-from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput
 from registry.promotions.models import Environment, PromotionRequest, Release, RequestItem
 from registry.subjects.models import Registry, SchemaVersion, VersionStanding
-from registry.subjects.versions.glob_filters import qualified
+from registry.subjects.models.versions import SchemaVersionQuerySet
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import Standing, joined_standing
 
@@ -156,7 +155,7 @@ def unapproved_version_page(
     rows = rows.select_related("schema", "subject__context", "standing").defer(
         "submitted", "schema__canonical", "schema__metadata", "schema__rule_set"
     )
-    versions = list(_in_sight(rows, by).order_by("-pk")[: limit + 1])
+    versions = list(rows.visible_to(by).order_by("-pk")[: limit + 1])
     shown = versions[:limit]
     requests = _adoptions(shown)
     return UnapprovedVersionPage(
@@ -164,7 +163,7 @@ def unapproved_version_page(
     )
 
 
-def _of(names: Mapping[int, str], subject: SubjectName | None, text: str, state: str) -> QuerySet[SchemaVersion]:
+def _of(names: Mapping[int, str], subject: SubjectName | None, text: str, state: str) -> SchemaVersionQuerySet:
     condition_of_any = Q(pk__in=())
     for condition in conditions(names.keys()).values():
         condition_of_any |= condition
@@ -185,15 +184,6 @@ def is_ghost(environment: Environment, version: SchemaVersion) -> bool:
     """Whether a version of an environment came without a request; three queries."""
     condition = unrequested(environment.registry)
     return condition is not None and SchemaVersion.objects.filter(condition, pk=version.pk).exists()
-
-
-def _in_sight(rows: QuerySet[SchemaVersion], by: Actor) -> QuerySet[SchemaVersion]:
-    """The versions that `by` may read."""
-    extent = extent_of(by, "schema.read")
-    if extent.is_whole:
-        return rows
-    named = rows.alias(qualified=qualified(F("subject__context__name"), F("subject__name")))
-    return named.filter(extent.subjects("subject__context__registry__name", "qualified"))
 
 
 def _name(row: SchemaVersion) -> SubjectName:

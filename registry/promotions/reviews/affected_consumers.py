@@ -13,7 +13,6 @@ from registry.access.roles import Actor, may
 from registry.access.selectors import ContactPerson, people_named
 from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import Acknowledgement, PromotionRequest
-from registry.promotions.permissions import in_sight
 from registry.promotions.requests.infos import RequestInfo
 from registry.promotions.requests.selectors import requests_numbered
 from registry.promotions.reviews.eligibility import grants_of_roles
@@ -155,7 +154,7 @@ def pending_acknowledgements(by: Actor) -> list[PendingAcknowledgement]:
 def _unacknowledged(by: Actor) -> list[PromotionRequest]:
     """The requests whose acknowledgement check doesn't pass, with only the part of the plan that names affected clients."""
     planned = PromotionRequest.objects.filter(state__in=PromotionRequest.PLANNED_STATES)
-    newest = in_sight(planned, by).order_by("-pk").values("pk")[:LOOKED_AT]
+    newest = planned.visible_to(by).order_by("-pk").values("pk")[:LOOKED_AT]
     rows = PromotionRequest.objects.filter(pk__in=newest).alias(waits=_Waits(F("plan"))).filter(waits=True)
     return list(
         rows.select_related("target__registry")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Final
 
@@ -22,6 +21,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from registry.access.models import GroupGrant, RoleGrant, User
+from registry.access.name_patterns import any_allows, name_pattern
 from registry.access.roles import ACTIONS, Actor, Grant, may
 from registry.access.selectors import Owners, grants_of, owners_of_many
 from registry.promotions.models import PromotionRequest, Review, ReviewRule
@@ -187,7 +187,7 @@ class _ReviewFacts:
 
     def _rule_parts(self, rule: ReviewRule, registry: str, subjects: Sequence[str]) -> Iterable[tuple[str, set[int]]]:
         """The rule for the subjects that it matches: once for each distinct set of owners, else once."""
-        matching = [name for name in subjects if fnmatchcase(name, rule.subject_pattern)]
+        matching = [name for name in subjects if name_pattern(rule.subject_pattern).allows(name)]
         if not matching:
             return
         if rule.reviewers == ReviewRule.OWNERS:
@@ -318,7 +318,7 @@ class ReviewerFilter:
         return self.is_same(request.requested_by_id)
 
     def _is_named(self, rule: ReviewRule, request: PromotionRequest, registry: str, subjects: Sequence[str]) -> bool:
-        matching = [name for name in subjects if fnmatchcase(name, rule.subject_pattern)]
+        matching = [name for name in subjects if name_pattern(rule.subject_pattern).allows(name)]
         if not matching or (rule.verdict == ReviewRule.BREAKING and not is_breaking(request)):
             return False
         if rule.reviewers == ReviewRule.OWNERS:
@@ -382,7 +382,7 @@ def _may(action: str, grants: Sequence[Grant], registry: str, subjects: Iterable
 
 def _has_role(grants: Sequence[Grant], role: str, registry: str, subjects: Iterable[str]) -> bool:
     there = [grant for grant in grants if grant.role == role and grant.registry in ("", registry)]
-    return all(any(fnmatchcase(subject, grant.subject_pattern) for grant in there) for subject in subjects)
+    return all(any_allows((grant.subject_pattern for grant in there), subject) for subject in subjects)
 
 
 def grants_of_roles(roles: Iterable[str], people: Iterable[int]) -> dict[int, list[Grant]]:

@@ -11,14 +11,14 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
+from registry.access.name_patterns import escaped, name_pattern
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, require
 from registry.errors import InvalidInput
-from registry.search.models import IndexedSubject, fold
+from registry.search.models import fold
 from registry.search.query import Query, as_guid, as_number
 from registry.subjects.models import Config, Context, Registry
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
-from registry.subjects.versions.glob_filters import escaped, like
 
 READ: Final = "schema.read"
 
@@ -60,25 +60,15 @@ def sight_of(by: Actor) -> Sight:
     for key, name in here.items():
         if key in wide:
             continue
-        for patterns in (part.patterns for part in extent.within(name).parts):
+        for part in extent.within(name).parts:
             number = len(conditions)
             parameters[f"sight_{number}"] = key
             parts = [f"e.registry_id = %(sight_{number})s"]
-            if any("[" in pattern for pattern in patterns):
-                parameters[f"sight_{number}_names"] = _names(by, key, name)
-                parts.append(f"e.name = ANY(%(sight_{number}_names)s)")
-            else:
-                for index, pattern in enumerate(patterns):
-                    parameters[f"sight_{number}_{index}"] = like(pattern)
-                    parts.append(f"e.name LIKE %(sight_{number}_{index})s")
+            for index, pattern in enumerate(part.patterns):
+                parameters[f"sight_{number}_{index}"] = name_pattern(pattern).like
+                parts.append(f"e.name LIKE %(sight_{number}_{index})s")
             conditions.append(f"({' AND '.join(parts)})")
     return Sight(here, whole=False, condition=f"({' OR '.join(conditions)})", parameters=parameters)
-
-
-def _names(by: Actor, key: int, registry: str) -> list[str]:
-    """The names that somebody may read, one by one: PostgreSQL has no pattern for `[a-c]` that is quite the same."""
-    names = IndexedSubject.objects.filter(registry_id=key).values_list("name", flat=True)
-    return [name for name in names.iterator(chunk_size=5_000) if may(by, READ, registry=registry, subject=name)]
 
 
 MAX_SWAPPED: Final = 12

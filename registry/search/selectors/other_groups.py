@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from registry.access.name_patterns import escaped
 from registry.access.roles import Actor, may
 from registry.promotions.models import PromotionRequest
 from registry.search.query import Query, is_id
@@ -22,7 +23,6 @@ from registry.search.results import (
     counted,
 )
 from registry.search.selectors.conditions import READ, Sight, Sql, anywhere, contains, numbers_in, rows_of, which_id
-from registry.subjects.versions.glob_filters import escaped
 from registry.subjects.versions.qualified_names import SubjectName
 
 MOST_TYPES: Final = 20

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from registry.access.name_patterns import name_pattern
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may, require, system_actor
 from registry.audit.context import record
@@ -25,7 +25,7 @@ from registry.subjects.import_export.snapshot import NoteRecord, Scope, Snapshot
 from registry.subjects.models import KeptCopy, Registry, SchemaVersion, Subject
 from registry.subjects.policy.effective_policy import COLUMNS
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.versions.qualified_names import parse_subject
 
 MOST: Final = 200
 _DELETED: Final = "version.delete_permanently"
@@ -51,8 +51,8 @@ def deleted_copies(
 
     `before` is the number of the last one that is known.
     """
-    extent = require_extent(by, _DELETED, registry=registry.name)
-    rows = KeptCopy.objects.filter(extent.subjects("registry__name", "name"), kind=KeptCopy.DELETED)
+    require_extent(by, _DELETED, registry=registry.name)
+    rows = KeptCopy.objects.visible_to(by, _DELETED)
     if subject:
         rows = rows.filter(name=subject)
     return _listed(rows, registry, before, limit)
@@ -110,7 +110,9 @@ def contents_of_copy(row: KeptCopy) -> Contents:
             modes={name: mode} if mode else {},
             notes={name: NoteRecord(tuple(note["tags"]), note["doc"])} if note else {},
         ),
-        owners=tuple(sorted({owner for pattern, owner in value["owners"] or () if _owns(pattern, name)})),
+        owners=tuple(
+            sorted({owner for pattern, owner in value["owners"] or () if name_pattern(pattern).allows(name.qualified)})
+        ),
     )
 
 
@@ -120,10 +122,6 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[column] for name, column in COLUMNS.items() if row.get(column) is not None}
-
-
-def _owns(pattern: str, name: SubjectName) -> bool:
-    return fnmatchcase(name.qualified, pattern)
 
 
 #: kind of copy → the right that it takes

@@ -16,7 +16,7 @@ from registry.formats.base import Reference
 from registry.subjects.lifecycle.notes import notes_of
 from registry.subjects.models import Config, Context, Mode, Registry, SchemaReference, SchemaVersion, Subject
 from registry.subjects.policy.effective_policy import OwnConfig, settings_of
-from registry.subjects.versions.glob_filters import among
+from registry.subjects.versions.lookup import among
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 #: (subject, version)

@@ -17,8 +17,7 @@ from registry.subjects.import_export.snapshot import contents_of
 from registry.subjects.lifecycle.notes import MOST
 from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS, retire
 from registry.subjects.models import Subject
-from registry.subjects.versions.glob_filters import among
-from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.lookup import among, get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: of the file in an archive: equal subjects give equal bytes

@@ -21,7 +21,7 @@ from registry.subjects.models import (
     VersionStanding,
 )
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, MIRROR_MODE
-from registry.subjects.versions.glob_filters import among, fits
+from registry.subjects.versions.lookup import among, fits
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: words that a name is searched for one by one; what follows them is one more as it is written

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce
 
-from registry.access.permission_filters import Extent, ExtentPart, extent_of
+from registry.access.name_patterns import name_pattern
 from registry.access.roles import Actor
 from registry.audit.time_travel import MOMENT, DerivedTable, by_then
 from registry.errors import InvalidInput
@@ -96,9 +96,8 @@ def list_registries() -> list[RegistryInfo]:
 
 def registry_names(by: Actor | None = None) -> list[str]:
     """Their names alone, in the same order, of those that `by` may read something of: nothing is counted for it."""
-    extent = extent_of(by, "schema.read") if by else None
-    rows = Registry.objects.order_by("pk").values_list("name", flat=True)
-    names = [name for name in rows if extent is None or extent.has(name)]
+    rows = Registry.objects.visible_to(by) if by else Registry.objects.all()
+    names = rows.order_by("pk").values_list("name", flat=True)
     return sorted(names, key=lambda name: name != settings.DEFAULT_REGISTRY)
 
 
@@ -108,10 +107,10 @@ def has_subjects() -> bool:
 
 
 def has_matching_subject(registry: str, pattern: str, by: Actor) -> bool:
-    """Whether a shell pattern fits a subject of the registry ("": of any) that `by` may read, deleted ones too."""
+    """Whether a pattern matches a subject of the registry ("": of any) that `by` may read, deleted ones too."""
     names = [name for name in registry_names(by) if registry in ("", name)]
-    fits = Extent((ExtentPart(patterns=(pattern,)),)).subjects("", _QUALIFIED)
-    matching = Subject.objects.alias(**{_QUALIFIED: qualified_name()}).filter(fits)
+    fitting = name_pattern(pattern).as_q(_QUALIFIED)
+    matching = Subject.objects.alias(**{_QUALIFIED: qualified_name()}).filter(fitting)
     return any(
         Visible(row, by).narrowed(matching.filter(context__registry=row)).exists()
         for row in Registry.objects.filter(name__in=names)

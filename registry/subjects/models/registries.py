@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Final, Self, TypeVar
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Length
-from django.db.models.lookups import LessThanOrEqual
+from django.db.models.functions import Cast, Concat, Length
+from django.db.models.lookups import Exact, LessThanOrEqual
 
+from registry.access.permission_filters import Extent, VisibleQuerySet
 from registry.subjects.associations.requests import ASSOCIATION_TYPES, LIFECYCLES, RESOURCE_TYPES, STRONG
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
+
+_Row = TypeVar("_Row", bound=models.Model)
+_QUALIFIED: Final = "qualified_name_to_see"
+
+
+def qualified(context: Any, subject: Any) -> models.Case:
+    """The name of a subject in a context, both expressions; for rights and owners, whose patterns are of such names."""
+    context_name, name = Cast(context, models.TextField()), Cast(subject, models.TextField())
+    elsewhere = Concat(models.Value(":"), context_name, models.Value(":"), name, output_field=models.TextField())
+    default = models.When(Exact(context_name, models.Value(DEFAULT_CONTEXT)), then=name)
+    return models.Case(default, default=elsewhere, output_field=models.TextField())
+
+
+class SubjectLinkedQuerySet(VisibleQuerySet[_Row]):
+    """Subjects, or rows that have one: visible with it."""
+
+    subject: ClassVar[str] = ""
+
+    def covered_by(self, extent: Extent) -> Self:
+        """The rows of subjects in the extent."""
+        if extent.is_whole:
+            return self
+        context = f"{self.subject}context__"
+        name = qualified(models.F(f"{context}name"), models.F(f"{self.subject}name"))
+        return self.alias(**{_QUALIFIED: name}).filter(extent.subjects(f"{context}registry__name", _QUALIFIED))
+
+
+class RegistryQuerySet(VisibleQuerySet["Registry"]):
+    """Registries: visible with any of their subjects."""
+
+    def covered_by(self, extent: Extent) -> Self:
+        """The registries of which the extent has anything."""
+        return self.filter(extent.any_of_registries("name"))
 
 
 class Registry(models.Model):
@@ -30,6 +67,8 @@ class Registry(models.Model):
     sync_error = models.TextField(blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RegistryQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -69,6 +108,10 @@ class Context(models.Model):
         return f"{self.registry_id}/{self.name}"
 
 
+class SubjectQuerySet(SubjectLinkedQuerySet["Subject"]):
+    """Subjects."""
+
+
 class Subject(models.Model):
     """A name under which versions follow each other. Its row goes when its last version is deleted permanently."""
 
@@ -76,6 +119,8 @@ class Subject(models.Model):
     context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="subjects", db_index=False)
     name = models.CharField(max_length=1024, db_collation="C")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = SubjectQuerySet.as_manager()
 
     class Meta:
         # the number beside the name: a list of names then reads nothing but the index

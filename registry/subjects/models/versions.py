@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.db import models
 
-from registry.subjects.models.registries import Context, Registry, Subject
+from registry.access.permission_filters import Extent, SubjectScopedQuerySet
+from registry.subjects.models.registries import Context, Registry, Subject, SubjectLinkedQuerySet
 
 
 class Schema(models.Model):
@@ -49,6 +52,12 @@ class Schema(models.Model):
         return f"{self.schema_type} {self.schema_id}"
 
 
+class SchemaVersionQuerySet(SubjectLinkedQuerySet["SchemaVersion"]):
+    """Versions."""
+
+    subject = "subject__"
+
+
 class SchemaVersion(models.Model):
     """A version of a subject, with the text as it was submitted and an id of its own.
 
@@ -64,6 +73,8 @@ class SchemaVersion(models.Model):
     door = models.CharField(max_length=16)
     deleted_at = models.DateTimeField(null=True, blank=True)
     imported = models.BooleanField(default=False, db_default=False, help_text="its number was given by an import")
+
+    objects = SchemaVersionQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -134,6 +145,16 @@ class VersionStanding(models.Model):
         return f"{self.version_id}: {self.standing}"
 
 
+class KeptCopyQuerySet(SubjectScopedQuerySet["KeptCopy"]):
+    """Copies of subjects; the name of a file is none of them."""
+
+    subject_name = "name"
+
+    def covered_by(self, extent: Extent) -> Self:
+        """The copies of subjects in the extent."""
+        return super().covered_by(extent).filter(kind=KeptCopy.DELETED)
+
+
 class KeptCopy(models.Model):
     """Versions that are in no subject: those that were deleted for good, or those of a file that somebody sent.
 
@@ -151,6 +172,8 @@ class KeptCopy(models.Model):
     made_at = models.DateTimeField()
     made_by = models.TextField()
     until = models.DateTimeField(db_index=True)
+
+    objects = KeptCopyQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -24,8 +24,7 @@ from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponen
 from registry.access.roles import Actor
 from registry.audit.context import RECORDING, recording
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
-from registry.subjects.versions.glob_filters import among
-from registry.subjects.versions.lookup import columns_of, row_of, width_of
+from registry.subjects.versions.lookup import among, columns_of, row_of, width_of
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: first key of the advisory locks that stand for a registry's configs and modes: rows that may not exist yet

@@ -28,8 +28,7 @@ from registry.subjects.models import Client, Registry, SchemaVersion, Subject
 from registry.subjects.models.registries import MAX_CONTACT, MAX_FIELD, MAX_FIELDS, MAX_NAME
 from registry.subjects.registration.locks import retried
 from registry.subjects.usage.evidence import Evidence
-from registry.subjects.versions.glob_filters import among
-from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.lookup import among, get_registry, get_subject
 from registry.subjects.versions.parsed_schemas import parser_of
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import MAX_VERSION

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Field, JSONField, Model
+from django.db.models import F, Field, JSONField, Model, Q, Subquery, TextField, Value
+from django.db.models.functions import Concat
 
-from registry.errors import RegistryNotFound, SubjectNotFound
+from registry.access.name_patterns import NamePattern, likes_any, name_pattern
+from registry.errors import InvalidName, RegistryNotFound, SubjectNotFound
 from registry.subjects.models import Config, Context, Registry, Subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 
@@ -199,3 +201,46 @@ def get_subject(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
     if row is None:
         raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
     return row
+
+
+def among(names: Collection[SubjectName], at: str) -> Q:
+    """The subjects of these names: as many conditions as there are contexts among them."""
+    by_context: dict[str, set[str]] = {}
+    for name in names:
+        by_context.setdefault(name.context, set()).add(name.subject)
+    condition = Q(pk__in=())
+    for context, subjects in by_context.items():
+        condition |= Q(**{f"{at}context__name": context, f"{at}name__in": subjects})
+    return condition
+
+
+def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
+    """Whether one of the patterns fits the qualified name; `at` is how the rows get to the subject."""
+    if not patterns:
+        return Q(pk__in=())
+    if "*" in patterns:
+        return ~Q(pk__in=())
+    parsed = [name_pattern(pattern) for pattern in sorted(set(patterns))]
+    condition = among([name for pattern in parsed for name in _names(pattern)], at)
+    wild = [pattern for pattern in parsed if pattern.name is None]
+    if not wild:
+        return condition
+    # by its number: then the contexts needn't be joined to every name
+    default = Subquery(Context.objects.filter(registry=registry, name=DEFAULT_CONTEXT).values("pk"))
+    condition |= Q(likes_any(F(f"{at}name"), wild), **{f"{at}context": default})
+    elsewhere = [pattern for pattern in wild if pattern.like[:1] in (":", "%", "_")]
+    if elsewhere:
+        qualified = Concat(Value(":"), f"{at}context__name", Value(":"), f"{at}name", output_field=TextField())
+        condition |= ~Q(**{f"{at}context": default}) & likes_any(qualified, elsewhere)
+    return condition
+
+
+def _names(pattern: NamePattern) -> Iterable[SubjectName]:
+    """The subject that a pattern without wildcards names, none for what can be no name."""
+    if pattern.name is None or pattern.is_void:
+        return ()
+    try:
+        name = parse_subject(pattern.name)
+    except InvalidName:
+        return ()
+    return (name,) if name.qualified == pattern.name else ()

@@ -11,6 +11,7 @@ from django.db.models.expressions import Combinable
 
 from registry.subjects.associations.rules import AssociationInfo, associations_by_subject
 from registry.subjects.models import Association, Config, Registry, SchemaVersion, Subject
+from registry.subjects.models.versions import SchemaVersionQuerySet
 from registry.subjects.permissions import Visible, by_qualified_name
 from registry.subjects.policy.data_contracts import PHASES
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -87,7 +88,7 @@ def _all(
     """The numbers of the rows of all versions."""
     rows = _with_rules(live(SchemaVersion.objects.filter(condition), deleted=deleted), rule_type)
     if visible is not None:
-        rows = visible.narrowed(rows, "subject__")
+        rows = visible.narrowed(rows)
     return rows.order_by(order, "version").values_list("pk", flat=True)
 
 
@@ -97,7 +98,7 @@ def _newest(
     """The numbers of the rows of newest versions that have a rule of the type; the condition is on subjects."""
     rows = live(SchemaVersion.objects.filter(subject=OuterRef("pk")), deleted=deleted)
     newest: Any = Subquery(rows.order_by("-version").values("pk")[:1])
-    subjects: QuerySet[Any] = Subject.objects.filter(condition).annotate(newest=newest)
+    subjects = Subject.objects.filter(condition).annotate(newest=newest)
     subjects = subjects.filter(newest__isnull=False)
     if visible is not None:
         subjects = visible.narrowed(subjects)
@@ -146,7 +147,7 @@ def _associations(
     }
 
 
-def _with_rules(rows: QuerySet[SchemaVersion], rule_type: str) -> QuerySet[SchemaVersion]:
+def _with_rules(rows: SchemaVersionQuerySet, rule_type: str) -> SchemaVersionQuerySet:
     if not rule_type:
         return rows
     has_rule = Q()

@@ -16,6 +16,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from registry.errors import InvalidInput, InvalidVersion, SchemaNotFound, VersionNotFound
 from registry.formats.base import Reference
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
+from registry.subjects.models.versions import SchemaVersionQuerySet
 from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
@@ -178,7 +179,7 @@ def parse_version(value: int | str) -> int | None:
     return int(text)
 
 
-def live(rows: QuerySet[SchemaVersion], *, deleted: bool = False) -> QuerySet[SchemaVersion]:
+def live(rows: SchemaVersionQuerySet, *, deleted: bool = False) -> SchemaVersionQuerySet:
     """The rows without the soft-deleted ones, unless they are asked for."""
     return rows if deleted else rows.filter(deleted_at=None)
 
@@ -189,7 +190,7 @@ def list_versions(registry: Registry, subject: SubjectName, *, deleted: bool = F
     return list(live(row.versions.all(), deleted=deleted).order_by("version").values_list("version", flat=True))
 
 
-def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> QuerySet[SchemaVersion]:
+def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> SchemaVersionQuerySet:
     """The versions of a subject by its name, with what `version_info` reads; in no order."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
