@@ -1,26 +1,28 @@
 """Pages as they were at a moment: `?at=2026-10-01T12:00Z`.
 
-A view marked with `travels` reads inside of `as_of`, by somebody who may do nothing but read, and its links to other
-such pages carry the moment on. Of a page without the mark the middleware says that it can't be shown as of then.
+A view marked with `travels` reads inside of `as_of`, by somebody who may do nothing but read. Every link in a template
+goes through `link`, which adds the moment if the page that it leads to has the mark. The middleware refuses the moment
+for a page without it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import escape
+from django.urls import Resolver404, resolve
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from dashboard.components.frame import page_actor
 from dashboard.components.widgets import Travel
-from registry.audit.time_travel import as_of, moment_of
+from registry.audit.time_travel import as_of, moment, moment_of
 from registry.errors import InvalidInput
 
 PARAMETER: Final = "at"
@@ -28,11 +30,6 @@ PARAMETER: Final = "at"
 _PLACES: Final = frozenset({PARAMETER, "after", "before", "cursor", "offset"})
 _MOST_HIDDEN: Final = 20
 _LONGEST: Final = 1_300
-#: pages with the mark, as links name them
-_TRAVELLING: Final = r"/ui/(?:audit|environments(?:/[^/\"?#]+)?|promotions(?:/\d+)?|ghosts|fields|registries/[^/\"?#]+/(?:policy|subjects|subjects/[^/\"?#]+/(?:compare|references|report|switch)?))"
-_LINK: Final = re.compile(rf'(?<!data-now )\b(href|hx-get)="({_TRAVELLING})((?:\?[^"#]*)?)((?:#[^"]*)?)"')
-_FORM: Final = re.compile(rf'<form\b(?=[^>]*\baction="{_TRAVELLING}[?"])(?![^>]*\bmethod="post")[^>]*>')
-
 View = Callable[..., HttpResponse]
 
 
@@ -47,7 +44,7 @@ def travels(view: View) -> View:
         past = replace(page_actor(request), past=gettext("You are viewing a past state. Go back to now."))
         request.page_actor = past  # type: ignore[attr-defined]
         with as_of(travel.at):
-            return carried(view(request, *args, **named), request.GET[PARAMETER])
+            return view(request, *args, **named)
 
     shown.travels = True  # type: ignore[attr-defined]
     return shown
@@ -60,20 +57,37 @@ def refuse_to_travel(request: HttpRequest, view: View) -> None:
     raise InvalidInput(gettext("This page has no history. Remove “at” from the address to see its current state."))
 
 
-def carried(response: HttpResponse, moment: str) -> HttpResponse:
-    """The page with the moment in its links to pages that have a past, and in the forms that lead there."""
-    if not response.get("Content-Type", "").startswith("text/html"):
-        return response
-    pair, value = escape(urlencode({PARAMETER: moment})), escape(moment)
+def with_moment(address: str) -> str:
+    """The address of a link, with the moment that this page shows where the page that it leads to has a past as well."""
+    at = moment()
+    if at is None or not address:
+        return address
+    whole, hash_sign, fragment = address.partition("#")
+    path, _, query = whole.partition("?")
+    if not whole or not _has_past(path) or f"&{PARAMETER}=" in f"&{query}":
+        return address
+    return f"{path}?{query}{'&' if query else ''}{urlencode({PARAMETER: _text(at)})}{hash_sign}{fragment}"
 
-    def link(match: re.Match[str]) -> str:
-        attribute, path, query, fragment = match.groups()
-        return f'{attribute}="{path}{query}{"&amp;" if query else "?"}{pair}{fragment}"'
 
-    text = _LINK.sub(link, response.content.decode())
-    hidden = f'<input type="hidden" name="{PARAMETER}" value="{value}">'
-    response.content = _FORM.sub(lambda match: f"{match[0]}{hidden}", text).encode()
-    return response
+def moment_field(address: str) -> SafeString:
+    """The same for a form that leads to the address: a browser drops the query of its address, so this is a hidden field."""
+    at = moment()
+    if at is None or not _has_past(address.partition("#")[0].partition("?")[0]):
+        return SafeString("")
+    return format_html('<input type="hidden" name="{}" value="{}">', PARAMETER, _text(at))
+
+
+@lru_cache(maxsize=1_000)
+def _has_past(path: str) -> bool:
+    """Whether the page at a path, without one the page itself, has the mark."""
+    try:
+        return not path or getattr(resolve(path).func, "travels", False)
+    except Resolver404:
+        return False
+
+
+def _text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def after_it(moment: datetime) -> str:
@@ -84,7 +98,7 @@ def after_it(moment: datetime) -> str:
 def then_url(url: str, moment: datetime) -> str:
     """The same page as a change of that moment has left it; "" for a page that has no past."""
     path, _, query = url.partition("?")
-    if not re.fullmatch(_TRAVELLING, path):
+    if not (path and _has_past(path)):
         return ""
     return f"{path}?{query}{'&' if query else ''}{urlencode({PARAMETER: after_it(moment)})}"
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import SubjectHealth, format_name
 from dashboard.components.links import subject_url
 from dashboard.components.tables import ListColumn, nothing
+from dashboard.components.time_travel import with_moment
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Environment, readable
 from dashboard.subjects.annotations import OwnerChip, TagChip
@@ -97,7 +98,8 @@ def _open_problems(row: SubjectLine) -> SafeString:
         parts.append(format_html('<a href="{}?{}">{}</a>', reverse("ui:findings"), query, findings))
     if row.request:
         text = gettext("request %(request)s") % {"request": row.request}
-        parts.append(format_html('<a href="{}">{}</a>', reverse("ui:promotion", args=[row.request]), text))
+        url = with_moment(reverse("ui:promotion", args=[row.request]))
+        parts.append(format_html('<a href="{}">{}</a>', url, text))
     elif row.has_request:
         parts.append(visible(gettext("open request")))
     shown = format_html_join(" · ", "{}", ((part,) for part in parts))
@@ -108,7 +110,7 @@ def _subject(row: SubjectLine) -> SafeString:
     subject = row.info.subject
     context = subject.context if subject.context != DEFAULT_CONTEXT else ""
     before = format_html('<span class="muted mono">{} / </span>', name(context, 40)) if context else ""
-    url = subject_url(row.registry, subject.qualified)
+    url = with_moment(subject_url(row.registry, subject.qualified))
     after = format_html(' <span class="chip">{}</span>', gettext("soft-deleted")) if row.info.deleted else ""
     html = '{}<a class="primary mono" href="{}">{}</a>{}{}'
     return format_html(html, before, url, name(subject.subject, 110), after, _chips(row))
@@ -129,9 +131,8 @@ def _version_column(environment: Environment) -> ListColumn:
         version = row.info.versions.get(environment.name)
         if version is None:
             return nothing(gettext("not there"))
-        link = format_html(
-            '<a class="version-number" href="{}">{}</a>', subject_url(environment.name, row.qualified), version
-        )
+        url = with_moment(subject_url(environment.name, row.qualified))
+        link = format_html('<a class="version-number" href="{}">{}</a>', url, version)
         number = max(row.info.versions.values()) - version
         if not number:
             return link

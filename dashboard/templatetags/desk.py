@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.forms import BoundField
 from django.template.context import Context
 from django.template.loader import render_to_string
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
 from django.utils.html import conditional_escape, format_html, format_html_join
@@ -22,6 +24,7 @@ from django.utils.translation import gettext
 from dashboard.components import copy_as as lists
 from dashboard.components import links
 from dashboard.components.badges import Check, Look, RequestState, ReviewState, Shown, Verdict, format_name
+from dashboard.components.time_travel import moment_field, with_moment
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import HIDDEN as _HIDDEN
 from dashboard.components.widgets import Action, Link, readable
@@ -30,6 +33,8 @@ from registry.access.roles import may, may_somewhere
 register = template.Library()
 register.filter(format_name)
 register.filter(readable)
+register.filter("link", with_moment)
+register.filter(moment_field)
 
 THEMES = ("light", "dark")
 """Values of the cookie `theme`; anything else follows the system."""
@@ -214,7 +219,7 @@ def names(values: Sequence[Any], limit: int = LONGEST_NAME, css: str = "mono") -
 @register.simple_tag
 def linked(links: Sequence[Link], limit: int = LONGEST_NAME, css: str = "") -> SafeString:
     """Links one after the other, for the same reason."""
-    shown = ((css, link.url, name(link.label, limit)) for link in links)
+    shown = ((css, with_moment(link.url), name(link.label, limit)) for link in links)
     return format_html_join(", ", '<a class="{}" href="{}">{}</a>', shown)
 
 
@@ -251,8 +256,15 @@ def _breakable(text: str) -> SafeString:
 
 @register.simple_tag
 def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
-    """The address of a subject's page; see dashboard.components.links."""
-    return links.subject_url(registry, subject, page, **query)
+    """The address of a subject's page for a link; see dashboard.components.links."""
+    return with_moment(links.subject_url(registry, subject, page, **query))
+
+
+@register.simple_tag
+def link(page: str, *arguments: object, **query: object) -> str:
+    """The address of a page for a link, as `url` makes it, with a query; carried on as by the filter `link`."""
+    address = reverse(page, args=arguments)
+    return with_moment(f"{address}?{urlencode(query)}" if query else address)
 
 
 @register.simple_tag(takes_context=True)

@@ -12,15 +12,13 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
 from registry.access.name_patterns import escaped, name_pattern
-from registry.access.permission_filters import extent_of
+from registry.access.permission_filters import READ, extent_of
 from registry.access.roles import Actor, may, may_somewhere, require
 from registry.errors import InvalidInput
 from registry.search.models import fold
 from registry.search.query import Query, as_guid, as_number
 from registry.subjects.models import Config, Context, Registry
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
-
-READ: Final = "schema.read"
 
 
 @dataclass(frozen=True)

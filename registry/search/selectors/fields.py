@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from registry.access.permission_filters import READ
 from registry.access.roles import Actor, may
 from registry.search.models import DOC, NAME, PARENT, TAGS, TYPE, fold, split_lines
 from registry.search.query import Query, Term
 from registry.search.results import DOCS, FIELDS, MOST_COUNTED, FieldHit, Group, counted
 from registry.search.selectors.conditions import (
-    READ,
     Sight,
     Sql,
     anywhere,

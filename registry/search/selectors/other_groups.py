@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from registry.access.name_patterns import escaped
+from registry.access.permission_filters import READ
 from registry.access.roles import Actor, may
 from registry.promotions.models import PromotionRequest
 from registry.search.query import Query, is_id
@@ -22,7 +23,7 @@ from registry.search.results import (
     TypeHit,
     counted,
 )
-from registry.search.selectors.conditions import READ, Sight, Sql, anywhere, contains, numbers_in, rows_of, which_id
+from registry.search.selectors.conditions import Sight, Sql, anywhere, contains, numbers_in, rows_of, which_id
 from registry.subjects.versions.qualified_names import SubjectName
 
 MOST_TYPES: Final = 20

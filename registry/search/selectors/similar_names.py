@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from django.db import connection
 
+from registry.access.permission_filters import READ
 from registry.access.roles import Actor, may
 from registry.search.models import NAME, PARENT, TYPE, fold, stored_text, term_digest
-from registry.search.selectors.conditions import READ, rows_of, sight_of
+from registry.search.selectors.conditions import rows_of, sight_of
 
 #: types that are told, those of the most fields first
 MAX_TYPES: Final = 20

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from registry.access.permission_filters import READ
 from registry.access.roles import Actor, may
 from registry.errors import InvalidInput
 from registry.search.models import fold, split_lines
 from registry.search.query import OF_FIELDS, Query
 from registry.search.results import MOST_COUNTED, SUBJECTS, Group, SubjectHit, counted
 from registry.search.selectors.conditions import (
-    READ,
     Sight,
     Sql,
     begins,

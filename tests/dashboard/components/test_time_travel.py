@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 import pytest
+from django.conf import settings
+from django.template import Context, Template
 from django.test import Client
+from django.urls import get_resolver, resolve
 from django.utils import timezone
+from django.utils.html import escape
 
-from dashboard.components.time_travel import carried
 from registry.access.roles import Actor
-from registry.audit.time_travel import moment_of
+from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
 from registry.promotions import services as promotions
 from registry.subjects.services import change_tags, delete_subject, delete_version, register_version, set_config
@@ -106,45 +111,136 @@ def test_nothing_can_be_done_in_the_past(look: Look, then: str, address: str) ->
         assert "You are viewing a past state. Go back to now." in main
 
 
-def test_links_carry_the_moment_on(look: Look, then: str) -> None:
-    was = page(look("reader"), "/ui/registries/dev/subjects", at=then, q="orders")
-    links = re.findall(r'(?<!data-now )href="(/ui/registries/[^"]*/subjects[^"]*|/ui/environments[^"]*)"', was)
-    here = [link for link in links if re.search(r"/(subjects|environments)(\?|$)|/subjects/[^/]+/(\?|$)", link)]
-    assert here
-    assert all("at=" in link for link in here), here
-    assert 'data-now href="?q=orders"' in was
-    assert was.count('<input type="hidden" name="at"') == 1  # of the search; the other forms lead elsewhere
+#: pages that can be shown as they were, by the names of their addresses
+WITH_A_PAST = {
+    "audit", "environment", "environments", "ghosts", "field", "policy", "promotion", "promotions", "subjects",
+    "subject", "compare", "references", "report", "subject_switch",
+}  # fmt: skip
+MORE_PAGES = (
+    f"{HERE}report?version=2",
+    "/ui/audit",
+    "/ui/audit?registry=dev&subject=orders/value",
+    "/ui/registries/dev/policy?find=orders",
+    "/ui/environments?q=orders",
+    "/ui/registries/dev/subjects?q=orders&sort=name",
+)
 
+
+def named(resolver: Any) -> Iterator[tuple[str, Any]]:
+    """All addresses, with the views that they lead to."""
+    for pattern in resolver.url_patterns:
+        if hasattr(pattern, "url_patterns"):
+            yield from named(pattern)
+        else:
+            yield pattern.name, pattern.callback
+
+
+def test_the_pages_with_a_past() -> None:
+    assert {name for name, view in named(get_resolver()) if getattr(view, "travels", False)} == WITH_A_PAST
+
+
+class Addresses(HTMLParser):
+    """What a page leads to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.sent: list[str] = []
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            if given.get("method") == "post":
+                self.sent.append(given.get("action", ""))
+            else:
+                self.asked.append((given.get("action", ""), []))
+        elif tag == "input" and given.get("name") == "at" and given.get("type") == "hidden":
+            self.asked[-1][1].append(given["value"])
+        elif tag != "link":
+            self.links += [given[name] for name in ("href", "hx-get") if name in given and tag != "use"]
+
+
+@pytest.fixture
+def pages(promotion: DecidedRequest) -> list[str]:
+    first = (address.replace("version=1", "version=2") for address in PAGES)  # the first version is gone by then
+    return [*first, *MORE_PAGES, *(address.format(number=promotion.number) for address in DECIDED)]
+
+
+def test_links_carry_the_moment_on(look: Look, promotion: DecidedRequest, pages: list[str]) -> None:
+    client, seen, wrong = look("admin"), set(), []
+    for address in pages:
+        path, _, query = address.partition("?")
+        parser, back_to_now = Addresses(), f"?{urlencode(parse_qsl(query))}"
+        parser.feed(page(client, path, at=promotion.then, **dict(parse_qsl(query))))
+        for link in parser.links:
+            target = urlsplit(link)
+            if link == back_to_now or link.startswith(("#", "/api/")) or target.netloc:
+                continue
+            name = resolve(target.path or path).url_name
+            seen.add(name)
+            if len(parse_qs(target.query).get("at", [])) != (name in WITH_A_PAST):
+                wrong.append(f"{address} leads to {link}")
+        for action, moments in parser.asked:  # without an address it is the form that asks for another moment
+            if len(moments) != (action != "" and resolve(urlsplit(action).path).url_name in WITH_A_PAST):
+                wrong.append(f"{address} asks {action}")
+        carried = [action for action in parser.sent if "at" in parse_qs(urlsplit(action).query)]
+        # the report checks a text against what was there then, and writes nothing
+        wrong += [f"{address} sends {action}" for action in carried if not action.startswith(f"{HERE}report?")]
+    assert wrong == []
+    assert seen & WITH_A_PAST >= WITH_A_PAST - {"field", "ghosts", "subject_switch"}, seen
+    assert seen - WITH_A_PAST
+
+
+def test_every_link_of_a_template_goes_through_the_filter() -> None:
+    """Also in sentences that are translated whole, where the variables before them do."""
+    wrong = []
+    for path in (settings.BASE_DIR / "templates").rglob("*.html"):
+        text = path.read_text()
+        for block in re.findall(r"\{% blocktranslate\b.*?\{% endblocktranslate %\}", text, re.DOTALL):
+            wrong += [
+                f"{path.name}: {name}"
+                for name in re.findall(r'(?:href|hx-get)="\{\{ (\w+) \}\}', block)
+                if not re.search(rf"\b{name}=\S+\|link\b", text) and f" as {name} %}}" not in text
+            ]
+        plain = re.sub(r"\{% blocktranslate\b.*?\{% endblocktranslate %\}", "", text, flags=re.DOTALL)
+        wrong += [
+            f"{path.name}: {link}"
+            for link in re.findall(r'(?:href|hx-get)="(\{(?:\{|% url)[^"]*)"', plain)
+            if "|link }}" not in link and link not in UNCARRIED
+        ]
+    assert wrong == []
+
+
+#: back to now, and forms, whose fields are sent with the address
+UNCARRIED = {"{{ travel.now_url }}", "{{ search.url }}", "{{ form.url }}", "{{ tree.url }}", "{{ page.again_url }}"}
 
 LINKS = {
-    '<a href="/ui/environments">': '<a href="/ui/environments?at=X">',
-    '<a href="/ui/registries/dev/policy?change=1#change">': '<a href="/ui/registries/dev/policy?change=1&amp;at=X#change">',
-    '<a hx-get="/ui/registries/dev/subjects/a%2Fb/?version=1">': (
-        '<a hx-get="/ui/registries/dev/subjects/a%2Fb/?version=1&amp;at=X">'
-    ),
-    '<a href="/ui/registries/dev/subjects/a/usage">': '<a href="/ui/registries/dev/subjects/a/usage">',
-    '<a href="/ui/environments/prod">': '<a href="/ui/environments/prod?at=X">',
-    '<a href="/ui/environments/prod/change">': '<a href="/ui/environments/prod/change">',
-    '<a href="/ui/promotions/7#checks">': '<a href="/ui/promotions/7?at=X#checks">',
-    '<a href="/ui/registries/dev/subjects/a/report?version=1">': (
-        '<a href="/ui/registries/dev/subjects/a/report?version=1&amp;at=X">'
-    ),
-    '<a href="/ui/promotions/request">': '<a href="/ui/promotions/request">',
-    '<a href="/ui/promotions/7/evidence.json">': '<a href="/ui/promotions/7/evidence.json">',
-    '<a href="/ui/fields?registry=dev">': '<a href="/ui/fields?registry=dev&amp;at=X">',
-    '<a data-now href="/ui/environments">': '<a data-now href="/ui/environments">',
-    '<form method="get" action="/ui/environments">': (
-        '<form method="get" action="/ui/environments"><input type="hidden" name="at" value="X">'
-    ),
-    '<form method="post" action="/ui/environments">': '<form method="post" action="/ui/environments">',
+    "/ui/environments": "/ui/environments?at=X",
+    "/ui/registries/dev/policy?change=1#change": "/ui/registries/dev/policy?change=1&amp;at=X#change",
+    "/ui/registries/dev/subjects/a%2Fb/?version=1": "/ui/registries/dev/subjects/a%2Fb/?version=1&amp;at=X",
+    "/ui/registries/dev/subjects/a/usage": "/ui/registries/dev/subjects/a/usage",
+    "/ui/environments/prod": "/ui/environments/prod?at=X",
+    "/ui/environments/prod/change": "/ui/environments/prod/change",
+    "/ui/promotions/7#checks": "/ui/promotions/7?at=X#checks",
+    "/ui/promotions/request": "/ui/promotions/request",
+    "/ui/promotions/7/evidence.json": "/ui/promotions/7/evidence.json",
+    "/ui/fields?registry=dev": "/ui/fields?registry=dev&amp;at=X",
+    "/ui/environments?at=2020-01-01": "/ui/environments?at=2020-01-01",
+    "?after=7": "?after=7&amp;at=X",
+    "#checks": "#checks",
+    "": "",
+    "https://example.com/ui/environments": "https://example.com/ui/environments",
 }
 
 
 @pytest.mark.parametrize("before", LINKS)
-def test_what_is_carried(before: str) -> None:
-    from django.http import HttpResponse
-
-    assert carried(HttpResponse(before), "X").content.decode() == LINKS[before]
+def test_what_is_carried(before: str, registries: None) -> None:
+    template = Template("{% load desk %}{{ url|link }}")
+    with as_of(datetime(2020, 5, 6, tzinfo=UTC)):
+        shown = template.render(Context({"url": before}))
+    assert shown.replace("2020-05-06T00%3A00%3A00Z", "X") == LINKS[before]
+    assert template.render(Context({"url": before})) == escape(before)
 
 
 MOMENTS = {
