@@ -86,17 +86,19 @@ def present_comparison(
     notes: Notes = NO_NOTES,
     skipped: str = "",
     by: Actor | None = None,
+    order: list[str] | None = None,
 ) -> VersionComparison:
     """A comparison for people, at most `limit` cards of it, the worst ones, and of text and renames the first.
 
     `submitted` compares the texts as they were submitted, formatting included. `notes` are what data say of findings,
-    `skipped` a sentence on the versions between the two, `by` who may decide of what looks renamed.
+    `skipped` a sentence on the versions between the two, `by` who may decide of what looks renamed, `order` the
+    environments' names, where they are read already.
 
     A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
     of the upgrade matters.
     """
     directions = LEVELS[level].directions
-    order = list_environments()
+    order = list_environments() if order is None else order
     sides = tuple(
         _side(info, registry, order, named=comparison.old.subject != comparison.new.subject)
         for info, registry in ((comparison.old, old_registry), (comparison.new, new_registry))

@@ -203,16 +203,23 @@ def _references(info: VersionInfo) -> Flat:
 _NAMED: Final = 8
 
 
-def skipped_between(presence: SubjectPresence, old: tuple[str, VersionInfo], new: tuple[str, VersionInfo]) -> str:
+def skipped_between(
+    presence: SubjectPresence,
+    old: tuple[str, VersionInfo],
+    new: tuple[str, VersionInfo],
+    *,
+    order: list[str] | None = None,
+) -> str:
     """The versions that are passed over from the old side to the new one, each a registry and its version; "" for none.
 
-    Of two environments the new side's are meant, after the one that has the content of the old side.
+    Of two environments the new side's are meant, after the one that has the content of the old side. `order` are the
+    environments' names, where they are read already.
     """
     (there, before), (here, after) = old, new
     if there == here:
         between = _between(presence, here, before.version, after.version)
         return _listed(gettext("It skips"), between)
-    order = list_environments()
+    order = list_environments() if order is None else order
     if not {there, here} <= set(order) or order.index(here) > order.index(there):
         return ""
     base = _base(presence, here, there, before.schema.fingerprint, after.version)

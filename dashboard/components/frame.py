@@ -76,11 +76,14 @@ def make_frame(
     url_in: Callable[[str], str] | None = None,
     mirror: MirrorState | None = None,
     order: list[str] | None = None,
+    open_findings: int | None = None,
+    waiting: int | None = None,
 ) -> Frame:
     """The frame; `url_in` gives the address of the same page in another environment.
 
     `order` are the environments' names, where the page has read them already; those of them are shown that the reader
-    may read something of.
+    may read something of. `open_findings` and `waiting` are the numbers of open findings that the reader may read and of
+    requests that wait for them, if the page has counted them already.
     """
     travel: Travel | None = getattr(request, "travel", None)
     is_past = travel is not None and travel.at is not None
@@ -100,10 +103,14 @@ def make_frame(
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
         mirror=None if is_past else _mirror(mirror, actor),
         travel=travel,
-        open_findings=0 if is_past else count_open_findings(actor),
-        waiting_requests=count_waiting_for(actor.user_id, actor.grants) if actor.user_id and not is_past else 0,
+        open_findings=0 if is_past else count_open_findings(actor) if open_findings is None else open_findings,
+        waiting_requests=0 if is_past else _waiting(actor) if waiting is None else waiting,
         unread=count_unread(actor.user_id) if actor.user_id else 0,
     )
+
+
+def _waiting(actor: Actor) -> int:
+    return count_waiting_for(actor.user_id, actor.grants) if actor.user_id else 0
 
 
 def _mirror(state: MirrorState | None, actor: Actor) -> Mirror | None:

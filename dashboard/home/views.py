@@ -193,7 +193,7 @@ def _who(actor: Actor, approvers: Approvers) -> str:
     return gettext("Approvers: %(names)s.") % {"names": listing(list(approvers.names))}
 
 
-SHOWN = 8
+SHOWN, MOST_WAITING = 8, 20
 
 
 def home_page(request: HttpRequest) -> HomePage:
@@ -201,7 +201,7 @@ def home_page(request: HttpRequest) -> HomePage:
     actor = page_actor(request)
     order = promotions.list_environments()
     sources, mirrors = drift.list_sources(by=actor), readable(list_mirrors(), actor)
-    waiting = promotions.waiting_for(actor.user_id) if actor.user_id else []
+    waiting = promotions.waiting_for(actor.user_id, grants=actor.grants, limit=MOST_WAITING) if actor.user_id else []
     mine = promotions.requested_by(actor.user_id) if actor.user_id else []
     failed = promotions.list_requests(state="failed", limit=SHOWN, by=actor)
     findings = drift.list_findings(limit=SHOWN, by=actor)
@@ -212,7 +212,14 @@ def home_page(request: HttpRequest) -> HomePage:
     demo = _demo_of(sources, actor)
     tomorrow = timezone.now().date() + timedelta(days=1)
     return HomePage(
-        frame=make_frame(request, title=gettext("Home"), section=Section.HOME),
+        frame=make_frame(
+            request,
+            title=gettext("Home"),
+            section=Section.HOME,
+            order=order,
+            open_findings=demo.open_findings,
+            waiting=len(waiting) if len(waiting) < MOST_WAITING else None,
+        ),
         signed_in=actor.user_id is not None,
         waiting=waiting_rows(waiting, order, timezone.now()),
         together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",

@@ -111,19 +111,27 @@ _WORDS: Final = {
 }
 
 
-def log_urls(task: str) -> dict[str, str]:
+Runs = Mapping[tuple[str, str], RunInfo]
+
+
+def last_runs() -> Runs:
+    """The last runs of all jobs that the page shows, by task and by what it was run for; one query."""
+    scheduled = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    return runs_of(sorted({SCAN, SYNC, APPLY, DELIVER, *scheduled}))
+
+
+def log_urls(runs: Runs, task: str) -> dict[str, str]:
     """Where the log of the task's last run is, by what it was run for."""
-    return {key: _url(run) for (_, key), run in runs_of([task]).items()}
+    return {key: _url(run) for (its_task, key), run in runs.items() if its_task == task}
 
 
 def _url(run: RunInfo) -> str:
     return reverse("ui:job_run", args=[run.id])
 
 
-def schedule_rows() -> list[JobRow]:
+def schedule_rows(runs: Runs) -> list[JobRow]:
     """What beat hands out: each with its interval and its last run."""
     plan: Mapping[str, Mapping[str, Any]] = settings.CELERY_BEAT_SCHEDULE
-    runs = runs_of(sorted({str(entry["task"]) for entry in plan.values()}))
     return [_scheduled(name, entry, runs.get((str(entry["task"]), ""))) for name, entry in plan.items()]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -30,6 +31,8 @@ from dashboard.jobs.runs import (
     JobGroup,
     JobRow,
     JobsPage,
+    Runs,
+    last_runs,
     log_urls,
     queue_rows,
     run_page,
@@ -42,7 +45,7 @@ from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may, require
 from registry.audit import hash_chain
 from registry.drift.selectors import ScanInfo, SourceInfo, list_sources
-from registry.notifications.job_log import RunInfo, runs_of
+from registry.notifications.job_log import RunInfo
 from registry.notifications.models import FAILED
 from registry.notifications.selectors import DeliveryUnderWay, deliveries_under_way
 from registry.promotions.models import PromotionRequest
@@ -81,8 +84,10 @@ def jobs_page(request: HttpRequest) -> JobsPage:
 def _part(
     request: HttpRequest, key: str, title: str, about: str, read: Callable[[HttpRequest], tuple[list[JobRow], str]]
 ) -> JobGroup:
+    # outside of a transaction, one failed statement doesn't affect the next
+    kept = transaction.atomic() if connection.in_atomic_block else nullcontext()
     try:
-        with transaction.atomic():
+        with kept:
             rows, nothing = read(request)
     except Exception as error:  # whatever is wrong with one part, the others are what an operator needs then
         logger.exception("jobs: %s", key)
@@ -129,8 +134,7 @@ def _took(scan: ScanInfo) -> str:
 
 def _mirrors(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
-    runs = runs_of([SYNC]) if may(actor, "audit.read") else {}
-    mirrors = readable(list_mirrors(), actor)
+    runs, mirrors = _runs(request), readable(list_mirrors(), actor)
     return [_mirror(mirror, actor, runs.get((SYNC, str(mirror.number)))) for mirror in mirrors], gettext(
         "No mirrored registries."
     )
@@ -220,7 +224,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _schedule(request: HttpRequest) -> tuple[list[JobRow], str]:
-    return schedule_rows(), ""
+    return schedule_rows(_runs(request)), ""
 
 
 def _queues(request: HttpRequest) -> tuple[list[JobRow], str]:
@@ -268,7 +272,16 @@ def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
 
 def _logs(request: HttpRequest, kind: str) -> Mapping[str, str]:
     """The addresses of logs, for whoever may open them."""
-    return log_urls(kind) if may(page_actor(request), "audit.read") else {}
+    return log_urls(_runs(request), kind)
+
+
+def _runs(request: HttpRequest) -> Runs:
+    """The last runs of all jobs, read once for all parts; none for who may not read the whole audit."""
+    runs: Runs | None = getattr(request, "job_runs", None)
+    if runs is None:
+        runs = last_runs() if may(page_actor(request), "audit.read") else {}
+        request.job_runs = runs  # type: ignore[attr-defined]
+    return runs
 
 
 _OF_REGISTRIES: Final = ("scans", "mirrors", "applies", "deliveries")

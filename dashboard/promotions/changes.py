@@ -32,7 +32,7 @@ from registry.promotions.requests.schema_changes import (
     state_before,
     versions_before,
 )
-from registry.promotions.selectors import RequestInfo, ThreadInfo
+from registry.promotions.selectors import RequestInfo, ThreadInfo, list_environments
 from registry.subjects.selectors import ProvedComparison, presence_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
@@ -181,9 +181,12 @@ def compared(
         }
     old, new = places_of(info, step)
     level = str(state_before(info, step).get("level", "BACKWARD"))
-    notes = comparison_notes(get_registry(old), parse_subject(step.subject), result, by=actor)
+    registry, name, order = get_registry(old), parse_subject(step.subject), list_environments()
+    notes = comparison_notes(registry, name, result, by=actor)
     result = _as_written(result, step)
-    skipped = _skipped(result, old, new, step) if step.source_version else ""
+    skipped = ""
+    if step.source_version and old != new:
+        skipped = skipped_between(presence_of(registry, name), (old, result.old), (new, result.new), order=order)
     shown = present_comparison(
         result,
         old,
@@ -194,6 +197,7 @@ def compared(
         notes=notes,
         skipped=skipped,
         by=actor,
+        order=order,
     )
     return shown, ""
 
@@ -210,13 +214,6 @@ def _as_written(comparison: ProvedComparison, step: PlanStep) -> ProvedCompariso
         rule_set=before.rule_set if step.rule_set is None else step.rule_set,
     )
     return replace(comparison, new=replace(comparison.new, schema=schema))
-
-
-def _skipped(comparison: ProvedComparison, old: str, new: str, step: PlanStep) -> str:
-    if old == new:
-        return ""
-    presence = presence_of(get_registry(new), parse_subject(step.subject))
-    return skipped_between(presence, (old, comparison.old), (new, comparison.new))
 
 
 def _facts(info: RequestInfo, step: PlanStep) -> dict[str, Fact]:

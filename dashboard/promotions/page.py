@@ -89,6 +89,7 @@ def promotion(
             section=Section.PROMOTIONS,
             registry=info.target,
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
+            order=order,
         ),
         info=info,
         source=environment_of(info.source, order) if info.source else None,

@@ -160,6 +160,7 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
             title=gettext("Request a promotion"),
             section=Section.PROMOTIONS,
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
+            order=order,
         ),
         fields=(*_fields(inputs, order, extent_of(actor, "schema.read")), _labels(inputs, shown)),
         submit=_send(gettext("Request review"), actor),

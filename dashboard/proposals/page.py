@@ -99,7 +99,9 @@ def proposal_page(
         report = syntax_report(form.text, error)
     reason = _refusal(actor)
     return ProposalPage(
-        frame=make_frame(request, title=gettext("Propose a schema"), section=Section.PROMOTIONS, crumbs=_crumbs()),
+        frame=make_frame(
+            request, title=gettext("Propose a schema"), section=Section.PROMOTIONS, crumbs=_crumbs(), order=order
+        ),
         **_fields(form, names),
         references=tuple(
             ReferenceField(number=number, name=name, subject=subject, version=version)

@@ -69,7 +69,8 @@ _COLUMNS: Final = {"health": "", "name": BY_NAME, "changed": BY_CHANGE}
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     registry_row = get_registry(registry)
-    chosen, signs = SubjectFilters.of(request), signs_of(registry_row)
+    chosen, order = SubjectFilters.of(request), list_environments()
+    signs = signs_of(registry_row, order)
     try:
         list_query = list_query_of(registry_row, chosen.values["q"])
         numbers = counted_with_page(registry_row, chosen, len(signs.owned), list_query)
@@ -90,12 +91,13 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
             section=Section.SUBJECTS,
             registry=registry,
             mirror=mirror_of(registry_row),
+            order=order,
         ),
         registry=registry,
         search=search_of(registry_row, chosen.values, numbers),
         table=ListTable(
             caption=gettext("Subjects of the registry %(registry)s") % {"registry": registry},
-            columns=columns(_environments(registry_row, actor)),
+            columns=columns(_environments(registry_row, actor, order)),
             rows=_lines(registry_row, page_rows.rows, signs, actor),
             orders=_orders(subjects_url(registry), chosen.values),
             pick="subject" if bulk else "",
@@ -181,9 +183,9 @@ def _paging(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRo
     )
 
 
-def _environments(registry: Registry, actor: Actor) -> list[Environment]:
+def _environments(registry: Registry, actor: Actor, order: list[str]) -> list[Environment]:
     """The environments that the reader may read something of, in order; the registry alone if it is none."""
-    order, readable = list_environments(), extent_of(actor, READ)
+    readable = extent_of(actor, READ)
     names = [name for name in order if readable.has(name)] if registry.name in order else [registry.name]
     return [environment_of(name, order) for name in names]
 

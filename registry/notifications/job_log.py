@@ -166,9 +166,13 @@ class RunInfo:
     left_out: int = 0
 
 
+#: of all tasks together: each has as many as it has keys
+MOST_RUNS: Final = 10_000
+
+
 def runs_of(tasks: list[str]) -> dict[tuple[str, str], RunInfo]:
     """The last runs of the tasks, by task and key, without their lines; one query."""
-    rows = JobRun.objects.filter(task__in=tasks).defer("lines").order_by("-started_at")[:2000]
+    rows = JobRun.objects.filter(task__in=tasks).defer("lines").order_by("-started_at")[:MOST_RUNS]
     return {(row.task, row.key): _info(row, ()) for row in rows}
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from django.db.models import BigIntegerField, Exists, F, Model, OuterRef, Q, QuerySet
+from django.db.models import BigIntegerField, Exists, F, Model, OuterRef, Q, QuerySet, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -53,6 +53,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 #: rows of a kind that a subject's trail follows, the newest: a bound for what anybody can ask for
 MOST: Final = 2_000
 _PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
+_PARTS_OF_SUBJECT: Final[tuple[type[Model], ...]] = (SchemaVersion, SubjectNote, Association, Client)
 
 
 def events_about(*, registry: str = "", subject: str = "") -> Q | None:
@@ -74,16 +75,10 @@ def _of_subject(registry: Registry | None, name: SubjectName) -> Q:
     contexts = list(Context.objects.filter(**there, name=name.context).values_list("pk", flat=True))
     there_now = list(Subject.objects.filter(context__in=contexts, name=name.subject).values_list("pk", flat=True))
     subjects = [*there_now, *_gone_subjects(contexts, name.subject)]
-    versions = [*_newest(SchemaVersion.objects.filter(subject__in=there_now)), *_gone_versions(subjects)]
-    row_ids: dict[type[Model], list[int]] = {
-        Subject: subjects,
-        SchemaVersion: versions,
-        SubjectNote: _newest(SubjectNote.objects.filter(subject__in=there_now)),
-        Association: _newest(Association.objects.filter(subject__in=there_now)),
-        Client: _newest(Client.objects.filter(subject__in=there_now)),
-        Finding: _findings(registry, name),
-        **_requests(registry, name),
-    }
+    of_subject = [model._default_manager.filter(subject__in=there_now) for model in _PARTS_OF_SUBJECT]
+    row_ids: dict[type[Model], list[int]] = {Subject: subjects}
+    row_ids |= _newest([*of_subject, _findings(registry, name)]) | _requests(registry, name)
+    versions = row_ids[SchemaVersion] = [*row_ids[SchemaVersion], *_gone_versions(subjects)]
     events = Q(pk__in=())
     for model, numbers in row_ids.items():
         events |= rows_of(model, numbers)
@@ -113,9 +108,9 @@ def _gone_versions(subjects: Collection[int]) -> list[int]:
     return [int(number) for number in removed.values_list("row_id", flat=True)[:MOST]]
 
 
-def _findings(registry: Registry | None, name: SubjectName) -> list[int]:
+def _findings(registry: Registry | None, name: SubjectName) -> QuerySet[Finding]:
     rows = Finding.objects.filter(subject_name=name.qualified)
-    return _newest(rows if registry is None else rows.filter(source__registry=registry))
+    return rows if registry is None else rows.filter(source__registry=registry)
 
 
 def _requests(registry: Registry | None, name: SubjectName) -> dict[type[Model], list[int]]:
@@ -124,10 +119,8 @@ def _requests(registry: Registry | None, name: SubjectName) -> dict[type[Model],
     if registry is not None:
         items = items.filter(Q(request__source__registry=registry) | Q(request__target__registry=registry))
     requests = list(items.order_by("-request_id").values_list("request_id", flat=True)[:MOST])
-    row_ids: dict[type[Model], list[int]] = {PromotionRequest: requests}
-    for model in _PARTS:
-        row_ids[model] = _newest(model._default_manager.filter(request_id__in=requests))
-    return {**row_ids, Comment: _newest(Comment.objects.filter(thread__request_id__in=requests))}
+    parts = [model._default_manager.filter(request_id__in=requests) for model in _PARTS]
+    return {PromotionRequest: requests, **_newest([*parts, Comment.objects.filter(thread__request_id__in=requests)])}
 
 
 def _of_registry(registry: Registry) -> Q:
@@ -167,8 +160,16 @@ def refers(column: str, rows: QuerySet[Any]) -> Q:
     return Q(Exists(rows.filter(pk=number)))
 
 
-def _newest(rows: QuerySet[Any]) -> list[int]:
-    return list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST])
+def _newest(querysets: Sequence[QuerySet[Any]]) -> dict[type[Model], list[int]]:
+    """Model → the numbers of its newest rows, of rows of several models; one query."""
+    first, *others = (
+        rows.order_by("-pk").annotate(of=Value(position)).values_list("of", "pk")[:MOST]
+        for position, rows in enumerate(querysets)
+    )
+    row_ids: dict[type[Model], list[int]] = {rows.model: [] for rows in querysets}
+    for position, number in first.union(*others, all=True):
+        row_ids[querysets[position].model].append(number)
+    return row_ids
 
 
 def table_of(model: type[Model]) -> str:

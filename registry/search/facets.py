@@ -149,10 +149,11 @@ def facet_counts(registry: Registry, chosen: SubjectFilter, *, seconds: float | 
     rest = {name: (whole[name] if getattr(chosen, name) else total) - counts[name].total() for name in _WITH_THE_REST}
     counts["level"][registry_level(registry)] += rest["level"]
     counts["level_from"][INHERITED] = rest["level_from"]
-    if registry_mode(registry) == MIRROR_MODE:
+    mode = registry_mode(registry)
+    if mode == MIRROR_MODE:
         counts["mode"] = Counter({MIRROR_MODE: rest["mode"] + counts["mode"].total()})
     else:
-        counts["mode"][registry_mode(registry)] += rest["mode"]
+        counts["mode"][mode] += rest["mode"]
     owners = _read(facets.by_names(), None if seconds is None else seconds - (time.monotonic() - began))
     if owners is not None:
         named = _by_facet(("owner", "attention"), owners)

@@ -260,9 +260,12 @@ def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
     return {(name, version): request for name, version, request in columns}
 
 
-def waiting_for(user_id: int, *, limit: int = 20) -> list[RequestInfo]:
-    """Requests that this person can review, by right or by a rule; without their own and those reviewed already."""
-    return _waiting(user_id, limit=limit)
+def waiting_for(user_id: int, *, grants: Sequence[Grant] | None = None, limit: int = 20) -> list[RequestInfo]:
+    """Requests that this person can review, by right or by a rule; without their own and those reviewed already.
+
+    One query less with the person's `grants`.
+    """
+    return _waiting(user_id, grants=grants, limit=limit)
 
 
 def requested_by(user_id: int, *, limit: int = 20) -> list[RequestInfo]:

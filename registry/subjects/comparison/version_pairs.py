@@ -17,11 +17,10 @@ from registry.formats.report import Direction, Profile, Report, ReportItem
 from registry.formats.suggested_edits import SuspectedRename, renames_of
 from registry.subjects.comparison.comparison import Comparison
 from registry.subjects.engine import schema_engine
-from registry.subjects.models import Registry, SchemaVersion
-from registry.subjects.versions.lookup import get_subject
+from registry.subjects.models import Registry
 from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import SchemaInfo, VersionInfo, parse_version, version_infos, version_row
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, infos_of, joined_row
 
 #: findings of a direction that are proved; the others are told without a witness
 MAX_WITNESSES: Final = 50
@@ -68,8 +67,9 @@ def compare_sides(old: Side | Text, new: Side | Text, *, profile: Profile = "con
 
     The side of a text has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
-    rows = {id(side): _row(side) for side in (old, new) if isinstance(side, Side)}
-    infos_by_side = dict(zip(rows, version_infos([*rows.values()]), strict=True)) if rows else {}
+    sides_stored = [side for side in (old, new) if isinstance(side, Side)]
+    rows = {id(side): joined_row(side.registry, side.subject, side.version) for side in sides_stored}
+    infos_by_side = dict(zip(rows, infos_of([*rows.values()]), strict=True)) if rows else {}
     beside = next(iter(infos_by_side.values()), None)
     infos = [infos_by_side[id(side)] if isinstance(side, Side) else _as_version(side, beside) for side in (old, new)]
     bare = ProvedComparison(infos[0], infos[1], None, same_meaning=False, backward=None, forward=None)
@@ -127,12 +127,6 @@ def _compared_side(side: Side | Text, info: VersionInfo, schema: ParsedSchema) -
 def _parsed(side: Text) -> ParsedSchema:
     resolved = resolve_references(side.registry, side.references, context=side.subject.context)
     return parse_schema(side.schema_type, side.text, tuple(reference for reference, _ in resolved))
-
-
-def _row(side: Side) -> SchemaVersion:
-    return version_row(
-        get_subject(side.registry, side.subject, deleted=True), parse_version(side.version), deleted=True
-    )
 
 
 @dataclass(frozen=True)

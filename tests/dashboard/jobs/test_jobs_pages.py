@@ -156,7 +156,8 @@ def test_more_jobs_take_no_more_queries(
     def queries() -> int:
         with CaptureQueriesContext(connection) as executed:
             assert client.get("/ui/jobs").status_code == 200
-        return len(executed)
+        # savepoints are there only because a test is a transaction
+        return sum("SAVEPOINT" not in query["sql"] for query in executed)
 
     first = queries()
     cluster = Cluster.objects.get()
