@@ -18,7 +18,7 @@ from registry.formats.avro.datum import codec, plain
 from registry.formats.avro.decoding import MAX_VALUES
 from registry.formats.avro.decoding import decode_body as decode_avro_body
 from registry.formats.base import MAX_BODY
-from registry.formats.json_schema.message_bodies import json_value
+from registry.formats.json_schema.data import json_value
 from registry.formats.protobuf import PROTOBUF
 from registry.formats.protobuf.decoding import split_indexes
 from tests.formats.avro.random_schemas import DataMaker, Endless, random_pair

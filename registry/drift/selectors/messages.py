@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from registry.access.roles import Actor, may, require
 from registry.errors import InvalidDatum, InvalidInput, InvalidSchema, NotFound, Unavailable
-from registry.formats.json_schema.message_bodies import json_value
+from registry.formats.json_schema.data import json_value
 from registry.formats.personal_data import MASK
 from registry.formats.protobuf.decoding import split_indexes
 from registry.observations import Framing, Side

@@ -24,7 +24,7 @@ from registry.formats.base import (
     Witness,
 )
 from registry.formats.json_pointer import position
-from registry.formats.json_schema import data, empirical_check, findings, message_bodies, repair, rules, schema_outline
+from registry.formats.json_schema import data, empirical_check, findings, repair, rules, schema_outline
 from registry.formats.json_schema.diff import diff_models
 from registry.formats.json_schema.model import Model
 from registry.formats.json_schema.parser import fingerprint, parse_schema, self_contained_text
@@ -180,11 +180,11 @@ class JsonSchemaFormat(SchemaFormat):
 
     def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
         """The JSON value in the body, and what the schema says against it."""
-        return message_bodies.decode_body(model_of(schema), body)
+        return data.decode_body(model_of(schema), body)
 
     def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
         """Reads values of the writer with the reader: a value is read as it is, or refused."""
-        return message_bodies.replay_of(model_of(reader), model_of(writer))
+        return data.replay_of(model_of(reader), model_of(writer))
 
 
 def model_of(parsed: ParsedSchema) -> Model:
