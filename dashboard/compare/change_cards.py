@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.utils.translation import gettext
@@ -23,6 +23,7 @@ from dashboard.compare.proof import (
     DIRECTIONS,
     MAX_RENAMES,
     EvidenceNote,
+    RenameView,
     parting_note,
     proof_of,
     rename_views,
@@ -110,7 +111,8 @@ def present_comparison(
     suspected = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
     renames = with_decisions(suspected, (old_registry, new_registry), comparison.new.subject, by=by)
     weighing = _weigh(comparison, comparison.differences, comparison.backward, comparison.forward, directions)
-    weighed, count = weighing.worst_first, weighing.count
+    lossy = _lossy_paths(renames)
+    weighed, count = _with_care(weighing, lossy) if lossy else (weighing.worst_first, weighing.count)
     extras = extras_of(comparison.old, comparison.new)
     drawn = [_card(item, notes) for item in weighed[:limit]]
     return VersionComparison(
@@ -119,7 +121,7 @@ def present_comparison(
         verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
         headline=_headline(comparison.backward, comparison.forward, any_change=bool(weighed), any_extra=bool(extras)),
         sentence=_sentence(comparison, count, extras, skipped),
-        directions=_directions(comparison.backward, comparison.forward),
+        directions=_directions(comparison.backward, comparison.forward, is_lossy=bool(lossy)),
         groups=_groups(drawn),
         hidden_changes=len(weighed) - len(drawn),
         breaking=count[Verdict.BREAKS],
@@ -223,21 +225,38 @@ def _verdict_sentence(count: Mapping[Verdict, int], total: int) -> str:
     return counted(total, "%(n)s change: %(parts)s.", "%(n)s changes: %(parts)s.", parts=parts)
 
 
-def _directions(backward: Report, forward: Report) -> tuple[DirectionSummary, ...]:
+def _lossy_paths(renames: Sequence[RenameView]) -> frozenset[str]:
+    """The fields of likely renames by which readers lose values, but for those that somebody decided are none."""
+    likely = [view for view in renames if view.effect and (view.decided is None or view.decided.is_rename)]
+    return frozenset(path for view in likely for path in (view.from_path, view.path))
+
+
+def _with_care(weighing: _Weighing, lossy: frozenset[str]) -> tuple[tuple[_Weighed, ...], Mapping[Verdict, int]]:
+    """The places and their count where what loses values isn't safe, although readers decode it."""
+    weighed = [
+        replace(item, verdict=Verdict.CARE) if item.verdict is Verdict.OK and item.location.path in lossy else item
+        for item in weighing.worst_first
+    ]
+    counted_by = Counter(item.verdict for item in weighed)
+    count = {verdict: counted_by[verdict] for verdict in Verdict}
+    return tuple(sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))), count
+
+
+def _directions(backward: Report, forward: Report, *, is_lossy: bool) -> tuple[DirectionSummary, ...]:
     rows = (
         (gettext("New reader, old data"), gettext("a consumer upgraded first"), backward),
         (gettext("Old reader, new data"), gettext("a producer upgraded first"), forward),
     )
     return tuple(
-        DirectionSummary(label=label, who=who, verdict=_overall(report), failing=len(report.breaks))
+        DirectionSummary(label=label, who=who, verdict=_overall(report, is_lossy=is_lossy), failing=len(report.breaks))
         for label, who, report in rows
     )
 
 
-def _overall(report: Report) -> Verdict:
+def _overall(report: Report, *, is_lossy: bool) -> Verdict:
     if not report.is_compatible:
         return Verdict.BREAKS
-    return Verdict.CARE if report.hazards else Verdict.OK
+    return Verdict.CARE if report.hazards or is_lossy else Verdict.OK
 
 
 @dataclass(frozen=True, slots=True)

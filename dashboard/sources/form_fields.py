@@ -210,7 +210,7 @@ def patterns_fields(values: Mapping[str, str]) -> tuple[Field, Field]:
         ),
         Field(
             name="exclude",
-            label=gettext("Without"),
+            label=gettext("Exclude"),
             kind="textarea",
             rows=2,
             value=values.get("exclude", ""),

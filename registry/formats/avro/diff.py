@@ -185,7 +185,7 @@ def _attribute(rule: str, location: DiffLocation, key: str, old: Any, new: Any) 
 
 
 def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json_text(value)
+    text = value if isinstance(value, str) and value else json_text(value)
     return text if len(text) <= 200 else text[:199] + "…"
 
 

@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 
 from dashboard.compare.change_cards import MAX_CARDS
+from dashboard.components.badges import Verdict
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.errors import SchemaTooCostly
@@ -644,3 +645,18 @@ def test_a_pasted_text_is_kept_for_a_link_that_its_author_alone_opens(
     other = check(steward, V1, do="keep")
     assert other.status_code == 422
     assert "Your draft of orders-value was changed" in seen(other)
+
+
+@pytest.mark.requirement("CARD-2")
+@pytest.mark.usefixtures("registries")
+def test_a_likely_rename_that_loses_values_is_not_called_safe(reader: Client, person: Callable[[str], Actor]) -> None:
+    def text(name: str) -> str:
+        field = {"name": name, "type": "string", "default": ""}
+        return json.dumps({"type": "record", "name": "Customer", "fields": [field]})
+
+    for name in ("customer_name", "customerName"):
+        register_version(registry="dev", subject=SubjectName(".", "renamed-value"), text=text(name), by=person("steward"))
+    page = reader.get("/ui/registries/dev/subjects/renamed-value/compare?from=1&to=2").context["page"].comparison
+    assert page.renames[0].effect
+    assert (page.safe, page.care, page.verdict) == (0, 2, Verdict.CARE)
+    assert {way.verdict for way in page.directions} == {Verdict.CARE}

@@ -384,7 +384,7 @@ def test_a_replay_takes_a_schema_or_a_version_and_a_right(
     send: dict[str, Any] = {"content_type": "application/json"}
     assert api("reader").post("/api/v1/replays", body, **send).status_code == 403
     both = api("steward").post("/api/v1/replays", {**body, "schema": text("a")}, **send)
-    assert "one of the two" in both.json()["message"]
+    assert "either a schema or an existing version" in both.json()["message"]
     none = api("steward").post("/api/v1/replays", body, **send)
     assert (none.status_code, none.json()["error"]) == (422, "InvalidSource")
     assert "is known to carry orders-value" in none.json()["message"]

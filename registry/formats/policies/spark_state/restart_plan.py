@@ -50,11 +50,16 @@ class Mismatch:
     after: str
 
 
+def _number_of_fields(struct: StructType) -> str:
+    number = len(struct.fields)
+    return f"{number} field{'' if number == 1 else 's'}"
+
+
 def mismatches(stored: SparkType, planned: SparkType, path: str = "") -> Iterator[Mismatch]:
     """Where two schemas differ by position: names are ignored, and a nullable place may become a not nullable one."""
     if isinstance(stored, StructType) and isinstance(planned, StructType):
         if len(stored.fields) != len(planned.fields):
-            yield Mismatch(path, f"{len(stored.fields)} fields", f"{len(planned.fields)} fields")
+            yield Mismatch(path, _number_of_fields(stored), _number_of_fields(planned))
             return
         for old, new in zip(stored.fields, planned.fields, strict=True):
             here = below(path, new.name)
