@@ -655,7 +655,9 @@ def test_a_likely_rename_that_loses_values_is_not_called_safe(reader: Client, pe
         return json.dumps({"type": "record", "name": "Customer", "fields": [field]})
 
     for name in ("customer_name", "customerName"):
-        register_version(registry="dev", subject=SubjectName(".", "renamed-value"), text=text(name), by=person("steward"))
+        register_version(
+            registry="dev", subject=SubjectName(".", "renamed-value"), text=text(name), by=person("steward")
+        )
     page = reader.get("/ui/registries/dev/subjects/renamed-value/compare?from=1&to=2").context["page"].comparison
     assert page.renames[0].effect
     assert (page.safe, page.care, page.verdict) == (0, 2, Verdict.CARE)
