@@ -452,6 +452,11 @@ _secrets_dir = environment.text(
     "the folder of secrets for outgoing calls; SCHEMADESK_SECRET_NAME is one without a file",
 )
 SECRETS_DIR = Path(_secrets_dir) if _secrets_dir else None
+SOURCE_KINDS = environment.words(
+    "SCHEMADESK_SOURCE_KINDS",
+    "",
+    "classes of [further kinds of source](../how-to/add-a-source.md), by their dotted paths",
+)
 SCAN_DEADLINE_SECONDS = environment.whole("SCAN_DEADLINE_SECONDS", 600, "seconds after which a scan stops")
 # Where people reach the site: links in mails and in messages of chat programs begin with it; none: they have no link.
 SITE_URL = environment.text("SCHEMADESK_URL", "", "where people reach the site, for links in mails and chats").rstrip(

@@ -263,13 +263,12 @@ class EnvironmentKind(Shown):
     OTHER = ("other", "env-other", "circle-dot", later("other"))
 
 
-class SourceKind(Shown):
-    """What a source reads."""
+@dataclass(frozen=True, slots=True)
+class SourceBadge:
+    """What a source reads: the name of its kind, and how that is drawn."""
 
-    KAFKA_TOPIC = ("kafka", "plain", "rows-3", later("Kafka topics"))
-    STATE_STORE = ("state_store", "plain", "layers", later("Spark state store"))
-    DEBEZIUM = ("debezium", "plain", "rows-3", later("Debezium connector"))
-    REGISTRY = ("registry", "plain", "layers", later("Registry settings"))
+    code: str
+    look: Look
 
 
 class JobState(Shown):

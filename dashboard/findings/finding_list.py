@@ -12,14 +12,14 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import FindingState, Severity, Shown, SourceKind
+from dashboard.components.badges import FindingState, Severity, Shown, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Filter, Link, Paging, SearchBox, Section
 from dashboard.findings.presenters import Bulk, FindingList, FindingRow
 from dashboard.sources.coverage import clean_of, coverage_of, unreadable_of
-from dashboard.sources.labels import given_text
+from dashboard.sources.labels import given_text, source_badge, source_badges
 from dashboard.sources.presenters import FindingOrigin, Tally
 from registry.access.permission_filters import refusal_in_any, require_extent
 from registry.access.roles import Actor
@@ -110,7 +110,9 @@ def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
         _filter(
             chosen, "severity", gettext("Severity"), {"": gettext("Any severity"), **_labels(Severity)}, counts.by(0)
         ),
-        _filter(chosen, "kind", gettext("Source"), {"": gettext("Any source"), **_labels(SourceKind)}, counts.by(1)),
+        _filter(
+            chosen, "kind", gettext("Source"), {"": gettext("Any source"), **_labels(source_badges())}, counts.by(1)
+        ),
         _filter(
             chosen,
             "registry",
@@ -143,7 +145,7 @@ def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
     )
 
 
-def _labels(looks: Iterable[Shown]) -> dict[str, str]:
+def _labels(looks: Iterable[Shown | SourceBadge]) -> dict[str, str]:
     return {badge.code: badge.look.word for badge in looks}
 
 
@@ -171,7 +173,9 @@ def _filter(
     )
 
 
-def tallies(chosen: FindingFilters, name: str, looks: Iterable[Shown], counts: Counter[str]) -> tuple[Tally, ...]:
+def tallies(
+    chosen: FindingFilters, name: str, looks: Iterable[Shown | SourceBadge], counts: Counter[str]
+) -> tuple[Tally, ...]:
     """Open findings by severity or by kind, each with the list that shows them; kinds without any are left out."""
     return tuple(
         Tally(
@@ -197,7 +201,7 @@ def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = (
         sentence=info.sentence,
         rule=info.rule,
         source=info.source_name,
-        source_kind=SourceKind.of(info.source_kind),
+        source_kind=source_badge(info.source_kind),
         source_url=reverse("ui:source", args=[info.source_id]) if info.source_name else "",
         location=info.location,
         environment=environment_of(info.registry, order),
@@ -295,7 +299,7 @@ def finding_list(request: HttpRequest) -> FindingList:
         coverage=coverage_of(sources, topics),
         unreadable=unreadable_of(sources, topics),
         by_severity=tallies(chosen, "severity", Severity, counts.by(0)),
-        by_kind=tallies(chosen, "kind", SourceKind, counts.by(1)),
+        by_kind=tallies(chosen, "kind", source_badges(), counts.by(1)),
         muted=counts.muted,
         muted_url=chosen.url(muted="only"),
         mutes_url=reverse("ui:mutes"),

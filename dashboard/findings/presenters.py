@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dashboard.compare.comparison import VersionComparison
-from dashboard.components.badges import FindingState, ScanState, Severity, SourceKind
+from dashboard.components.badges import FindingState, ScanState, Severity, SourceBadge
 from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, SearchBox
 from dashboard.promotions.plan import RequestRow
 from dashboard.proposals.forms import DraftRow
@@ -69,7 +69,7 @@ class SourceRow:
     """
 
     url: str
-    kind: SourceKind
+    kind: SourceBadge
     name: str
     environment: Environment
     state: ScanState
@@ -124,8 +124,8 @@ class SourceForm:
     """
 
     frame: Frame
-    kind: SourceKind
-    kinds: tuple[tuple[SourceKind, str], ...]
+    kind: SourceBadge
+    kinds: tuple[tuple[SourceBadge, str], ...]
     groups: tuple[FieldGroup, ...]
     submit: Action
     back_url: str
@@ -196,7 +196,7 @@ class FindingRow:
     sentence: str
     rule: str
     source: str
-    source_kind: SourceKind
+    source_kind: SourceBadge
     source_url: str
     location: str
     environment: Environment
@@ -223,7 +223,7 @@ class SourcePage:
     """
 
     frame: Frame
-    kind: SourceKind
+    kind: SourceBadge
     name: str
     environment: Environment
     state: ScanState

@@ -29,6 +29,7 @@ from registry.drift.proposals.observed_schema import can_propose, propose_from, 
 from registry.drift.scan.aggregation import ByHour
 from registry.drift.selectors import FindingInfo, deployments_about
 from registry.drift.selectors.deployments import DeploymentTarget
+from registry.drift.sources import kind_of
 from registry.errors import InvalidName, NotFound, SchemadeskError
 from registry.streams.selectors import QueryInfo, VariableInfo, get_query, query_of_source, variables_with_schemas
 from registry.streams.subject_usage import QueryReader, readers_of
@@ -173,7 +174,7 @@ def state_links(info: FindingInfo, actor: Actor) -> tuple[Link, ...]:
 
     For those who may read all of the registry: a query is of no subject alone.
     """
-    number = query_of_source(info.source_id) if info.source_kind == "state_store" else None
+    number = query_of_source(info.source_id) if kind_of(info.source_kind).keeps_state else None
     if number is None:
         return ()
     query = get_query(number, by=actor)

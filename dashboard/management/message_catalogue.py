@@ -28,6 +28,7 @@ KEYWORDS: Final[dict[str, Any]] = {
     "_": None,
     "gettext": None,
     "gettext_lazy": None,
+    "gettext_noop": None,
     "later": None,
     "ngettext": (1, 2),
     "counted": (2, 3),
@@ -46,7 +47,8 @@ _BRACES: Final = re.compile(r"\{\w*\}")
 def collected() -> Catalog:
     """The texts of the whole site, each with its files."""
     catalogue = Catalog(fuzzy=False)
-    for path in sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "dashboard").rglob("*.py")]):
+    code = (*(ROOT / "dashboard").rglob("*.py"), *(ROOT / "registry" / "drift" / "sources").glob("*.py"))
+    for path in sorted([*(ROOT / "templates").rglob("*.html"), *code]):
         for message in texts_of(path):
             catalogue.add(message, locations=[(path.relative_to(ROOT).as_posix(), 0)])
     return catalogue

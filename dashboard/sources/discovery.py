@@ -14,12 +14,12 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Action, Crumb, Frame, Problem, Section
 from dashboard.sources.form_fields import discover_groups
-from dashboard.sources.forms import STORE
 from dashboard.sources.labels import given_text, listed
 from dashboard.sources.presenters import FieldGroup
 from registry.access.permission_filters import refusal_in_any
 from registry.checkpoints import Checkpoint, Discovery, Found
 from registry.drift.selectors import checkpoint_sources
+from registry.drift.sources.state_store import StateStore
 from registry.errors import SchemadeskError
 
 
@@ -56,7 +56,7 @@ class DiscoverPage:
 
 
 #: what of the search's form goes along with each row's
-_KEPT: Final = ("registry", "every_seconds", *STORE)
+_KEPT: Final = ("registry", "every_seconds", *(item.in_form for item in StateStore.fields))
 MAX_REASON: Final = 400  # characters that are drawn
 
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from django.conf import settings
 from django.utils.translation import gettext
 
-from dashboard.components.badges import SourceKind
 from dashboard.components.links import whole_number
 from dashboard.components.translation import later
 from dashboard.components.widgets import Choice, Field
 from dashboard.sources.labels import MODES, lasting
 from dashboard.sources.presenters import FieldGroup
 from registry.access.roles import Actor
-from registry.checkpoints.filesystem import FILE_SYSTEMS
 from registry.drift import selectors
+from registry.drift.sources import SOURCES, FieldSet, SourceField, SourceKind
+from registry.drift.sources.state_store import checkpoint_places
 from registry.subjects.selectors import registry_names
 
 INTERVALS: Final = ("", "60", "300", "900", "3600", "21600", "86400")
 NEVER: Final = later("only on demand")
 #: numbers of a source with what they say; those of topics alone are in _OF_TOPICS
 NUMBERS: Final[Mapping[str, tuple[str, str]]] = {
-    "tail_messages": (
-        later("Newest messages per partition"),
-        later("For the mode that reads the newest messages."),
-    ),
+    "tail_messages": (later("Newest messages per partition"), later("For the mode that reads the newest messages.")),
     "window_seconds": (later("Time window in seconds"), later("For the mode that reads a time window.")),
     "max_messages": (later("Maximum messages per scan"), ""),
     "max_bytes": (later("Maximum bytes per scan"), ""),
@@ -51,58 +48,75 @@ DEFAULTS: Final = {
 
 def groups_of(kind: SourceKind, values: Mapping[str, str], by: Actor) -> tuple[FieldGroup, ...]:
     """The fields of a new source of that kind, as far as they were filled in."""
-    registry_field, schedule = _registry(values, by), schedule_field(values)
-    context = Field(
+    common: dict[str, Callable[[], tuple[Field, ...]]] = {
+        "name": lambda: (_name(values, gettext(kind.name_label), kind.describe_name()),),
+        "registry": lambda: (_registry(values, by),),
+        "every_seconds": lambda: (schedule_field(values),),
+        "context": lambda: (_context(values),),
+        "cluster": lambda: (_cluster(values, by),),
+        "bootstrap": lambda: (_servers(values),),
+        "include": lambda: patterns_fields(values)[:1],
+        "exclude": lambda: patterns_fields(values)[1:],
+        "mode": lambda: (mode_field(values),),
+        "bounds": lambda: bounds_fields(values),
+    }
+    return tuple(_group(kind, part, values, common) for part in kind.form_sets)
+
+
+def own_groups(kind: SourceKind, values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
+    """The fields that the kind declares, without those that every form may have."""
+    parts = (replace(part, fields=tuple(f for f in part.fields if not isinstance(f, str))) for part in kind.form_sets)
+    return tuple(_group(kind, part, values, {}) for part in parts if part.fields)
+
+
+def _group(
+    kind: SourceKind, part: FieldSet, values: Mapping[str, str], common: Mapping[str, Callable[[], tuple[Field, ...]]]
+) -> FieldGroup:
+    fields: list[Field] = []
+    for item in part.fields:
+        fields += common[item]() if isinstance(item, str) else (_own_field(kind, item, values),)
+    is_filled = any(values.get(item.in_form) for item in part.fields if not isinstance(item, str))
+    return FieldGroup(
+        title=gettext(part.title),
+        fields=tuple(fields),
+        note=gettext(part.note) if part.note else "",
+        folded=part.is_folded and not is_filled,
+    )
+
+
+def _own_field(kind: SourceKind, item: SourceField, values: Mapping[str, str]) -> Field:
+    """A field that the kind declares, by the type of its value."""
+    value = values.get(item.in_form, form_text(item.default))
+    more: dict[str, Any] = {"name": item.in_form, "label": gettext(item.label)}
+    more["help"] = gettext(item.help) if item.help else ""
+    if isinstance(item.default, bool):
+        return Field(kind="select", choices=_yes_or_no(gettext("yes"), gettext("no"), value), **more)
+    if isinstance(item.default, int):
+        return Field(kind="number", value=value, **more)
+    required = item.required and not kind.is_config_optional
+    return Field(value=value, code=True, required=required, placeholder=item.placeholder, **more)
+
+
+def form_text(value: object) -> str:
+    """A value as forms send it."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _yes_or_no(yes: str, no: str, value: str) -> tuple[Choice, ...]:
+    return (
+        Choice(value="yes", label=yes, selected=value != "no"),
+        Choice(value="no", label=no, selected=value == "no"),
+    )
+
+
+def _context(values: Mapping[str, str]) -> Field:
+    return Field(
         name="context",
         label=gettext("Context"),
         value=values.get("context", ""),
         code=True,
         placeholder=".",
         help=gettext("The context of the messages’ schema ids. Empty: the default context."),
-    )
-    if kind is SourceKind.KAFKA_TOPIC:
-        what = (
-            _cluster(values, by),
-            _servers(values),
-            *patterns_fields(values),
-            _name(values, gettext("Name"), gettext("The name shown here, for example orders.")),
-        )
-        how = (registry_field, context, mode_field(values), schedule)
-        return (
-            FieldGroup(title=gettext("What to read"), fields=what),
-            FieldGroup(title=gettext("How"), fields=how),
-            bounds_fields(values),
-        )
-    if kind is SourceKind.DEBEZIUM:
-        return (
-            FieldGroup(
-                title=gettext("What to read"),
-                fields=(
-                    _name(values, gettext("Name"), gettext("The name shown here.")),
-                    _cluster(values, by),
-                    registry_field,
-                    schedule,
-                ),
-            ),
-            _connect(values),
-            _database(values),
-            bounds_fields(values),
-        )
-    if kind is SourceKind.STATE_STORE:
-        note = gettext("%(checkpoint_places)s. Rows are read if the Spark server can open the checkpoint too.") % {
-            "checkpoint_places": checkpoint_places()
-        }
-        folder = _name(values, gettext("Checkpoint folder or address"), note)
-        return (
-            FieldGroup(title=gettext("What to read"), fields=(folder, registry_field, schedule)),
-            *store_groups(values),
-        )
-    return (
-        FieldGroup(
-            title=gettext("What to read"),
-            fields=(registry_field, schedule),
-            note=gettext("The registry’s settings, roles and versions are compared with the production advice."),
-        ),
     )
 
 
@@ -118,43 +132,7 @@ def discover_groups(values: Mapping[str, str], by: Actor) -> tuple[FieldGroup, .
         % {"checkpoint_places": checkpoint_places()},
     )
     fields = (path, _registry(values, by), schedule_field(values))
-    return (FieldGroup(title=gettext("Where"), fields=fields), *store_groups(values))
-
-
-def checkpoint_places() -> str:
-    """Where checkpoints may lie, in words."""
-    roots = [str(root) for root in settings.CHECKPOINT_ROOTS]
-    roots += settings.CHECKPOINT_ADDRESSES if stores_allowed() else ()
-    return gettext("Below %(places)s") % {"places": ", ".join(roots) or gettext("none: no folder is allowed")}
-
-
-def stores_allowed() -> bool:
-    """Whether the deployment reads checkpoints in object stores."""
-    return any(FILE_SYSTEMS.get(protocol) == "s3" for protocol in settings.CHECKPOINT_PROTOCOLS)
-
-
-def store_groups(values: Mapping[str, str]) -> tuple[FieldGroup, ...]:
-    """How an object store is reached, folded; nothing where the deployment reads none."""
-    if not stores_allowed():
-        return ()
-    return (
-        FieldGroup(
-            title=gettext("Object store"),
-            note=gettext(
-                "For an address such as s3://bucket/checkpoints/query. Give the name of the secret; the operator "
-                "stores the secret itself. Without an access key, the bucket must be public."
-            ),
-            fields=(
-                text_field(
-                    values, "endpoint", gettext("Endpoint"), placeholder="https://s3.eu-central-1.amazonaws.com"
-                ),
-                text_field(values, "region", gettext("Region"), placeholder="us-east-1"),
-                text_field(values, "access_key_id", gettext("Access key id")),
-                text_field(values, "store_secret", gettext("Secret name")),
-            ),
-            folded=not values.get("endpoint"),
-        ),
-    )
+    return (FieldGroup(title=gettext("Where"), fields=fields), *own_groups(SOURCES["state_store"], values))
 
 
 def _name(values: Mapping[str, str], label: str, note: str) -> Field:
@@ -256,8 +234,8 @@ def _interval(value: str) -> str:
     )
 
 
-def bounds_fields(values: Mapping[str, str]) -> FieldGroup:
-    """How much a scan may do, folded."""
+def bounds_fields(values: Mapping[str, str]) -> tuple[Field, ...]:
+    """How much a scan may do."""
     numbers = tuple(
         Field(name=name, label=label, kind="number", value=str(values.get(name, DEFAULTS[name])), help=note)
         for name, (label, note) in NUMBERS.items()
@@ -267,52 +245,9 @@ def bounds_fields(values: Mapping[str, str]) -> FieldGroup:
         name="keep_samples",
         label=gettext("Samples"),
         kind="select",
-        choices=(
-            Choice(value="yes", label=gettext("store some, masked"), selected=keep_samples != "no"),
-            Choice(value="no", label=gettext("store none"), selected=keep_samples == "no"),
-        ),
+        choices=_yes_or_no(gettext("store some, masked"), gettext("store none"), keep_samples),
     )
-    return FieldGroup(title=gettext("Bounds"), fields=(*numbers, samples), folded=True)
-
-
-def _connect(values: Mapping[str, str]) -> FieldGroup:
-    return FieldGroup(
-        title=gettext("Kafka Connect"),
-        fields=(
-            text_field(
-                values, "connect_url", gettext("Address"), required=True, placeholder="https://connect.example.com:8083"
-            ),
-            text_field(values, "connector", gettext("Connector"), required=True),
-            text_field(values, "connect_user", gettext("User")),
-            text_field(values, "connect_secret", gettext("Secret name")),
-        ),
-    )
-
-
-def _database(values: Mapping[str, str]) -> FieldGroup:
-    tls = values.get("database_tls", "yes")
-    return FieldGroup(
-        title=gettext("Database"),
-        note=gettext("Optional. With the database, Schemadesk compares tables, registered schemas and events."),
-        fields=(
-            text_field(values, "database_host", gettext("Host")),
-            Field(
-                name="database_port", label=gettext("Port"), kind="number", value=values.get("database_port", "5432")
-            ),
-            text_field(values, "database_name", gettext("Database")),
-            text_field(values, "database_user", gettext("User")),
-            text_field(values, "database_secret", gettext("Secret name")),
-            Field(
-                name="database_tls",
-                label="TLS",
-                kind="select",
-                choices=(
-                    Choice(value="yes", label=gettext("yes"), selected=tls != "no"),
-                    Choice(value="no", label=gettext("no"), selected=tls == "no"),
-                ),
-            ),
-        ),
-    )
+    return (*numbers, samples)
 
 
 def text_field(values: Mapping[str, str], name: str, label: str, **more: Any) -> Field:

@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import SourceKind
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import whole_number
 from dashboard.components.translation import counted, later
@@ -19,46 +18,22 @@ from dashboard.findings.presenters import SourceForm
 from dashboard.sources.form_fields import (
     NUMBERS,
     bounds_fields,
+    form_text,
     groups_of,
     mode_field,
+    own_groups,
     patterns_fields,
     schedule_field,
-    store_groups,
     text_field,
 )
-from dashboard.sources.labels import given_text
+from dashboard.sources.labels import given_text, source_badge, source_badges
 from dashboard.sources.presenters import ConfirmPage, FieldGroup
 from registry.access.permission_filters import refusal_in_any
 from registry.access.roles import refusal
 from registry.drift import selectors
 from registry.drift.selectors import SourceInfo
-from registry.drift.sources import SOURCES
+from registry.drift.sources import SOURCES, SourceField, SourceKind, kind_of
 from registry.errors import InvalidInput, SchemadeskError
-
-TEXTS: Final = (
-    "connect_url",
-    "connect_user",
-    "connect_secret",
-    "database_host",
-    "database_name",
-    "database_user",
-    "database_secret",
-)
-
-
-#: a form's field of an object store → the service's
-STORE: Final = {
-    "endpoint": "endpoint",
-    "region": "region",
-    "access_key_id": "access_key_id",
-    "store_secret": "secret",
-}
-
-
-def store_values(post: Mapping[str, str]) -> dict[str, str] | None:
-    """The fields of an object store; None where the form has none, or none was filled in."""
-    values = {name: given_text(post, field) for field, name in STORE.items()}
-    return values if any(values.values()) else None
 
 
 def lines_of(text: str) -> list[str]:
@@ -87,14 +62,22 @@ def scan_values(post: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def connector_values(post: Mapping[str, str]) -> dict[str, Any]:
-    """A connector's fields. Raises InvalidInput."""
-    return {
-        "name": given_text(post, "connector"),
-        "database_port": _number(post.get("database_port") or "5432", "database_port"),
-        "database_tls": post.get("database_tls") != "no",
-        **{name: given_text(post, name) for name in TEXTS},
-    }
+def config_values(kind: SourceKind, post: Mapping[str, str]) -> dict[str, Any]:
+    """The values of the fields that a kind declares, under its name for them; none where none was filled in.
+
+    Raises InvalidInput.
+    """
+    if not any(given_text(post, item.in_form) for item in kind.fields):
+        return {}
+    return {kind.config_name: {item.name: _value_of(item, given_text(post, item.in_form)) for item in kind.fields}}
+
+
+def _value_of(item: SourceField, text: str) -> str | int | bool:
+    if isinstance(item.default, bool):
+        return text != "no"
+    if isinstance(item.default, int):
+        return _number(text or str(item.default), item.name)
+    return text
 
 
 def _number(text: str, name: str) -> int:
@@ -134,8 +117,7 @@ _LEDE: Final = later("Patterns apply from the next scan. Excluded topics keep th
 def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
     """The form for the kind that the address names, with what was sent."""
     form = request.POST if request.method == "POST" else request.GET
-    kind_name = form.get("kind", "kafka")
-    kind = SourceKind.of(kind_name if kind_name in SOURCES else "kafka")
+    kind = SOURCES.get(form.get("kind", ""), SOURCES["kafka"])
     actor = page_actor(request)
     reason = refusal_in_any(actor, "source.manage")
     return SourceForm(
@@ -145,12 +127,8 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
             section=Section.SOURCES,
             crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
         ),
-        kind=kind,
-        kinds=tuple(
-            (option, f"{reverse('ui:source_add')}?kind={option.value}")
-            for option in SourceKind
-            if option.value in SOURCES
-        ),
+        kind=source_badge(kind.name),
+        kinds=tuple((badge, f"{reverse('ui:source_add')}?kind={badge.code}") for badge in source_badges()),
         groups=groups_of(kind, form, actor),
         submit=Action(
             label=gettext("Add and scan"),
@@ -167,7 +145,7 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
 
 
 def _also(kind: SourceKind) -> Link | None:
-    if kind is not SourceKind.STATE_STORE:
+    if not kind.keeps_state:
         return None
     return Link(label=gettext("Find checkpoints below a folder"), url=reverse("ui:source_discover"))
 
@@ -185,9 +163,9 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
                 title=gettext("How"),
                 fields=(text_field(form, "context", gettext("Context")), mode_field(form), schedule_field(form)),
             ),
-            bounds_fields(form),
+            FieldGroup(title=gettext("Bounds"), fields=bounds_fields(form), folded=True),
         ]
-    groups += store_groups(form) if source.store else ()
+    groups += own_groups(kind_of(source.kind), form) if source.store or source.config else ()
     reason = refusal(actor, "source.manage", registry=source.registry)
     return SourceForm(
         frame=make_frame(
@@ -196,7 +174,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
             section=Section.SOURCES,
             crumbs=_crumbs(source),
         ),
-        kind=SourceKind.of(source.kind),
+        kind=source_badge(source.kind),
         kinds=(),
         groups=tuple(groups),
         submit=Action(
@@ -230,7 +208,10 @@ def _stored(source: SourceInfo) -> dict[str, str]:
         "every_seconds": str(source.every_seconds or ""),
         "keep_samples": "yes" if source.keep_samples else "no",
         **{name: str(getattr(source, name)) for name in NUMBERS},
-        **({field: getattr(source.store, name) for field, name in STORE.items()} if source.store else {}),
+        **{
+            item.in_form: form_text(source.config.get(item.name, getattr(source.store, item.name, item.default)))
+            for item in kind_of(source.kind).fields
+        },
     }
 
 

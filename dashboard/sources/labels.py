@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
+from dashboard.components.badges import Look, SourceBadge
 from dashboard.components.translation import counted, later, listing
 from registry.drift.selectors import ScanInfo, SourceInfo
+from registry.drift.sources import SOURCES, kind_of
 
 MODES: Final = {
     "since_last": later("since the last scan"),
@@ -98,14 +100,17 @@ def patterns_of(source: SourceInfo) -> str:
     )
 
 
-def what_was_read(scan: ScanInfo) -> str:
-    """What a finished scan read, in words; empty before."""
+def what_was_read(kind: str, scan: ScanInfo) -> str:
+    """What a finished scan of a source of that kind read, in words; empty before."""
     read = scan.read
     if read is None:
         return ""
     if read.get("nothing"):
         return _nothing(read)
-    sentence = gettext("%(amount)s in %(seconds)s s") % {"amount": _amount(read), "seconds": read.get("seconds", 0)}
+    sentence = gettext("%(amount)s in %(seconds)s s") % {
+        "amount": kind_of(kind).amount(read),
+        "seconds": read.get("seconds", 0),
+    }
     if not (reached := read.get("bound_reached")):
         return sentence
     return gettext("%(said)s; stopped at its limit of %(bound)s") % {
@@ -118,55 +123,25 @@ def _nothing(read: dict[str, Any]) -> str:
     """Why nothing was read: of topics that couldn't be read nobody knows whether there was something."""
     if names := _names(read.get("unreadable"), "topic"):
         return counted(
-            len(names),
-            "nothing read: %(n)s topic couldn’t be read",
-            "nothing read: %(n)s topics couldn’t be read",
+            len(names), "nothing read: %(n)s topic couldn’t be read", "nothing read: %(n)s topics couldn’t be read"
         )
     return gettext("nothing to read")
 
 
-def _amount(read: dict[str, Any]) -> str:
-    if "advice" in read:
-        broken = sum(1 for line in read["advice"] if line.get("followed") == "no")
-        return counted(
-            len(read["advice"]),
-            "%(n)s piece of advice checked, %(broken)s not followed",
-            "%(n)s pieces of advice checked, %(broken)s not followed",
-            broken=broken,
-        )
-    if "topics_asked" in read:
-        topics = counted(read["topics_asked"], "%(n)s topic", "%(n)s topics")
-        if not read["messages"]:
-            return gettext("no new messages in %(topics)s") % {"topics": topics}
-        return counted(
-            read["messages"],
-            "%(n)s new message in %(read)s of %(topics)s",
-            "%(n)s new messages in %(read)s of %(topics)s",
-            read=f"{read['topics_read']:,}",
-            topics=topics,
-        )
-    if "messages" in read:
-        return counted(
-            len(read.get("partitions", ())),
-            "%(messages)s messages in %(n)s partition",
-            "%(messages)s messages in %(n)s partitions",
-            messages=f"{read['messages']:,}",
-        )
-    return counted(
-        len(read.get("variables", ())),
-        "%(n)s state variable, %(rows)s rows",
-        "%(n)s state variables, %(rows)s rows",
-        rows=f"{read.get('rows', 0):,}",
-    )
+def source_badge(kind: str) -> SourceBadge:
+    """How a kind of source is drawn."""
+    declared = kind_of(kind)
+    return SourceBadge(kind, Look("plain", declared.icon, gettext(declared.label)))
+
+
+def source_badges() -> tuple[SourceBadge, ...]:
+    """All kinds of source."""
+    return tuple(map(source_badge, SOURCES))
 
 
 def _behind(behind: dict[str, Any]) -> str:
     """How far the scans are behind, and when they will have caught up, as far as that can be told."""
-    sentence = counted(
-        behind["offsets"],
-        "The source is %(n)s message behind.",
-        "The source is %(n)s messages behind.",
-    )
+    sentence = counted(behind["offsets"], "The source is %(n)s message behind.", "The source is %(n)s messages behind.")
     if behind.get("falls_back"):
         return gettext(
             "%(said)s It won’t catch up at this rate because more messages arrive than a scan reads. Scan more "
@@ -232,6 +207,7 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
                 "%(n)s schemas couldn’t be used for decoding. See below.",
             )
         )
+    notes += map(str, read.get("notes", ()))
     if unread := [str(name) for name in read.get("looked_at", {}).get("connectors_not_read", ())]:
         notes.append(gettext("The configuration of %(listed)s couldn’t be read.") % {"listed": listed(unread)})
     notes += [

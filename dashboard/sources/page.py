@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import ScanState, SourceKind
+from dashboard.components.badges import ScanState
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import whole_number
 from dashboard.components.translation import counted, later, listing
@@ -27,6 +27,7 @@ from dashboard.sources.labels import (
     read_by,
     schedule_of,
     sized,
+    source_badge,
     what_was_read,
 )
 from dashboard.sources.presenters import ClusterHead
@@ -34,6 +35,7 @@ from registry.access.permission_filters import Extent, refusal_in_any, require_e
 from registry.access.roles import refusal
 from registry.drift import selectors
 from registry.drift.selectors import ClusterInfo, ScanInfo, SourceInfo
+from registry.drift.sources import SOURCES, kind_of
 from registry.errors import SourceNotFound
 from registry.promotions.selectors import list_environments
 from registry.streams.selectors import query_of_source
@@ -42,8 +44,6 @@ __all__ = ["coverage_of", "progress_of", "source_list", "source_page", "what_was
 
 SHOWN_SCANS = 15
 SHOWN_FINDINGS = 8
-#: sources without a cluster stand under these titles
-TITLES = {"state_store": later("State of Spark queries"), "registry": later("Registries")}
 
 
 def source_list(request: HttpRequest) -> SourceList:
@@ -63,9 +63,10 @@ def source_list(request: HttpRequest) -> SourceList:
         )
         for cluster in clusters
     ]
-    for kind, title in TITLES.items():
-        rows = _rows(request, (item for item in sources if item.kind == kind), order)
-        groups += [SourceGroup(title=title, rows=rows)] if rows else []
+    without_cluster = [item for item in sources if not item.cluster]
+    for name in sorted({item.kind for item in without_cluster}, key=_place):
+        rows = _rows(request, (item for item in without_cluster if item.kind == name), order)
+        groups.append(SourceGroup(title=gettext(kind_of(name).list_title or kind_of(name).label), rows=rows))
     topics = selectors.topic_coverage([source.id for source in sources])
     return SourceList(
         frame=make_frame(request, title=gettext("Sources"), section=Section.SOURCES),
@@ -75,6 +76,10 @@ def source_list(request: HttpRequest) -> SourceList:
         coverage=coverage_of(sources, topics),
         narrow="" if extent.is_whole else _narrow(extent),
     )
+
+
+def _place(kind: str) -> int:
+    return [*SOURCES, kind].index(kind)
 
 
 def _narrow(extent: Extent) -> str:
@@ -122,12 +127,12 @@ def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> S
     scope = f"{patterns_of(source)} · {topics}" if source.cluster else ""
     return SourceRow(
         url=reverse("ui:source", args=[source.id]),
-        kind=SourceKind.of(source.kind),
+        kind=source_badge(source.kind),
         name=source.name,
         environment=environment_of(source.registry, order),
         state=scan_state(scan),
         scanned_at=scan.finished_at if scan else None,
-        read=what_was_read(scan) if scan else "",
+        read=what_was_read(source.kind, scan) if scan else "",
         open_findings=source.open_findings,
         findings_url=f"{reverse('ui:findings')}?{urlencode({'source': source.id})}",
         next_scan_at=source.next_scan_at,
@@ -148,10 +153,7 @@ def scan_action(request: HttpRequest, source: SourceInfo, label: str = later("Sc
     """The button that scans a source; off while a scan runs."""
     reason = refusal(page_actor(request), "source.scan", registry=source.registry)
     if not reason and source.last_scan and source.last_scan.unfinished:
-        reason = gettext("Scan %(id)s is %(state)s.") % {
-            "id": source.last_scan.id,
-            "state": source.last_scan.state,
-        }
+        reason = gettext("Scan %(id)s is %(state)s.") % {"id": source.last_scan.id, "state": source.last_scan.state}
     return Action(
         label=label,
         url=reverse("ui:source_scan", args=[source.id]),
@@ -170,17 +172,18 @@ def source_page(request: HttpRequest, source_id: int) -> SourcePage:
     order = list_environments()
     shown = _asked_scan(request, source, scans)
     finished = next((scan for scan in scans if scan.read), None)
-    title = f"{source.name} · {source.registry}" if source.kind == "registry" else source.name
+    is_registry = kind_of(source.kind).is_registry
+    title = f"{source.name} · {source.registry}" if is_registry else source.name
     older = bool(shown and source.last_scan and shown.id != source.last_scan.id)
     return SourcePage(
         frame=make_frame(
             request,
             title=title,
             section=Section.SOURCES,
-            code=source.kind != "registry",
+            code=not is_registry,
             crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
         ),
-        kind=SourceKind.of(source.kind),
+        kind=source_badge(source.kind),
         name=source.name,
         environment=environment_of(source.registry, order),
         state=scan_state(source.last_scan),
@@ -188,7 +191,7 @@ def source_page(request: HttpRequest, source_id: int) -> SourcePage:
         scan=scan_action(request, source),
         scan_id=shown.id if shown else None,
         progress=progress_of(request, shown, source) if shown else None,
-        scans=tuple(_scan_row(scan, shown) for scan in scans),
+        scans=tuple(_scan_row(source.kind, scan, shown) for scan in scans),
         findings=tuple(
             finding_row(info, order)
             for info in selectors.list_findings(source_id=source_id, limit=SHOWN_FINDINGS, by=page_actor(request))
@@ -254,6 +257,11 @@ def _facts(source: SourceInfo) -> tuple[Fact, ...]:
             Fact(label=gettext("Asked"), value=who),
         ]
     facts += [
+        Fact(label=gettext(item.label), value=str(source.config[item.name]), code=True)
+        for item in kind_of(source.kind).fields
+        if source.config.get(item.name) not in (None, "")
+    ]
+    facts += [
         Fact(label=gettext("Schedule"), value=schedule_of(source)),
         Fact(
             label=gettext("Resolves after"), value=counted(source.clean_scans, "%(n)s clean scan", "%(n)s clean scans")
@@ -264,7 +272,7 @@ def _facts(source: SourceInfo) -> tuple[Fact, ...]:
 
 def _actions(request: HttpRequest, source: SourceInfo) -> tuple[Action, ...]:
     reason = refusal(page_actor(request), "source.manage", registry=source.registry)
-    query = query_of_source(source.id) if source.kind == "state_store" else None
+    query = query_of_source(source.id) if kind_of(source.kind).keeps_state else None
     return (
         *((_action(gettext("View query and state"), reverse("ui:query", args=[query]), ""),) if query else ()),
         _action(gettext("Edit scan settings"), reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"),
@@ -288,7 +296,7 @@ def progress_of(request: HttpRequest, scan: ScanInfo, source: SourceInfo) -> Sca
         finished_at=scan.finished_at,
         queued_by=scan.queued_by,
         detector=scan.detector,
-        summary=what_was_read(scan),
+        summary=what_was_read(source.kind, scan),
         read=read_tables(scan.read) if scan.read else (),
         notes=notes_on(scan.read) if scan.read else (),
         problem=Problem(what=scan.error, cure=gettext("Findings of earlier scans don’t change."))
@@ -307,7 +315,7 @@ def progress_of(request: HttpRequest, scan: ScanInfo, source: SourceInfo) -> Sca
     )
 
 
-def _scan_row(scan: ScanInfo, shown: ScanInfo | None) -> ScanRow:
+def _scan_row(kind: str, scan: ScanInfo, shown: ScanInfo | None) -> ScanRow:
     took = (scan.finished_at - scan.started_at).total_seconds() if scan.finished_at and scan.started_at else None
     return ScanRow(
         scan_id=scan.id,
@@ -315,7 +323,7 @@ def _scan_row(scan: ScanInfo, shown: ScanInfo | None) -> ScanRow:
         started_at=scan.started_at,
         queued_by=scan.queued_by,
         took=f"{took:.1f} s" if took is not None else "",
-        read=what_was_read(scan),
+        read=what_was_read(kind, scan),
         error=scan.error,
         url=f"{reverse('ui:source', args=[scan.source_id])}?{urlencode({'scan': scan.id})}",
         shown=bool(shown and scan.id == shown.id),

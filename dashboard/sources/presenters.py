@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.components.badges import FindingState, ScanState, Severity, Shown
+from dashboard.components.badges import FindingState, ScanState, Severity, Shown, SourceBadge
 from dashboard.components.diff import TextDiff
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, SearchBox
@@ -263,7 +263,7 @@ class FindingOrigin:
 class Tally:
     """A state with how many are in it; `url` is the list of them, `current` whether that is what is shown."""
 
-    look: Shown
+    look: Shown | SourceBadge
     count: int
     url: str
     current: bool = False

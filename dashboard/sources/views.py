@@ -13,10 +13,11 @@ from dashboard.sources import clusters
 from dashboard.sources import forms as sources_forms
 from dashboard.sources import page as sources
 from dashboard.sources.discovery import discover_page
-from dashboard.sources.forms import connector_values, scan_values, store_values
+from dashboard.sources.forms import config_values, scan_values
 from dashboard.sources.labels import given_text
 from registry.access.roles import Actor, require
 from registry.drift import selectors, services
+from registry.drift.sources import SOURCES, kind_of
 from registry.drift.tasks import interrupt_scan, run_scan
 from registry.errors import Conflict, Forbidden, NotSignedIn, SchemadeskError
 from registry.streams.services import discover
@@ -53,14 +54,10 @@ def _add(request: HttpRequest, actor: Actor) -> int:
     """Add what the form names; topics without patterns are those of the source's name."""
     post = request.POST
     kind, name, cluster = (given_text(post, field) for field in ("kind", "name", "cluster"))
-    values = scan_values(post)
-    if kind == "kafka":
+    values = scan_values(post) | config_values(kind_of(kind), post)
+    if kind_of(kind).connects:
         values.setdefault("include", [name])
         cluster = cluster or services.cluster_at(bootstrap=given_text(post, "bootstrap"), by=actor)
-    if kind == "debezium":
-        values["connector"] = connector_values(post)
-    if kind == "state_store":
-        values["store"] = store_values(post)
     return services.add_source(
         registry=given_text(post, "registry"), kind=kind, name=name, cluster=cluster, by=actor, **values
     )
@@ -76,7 +73,8 @@ def source_discover(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         path, registry = given_text(request.POST, "path"), given_text(request.POST, "registry")
         try:
-            discovery = discover(path=path, registry=registry, store=store_values(request.POST), by=actor)
+            values = config_values(SOURCES["state_store"], request.POST)
+            discovery = discover(path=path, registry=registry, store=values.get("store"), by=actor)
         except Forbidden:
             raise
         except SchemadeskError as error:
@@ -97,10 +95,10 @@ def source_edit(request: HttpRequest, source_id: int) -> HttpResponse:
     problem = None
     if request.method == "POST":
         try:
-            values = scan_values(request.POST)
-            services.update_source(
-                source_id=source_id, by=page_actor(request), store=store_values(request.POST), **values
-            )
+            actor = page_actor(request)
+            kind = kind_of(selectors.get_source(source_id, by=actor).kind)
+            values = scan_values(request.POST) | config_values(kind, request.POST)
+            services.update_source(source_id=source_id, by=actor, **values)
         except Forbidden:
             raise
         except SchemadeskError as error:

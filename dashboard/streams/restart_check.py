@@ -15,10 +15,12 @@ from dashboard.components.badges import Look
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Frame, Link, Problem, Section
-from dashboard.sources.form_fields import checkpoint_places, store_groups
+from dashboard.sources.form_fields import own_groups
 from dashboard.sources.presenters import FieldGroup
 from registry.access.roles import refusal
 from registry.drift.selectors import list_sources
+from registry.drift.sources import SOURCES, kind_of
+from registry.drift.sources.state_store import checkpoint_places
 from registry.errors import SchemadeskError
 from registry.formats.policies.spark_state.rules import NO_ACTIONS
 from registry.streams.selectors import StateCheckInfo, get_state_check, list_state_checks
@@ -163,7 +165,7 @@ def check_form(
         frame=make_frame(request, title=gettext("Check a restart"), section=Section.SOURCES, crumbs=_crumbs()),
         known_field=known_field,
         path=path,
-        store=store_groups(form),
+        store=own_groups(SOURCES["state_store"], form),
         plan=Field(
             name="plan",
             label=gettext("Planned state"),
@@ -193,7 +195,7 @@ def check_form(
 
 def _checkpoint_fields(form: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Field]:
     """The known checkpoints, if there are any, and the field for another one."""
-    paths = sorted({source.name for source in list_sources() if source.kind == "state_store"})
+    paths = sorted({source.name for source in list_sources() if kind_of(source.kind).keeps_state})
     chosen = checkpoint or str(form.get("checkpoint", ""))
     typed = str(form.get("path", "")) or (chosen if chosen not in paths else "")
     choices = [

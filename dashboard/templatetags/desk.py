@@ -23,7 +23,16 @@ from django.utils.translation import gettext
 
 from dashboard.components import copy_as as lists
 from dashboard.components import links
-from dashboard.components.badges import Check, Look, RequestState, ReviewState, Shown, Verdict, format_name
+from dashboard.components.badges import (
+    Check,
+    Look,
+    RequestState,
+    ReviewState,
+    Shown,
+    SourceBadge,
+    Verdict,
+    format_name,
+)
 from dashboard.components.time_travel import moment_field, with_moment
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import HIDDEN as _HIDDEN
@@ -83,9 +92,9 @@ def impact(verdict: Verdict) -> SafeString:
 
 
 @register.simple_tag
-def badge(state: Shown | Look, word: str = "", quiet: bool = False) -> SafeString:
+def badge(state: Shown | SourceBadge | Look, word: str = "", quiet: bool = False) -> SafeString:
     """A state as icon, word and colour; `word` replaces the state's own, `quiet` leaves the filled ground out."""
-    look = state.look if isinstance(state, Shown) else state
+    look = state if isinstance(state, Look) else state.look
     return _badge(look.tone, look.icon, str(word or look.word), quiet)
 
 

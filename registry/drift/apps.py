@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class DriftConfig(AppConfig):
@@ -12,13 +13,17 @@ class DriftConfig(AppConfig):
     label = "drift"
 
     def ready(self) -> None:
-        """Registers what scans know of versions, and the findings that promotions check and answer."""
+        """Registers further kinds of source, what scans know of versions, and the findings that promotions check and answer."""
         from registry import hooks
         from registry.drift.findings.promotion_check import drift_facts, findings_of, open_breaks_of, open_drift
         from registry.drift.usage.retirement import data_evidence
         from registry.promotions.checks.check_plugins import CheckProvider
         from registry.subjects.usage.evidence import EvidenceProvider
 
+        if settings.SOURCE_KINDS:
+            from registry.drift.sources import register_kinds
+
+            register_kinds(settings.SOURCE_KINDS)
         hooks.version_evidence.register("topic scans", EvidenceProvider("data", data_evidence))
         hooks.promotion_checks.register("drift", CheckProvider(open_drift, drift_facts))
         hooks.open_breaks.register("drift", open_breaks_of)

@@ -95,7 +95,7 @@ def checked_store(settings: Mapping[str, Any]) -> CheckpointStore:
 
 def store_of_address(address: str) -> CheckpointStore | None:
     """The store of the sources that have this address, None where none has. Raises InvalidInput where they differ."""
-    rows = list(CheckpointStore.objects.filter(source__kind="state_store", source__name=address).order_by("pk")[:100])
+    rows = list(CheckpointStore.objects.filter(source__name=address).order_by("pk")[:100])
     addresses = {(row.endpoint, row.region, row.access_key_id, row.secret) for row in rows}
     if len(addresses) > 1:
         raise InvalidInput(f"Several sources have {address[:300]} in different object stores. Give its endpoint.")

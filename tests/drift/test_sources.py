@@ -98,7 +98,7 @@ def test_it_is_said_on_the_page(backlog: Backlog, phrases: str) -> None:
 def test_what_could_not_be_read_is_never_nothing_to_read(unreadable: list[str], sentence: str) -> None:
     at = NOW
     read = {"nothing": True, "messages": 0, "unreadable": [{"topic": name, "reason": "away"} for name in unreadable]}
-    assert what_was_read(ScanInfo(1, 1, "done", at, "tests", at, at, "", 0, 0, read, "")) == sentence
+    assert what_was_read("kafka", ScanInfo(1, 1, "done", at, "tests", at, at, "", 0, 0, read, "")) == sentence
 
 
 @pytest.fixture

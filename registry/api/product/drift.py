@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.extensions import OpenApiSerializerFieldExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import Direction, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +18,7 @@ from registry.api.product.base import ProductView, WholeNumberField
 from registry.drift import selectors, services
 from registry.drift.models import MAX_LABEL, MAX_URL
 from registry.drift.selectors import ScanInfo, checkpoint_sources
-from registry.drift.sources import SOURCES
+from registry.drift.sources import CONFIG, SOURCES, SourceField, SourceKind
 from registry.drift.tasks import interrupt_scan, run_scan
 from registry.streams.selectors import (
     BudgetInfo,
@@ -33,13 +35,49 @@ from registry.streams.selectors import (
 from registry.streams.services import check_document, discover, discovery_dict
 
 
-class StoreSerializer(serializers.Serializer[Any]):
-    """The object store of a checkpoint; `secret` is the name of the secret key's secret, never the key."""
+def config_serializer(kind: SourceKind) -> type[serializers.Serializer[Any]]:
+    """The body of the values of a kind's own fields; secrets by the names they are kept under."""
+    title = "".join(word.capitalize() for word in f"{kind.name}_{CONFIG}".split("_"))
+    name = title if kind.config_name == CONFIG else kind.config_name.capitalize()
+    return type(f"{name}Serializer", (serializers.Serializer,), {item.name: _field(item) for item in kind.fields})
 
-    endpoint = serializers.CharField(max_length=2048)
-    region = serializers.CharField(max_length=40, required=False, allow_blank=True)
-    access_key_id = serializers.CharField(max_length=128, required=False, allow_blank=True)
-    secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
+
+def _field(item: SourceField) -> serializers.Field[Any, Any, Any, Any]:
+    values: dict[str, Any] = {"required": item.required, "help_text": item.help or None}
+    if isinstance(item.default, bool):
+        return serializers.BooleanField(**values)
+    if isinstance(item.default, int):
+        return WholeNumberField(min_value=item.least, max_value=item.most, **values)
+    return serializers.CharField(max_length=item.longest, allow_blank=not item.required, **values)
+
+
+class ConfigField(serializers.DictField):
+    """The values of the fields that the source's kind declares, which the service checks."""
+
+
+class ConfigFieldSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Describes them: those of one of the kinds."""
+
+    target_class = ConfigField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        """One of the kinds' bodies."""
+        kinds = [kind for kind in SOURCES.values() if kind.fields and kind.config_name == CONFIG]
+        return {"oneOf": [auto_schema.resolve_serializer(config_serializer(kind), direction).ref for kind in kinds]}
+
+
+def config_fields() -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+    """The fields of a source's body by which kinds take the values of their own fields."""
+    kinds = [kind for kind in SOURCES.values() if kind.fields]
+    return {
+        kind.config_name: ConfigField(required=False)
+        if kind.config_name == CONFIG
+        else config_serializer(kind)(required=False, allow_null=True)
+        for kind in kinds
+    }
+
+
+StoreSerializer: Final = config_serializer(SOURCES["state_store"])
 
 
 class PlannedStateSerializer(serializers.Serializer[Any]):
@@ -219,32 +257,26 @@ class SourceFields(serializers.Serializer[Any]):
     max_seconds = WholeNumberField(required=False)
     clean_scans = WholeNumberField(required=False)
     keep_samples = serializers.BooleanField(required=False)
-    store = StoreSerializer(required=False, allow_null=True)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Also the fields that kinds of source declare, under the name that each has for them."""
+        return super().get_fields() | config_fields()
 
 
-class ConnectorSerializer(serializers.Serializer[Any]):
-    """Where a Debezium connector runs, and the database that it reads; secrets by the names they are kept under."""
+class KindField(serializers.ChoiceField):
+    """The name of a registered kind of source."""
 
-    connect_url = serializers.CharField(max_length=2048)
-    connect_user = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    connect_secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
-    name = serializers.CharField(max_length=255)
-    database_host = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    database_port = WholeNumberField(min_value=1, max_value=65535, required=False)
-    database_name = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    database_user = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    database_secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
-    database_tls = serializers.BooleanField(required=False)
+    def __init__(self, **values: Any) -> None:
+        super().__init__(choices=sorted(SOURCES), **values)
 
 
 class SourceSerializer(SourceFields):
     """A source to add."""
 
     registry = serializers.CharField(max_length=255, required=False, default="")
-    kind = serializers.ChoiceField(choices=sorted(SOURCES))
+    kind = KindField()
     name = serializers.CharField(max_length=1024)
     cluster = serializers.CharField(max_length=128, required=False, default="", allow_blank=True)
-    connector = ConnectorSerializer(required=False, allow_null=True, default=None)
 
 
 class Clusters(ProductView):

@@ -50,6 +50,8 @@ def without_false_noughts(rule: str, stored: Mapping[str, Any]) -> Mapping[str, 
 
 __all__ = ["FORMS", "UNREADABLE", "fields_of_rule", "make_evidence", "mismatch", "read_evidence"]
 
+#: the form of rules that further kinds of source bring
+OF_OTHERS: Final = dict[str, str | int | float | None]
 #: in what `read_evidence` returns: the names of what an earlier release kept in another form, which is left out
 UNREADABLE: Final = "unreadable"
 
@@ -65,7 +67,7 @@ def make_evidence(rule: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises TypeError where they aren't of the rule's form, with the field: that is a mistake in the code that judges.
     """
-    problem = mismatch(dict(values), FORMS[rule])
+    problem = mismatch(dict(values), FORMS.get(rule, OF_OTHERS))
     if problem:
         raise TypeError(f"The evidence of {rule} doesn't match its form: {problem}.")
     return dict(values)

@@ -14,7 +14,7 @@ from registry.drift.models import Source
 from registry.drift.scan.db_retry import GONE, patiently
 from registry.drift.scan.persistence import keep_result
 from registry.drift.services import ScanClaim
-from registry.drift.sources import SOURCES
+from registry.drift.sources import kind_of
 from registry.drift.sources.base import sessions_of
 from registry.errors import (
     BrokerUnavailable,
@@ -45,7 +45,7 @@ def perform_scan(scan_id: int) -> str:
     try:
         source = patiently(lambda: Source.objects.select_related("registry", "cluster").get(pk=claim.source_id))
         with _Watch(claim) as watch:
-            result = SOURCES[source.kind].scan(source, tag=claim.tag, on_progress=watch.note)
+            result = kind_of(source.kind).scan(source, tag=claim.tag, on_progress=watch.note)
         stored = patiently(lambda: keep_result(claim, result))
     except SchemadeskError as error:
         message = error.message

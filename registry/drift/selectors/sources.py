@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -91,7 +91,7 @@ class SourceInfo:
     """A source with its last scan and the number of its open findings, without muted ones.
 
     `cluster` is its name, `bootstrap` its servers; both empty where the source has none. `store` is None but for a
-    checkpoint in an object store.
+    checkpoint in an object store; `config` has the values of the other fields that its kind declares.
     """
 
     id: int
@@ -117,6 +117,7 @@ class SourceInfo:
     open_findings: int
     last_scan: ScanInfo | None
     store: StoreInfo | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,10 @@ def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceI
 
 def checkpoint_sources(registry: str) -> dict[str, int]:
     """The numbers of a registry's sources that are checkpoints, by path."""
-    rows = Source.objects.filter(registry__name=registry, kind="state_store")
+    from registry.drift.sources import SOURCES  # late: it loads what scans need
+
+    kinds = [kind.name for kind in SOURCES.values() if kind.keeps_state]
+    rows = Source.objects.filter(registry__name=registry, kind__in=kinds)
     return dict(rows.values_list("name", "pk"))
 
 
@@ -310,6 +314,7 @@ def _source_info(row: Any, scan: Scan | None) -> SourceInfo:
         open_findings=row.open_count,
         last_scan=scan_info(scan) if scan else None,
         store=_store_info(getattr(row, "store", None)),
+        config=row.config,
     )
 
 

@@ -14,13 +14,11 @@ from django.utils import timezone
 from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.audit.context import record
-from registry.drift.models import MODES, Cluster, Connector, Source, SourceQuerySet
-from registry.drift.sources import SOURCES
+from registry.drift.models import MODES, Cluster, Source, SourceQuerySet
+from registry.drift.sources import SOURCES, SourceKind, kind_of
 from registry.drift.sources.base import SourceDraft
 from registry.drift.sources.kafka_connection import check_fields, connect, parse_servers
 from registry.errors import ClusterNotFound, InvalidSource, SourceNotFound, WrongState
-from registry.streams.models import CheckpointStore
-from registry.streams.services import FIELDS, checked_store
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import check_context
 
@@ -28,33 +26,14 @@ _NAME = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x
 CLUSTER_FIELDS = ("name", "bootstrap", "security_protocol", "sasl_mechanism", "username", "secret", "ca_pem")
 
 
-def connect_cluster(
-    *,
-    name: str,
-    bootstrap: str,
-    by: Actor,
-    security_protocol: str = "PLAINTEXT",
-    sasl_mechanism: str = "",
-    username: str = "",
-    secret: str = "",
-    ca_pem: str = "",
-) -> int:
+def connect_cluster(*, name: str, bootstrap: str, by: Actor, **security: str) -> int:
     """Connect a cluster under a name, after looking that it answers; gives its number.
 
-    `secret` is the name of the password's secret. Raises InvalidSource, InvalidSecret, AddressRefused,
+    `security` are the other CLUSTER_FIELDS; `secret` is the name of the password's secret. Raises InvalidSource, InvalidSecret, AddressRefused,
     BrokerUnavailable, WrongState where the name is taken, NotAllowed.
     """
     require(by, "cluster.manage")
-    row = Cluster(
-        name=name,
-        bootstrap=bootstrap,
-        security_protocol=security_protocol,
-        sasl_mechanism=sasl_mechanism,
-        username=username,
-        secret=secret,
-        ca_pem=ca_pem,
-        created_by=by.name,
-    )
+    row = Cluster(name=name, bootstrap=bootstrap, created_by=by.name, **security)
     _check(row)
     return _save(row, by=by, why=f"connect cluster {name}").pk
 
@@ -151,8 +130,6 @@ MAX_PATTERNS = 100
 MAX_STARS = 10
 MAX_NAME_BYTES = 2500  # it stands in an index, whose rows have at most 2,704
 _PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]{1,249}")
-CLUSTERED: Final = ("kafka", "debezium")
-CHECKPOINTS: Final = "state_store"
 #: numbers of a source → the least and the most that they may be
 BOUNDS: Final = {
     "tail_messages": (1, 100_000_000),
@@ -177,38 +154,33 @@ def add_source(
     exclude: Sequence[str] = (),
     mode: str = "since_last",
     every_seconds: int | None = None,
-    connector: Mapping[str, Any] | None = None,
-    store: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> int:
     """Add what is to be scanned, after looking that it is there; gives the source's number.
 
     `cluster` is a cluster's name, `include` and `exclude` are shell patterns of topics (none: all but internal ones);
-    `connector` says where a Debezium connector and its database are (the names are those of debezium.FIELDS),
-    `store` which object store has a checkpoint (those of streams.services.FIELDS); `settings` are those of BOUNDS, and `keep_samples`. Raises InvalidSource, InvalidSecret, RemoteUnavailable, InvalidName, InvalidCheckpoint,
-    BrokerUnavailable, AddressRefused, RegistryNotFound, ClusterNotFound, WrongState where it is there already,
-    NotAllowed.
+    `settings` are those of BOUNDS, `keep_samples`, and by the kind's `config_name` the values of its own fields. Raises
+    InvalidSource, InvalidSecret, RemoteUnavailable, InvalidName, InvalidCheckpoint, BrokerUnavailable, AddressRefused,
+    RegistryNotFound, ClusterNotFound, WrongState where it is there already, NotAllowed.
     """
     registry_row = get_registry(registry)
     require(by, "source.manage", registry=registry_row.name)
     if kind not in SOURCES:
         raise InvalidSource(f"{kind!r} is not a kind of source. The kinds are {', '.join(sorted(SOURCES))}.")
+    source_kind = SOURCES[kind]
+    given = _config_of(source_kind, settings)
     values = _checked(
         settings
         | {"context": context, "include": include, "exclude": exclude, "mode": mode, "every_seconds": every_seconds}
     )
-    if (kind in CLUSTERED) != bool(cluster):
-        raise InvalidSource(f"A source of kind {kind} {'needs a' if kind in CLUSTERED else 'has no'} cluster.")
-    if (kind == "debezium") != bool(connector):
-        raise InvalidSource(f"A source of kind {kind} {'needs a' if kind == 'debezium' else 'has no'} connector.")
-    if store and kind != CHECKPOINTS:
-        raise InvalidSource(f"A source of kind {kind} has no object store. Only checkpoints can be in one.")
+    if source_kind.has_topics != bool(cluster):
+        raise InvalidSource(f"A source of kind {kind} {'needs a' if source_kind.has_topics else 'has no'} cluster.")
+    if not given and not source_kind.is_config_optional and any(item.required for item in source_kind.fields):
+        raise InvalidSource(f"A source of kind {kind} needs a {source_kind.config_noun}.")
     cluster_row = get_cluster(cluster) if cluster else None
-    checked = checked_store(store) if store else None
-    draft = SourceDraft(
-        registry_row, name, cluster_row, tuple(values["include"]), tuple(values["exclude"]), connector or {}, checked
-    )
-    final = SOURCES[kind].check(draft)
+    config = source_kind.checked_config(given or {})
+    draft = SourceDraft(registry_row, name, cluster_row, tuple(values["include"]), tuple(values["exclude"]), config)
+    final = source_kind.check(draft)
     if len(final.encode(errors="replace")) > MAX_NAME_BYTES:
         raise InvalidSource(f"The name has more than {MAX_NAME_BYTES:,} bytes in UTF-8: {final[:80]!r} ….")
     values["next_scan_at"] = timezone.now() if every_seconds else None
@@ -216,54 +188,67 @@ def add_source(
         with transaction.atomic():
             record(by=by, why=f"add source {final}")
             row = Source.objects.create(
-                registry=registry_row, kind=kind, name=final, cluster=cluster_row, created_by=by.name, **values
-            )
-            if connector:
-                Connector.objects.create(source=row, **connector)
-            if checked:
-                checked.source = row
-                checked.save()
+                registry=registry_row, kind=kind, name=final, cluster=cluster_row, created_by=by.name,
+                **values, **source_kind.columns(config),
+            )  # fmt: skip
+            source_kind.keep_config(row, config)
     except IntegrityError as error:
         raise WrongState(f"{final} is already a source of {registry_row.name}.") from error
     return row.pk
 
 
-def update_source(*, source_id: int, by: Actor, store: Mapping[str, Any] | None = None, **changes: Any) -> None:
-    """Change how a source is scanned; the names are those of CHANGEABLE.
+def _config_of(kind: SourceKind, settings: dict[str, Any]) -> Mapping[str, Any] | None:
+    """The values of the kind's own fields, taken out of the settings; None without any. Raises InvalidSource."""
+    for other in SOURCES.values():
+        values = settings.pop(other.config_name, None) if other.config_name != kind.config_name else None
+        if values:
+            raise InvalidSource(f"A source of kind {kind.name} has no {other.config_noun}.")
+    config: Mapping[str, Any] | None = settings.pop(kind.config_name, None)
+    if config is not None and not isinstance(config, Mapping):
+        raise InvalidSource(f"{kind.config_name} must be an object.")
+    return config
 
-    Patterns hold from the next scan on: topics that they leave out keep their findings and positions. `store` says how
-    a checkpoint's object store is reached from now on; the checkpoint has to be there. Raises SourceNotFound,
-    InvalidSource, InvalidName, NotAllowed, and with a store what add_source raises of it.
+
+def update_source(*, source_id: int, by: Actor, **changes: Any) -> None:
+    """Change how a source is scanned; the names are those of CHANGEABLE, and the kind's `config_name`.
+
+    Patterns hold from the next scan on: topics that they leave out keep their findings and positions. With other values
+    of the kind's own fields, such as the object store of a checkpoint, what is scanned has to be there. Raises
+    SourceNotFound, InvalidSource, InvalidName, NotAllowed, and of the kind's own fields what add_source raises.
     """
-    checked = _checked_store_of(source_id, store, by) if store is not None else None
+    config = None
+    if set(changes) - set(CHANGEABLE):
+        config = _checked_config_of(_source_for(by, "source.manage", source_id, Source.objects.all()), changes)
     with transaction.atomic():
-        _update(source_id, by, changes, checked)
+        _update(source_id, by, changes, config)
 
 
-def _checked_store_of(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
-    """The fields of a source's store, once its checkpoint was read with them: before the row is locked."""
-    row = _source_for(by, "source.manage", source_id, Source.objects.all())
-    if row.kind != CHECKPOINTS:
-        raise InvalidSource(f"A source of kind {row.kind} has no object store. Only checkpoints can be in one.")
-    checked = checked_store(store)
-    SOURCES[row.kind].check(SourceDraft(row.registry, row.name, store=checked))
-    return checked
+def _checked_config_of(row: Source, changes: dict[str, Any]) -> Mapping[str, Any] | None:
+    """The values of a source's own fields, once it was looked at with them: before the row is locked."""
+    kind = kind_of(row.kind)
+    given = _config_of(kind, changes)
+    if given is None:
+        return None
+    if kind.is_config_fixed or not kind.fields:
+        raise InvalidSource(f"The {kind.config_noun} of a source can't be changed; remove it and add another.")
+    config = kind.checked_config(given)
+    kind.check(SourceDraft(row.registry, row.name, row.cluster, tuple(row.include), tuple(row.exclude), config))
+    return config
 
 
-def _update(source_id: int, by: Actor, changes: dict[str, Any], store: CheckpointStore | None) -> None:
+def _update(source_id: int, by: Actor, changes: dict[str, Any], config: Mapping[str, Any] | None) -> None:
     row = locked_source(source_id, by, "source.manage")
     values = _checked(changes)
     record(by=by, why=f"change source {row.name}")
     if "every_seconds" in values:
         every = values["every_seconds"]
         values["next_scan_at"] = timezone.now() + timedelta(seconds=every) if every else None
+    if config is not None:
+        kind_of(row.kind).keep_config(row, config)
+        values |= kind_of(row.kind).columns(config)
     for field, value in values.items():
         setattr(row, field, value)
     row.save(update_fields=list(values))
-    if store is not None:
-        CheckpointStore.objects.update_or_create(
-            source=row, defaults={field: getattr(store, field) for field in FIELDS}
-        )
 
 
 @transaction.atomic
@@ -286,7 +271,7 @@ def locked_source(source_id: int, by: Actor, action: str) -> Source:
 
 def _source_for(by: Actor, action: str, source_id: int, rows: SourceQuerySet) -> Source:
     require_extent(by, READ)
-    row = rows.visible_to(by).select_related("registry").filter(pk=source_id).first()
+    row = rows.visible_to(by).select_related("registry", "cluster").filter(pk=source_id).first()
     if row is None:
         raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
     require(by, action, registry=row.registry.name)

@@ -1,31 +1,42 @@
-"""What every kind of source gives the scan service, and the rows of its topics."""
+"""What a kind of source declares and does, what a scan of it gives, and the rows of its topics."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from registry.drift.judge import JudgedFinding, Registered
+from registry.drift.judge.model import make_finding
 from registry.drift.models import Cluster, SchemaUse, Source, Topic
-from registry.errors import SparkUnavailable
+from registry.drift.rules import Rule
+from registry.errors import InvalidSource, SparkUnavailable
 from registry.observations import Observation
-from registry.streams.models import CheckpointStore
 from registry.streams.scan_result import ScannedQuery
 from registry.subjects.models import Registry
 
 __all__ = [
+    "BOUNDS_SET",
+    "CONFIG",
+    "MAX_NAME",
+    "WHAT_TO_READ",
+    "FieldSet",
+    "MissingKind",
     "OnProgress",
+    "Rule",
     "ScanResult",
     "ScannedTopic",
     "SourceDraft",
+    "SourceField",
     "SourceKind",
     "deadline_seconds",
+    "make_finding",
     "session_of",
     "sessions_of",
     "spark_remote",
@@ -75,14 +86,9 @@ def note_topics(source: Source, topics: Iterable[ScannedTopic]) -> None:
     rows = [
         Topic(
             source=source,
-            name=topic.name,
-            partitions=topic.partitions,
-            compacted=topic.compacted,
-            retention_ms=topic.retention_ms,
-            retention_bytes=topic.retention_bytes,
-            problem=topic.problem,
             checked_at=now,
             gone_at=gone_since.get(topic.name, now) if topic.gone else None,
+            **{name: getattr(topic, name) for name in ("name", *FACTS[:5])},
         )
         for topic in topics
     ]
@@ -138,21 +144,23 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
 
 
 MAX_PASSES = 2
+MAX_NAME: Final = 1024
+CONFIG: Final = "config"
+WHAT_TO_READ: Final = gettext_noop("What to read")
 #: done, total, phase
 OnProgress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
 class SourceDraft:
-    """A source as somebody asks for it, before it is stored."""
+    """A source as somebody asks for it, before it is stored; `config` has the values of its kind's own fields."""
 
     registry: Registry
     name: str
     cluster: Cluster | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    connector: Mapping[str, Any] = field(default_factory=dict)
-    store: CheckpointStore | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -201,11 +209,146 @@ def sessions_of(tag: str) -> tuple[str, ...]:
     return tuple(session_of(tag, number) for number in range(1, MAX_PASSES + 1))
 
 
-class SourceKind(Protocol):
-    """One kind of source."""
+_TYPES: Final = {str: "text", int: "a whole number", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class SourceField:
+    """A value that sources of a kind have: what it may be, and how a form shows it.
+
+    Its default has its type: text, a whole number, or true or false. The service checks values by it; the API's
+    description and the form on the page are made of it. `form_name` is its name in the form, where another field has
+    its own. Labels and other texts are English; pages show their translation.
+    """
+
+    name: str
+    label: str
+    default: str | int | bool = ""
+    required: bool = False
+    longest: int = 255
+    least: int = 0
+    most: int = 2**31 - 1
+    help: str = ""
+    placeholder: str = ""
+    form_name: str = ""
+
+    @property
+    def in_form(self) -> str:
+        """Its name in the form."""
+        return self.form_name or self.name
+
+    def problem(self, value: object) -> str:
+        """Why it can't have the value, after its name: `must be text`; empty where it can."""
+        if type(value) is not type(self.default):
+            return f"must be {_TYPES[type(self.default)]}"
+        if self.required and not str(value).strip():
+            return "must not be empty"
+        if isinstance(value, str) and len(value) > self.longest:
+            return f"must have at most {self.longest:,} characters"
+        if type(value) is int and not self.least <= value <= self.most:
+            return f"must be a whole number from {self.least:,} to {self.most:,}"
+        return ""
+
+
+@dataclass(frozen=True)
+class FieldSet:
+    """Fields of a kind's form under a heading: its own ones, and by name those that every form may have.
+
+    These are `name`, `registry`, `every_seconds`, `context`, `cluster`, `bootstrap` (the servers of a new cluster),
+    `include`, `exclude`, `mode`, and `bounds` (how much a scan may do).
+    """
+
+    title: str
+    fields: tuple[str | SourceField, ...]
+    note: str = ""
+    is_folded: bool = False
+
+
+BOUNDS_SET: Final = FieldSet(gettext_noop("Bounds"), ("bounds",), is_folded=True)
+
+
+class SourceKind:
+    """A kind of source: all that the product knows of it. docs/how-to/add-a-source.md says how to add one.
+
+    Its instance has no state. `config_name` is what the API calls the values of `fields`, `config_noun` what sentences
+    call them; it may be optional as a whole, or fixed once a source is added. Sources of a kind without topics have
+    `list_title` above them. `keeps_state`: its name is the path of a checkpoint. `connects`: its form may name servers
+    instead of a connected cluster, and its name may be a topic's.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    icon: ClassVar[str] = "layers"
+    list_title: ClassVar[str] = ""
+    name_label: ClassVar[str] = gettext_noop("Name")
+    name_help: ClassVar[str] = gettext_noop("The name shown here.")
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    fields: ClassVar[tuple[SourceField, ...]] = ()
+    form: ClassVar[tuple[FieldSet, ...]] = ()
+    config_name: ClassVar[str] = CONFIG
+    config_noun: ClassVar[str] = CONFIG
+    is_config_optional: ClassVar[bool] = False
+    is_config_fixed: ClassVar[bool] = False
+    has_topics: ClassVar[bool] = False
+    keeps_state: ClassVar[bool] = False
+    connects: ClassVar[bool] = False
+    is_registry: ClassVar[bool] = False
 
     def check(self, draft: SourceDraft) -> str:
-        """The name under which the source is stored; raises InvalidSource, InvalidCheckpoint or BrokerUnavailable."""
+        """The name under which the source is stored, after looking that what it reads is there.
+
+        Raises InvalidSource, InvalidCheckpoint or BrokerUnavailable. This one takes any name.
+        """
+        if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
+            raise InvalidSource(f"Give the source a name of 1 to {MAX_NAME} printable characters.")
+        return draft.name.strip()
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Observe and judge. Raises Unavailable errors, InvalidSource and InvalidCheckpoint with the reason."""
+        raise NotImplementedError
+
+    def amount(self, read: Mapping[str, Any]) -> str:
+        """How much a scan read, in words, by its `read`."""
+        return str(read.get("amount", gettext("read")))
+
+    def checked_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of all fields, defaults for those left out. Raises InvalidSource for what a field can't be."""
+        unknown = sorted(set(config) - {item.name for item in self.fields})
+        if unknown:
+            names = ", ".join(item.name for item in self.fields) or "none"
+            raise InvalidSource(f"A {self.config_noun} has no setting {unknown[0][:40]!r}; it has {names}.")
+        values = {item.name: config.get(item.name, item.default) for item in self.fields}
+        for item in self.fields:
+            if problem := item.problem(values[item.name]):
+                raise InvalidSource(f"{item.name} of a {self.config_noun} {problem}.")
+        return values
+
+    def columns(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of a source's row that have checked values."""
+        return {"config": dict(config)}
+
+    def keep_config(self, source: Source, config: Mapping[str, Any]) -> None:
+        """Store checked values that have a table of their own."""
+
+    @property
+    def form_sets(self) -> tuple[FieldSet, ...]:
+        """The form of a new source."""
+        return self.form or (FieldSet(WHAT_TO_READ, ("name", *self.fields, "registry", "every_seconds")),)
+
+    def describe_name(self) -> str:
+        """What the form says of the name."""
+        return gettext(self.name_help)
+
+
+class MissingKind(SourceKind):
+    """A kind whose class isn't registered any more: its sources are shown and can be removed, not scanned."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.label = name  # type: ignore[misc]  # each has its own
+
+    def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
+        """Raises InvalidSource."""
+        raise InvalidSource(
+            f"Sources of kind {self.name} can't be scanned: no class is registered for it. "
+            "Add the class to SCHEMADESK_SOURCE_KINDS, or remove the source."
+        )

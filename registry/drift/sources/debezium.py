@@ -11,8 +11,11 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
+from django.utils.translation import gettext_noop
+
 from registry.access.egress import parse_connection
 from registry.access.http_client import HttpLimits, OutgoingClient
+from registry.drift.debezium import rules as change_events
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus, read_config, read_status
 from registry.drift.debezium.facts import World
@@ -23,8 +26,25 @@ from registry.drift.models import Connector, Source
 from registry.drift.rules import topics as topic_rules
 from registry.drift.scan.db_retry import patiently
 from registry.drift.scan_context.connector import topic_facts
-from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft, note_topics
-from registry.drift.sources.kafka import observe, require_any, survey_cluster, topics_after, waits_of, with_lost_offsets
+from registry.drift.sources.base import (
+    BOUNDS_SET,
+    WHAT_TO_READ,
+    FieldSet,
+    OnProgress,
+    ScanResult,
+    SourceDraft,
+    SourceField,
+    note_topics,
+)
+from registry.drift.sources.kafka import (
+    TopicKind,
+    observe,
+    require_any,
+    survey_cluster,
+    topics_after,
+    waits_of,
+    with_lost_offsets,
+)
 from registry.drift.sources.kafka_connection import connect
 from registry.drift.sources.kafka_offsets import backlog_of, read_json
 from registry.errors import InvalidSource, RemoteUnavailable
@@ -72,47 +92,25 @@ def _object(client: OutgoingClient, name: str, what: str) -> Mapping[str, Any]:
     return document
 
 
-MAX_NAME: Final = 1024
-#: what a connector's row takes, with the default of each
-FIELDS: Final[Mapping[str, Any]] = {
-    "connect_url": "",
-    "connect_user": "",
-    "connect_secret": "",
-    "name": "",
-    "database_host": "",
-    "database_port": 5432,
-    "database_name": "",
-    "database_user": "",
-    "database_secret": "",
-    "database_tls": True,
-}
+CONNECT_FIELDS: Final = (
+    SourceField(
+        "connect_url", gettext_noop("Address"), required=True, longest=2048,
+        placeholder="https://connect.example.com:8083",
+    ),
+    SourceField("name", gettext_noop("Connector"), required=True, form_name="connector"),
+    SourceField("connect_user", gettext_noop("User")),
+    SourceField("connect_secret", gettext_noop("Secret name"), longest=64),
+)  # fmt: skip
+DATABASE_FIELDS: Final = (
+    SourceField("database_host", gettext_noop("Host")),
+    SourceField("database_port", gettext_noop("Port"), default=5432, least=1, most=65_535),
+    SourceField("database_name", gettext_noop("Database"), longest=63),
+    SourceField("database_user", gettext_noop("User"), longest=63),
+    SourceField("database_secret", gettext_noop("Secret name"), longest=64),
+    SourceField("database_tls", "TLS", default=True),
+)
 #: of the judgement of topics, what holds for change events too: their fields are judged against the table instead
 _TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.TOPIC_RULES)
-
-
-def checked_connector(settings: Mapping[str, Any]) -> Connector:
-    """An unsaved row of those fields (the names are those of FIELDS), once both its ends have answered.
-
-    Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
-    """
-    unknown = sorted(set(settings) - set(FIELDS))
-    if unknown:
-        raise InvalidSource(f"A connector has no setting {unknown[0][:40]!r}; it has {', '.join(FIELDS)}.")
-    values = {**FIELDS, **settings}
-    for name, default in FIELDS.items():
-        if type(values[name]) is not type(default):
-            raise InvalidSource(f"{name} of a connector must be {_a(default)}.")
-    row = Connector(**values)
-    if not row.connect_url or not row.name:
-        raise InvalidSource("Give the address of Kafka Connect (connect_url) and the connector's name.")
-    if row.database_host and not (row.database_name and row.database_user):
-        raise InvalidSource("To read the catalog, give database_name and database_user too.")
-    look(row)
-    return row
-
-
-def _a(default: object) -> str:
-    return {str: "text", int: "a whole number", bool: "true or false"}[type(default)]
 
 
 def look(connector: Connector) -> World:
@@ -143,21 +141,52 @@ def patterns_of(world: World) -> list[str]:
     return [*sorted({topic for topic in routed if topic and not topic.startswith(begins)}), f"{begins}*"]
 
 
-class DebeziumConnector:
+class DebeziumConnector(TopicKind):
     """A connector with its tables and topics."""
+
+    name = "debezium"
+    label = gettext_noop("Debezium connector")
+    rules = change_events.ROWS
+    fields = (*CONNECT_FIELDS, *DATABASE_FIELDS)
+    config_name = config_noun = "connector"
+    is_config_fixed = True
+    form = (
+        FieldSet(WHAT_TO_READ, ("name", "cluster", "registry", "every_seconds")),
+        FieldSet(gettext_noop("Kafka Connect"), CONNECT_FIELDS),
+        FieldSet(
+            gettext_noop("Database"),
+            DATABASE_FIELDS,
+            gettext_noop("Optional. With the database, Schemadesk compares tables, registered schemas and events."),
+        ),
+        BOUNDS_SET,
+    )
+
+    def checked_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The connector's fields. Raises InvalidSource."""
+        values = super().checked_config(config)
+        if values["database_host"] and not (values["database_name"] and values["database_user"]):
+            raise InvalidSource("To read the catalog, give database_name and database_user too.")
+        return values
+
+    def columns(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """None: they have a table of their own."""
+        return {}
+
+    def keep_config(self, source: Source, config: Mapping[str, Any]) -> None:
+        """Store the connector's row."""
+        Connector.objects.create(source=source, **config)
 
     def check(self, draft: SourceDraft) -> str:
         """The cluster, Kafka Connect and the database answer, and the connector is one that can be read.
 
         Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, BrokerUnavailable, RemoteUnavailable.
         """
-        if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
-            raise InvalidSource(f"Give the source a name of 1 to {MAX_NAME} printable characters.")
+        name = super().check(draft)
         if draft.cluster is None:
             raise InvalidSource("Give the cluster that the connector writes to.")
         connect(draft.cluster)
-        checked_connector(draft.connector)
-        return draft.name.strip()
+        look(Connector(**draft.config))
+        return name
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read connector, catalog and what is new in the topics, and judge them together."""

@@ -15,16 +15,22 @@ from typing import Any, Final
 from confluent_kafka.admin import AdminClient
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from registry.drift.judge import judge, pending
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Source, Topic
+from registry.drift.rules import topics as topic_rules
 from registry.drift.scan.db_retry import patiently
 from registry.drift.sources.base import (
+    BOUNDS_SET,
+    WHAT_TO_READ,
+    FieldSet,
     OnProgress,
     ScannedTopic,
     ScanResult,
     SourceDraft,
+    SourceKind,
     deadline_seconds,
     note_topics,
     session_of,
@@ -235,7 +241,6 @@ def join_passes(
 
 
 MAX_TOPICS = 5000
-MAX_NAME = 1024
 _LITERAL: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
@@ -256,16 +261,50 @@ class Survey:
         return tuple(TopicRead(name, self.plans[name].ranges) for name in self.order)
 
 
-class KafkaTopics:
+class TopicKind(SourceKind):
+    """Kinds whose sources read topics of a cluster."""
+
+    icon = "rows-3"
+    has_topics = True
+
+    def amount(self, read: Mapping[str, Any]) -> str:
+        """How many messages of how many topics; of scans by earlier releases, of partitions."""
+        count = read.get("messages", 0)
+        if "topics_asked" not in read:
+            parts = len(read.get("partitions", ()))
+            text = ngettext(
+                "%(messages)s messages in %(n)s partition", "%(messages)s messages in %(n)s partitions", parts
+            )
+            return text % {"messages": f"{count:,}", "n": f"{parts:,}"}
+        topics = ngettext("%(n)s topic", "%(n)s topics", read["topics_asked"]) % {"n": f"{read['topics_asked']:,}"}
+        if not count:
+            return gettext("no new messages in %(topics)s") % {"topics": topics}
+        text = ngettext(
+            "%(n)s new message in %(read)s of %(topics)s", "%(n)s new messages in %(read)s of %(topics)s", count
+        )
+        return text % {"n": f"{count:,}", "read": f"{read['topics_read']:,}", "topics": topics}
+
+
+class KafkaTopics(TopicKind):
     """The committed messages of a cluster's topics."""
+
+    name = "kafka"
+    label = gettext_noop("Kafka topics")
+    name_help = gettext_noop("The name shown here, for example orders.")
+    rules = (*topic_rules.TOPIC_RULES, *topic_rules.FIELD_RULES)
+    connects = True
+    form = (
+        FieldSet(WHAT_TO_READ, ("cluster", "bootstrap", "include", "exclude", "name")),
+        FieldSet(gettext_noop("How"), ("registry", "context", "mode", "every_seconds")),
+        BOUNDS_SET,
+    )
 
     def check(self, draft: SourceDraft) -> str:
         """The cluster answers, and has the topics that are named without a pattern.
 
         Raises InvalidSource, BrokerUnavailable, AddressRefused, InvalidSecret.
         """
-        if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
-            raise InvalidSource(f"Give the source a name of 1 to {MAX_NAME} printable characters.")
+        name = super().check(draft)
         if draft.cluster is None:
             raise InvalidSource("Give the cluster whose topics are scanned.")
         connected = connect(draft.cluster)
@@ -278,7 +317,7 @@ class KafkaTopics:
                 f"{missing[0]!r}{f' (and {len(missing) - 1} more are missing)' if len(missing) > 1 else ''}. "
                 "Correct the name, or use a pattern if the topic will be created later."
             )
-        return draft.name.strip()
+        return name
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read what is new in the topics, within the bounds, and judge it."""

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db.models import Exists, F, Max, Min, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext_noop, ngettext
 
 from registry.access.egress import parse_connection
 from registry.access.http_client import HttpLimits, OutgoingClient
@@ -38,9 +39,10 @@ from registry.drift.judge.registry_advice import (
 )
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Connector, SchemaUse, Source, Topic
+from registry.drift.rules.registries import REGISTRY_RULES
 from registry.drift.scan.db_retry import patiently
 from registry.drift.scan_context.versions import VersionRow, environment_before, is_last, is_target, version_rows
-from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft
+from registry.drift.sources.base import WHAT_TO_READ, FieldSet, OnProgress, ScanResult, SourceDraft, SourceKind
 from registry.errors import InvalidSource, RemoteUnavailable, SchemadeskError
 from registry.subjects.models import Config, Context, Mode, Registry, SchemaVersion
 from registry.subjects.policy.change_guard import unrequested
@@ -358,8 +360,31 @@ def _live(registry: Registry, levels: _Settings, now: datetime) -> tuple[LiveVer
     )
 
 
-class RegistryRules:
+class RegistryRules(SourceKind):
     """A registry's own tables."""
+
+    name = "registry"
+    label = gettext_noop("Registry settings")
+    list_title = gettext_noop("Registries")
+    rules = REGISTRY_RULES
+    is_registry = True
+    form = (
+        FieldSet(
+            WHAT_TO_READ,
+            ("registry", "every_seconds"),
+            gettext_noop("The registry’s settings, roles and versions are compared with the production advice."),
+        ),
+    )
+
+    def amount(self, read: Mapping[str, Any]) -> str:
+        """How many pieces of advice, and how many aren't followed."""
+        lines = read.get("advice", ())
+        text = ngettext(
+            "%(n)s piece of advice checked, %(broken)s not followed",
+            "%(n)s pieces of advice checked, %(broken)s not followed",
+            len(lines),
+        )
+        return text % {"n": f"{len(lines):,}", "broken": sum(line.get("followed") == "no" for line in lines)}
 
     def check(self, draft: SourceDraft) -> str:
         """The name under which the source is stored: the registry's. Raises InvalidSource for a cluster or patterns."""

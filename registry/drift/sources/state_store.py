@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from registry.checkpoints import Checkpoint, Operator, StateVariable, read_checkpoint
+from registry.checkpoints.filesystem import FILE_SYSTEMS
 from registry.checkpoints.model import observe_schemas, rows_to_read
 from registry.drift.judge import in_order, judge, nothing_read
 from registry.drift.judge.streaming_queries import QueryFacts, judge_query
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Scan, Source
+from registry.drift.rules.registries import STATE_RULES
 from registry.drift.scan.db_retry import patiently
-from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft, deadline_seconds, session_of, spark_remote
+from registry.drift.sources.base import (
+    MAX_NAME,
+    WHAT_TO_READ,
+    FieldSet,
+    OnProgress,
+    ScanResult,
+    SourceDraft,
+    SourceField,
+    SourceKind,
+    deadline_seconds,
+    session_of,
+    spark_remote,
+)
 from registry.errors import InvalidCheckpoint, InvalidSource, SparkUnavailable
 from registry.observations import (
     Bounds,
@@ -34,7 +50,7 @@ from registry.observations import (
 )
 from registry.streams.models import CheckpointStore
 from registry.streams.scan_result import ScannedRows, scanned_query
-from registry.streams.services import checkpoint_location, spark_path, why_rows_are_not_readable
+from registry.streams.services import FIELDS, checked_store, checkpoint_location, spark_path, why_rows_are_not_readable
 
 NO_ROWS = "Rows not read: "
 
@@ -120,15 +136,79 @@ def _is_of(observation: Observation, operator: Operator, variable: StateVariable
     return named == variable.name or (named is None and len(operator.variables) == 1)
 
 
-MAX_NAME: Final = 1024
 NO_ROWS_HERE: Final = "rows not readable on this server"  # what why_rows_are_not_readable says begins so
 #: the rules of findings that only rows show
 OF_ROWS: Final = frozenset({"STATE_FIELD_DROPPED", "STATE_UNREADABLE"})
 MAX_ROWS: Final = 10**10  # they are counted where they are: time is what bounds them
 
 
-class StateStore:
+def checkpoint_places() -> str:
+    """Where checkpoints may lie, in words."""
+    roots = [str(root) for root in settings.CHECKPOINT_ROOTS]
+    roots += settings.CHECKPOINT_ADDRESSES if stores_allowed() else ()
+    return gettext("Below %(places)s") % {"places": ", ".join(roots) or gettext("none: no folder is allowed")}
+
+
+def stores_allowed() -> bool:
+    """Whether the deployment reads checkpoints in object stores."""
+    return any(FILE_SYSTEMS.get(protocol) == "s3" for protocol in settings.CHECKPOINT_PROTOCOLS)
+
+
+class StateStore(SourceKind):
     """The state of one streaming query."""
+
+    name = "state_store"
+    label = gettext_noop("Spark state store")
+    list_title = gettext_noop("State of Spark queries")
+    name_label = gettext_noop("Checkpoint folder or address")
+    name_help = gettext_noop("%(checkpoint_places)s. Rows are read if the Spark server can open the checkpoint too.")
+    rules = STATE_RULES
+    fields = (
+        SourceField(
+            "endpoint", gettext_noop("Endpoint"), required=True, longest=2048,
+            placeholder="https://s3.eu-central-1.amazonaws.com",
+        ),
+        SourceField("region", gettext_noop("Region"), longest=40, placeholder="us-east-1"),
+        SourceField("access_key_id", gettext_noop("Access key id"), longest=128),
+        SourceField("secret", gettext_noop("Secret name"), longest=64, form_name="store_secret"),
+    )  # fmt: skip
+    config_name = "store"
+    config_noun = "object store"
+    is_config_optional = True
+    keeps_state = True
+
+    @property
+    def form_sets(self) -> tuple[FieldSet, ...]:
+        """With an object store where the deployment reads any."""
+        note = gettext_noop(
+            "For an address such as s3://bucket/checkpoints/query. Give the name of the secret; the operator "
+            "stores the secret itself. Without an access key, the bucket must be public."
+        )
+        store = FieldSet(gettext_noop("Object store"), self.fields, note, is_folded=True)
+        return (FieldSet(WHAT_TO_READ, ("name", "registry", "every_seconds")), *((store,) if stores_allowed() else ()))
+
+    def describe_name(self) -> str:
+        """Where checkpoints may lie."""
+        return gettext(self.name_help) % {"checkpoint_places": checkpoint_places()}
+
+    def checked_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The store's fields; none without any. Raises InvalidInput, InvalidSecret."""
+        return {name: getattr(checked_store(config), name) for name in FIELDS} if config else {}
+
+    def columns(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """None: they have a table of their own."""
+        return {}
+
+    def keep_config(self, source: Source, config: Mapping[str, Any]) -> None:
+        """Store the row of an object store."""
+        if config:
+            CheckpointStore.objects.update_or_create(source=source, defaults=config)
+
+    def amount(self, read: Mapping[str, Any]) -> str:
+        """How many variables and rows."""
+        count = len(read.get("variables", ()))
+        text = ngettext("%(n)s state variable, %(rows)s rows", "%(n)s state variables, %(rows)s rows", count)
+        return text % {"n": f"{count:,}", "rows": f"{read.get('rows', 0):,}"}
 
     def check(self, draft: SourceDraft) -> str:
         """The path or address is a checkpoint below an allowed root.
@@ -142,7 +222,7 @@ class StateStore:
             )
         if draft.include or draft.exclude:
             raise InvalidSource("A checkpoint has no topics to include or exclude.")
-        location = checkpoint_location(draft.name, draft.store)
+        location = checkpoint_location(draft.name, CheckpointStore(**draft.config) if draft.config else None)
         read_checkpoint(location.path, location.roots, store=location.store)
         return location.path.rstrip("/")
 
@@ -272,20 +352,11 @@ def _what_was_read(
             }
             for (operator, variable), newest in sorted(versions.items())
         ],
-        "limits": [
-            {
-                "limit": observation.limit,
-                "operator": observation.operator,
-                "variable": observation.variable,
-                "used": observation.used,
-                "allowed": observation.allowed,
-            }
-            for observation in observations
-            if isinstance(observation, StateLimit)
-        ],
-        "unreadable": [
-            {"operator": observation.operator, "variable": observation.variable, "reason": observation.reason}
-            for observation in observations
-            if isinstance(observation, StateUnreadable)
-        ],
+        "limits": _rows_of(StateLimit, observations, "limit", "operator", "variable", "used", "allowed"),
+        "unreadable": _rows_of(StateUnreadable, observations, "operator", "variable", "reason"),
     }
+
+
+def _rows_of(kind: type[Observation], observations: Sequence[Observation], *names: str) -> list[dict[str, Any]]:
+    """The observations of a kind as JSON, with those of their fields."""
+    return [{name: getattr(item, name) for name in names} for item in observations if isinstance(item, kind)]

@@ -17,11 +17,11 @@ from registry.drift.debezium.connector import ConnectorConfig, read_config, read
 from registry.drift.debezium.judge import judge_debezium, summary_of
 from registry.drift.debezium.rules import RULES
 from registry.drift.findings.suspicions import began_at
-from registry.drift.models import SchemaUse
+from registry.drift.models import Connector, SchemaUse
 from registry.drift.scan.aggregation import without_hours
 from registry.drift.scan_context.connector import newest_marks, newest_shapes
 from registry.drift.sources.base import SourceDraft
-from registry.drift.sources.debezium import DebeziumConnector, checked_connector, patterns_of, read_connector
+from registry.drift.sources.debezium import DebeziumConnector, look, patterns_of, read_connector
 from registry.errors import (
     AddressRefused,
     InvalidInput,
@@ -180,7 +180,7 @@ def test_an_address_that_is_not_allowed(settings: Any, url: str) -> None:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({}, "connect_url"),
-    ({"connect_url": "http://127.0.0.1:1"}, "connector's name"),
+    ({"connect_url": "http://127.0.0.1:1"}, "name of a connector must not be empty"),
     ({"connect_url": "http://127.0.0.1:1", "name": "shop", "color": "red"}, "no setting 'color'"),
     ({"connect_url": "http://127.0.0.1:1", "name": 7}, "name of a connector must be text"),
     ({"connect_url": "http://127.0.0.1:1", "name": "shop", "database_port": "5432"}, "a whole number"),
@@ -192,7 +192,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("document", "says"), WRONG, ids=lambda value: str(value)[:40])
 def test_fields_that_cannot_be(document: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidSource, match=says):
-        checked_connector(document)
+        DebeziumConnector().checked_config(document)
 
 
 def test_a_connector_that_answers(settings: Any) -> None:
@@ -200,11 +200,12 @@ def test_a_connector_that_answers(settings: Any) -> None:
     with serving(lambda call: answers.get(call.path)) as server:
         url = f"http://127.0.0.1:{server.port}"
         settings.EGRESS_ALLOW = ["127.0.0.1"]
-        row = checked_connector({"connect_url": url, "name": "shop"})
-        assert (row.pk, row.name, row.database_tls) == (None, "shop", True)
+        config = DebeziumConnector().checked_config({"connect_url": url, "name": "shop"})
+        assert (config["name"], config["database_tls"]) == ("shop", True)
+        look(Connector(**config))
         settings.EGRESS_ALLOW = []
         with pytest.raises(AddressRefused):
-            checked_connector({"connect_url": url, "name": "shop"})
+            look(Connector(**config))
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 2000])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.badges import FindingState, ScanState, Severity, SourceKind
+from dashboard.components.badges import FindingState, Look, ScanState, Severity, SourceBadge
 from dashboard.components.diff import text_diff
+from dashboard.components.translation import later
 from dashboard.components.widgets import (
     Action,
     ActiveFilter,
@@ -57,6 +58,11 @@ REMOVE = Action(
 )
 ADD_HERE = Action(label="Add a source", url="/ui/sources/add?cluster=local")
 CONNECT = Action(label="Connect a cluster", url="/ui/clusters/add", icon="database")
+KAFKA = SourceBadge("kafka", Look("plain", "rows-3", later("Kafka topics")))
+STATE = SourceBadge("state_store", Look("plain", "layers", later("Spark state store")))
+DEBEZIUM = SourceBadge("debezium", Look("plain", "rows-3", later("Debezium connector")))
+REGISTRY = SourceBadge("registry", Look("plain", "layers", later("Registry settings")))
+
 LOCAL = ClusterHead(
     name="local", bootstrap="127.0.0.1:9092", security="PLAINTEXT", edit=CHANGE, remove=REMOVE, add=ADD_HERE
 )
@@ -68,35 +74,35 @@ STRANGE = replace(LOCAL, name=HOSTILE, bootstrap=f"{LONG}:9092")
 
 TOPICS = (
     SourceRow(
-        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="orders", environment=DEV, state=ScanState.DONE,
+        url="/gallery/source", kind=KAFKA, name="orders", environment=DEV, state=ScanState.DONE,
         scanned_at=ago(minutes=2), read="5,120 new messages in 3 of 12 topics in 4.1 s", open_findings=4, context=".shop",
         scope="orders*, without *-changelog · 12 topics found", how="since the last scan, every 5 minutes",
         findings_url="/ui/findings?source=1", next_scan_at=NOW + (NOW - ago(minutes=3)), scan=SCAN,
     ),
     SourceRow(
-        url="/gallery/source", kind=SourceKind.DEBEZIUM, name="shop-connector", environment=DEV, state=ScanState.RUNNING,
+        url="/gallery/source", kind=DEBEZIUM, name="shop-connector", environment=DEV, state=ScanState.RUNNING,
         read="", scan=NO_SCAN, scope="shop.public.* · 4 topics found", how="since the last scan, every 5 minutes",
     ),
     SourceRow(
-        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="returns", environment=DEV, state=ScanState.EMPTY,
+        url="/gallery/source", kind=KAFKA, name="returns", environment=DEV, state=ScanState.EMPTY,
         scanned_at=ago(minutes=9), read="nothing to read", scan=SCAN, scope="returns · 0 topics found",
         how="the newest 10,000 messages in each partition, on demand",
     ),
 )  # fmt: skip
 FAILING = (
     SourceRow(
-        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="payments.v2", environment=PROD, state=ScanState.FAILED,
+        url="/gallery/source", kind=KAFKA, name="payments.v2", environment=PROD, state=ScanState.FAILED,
         scanned_at=ago(hours=3), error="The Kafka cluster at broker-2:9092 doesn’t answer within 8 s.", scan=SCAN,
         scope="all topics · 214 topics found", how="since the last scan, every hour",
     ),
 )  # fmt: skip
 STATES = (
     SourceRow(
-        url="/gallery/source", kind=SourceKind.STATE_STORE, name=CHECKPOINT, environment=DEV, state=ScanState.DONE,
+        url="/gallery/source", kind=STATE, name=CHECKPOINT, environment=DEV, state=ScanState.DONE,
         scanned_at=ago(minutes=2), read="2 state variables, 1,204 rows in 1.2 s", open_findings=1,
         findings_url="/ui/findings?source=2", scan=SCAN, how="every 5 minutes",
     ),
-    SourceRow(url="/gallery/source", kind=SourceKind.STATE_STORE, name=f"/data/{HOSTILE}", environment=PROD, state=ScanState.NEVER, scan=SCAN, how="on demand"),
+    SourceRow(url="/gallery/source", kind=STATE, name=f"/data/{HOSTILE}", environment=PROD, state=ScanState.NEVER, scan=SCAN, how="on demand"),
 )  # fmt: skip
 SOURCE_LIST = SourceList(
     frame=frame("Sources", Section.SOURCES),
@@ -105,7 +111,7 @@ SOURCE_LIST = SourceList(
         SourceGroup(title="payments", cluster=PAYMENTS, rows=FAILING),
         SourceGroup(title=HOSTILE, cluster=STRANGE, rows=()),
         SourceGroup(title="State of Spark queries", rows=STATES),
-        SourceGroup(title="Registries", rows=(replace(STATES[0], kind=SourceKind.REGISTRY, name="prod", environment=PROD, read="7 pieces of advice checked, 2 not followed in 0.1 s"),)),
+        SourceGroup(title="Registries", rows=(replace(STATES[0], kind=REGISTRY, name="prod", environment=PROD, read="7 pieces of advice checked, 2 not followed in 0.1 s"),)),
     ),
     add=ADD,
     connect=CONNECT,
@@ -115,8 +121,8 @@ SOURCE_LIST_EMPTY = replace(SOURCE_LIST, groups=(), coverage="", frame=frame("So
 
 TOPIC_FORM = SourceForm(
     frame=frame("Add a source", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")),
-    kind=SourceKind.KAFKA_TOPIC,
-    kinds=tuple((kind, f"/gallery/source-add?kind={kind.code}") for kind in SourceKind),
+    kind=KAFKA,
+    kinds=tuple((kind, f"/gallery/source-add?kind={kind.code}") for kind in (KAFKA, STATE, DEBEZIUM, REGISTRY)),
     groups=(
         FieldGroup(title="What to read", fields=(
             Field(name="cluster", label="Cluster", kind="select", choices=(Choice(value="local", label="local"), Choice(value=HOSTILE, label=HOSTILE)), help="If the cluster uses TLS or a user, connect it first."),
@@ -135,7 +141,7 @@ TOPIC_FORM = SourceForm(
 )  # fmt: skip
 STATE_FORM = replace(
     TOPIC_FORM,
-    kind=SourceKind.STATE_STORE,
+    kind=STATE,
     groups=(FieldGroup(title="What to read", fields=(
         Field(name="name", label="Checkpoint", required=True, code=True, value="/etc",
               errors=("/etc is outside the allowed folders.",),
@@ -209,7 +215,7 @@ def finding(sentence: str, severity: Severity, location: str, **more: object) ->
     base = FindingRow(
         producer="all in partition 3 of 12",
         url="/gallery/finding", severity=severity, state=FindingState.OPEN, sentence=sentence, rule="UNKNOWN_SCHEMA_ID", source="orders",
-        source_kind=SourceKind.KAFKA_TOPIC, source_url="/gallery/source", location=location, environment=DEV, count=1,
+        source_kind=KAFKA, source_url="/gallery/source", location=location, environment=DEV, count=1,
         first_seen=ago(days=2), last_seen=ago(minutes=2),
     )  # fmt: skip
     return replace(base, **more)  # type: ignore[arg-type]
@@ -222,10 +228,10 @@ FINDINGS = (
             rule="ID_OF_OTHER_SUBJECT", count=2, resolving=(Link(label="#12", url="/gallery/promotion"), Link(label="#16", url="/gallery/promotion"))),
     finding("1 message isn’t framed with a schema id; it looks like a JSON object.", Severity.RISK, "orders:0@1203", rule="UNFRAMED"),
     finding("The field total of the state variable totals looks renamed to amount: its values are lost.", Severity.RISK,
-            "operator 0, totals, value.amount", rule="STATE_RENAME_SUSPECTED", source=CHECKPOINT, source_kind=SourceKind.STATE_STORE,
+            "operator 0, totals, value.amount", rule="STATE_RENAME_SUSPECTED", source=CHECKPOINT, source_kind=STATE,
             count=1204),
     finding("The state variable totals has used 2 of 16 value schemas.", Severity.NOTICE, "operator 0, totals", rule="STATE_EVOLUTIONS_USED",
-            source=CHECKPOINT, source_kind=SourceKind.STATE_STORE, state=FindingState.ACKNOWLEDGED),
+            source=CHECKPOINT, source_kind=STATE, state=FindingState.ACKNOWLEDGED),
     finding(f"A name that others chose: {HOSTILE}", Severity.NOTICE, LONG, state=FindingState.RESOLVED, count=1_204_331, environment=PROD),
 )  # fmt: skip
 FINDING_SEARCH = SearchBox(
@@ -319,7 +325,7 @@ FINDING_DONE = replace(
 
 SOURCE = SourcePage(
     frame=frame("orders", Section.SOURCES, Crumb(label="Sources", url="/ui/sources"), code=True),
-    kind=SourceKind.KAFKA_TOPIC, name="orders", environment=DEV, state=ScanState.DONE,
+    kind=KAFKA, name="orders", environment=DEV, state=ScanState.DONE,
     facts=(Fact(label="Cluster", value="127.0.0.1:9092", code=True), Fact(label="Schedule", value="every 5 minutes"), Fact(label="Added by", value="steward, 2 days ago")),
     scan=replace(SCAN, tone="primary"), progress=DONE,
     scans=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.badges import ScanState, Severity, SourceKind
+from dashboard.components.badges import ScanState, Severity
 from dashboard.components.widgets import (
     Action,
     Choice,
@@ -125,7 +125,7 @@ CONNECTOR = ConnectorView(
     tables_left_out=4,
 )  # fmt: skip
 SOURCE_DEBEZIUM = replace(
-    SOURCE, kind=SourceKind.DEBEZIUM, name="shop-connector", connector=CONNECTOR,
+    SOURCE, kind=drift.DEBEZIUM, name="shop-connector", connector=CONNECTOR,
     frame=frame("shop-connector", Section.SOURCES, SOURCES, code=True),
 )  # fmt: skip
 ADVICE = (
@@ -135,7 +135,7 @@ ADVICE = (
     AdviceLine(sentence="Kafka clients have no right to create versions.", followed=AdviceState.DOES_NOT_APPLY, known_from="the roles of accounts with API tokens"),
 )  # fmt: skip
 SOURCE_REGISTRY = replace(
-    drift.SOURCE, kind=SourceKind.REGISTRY, name="prod", environment=PROD, advice=ADVICE, actions=MANAGE, findings=(),
+    drift.SOURCE, kind=drift.REGISTRY, name="prod", environment=PROD, advice=ADVICE, actions=MANAGE, findings=(),
     progress=replace(drift.DONE, summary="7 pieces of advice checked, 1 not followed in 0.1 s", read=()),
     frame=frame("prod", Section.SOURCES, SOURCES),
 )  # fmt: skip
@@ -221,7 +221,7 @@ FINDING_LIST = replace(
     drift.FINDING_LIST,
     rows=tuple(replace(row, number=number, subject="orders-value", subject_url="/gallery/subject", assignee="steward" if number == 2 else "", hint="Began with version 3, registered 4 minutes before." if number == 1 else "", muted=number == 5) for number, row in enumerate(drift.FINDINGS, start=1)),
     by_severity=tuple(Tally(look=look, count=count, url=f"/ui/findings?severity={look.code}", current=count == 2) for look, count in zip(Severity, (2, 2, 0), strict=True)),
-    by_kind=(Tally(look=SourceKind.KAFKA_TOPIC, count=3, url="/ui/findings?kind=kafka"), Tally(look=SourceKind.STATE_STORE, count=1, url="/ui/findings?kind=state_store")),
+    by_kind=(Tally(look=drift.KAFKA, count=3, url="/ui/findings?kind=kafka"), Tally(look=drift.STATE, count=1, url="/ui/findings?kind=state_store")),
     muted=7, muted_url="/ui/findings?muted=only", mutes_url="/ui/mutes", bulk=BULK,
 )  # fmt: skip
 FINDING_LIST_READER = replace(
