@@ -242,17 +242,18 @@ def get_variable(query_id: int, variable_id: int) -> VariableInfo:
 
 
 def filled_of(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | None:
-    """How many rows hold something in a field, of how many, by operator, variable and path; None where no rows were
-    read. Operators of one query may call their variables the same.
+    """How many rows hold something in a field, of how many, by operator, variable and path ("" for the variable itself);
+    None where no rows were read. Operators of one query may call their variables the same.
     """
     path = checkpoint.strip().rstrip("/")
-    rows = StateVariable.objects.filter(query__path=path, removed_at=None, rows__isnull=False)
-    variables = list(rows.values_list("operator", "name", "fields"))
+    read = StateVariable.objects.filter(query__path=path, removed_at=None, rows__isnull=False)
+    variables = list(read.values_list("operator", "name", "rows", "fields"))
     if not variables:
         return None
-    return {
+    counted = {(operator, name, ""): (rows, rows) for operator, name, rows, _ in variables}
+    return counted | {
         (operator, name, str(field["path"]).removeprefix("value.")): (field["rows"] - field["nulls"], field["rows"])
-        for operator, name, fields in variables
+        for operator, name, _, fields in variables
         for field in fields
         if str(field["path"]).startswith("value.")
     }

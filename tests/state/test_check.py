@@ -101,14 +101,19 @@ def test_left_out_and_deleted_are_two_things() -> None:
 def test_a_removed_field_that_is_filled_is_a_loss() -> None:
     without = {"totals": {"value_schema": "orders BIGINT, amount_cents BIGINT, status STRING"}}
     unknown = checked(without)
-    assert (unknown.verdict, status_of(unknown)["totals"]) == ("fine", "evolves")
+    assert (unknown.verdict, status_of(unknown)["totals"]) == ("not checked", "evolves")
+    assert unknown.not_checked == ("whether removed fields of totals hold values (currency)",)
     assert any("Rows not read" in note for note in unknown.notes)
+    for said in (check_text(unknown), check_markdown(unknown), json.dumps(unknown.to_dict())):
+        assert "whether removed fields of totals hold values (currency)" in said
+    empty = checked(without, filled={(0, "totals", ""): (0, 0)})
+    assert (empty.verdict, empty.not_checked) == ("fine", ())
     filled = checked(without, filled={(0, "totals", "currency"): (810, 1_000)})
     assert (filled.verdict, status_of(filled)["totals"]) == ("loses data", "accepted but loses data")
     assert rules_of(filled, "totals") == ["FILLED_FIELD_REMOVED"]
     assert "810 of 1,000 rows" in check_text(filled)
     elsewhere = checked(without, filled={(1, "totals", "currency"): (810, 1_000)})
-    assert (elsewhere.verdict, rules_of(elsewhere, "totals")) == ("fine", ["FIELD_REMOVED"])
+    assert (elsewhere.verdict, rules_of(elsewhere, "totals")) == ("not checked", ["FIELD_REMOVED"])
 
 
 @pytest.mark.requirement("DBX-5")

@@ -23,6 +23,11 @@ from tests.state.test_matrix import HERE, expected_of
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
 TOTALS = FIXTURES / "customer_totals"
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+WITHOUT_A_FIELD: list[dict[str, Any]] = [
+    {"name": "totals", "value_schema": "orders BIGINT, status STRING, currency STRING"},
+    {"name": "last_orders", "kind": "list", "value_schema": "order_id STRING, amount_cents BIGINT"},
+    {"name": "by_status", "kind": "map", "user_key_schema": "status STRING", "value_schema": "orders INT"},
+]
 HAZARDS: list[dict[str, Any]] = yaml.safe_load((HERE / "hazards.yaml").read_text())
 
 
@@ -218,6 +223,7 @@ def test_a_query_that_is_starting_says_so(totals: Path, has_state: bool) -> None
     [
         ("customer_totals", {}, 0),
         ("customer_totals", {"output_mode": "Append"}, 1),
+        ("customer_totals", {"variables": WITHOUT_A_FIELD}, 2),
         ("dedup_rocksdb", {"variables": [{"name": "v", "value_schema": "a INT"}]}, 2),
         ("join_rocksdb", {"variables": [{"name": "v", "value_schema": "a INT"}]}, 2),
     ],

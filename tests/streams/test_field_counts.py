@@ -100,7 +100,9 @@ def test_rows_that_no_scan_could_read_are_said_with_the_reason(
 ) -> None:
     StateVariable.objects.update(rows=None)
     without = STORED.replace(", currency STRING", "")
-    assert any(note.startswith("Rows not read: it is not known ") for note in checked(without).report["notes"])
+    info = checked(without)
+    assert info.verdict == "not checked"
+    assert any(note.startswith("Rows not read: it is not known ") for note in info.report["notes"])
     settings.CHECKPOINT_SPARK_ROOTS = ("/elsewhere",)
     (note,) = [note for note in checked(without).report["notes"] if "Rows not read" in note]
     assert (
@@ -126,7 +128,12 @@ def test_variables_of_one_name_in_two_operators_are_told_apart(
     }
     scanned = scanned_query(read_checkpoint(str(path), [tmp_path]), (), rows)
     keep_query(source_id=source.pk, registry=registry, scanned=scanned)
-    assert filled_of(str(path)) == {(0, "totals", "status"): (1_240_000, ROWS), (1, "totals", "status"): (0, ROWS)}
+    assert filled_of(str(path)) == {
+        (0, "totals", ""): (ROWS, ROWS),
+        (0, "totals", "status"): (1_240_000, ROWS),
+        (1, "totals", ""): (ROWS, ROWS),
+        (1, "totals", "status"): (0, ROWS),
+    }
 
     def answer(operator: int) -> tuple[str, str]:
         plan = {"operator": operator, "variables": [{"name": "totals", "value_schema": "orders BIGINT"}]}

@@ -80,7 +80,8 @@ _VERDICTS: Final[Mapping[CheckStatus, Verdict]] = {
 }
 # What the engine says of a variable that has nothing to do with the fields of its value.
 _BESIDE_VALUES: Final = frozenset({"VARIABLE_CAME_BACK", "KEY_FIELD_RENAMED", "CHECK_DISABLED"})
-#: how many rows of a variable hold something in a field, of how many: (operator, variable, path) → (filled, rows)
+#: how many rows of a variable hold something in a field, of how many: (operator, variable, path) → (filled, rows);
+#: the path "" counts the variable's rows
 Filled = Mapping[tuple[int, str, str], tuple[int, int]]
 
 
@@ -95,8 +96,8 @@ def check_state(
 ) -> StateCheck:
     """What a restart of the query at `path` does with the planned state.
 
-    `filled` is what a scan of the rows found; without it a removed field is taken for an empty one, and a note says
-    so, with the reason `unread` where there is one. `store` is the object store of an address. Raises
+    `filled` is what a scan of the rows found. A removed field that it doesn't count makes the result "not checked", and
+    a note has the reason `unread` where there is one. `store` is the object store of an address. Raises
     InvalidCheckpoint, InvalidSchema, and InvalidInput where it isn't clear which operator is meant.
     """
     roots = tuple(allowed_roots)
@@ -148,15 +149,18 @@ def check_plan(
     of_operator = tuple(operator_changes(checkpoint, state, plan, settings))
     variables = tuple(_variables(plan_, plan, state, filled))
     error, message = _first_error(of_operator, plan_, variables)
+    unknown = tuple(_unknown_values(variables, operator.number, filled or {}))
+    not_checked = (*report.not_checked, *unknown)
     return replace(
         report,
-        verdict=_verdict(error, of_operator, variables, is_whole=not report.not_checked),
+        verdict=_verdict(error, of_operator, variables, is_whole=not not_checked),
+        not_checked=not_checked,
         variables=variables,
         changes=of_operator,
         files=plan_.files,
         error=error,
         error_message=message,
-        notes=(*report.notes, *_notes(checkpoint, plan, state, variables, filled, unread)),
+        notes=(*report.notes, *_notes(checkpoint, plan, state, variables, unread if unknown else None)),
     )
 
 
@@ -348,6 +352,17 @@ def _filled(
             yield change(RESTART_RULES["FILLED_FIELD_REMOVED"], item.path, item.before, detail=detail)
 
 
+def _unknown_values(variables: Sequence[VariableCheck], operator: int, filled: Filled) -> Iterable[str]:
+    """The removed fields whose values no scan counted: whether the restart loses something isn't known."""
+    for variable in variables:
+        if filled.get((operator, variable.name, ""), (0, 1))[1] == 0:
+            continue
+        paths = [item.path for item in variable.changes if item.rule == "FIELD_REMOVED"]
+        unknown = [path for path in paths if (operator, variable.name, path) not in filled]
+        if unknown:
+            yield f"whether removed fields of {variable.name} hold values ({', '.join(unknown)[:200]})"
+
+
 def _share(part: int, whole: int) -> str:
     """`81 %`; never `0 %` for more than nothing, nor `100 %` for less than all."""
     percent = 100 * part / whole
@@ -373,8 +388,7 @@ def _notes(
     plan: StatePlan,
     state: StoredState,
     variables: Sequence[VariableCheck],
-    filled: Filled | None,
-    unread: str,
+    unread: str | None,
 ) -> Iterable[str]:
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
     stays = list(unsaid(plan, state, checkpoint))
@@ -402,7 +416,7 @@ def _notes(
     for name in plan.removed:
         if name not in state.variables:
             yield f"deleteIfExists({name[:80]!r}) has no effect: the checkpoint never had this variable."
-    if filled is None and any(c.rule == "FIELD_REMOVED" for item in variables for c in item.changes):
+    if unread is not None:
         reason = f" ({unread})" if unread else ""
         yield f"Rows not read{reason}: it is not known whether removed fields hold values."
     if state.operator.why_fixed is not None:
