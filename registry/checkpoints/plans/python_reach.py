@@ -12,6 +12,10 @@ from registry.checkpoints.plans.python_names import FUNCTIONS, assigned
 
 _EXITS: Final = frozenset({"exit", "quit", "_exit", "abort", "kill", "execv", "execve", "execvp"})
 _MODULES: Final = frozenset({"sys", "os", "signal", "posix", "builtins"})
+#: iterators without an end, by the last name of the call that makes them
+_ENDLESS: Final = frozenset({"count", "cycle", "repeat", "iter"})
+#: methods of PySpark's StatefulProcessorHandle that declare nothing
+_TIMERS: Final = ("registerTimer", "deleteTimer", "listTimers")
 _CONSTRUCTS: Final = (
     (ast.If, "an `if`"),
     ((ast.For, ast.AsyncFor), "a `for` loop"),
@@ -49,7 +53,8 @@ def call_words(node: ast.Call) -> str:
 
 
 def end_of(root: ast.AST, ending: Collection[str] = (), *, returns: bool = True) -> ast.AST | None:
-    """The first node that may end what runs; without `returns`, what ends more than its own function.
+    """The first node that may end what runs, or hold it up for ever; without `returns`, what ends more than its own
+    function.
 
     `ending` names functions that may end the run themselves.
     """
@@ -61,8 +66,18 @@ def end_of(root: ast.AST, ending: Collection[str] = (), *, returns: bool = True)
             return node
         if isinstance(node, ast.Call) and _exits(node, ending):
             return node
+        if isinstance(node, ast.While) or (isinstance(node, ast.For) and _last_name(node.iter) in _ENDLESS):
+            return node  # nothing says that the loop ends
         stack += reversed(list(ast.iter_child_nodes(node)))
     return None
+
+
+def _last_name(node: ast.expr) -> str:
+    """`count` of `itertools.count()`; empty for what is no call of a name."""
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+    return ""
 
 
 def _exits(node: ast.Call, ending: Collection[str]) -> bool:
@@ -83,6 +98,10 @@ def end_words(node: ast.AST) -> str:
             words = "the `raise`"
         case ast.Assert():
             words = "the `assert`"
+        case ast.While():
+            words = "the `while` loop"
+        case ast.For():
+            words = "the `for` loop"
         case ast.Call():
             words = f"the call of `{ast.unparse(node.func)[:MAX_SHOWN]}`"
         case _:
@@ -128,6 +147,10 @@ def _sure_end(statement: ast.stmt) -> ast.AST | None:
             return statement
         case ast.Expr(value=ast.Call() as call) if _exits(call, ()):
             return call
+        case ast.While(test=ast.Constant(value=value)) if value and not any(
+            isinstance(node, ast.Break) for node in ast.walk(statement)
+        ):
+            return statement
         case ast.With(body=body) if len(statement.items) == 1:
             manager = statement.items[0].context_expr
             is_suppressing = isinstance(manager, ast.Call) and "suppress" in ast.unparse(manager.func)
@@ -238,6 +261,8 @@ class Reach:
                 self._seen.update((node, node.func, on))
                 if verb in self._verbs:
                     self._declares(node, around, method)
+                elif verb not in _TIMERS:
+                    self._unknown(node.func)
                 return
             given = (*node.args, *(k.value for k in node.keywords))
             passed = [each for each in given if self._is_handle(each, method, handles)]
@@ -279,6 +304,12 @@ class Reach:
         else:
             self.found.append((node, method))
 
+    def _unknown(self, node: ast.Attribute) -> None:
+        self._refuse(
+            node,
+            f"`{node.attr[:MAX_SHOWN]}` is not known as a method of the handle, so the check can't tell what it declares",
+        )
+
     def _after_stop(self, what: str, stop: ast.AST) -> str:
         return f"{what} comes after {end_words(stop)}, so the check can't tell whether it runs"
 
@@ -293,6 +324,12 @@ class Reach:
                         node,
                         f"`{own}` is passed on and holds the handle, so the check can't tell what is declared with it",
                     )
+                match node:
+                    case ast.Attribute(attr=verb, value=ast.Attribute(value=ast.Name(id=name), attr=kept)) if (
+                        name == own and kept in self._kept and verb not in (*self._verbs, *_TIMERS)
+                    ):
+                        if node not in self._seen:
+                            self._unknown(node)
                 if isinstance(node, ast.Attribute) and node.attr in self._kept and node not in self._seen | used:
                     self._refuse(
                         node,
