@@ -277,7 +277,7 @@ def finding_list(request: HttpRequest) -> FindingList:
     counts = selectors.open_counts(registry, by=actor)
     order, sources = list_environments(), selectors.list_sources(registry=registry, by=actor)
     topics = selectors.topic_coverage([source.id for source in sources])
-    scanned = [source.last_scan for source in sources if source.last_scan and source.last_scan.verdict == "scanned"]
+    scanned = [source.last_ended for source in sources if source.last_ended and source.last_ended.verdict == "scanned"]
     newest = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
     reason = refusal_in_any(actor, "finding.decide", registry=registry)
     return FindingList(

@@ -315,7 +315,7 @@ def _registries(mirrors: Sequence[MirrorState], registries: Sequence[str]) -> He
 
 
 def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
-    finished = [source.last_scan.finished_at for source in sources if source.last_scan and source.last_scan.finished_at]
+    finished = [scan.finished_at for source in sources if (scan := source.last_ended) and scan.finished_at]
     lines = scan_lines(sources)
     return HealthItem(
         label=gettext("Scans"),
@@ -401,8 +401,8 @@ def problems(
             what=gettext("The last scan of %(each)s failed. Its findings are from an earlier scan.")
             % {"each": source.name},
             where=source.bootstrap or source.registry,
-            detail=source.last_scan.error if source.last_scan else "",
-            since=source.last_scan.finished_at if source.last_scan else None,
+            detail=source.last_ended.error if source.last_ended else "",
+            since=source.last_ended.finished_at if source.last_ended else None,
             links=(Link(label=source.name, url=reverse("ui:source", args=[source.id])),),
         )
         for source in _failed_scans(sources)
@@ -411,4 +411,4 @@ def problems(
 
 
 def _failed_scans(sources: Sequence[SourceInfo]) -> list[SourceInfo]:
-    return [source for source in sources if source.last_scan and source.last_scan.state == "failed"]
+    return [source for source in sources if source.last_ended and source.last_ended.state == "failed"]

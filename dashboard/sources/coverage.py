@@ -62,7 +62,7 @@ def coverage_of(sources: Sequence[SourceInfo], topics: TopicCoverage | None = No
         others = [source for source in sources if not source.cluster]
     if others:
         parts.append(_sources(others, are_all=others == list(sources)))
-    failed = [source.name for source in sources if source.last_scan and source.last_scan.state == "failed"]
+    failed = [source.name for source in sources if source.last_ended and source.last_ended.state == "failed"]
     if failed:
         parts.append(gettext("%(count)s can’t be read: %(listed)s") % {"count": len(failed), "listed": listed(failed)})
     return f"{'; '.join(parts)}."
@@ -81,9 +81,9 @@ def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple
         for number, topic in enumerate(topics.unreadable)
     ]
     rows += [
-        Unreadable(name=source.name, reason=source.last_scan.error, url=reverse("ui:source", args=[source.id]))
+        Unreadable(name=source.name, reason=source.last_ended.error, url=reverse("ui:source", args=[source.id]))
         for source in sources
-        if source.last_scan and source.last_scan.state == "failed"
+        if source.last_ended and source.last_ended.state == "failed"
     ]
     rows += [
         Unreadable(
@@ -92,14 +92,14 @@ def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple
             url=reverse("ui:source", args=[source.id]),
         )
         for source in sources
-        if source.last_scan and source.last_scan.verdict == "not scanned"
+        if source.last_ended and source.last_ended.verdict == "not scanned"
     ]
     return tuple(rows[:MOST])
 
 
 def is_fresh(source: SourceInfo) -> bool:
-    """Whether its last scan read something, and lately."""
-    scan = source.last_scan
+    """Whether the last scan that ended read something, and lately."""
+    scan = source.last_ended
     since = timezone.now() - LATELY
     return bool(scan and scan.verdict == "scanned" and scan.finished_at and scan.finished_at > since)
 

@@ -6,7 +6,7 @@ import html
 import io
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.sources.coverage import coverage_of
 from dashboard.sources.labels import notes_on, what_was_read
 from registry.drift import selectors, services, tasks
 from registry.drift.models import Finding, Scan, Source, Topic
@@ -140,7 +141,7 @@ def test_a_name_stays_one_word_of_the_command() -> None:
 
 def test_the_drift_page_tells_what_could_not_be_read(source: Source, look: Callable[[str], Client]) -> None:
     Topic.objects.create(source=source, name="orders", problem=RIGHTS[0][0])
-    Topic.objects.create(source=source, name="customers", checked_at=timezone.now())
+    Topic.objects.create(source=source, name="customers", checked_at=timezone.now(), read_at=timezone.now())
     Topic.objects.create(source=source, name="gone", problem="x", gone_at=timezone.now())
     broken = make_source(name="other")
     Scan.objects.create(source=broken, state="failed", queued_by="x", error="The cluster didn't answer.")
@@ -164,6 +165,25 @@ def test_many_are_counted_and_some_told(source: Source) -> None:
     )
     coverage = selectors.topic_coverage([source.pk])
     assert (coverage.unreadable_count, len(coverage.unreadable)) == (MOST_UNREADABLE + 15, MOST_UNREADABLE)
+
+
+def test_a_topic_that_no_scan_has_read_is_not_counted_as_scanned(source: Source) -> None:
+    now = timezone.now()
+    Topic.objects.create(source=source, name="unread", checked_at=now)
+    Topic.objects.create(source=source, name="read", checked_at=now, read_at=now - timedelta(days=3))
+    assert (coverage := selectors.topic_coverage([source.pk])).fresh == 1
+    assert coverage_of(selectors.list_sources(), coverage).startswith("1 of 2 topics scanned")
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "cancelled"])
+def test_the_last_scan_that_ended_counts_while_another_is_queued(source: Source, state: str) -> None:
+    read = {"rows": 3, "variables": [{}]}
+    ended = Scan.objects.create(source=source, state="done", queued_by="x", read=read, finished_at=timezone.now())
+    lease = timezone.now() if state == "running" else None
+    Scan.objects.create(source=source, state=state, queued_by="x", lease_until=lease)
+    (info,) = selectors.list_sources()
+    assert (info.last_ended and info.last_ended.id, info.last_scan and info.last_scan.state) == (ended.pk, state)
+    assert coverage_of([info]) == "1 of 1 source scanned in the last 24 h."
 
 
 #: each kind of drift that there is to find → the rules that find it

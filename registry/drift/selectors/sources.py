@@ -90,6 +90,7 @@ class StoreInfo:
 class SourceInfo:
     """A source with its last scan and the number of its open findings, without muted ones.
 
+    `last_ended` is the last scan that was done or failed, while another may be queued or running.
     `cluster` is its name, `bootstrap` its servers; both empty where the source has none. `store` is None but for a
     checkpoint in an object store; `config` has the values of the other fields that its kind declares.
     """
@@ -116,6 +117,7 @@ class SourceInfo:
     topics: int
     open_findings: int
     last_scan: ScanInfo | None
+    last_ended: ScanInfo | None = None
     store: StoreInfo | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
 
@@ -169,8 +171,7 @@ def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceI
     if by is not None:
         queryset = queryset.visible_to(by)
     rows: list[Any] = list(queryset.order_by(F("open_count").desc(), "kind", "name"))
-    scans = Scan.objects.in_bulk([row.last_scan_id for row in rows if row.last_scan_id])
-    return [_source_info(row, scans.get(row.last_scan_id)) for row in rows]
+    return _source_infos(rows)
 
 
 def checkpoint_sources(registry: str) -> dict[str, int]:
@@ -191,7 +192,7 @@ def get_source(source_id: int, *, by: Actor | None = None) -> SourceInfo:
     row: Any = rows.filter(pk=source_id).first()
     if row is None:
         raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
-    return _source_info(row, Scan.objects.filter(pk=row.last_scan_id).first())
+    return _source_infos([row])[0]
 
 
 def find_source(name_or_number: str, *, registry: str = "") -> SourceInfo:
@@ -244,7 +245,10 @@ class UnreadableTopic:
 
 @dataclass(frozen=True)
 class TopicCoverage:
-    """Topics that are there, those that a scan asked for lately, and those that it couldn't read, at most MOST_UNREADABLE."""
+    """Topics that are there, those that were read and checked lately, and those that couldn't be read, at most MOST_UNREADABLE.
+
+    A topic of which a scan has only asked for the offsets isn't fresh.
+    """
 
     topics: int
     fresh: int
@@ -255,7 +259,7 @@ class TopicCoverage:
 def topic_coverage(source_ids: Sequence[int]) -> TopicCoverage:
     """Of the topics of these sources, in the last 24 hours; two queries."""
     rows = Topic.objects.filter(source__in=source_ids, gone_at=None)
-    lately = Q(checked_at__gte=timezone.now() - LATELY, problem="")
+    lately = Q(checked_at__gte=timezone.now() - LATELY, read_at__isnull=False, problem="")
     counts = rows.aggregate(
         topics=Count("pk"), fresh=Count("pk", filter=lately), unreadable=Count("pk", filter=~Q(problem=""))
     )
@@ -282,7 +286,7 @@ def _clusters(counted: Q | None = None) -> ClusterQuerySet:
 
 
 def _sources() -> SourceQuerySet:
-    newest = Scan.objects.filter(source=OuterRef("pk")).order_by("-id").values("pk")[:1]
+    newest = Scan.objects.filter(source=OuterRef("pk")).order_by("-id").values("pk")
     topics = (
         Topic.objects.filter(source=OuterRef("pk"), gone_at=None)
         .order_by()
@@ -293,7 +297,8 @@ def _sources() -> SourceQuerySet:
     return Source.objects.select_related("registry", "cluster", "store").annotate(
         open_count=Count("findings", filter=Q(findings__state="open", findings__muted=False)),
         topic_count=Subquery(topics),
-        last_scan_id=Subquery(newest),
+        last_scan_id=Subquery(newest[:1]),
+        last_ended_id=Subquery(newest.filter(state__in=("done", "failed"))[:1]),
     )
 
 
@@ -301,7 +306,13 @@ def _cluster_info(row: Any) -> ClusterInfo:
     return row_info(ClusterInfo, row, sources=row.source_count)
 
 
-def _source_info(row: Any, scan: Scan | None) -> SourceInfo:
+def _source_infos(rows: Sequence[Any]) -> list[SourceInfo]:
+    numbers = {number for row in rows for number in (row.last_scan_id, row.last_ended_id) if number}
+    scans = {number: scan_info(scan) for number, scan in Scan.objects.in_bulk(numbers).items()}
+    return [_source_info(row, scans) for row in rows]
+
+
+def _source_info(row: Any, scans: Mapping[int, ScanInfo]) -> SourceInfo:
     return row_info(
         SourceInfo,
         row,
@@ -312,7 +323,8 @@ def _source_info(row: Any, scan: Scan | None) -> SourceInfo:
         exclude=tuple(row.exclude),
         topics=row.topic_count or 0,
         open_findings=row.open_count,
-        last_scan=scan_info(scan) if scan else None,
+        last_scan=scans.get(row.last_scan_id),
+        last_ended=scans.get(row.last_ended_id),
         store=_store_info(getattr(row, "store", None)),
         config=row.config,
     )

@@ -118,7 +118,7 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
     for topic in topics:
         row = rows[topic.name]
         if topic.name in restarted:
-            row.positions, row.messages, row.message_types, row.tables = {}, 0, {}, []
+            row.positions, row.messages, row.message_types, row.tables, row.read_at = {}, 0, {}, [], None
         tables = [list(name) for name in sorted({*(tuple(name) for name in row.tables), *topic.tables})]
         # The id goes with the positions: a scan that fails leaves both, so that the next one notices another topic.
         stays = bool(topic.problem) and not topic.positions
