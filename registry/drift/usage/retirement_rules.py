@@ -149,9 +149,15 @@ def judge_data(
             "unknown", "No topic in this registry's sources carries the subject, so nothing is known about its data."
         )
     elif not any(item.owner != "other" for item in use.topics):
-        read = sum(topic.messages for topic in own)
-        names = ", ".join(topic.topic for topic in own[:3]) + (" …" if len(own) > 3 else "")
-        yield Reason("yes", f"Never seen in the {read:,} messages read from {names}.")
+        yield _never_seen([topic for topic in own if topic.read_at is not None])
+
+
+def _never_seen(read: Sequence[Coverage]) -> Reason:
+    """That no message of the topics that were read carries the version; without any the data is unknown."""
+    if not read:
+        return Reason("unknown", "No topic of the subject has been read yet.")
+    names = ", ".join(topic.topic for topic in read[:3]) + (" …" if len(read) > 3 else "")
+    return Reason("yes", f"Never seen in the {sum(topic.messages for topic in read):,} messages read from {names}.")
 
 
 def judge_topics(
@@ -254,7 +260,7 @@ def _not_read(topic: Coverage, retention: Retention, now: datetime) -> Iterator[
     """What of a topic wasn't read: messages there may need any version."""
     if topic.gone_at is not None:
         return
-    if topic.problem or (topic.read_at is None and topic.checked_at is None):
+    if topic.problem or topic.read_at is None:
         yield Reason("unknown", topic.sentence, topic.topic)
         return
     gaps = []

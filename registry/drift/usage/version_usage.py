@@ -77,11 +77,9 @@ class Coverage:
             return f"{self.topic} has been missing from {self.cluster or 'its cluster'} since {moment(self.gone_at)}."
         if self.problem:
             return f"The last scan couldn't read {self.topic}: {self.problem}"
-        if self.checked_at is None and self.read_at is None:
-            return f"{self.topic} has never been scanned."
-        last = moment(self.checked_at or self.read_at)
         if self.read_at is None:
-            return f"{self.topic} was checked at {last} and had no messages to read."
+            return f"{self.topic} has not been read yet."
+        last = moment(self.checked_at or self.read_at)
         parts = [f"{part} from offset {offset:,}" for part, offset in sorted(self.read_from.items()) if offset > 0]
         since = f" Read in part: partition {', '.join(parts[:8])}{' …' if len(parts) > 8 else ''}." if parts else ""
         missing = self.partitions - len(self.read_from)

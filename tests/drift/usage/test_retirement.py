@@ -31,13 +31,13 @@ def coverage_of(number: int, name: str, values: dict[str, Any]) -> Coverage:
         cluster="main",
         is_own=values.get("owner", "this") != "other",
         partitions=values.get("partitions", 1),
-        messages=5_000 if scanned else 0,
+        messages=5_000 if scanned and values.get("read", True) else 0,
         read_from=values.get("read_from", {}),
         positions={},
         compacted=values.get("cleanup", "delete") != "delete",
         retention_ms=milliseconds(values.get("days", 7)),
         checked_at=scanned,
-        read_at=scanned,
+        read_at=scanned if values.get("read", True) else None,
         gone_at=NOW if values.get("gone") else None,
         problem=values.get("problem", ""),
     )
@@ -100,6 +100,8 @@ def test_case(case: dict[str, Any]) -> None:
     assert retirement.answer == case["answer"], retirement
     for part in case.get("says", []):
         assert part in retirement.reasons[0].sentence
+    for part in case.get("never_says", []):
+        assert not any(part in reason.sentence for reason in retirement.reasons)
     for part in case.get("any_says", []):
         assert any(part in reason.sentence for reason in retirement.reasons)
     if "date" in case:

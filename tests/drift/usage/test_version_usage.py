@@ -179,11 +179,11 @@ def test_the_same_id_in_topics_of_other_subjects_is_told_apart(
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"checked_at": None, "read_at": None, "read_from": {}}, "orders has never been scanned."),
+        ({"checked_at": None, "read_at": None, "read_from": {}}, "orders has not been read yet."),
         ({"read_from": {"0": 500, "1": 0}}, "Read in part: partition 0 from offset 500."),
         ({"read_from": {"0": 0}}, "unknown for 1 of 2 partitions"),
         ({"problem": "it may not be read"}, "The last scan couldn't read orders: it may not be read"),
-        ({"read_at": None}, "had no messages to read"),
+        ({"read_at": None}, "orders has not been read yet."),
         ({}, "1,000 messages in total."),
     ],
 )
