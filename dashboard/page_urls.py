@@ -9,6 +9,7 @@ from dashboard.findings import views as findings
 from dashboard.home import views as home
 from dashboard.jobs import views as jobs
 from dashboard.notifications import views as notifications
+from dashboard.notifications.forms import DigestForm
 from dashboard.people import views as people
 from dashboard.proposals import views as proposals
 from dashboard.registries import views as registries
@@ -129,14 +130,14 @@ urlpatterns = [
     path("state-checks/<int:check_id>/export", streams.check_export, name="state_check_export"),
     path("inbox", notifications.inbox, name="inbox"),
     path("inbox/read", notifications.mark_read, name="inbox_read"),
-    path("inbox/digest", notifications.digest, name="digest"),
+    path("inbox/digest", notifications.SubscriptionFormView.as_view(form_class=DigestForm), name="digest"),
     path("digest/stop/<str:token>", notifications.digest_stop, name="digest_stop"),
-    path("inbox/subscriptions", notifications.subscriptions, name="subscriptions"),
+    path("inbox/subscriptions", notifications.SubscriptionFormView.as_view(), name="subscriptions"),
     path("inbox/subscriptions/<int:subscription_id>/remove", notifications.unsubscribe, name="unsubscribe"),
     path("webhooks", notifications.webhook_list, name="webhooks"),
-    path("webhooks/add", notifications.webhook_add, name="webhook_add"),
+    path("webhooks/add", notifications.WebhookFormView.as_view(), name="webhook_add"),
     path("webhooks/<slug:webhook>", notifications.webhook_page, name="webhook"),
-    path("webhooks/<slug:webhook>/edit", notifications.webhook_edit, name="webhook_edit"),
+    path("webhooks/<slug:webhook>/edit", notifications.WebhookEditView.as_view(), name="webhook_edit"),
     path("webhooks/<slug:webhook>/remove", notifications.webhook_remove, name="webhook_remove"),
     path("webhooks/<slug:webhook>/rotate", notifications.webhook_rotate, name="webhook_rotate"),
     path("webhooks/<slug:webhook>/test", notifications.webhook_test, name="webhook_test"),

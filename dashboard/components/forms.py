@@ -21,7 +21,7 @@ from dashboard.components.frame import page_actor
 from dashboard.components.translation import later
 from dashboard.components.widgets import LONGEST_CHOICE, Problem, readable
 from registry.access.roles import Actor, require
-from registry.errors import Conflict, InvalidInput, SchemadeskError, SecondPersonRequired
+from registry.errors import Conflict, InvalidInput, NotAllowed, SchemadeskError, SecondPersonRequired
 
 _CLASSES: Final = {"textarea": "textarea", "select": "select", "checkbox": ""}
 #: attributes of an input for names and code
@@ -98,7 +98,8 @@ class ServiceForm(forms.Form):
 
     `label` is the button's, `success` the message after it ran, and `result` what the service returned. `permission` is checked
     before the fields, where the service would only check it after them. `conditional` names the fields that only some values or
-    buttons of the form require. `refusals` are errors that are shown on the form; others pass.
+    buttons of the form require. `refusals` are errors that are shown on the form with the `cure`
+    and `status`; others pass.
     """
 
     service: ClassVar[Callable[..., object]]
@@ -108,8 +109,10 @@ class ServiceForm(forms.Form):
     success: ClassVar[str] = ""
     permission: ClassVar[str] = ""
     conditional: tuple[str, ...] = ()
+    cure: ClassVar[str] = ""
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput)
     result: Any = None
+    status = 422
     use_required_attribute = True
     bound_field_class = StyledField
 
@@ -133,6 +136,7 @@ class ServiceForm(forms.Form):
         except SecondPersonRequired:
             raise
         except self.refusals as error:
+            self.status = 403 if isinstance(error, NotAllowed) else 422
             self.add_service_error(error)
             return False
         return True
@@ -158,9 +162,8 @@ class ServiceForm(forms.Form):
             label = self.fields[name].label if name in self.fields else ""
             first = str(errors[0])
             is_named = not label or str(label) in first
-            return Problem(
-                what=first if is_named else gettext("“%(label)s”: %(error)s") % {"label": label, "error": first}
-            )
+            what = first if is_named else gettext("“%(label)s”: %(error)s") % {"label": label, "error": first}
+            return Problem(what=what, cure=self.cure)
         return None
 
 

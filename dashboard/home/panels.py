@@ -17,7 +17,6 @@ from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Action, Frame, Link, Problem
 from dashboard.findings.finding_list import finding_row
 from dashboard.findings.presenters import FindingRow
-from dashboard.notifications.inbox import NoticeRow
 from dashboard.promotions.plan import RequestRow, impact_of
 from dashboard.promotions.request_list import at_utc, request_row
 from dashboard.promotions.summary import clients_sentence
@@ -118,7 +117,7 @@ class HomePage:
     signed_in: bool = True
     waiting: tuple[RequestRow, ...] = ()
     affected: tuple[RequestRow, ...] = ()
-    notices: tuple[NoticeRow, ...] = ()
+    notices: tuple[EntryInfo, ...] = ()
     newest_notice: int = 0
     mine: tuple[RequestRow, ...] = ()
     findings: tuple[FindingRow, ...] = ()
@@ -245,25 +244,12 @@ def _snooze(info: FindingInfo, actor: Actor) -> Action | None:
     return Action(label=gettext("Acknowledge"), url=url, method="post", icon="eye")
 
 
-def notices(actor: Actor, shown: Collection[str]) -> tuple[NoticeRow, ...]:
+def notices(actor: Actor, shown: Collection[str]) -> tuple[EntryInfo, ...]:
     """What the person was told and hasn't read, newest first; not what leads to something that is `shown` anyway."""
     if actor.user_id is None:
         return ()
     entries = list_entries(actor, unread=True, limit=SHOWN + len(shown))
-    return tuple(_notice(entry) for entry in entries if entry.url not in shown)[:SHOWN]
-
-
-def _notice(entry: EntryInfo) -> NoticeRow:
-    return NoticeRow(
-        number=entry.id,
-        title=entry.title,
-        registry=entry.registry,
-        subject=entry.subject,
-        text=entry.text,
-        url=entry.url,
-        at=entry.at,
-        read=entry.read,
-    )
+    return tuple(entry for entry in entries if entry.url not in shown)[:SHOWN]
 
 
 def last_decision_of(actor: Actor) -> str:

@@ -225,7 +225,7 @@ def home_page(request: HttpRequest) -> HomePage:
         together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",
         affected=affected_rows(affected, order),
         notices=rows,
-        newest_notice=max((row.number for row in rows), default=0),
+        newest_notice=max((row.id for row in rows), default=0),
         mine=tuple(request_row(info, order) for info in mine),
         findings=drift_rows(findings, actor, order),
         snooze_until=tomorrow + timedelta(days=6),

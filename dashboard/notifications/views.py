@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dashboard.components.forms import ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
-from dashboard.components.links import whole_number
 from dashboard.notifications import inbox as inbox_pages
 from dashboard.notifications import webhooks as webhook_pages
-from registry.errors import Conflict, InvalidInput, NotAllowed, SchemadeskError
+from dashboard.notifications.forms import SubscribeForm, WebhookEditForm, WebhookForm
+from registry.errors import Conflict, InvalidInput
 from registry.notifications import selectors
 from registry.notifications import services as inbox_services
 from registry.notifications import webhooks as webhook_services
-from registry.notifications.digests import choose_digest, stop_digest
+from registry.notifications.digests import stop_digest
+
+SUBSCRIPTIONS: Final = "notifications/subscriptions.html"
+FORM: Final = "notifications/webhook_form.html"
 
 
 @require_safe
@@ -42,46 +46,24 @@ def mark_read(request: HttpRequest) -> HttpResponse:
     return redirect(back if url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}) else "ui:inbox")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def subscriptions(request: HttpRequest) -> HttpResponse:
-    """One's subscriptions; the sent form adds one."""
-    problem = None
-    if request.method == "POST":
-        try:
-            inbox_services.subscribe(
-                event=request.POST.get("event", ""),
-                registry_pattern=request.POST.get("registry_pattern", ""),
-                subject_pattern=request.POST.get("subject_pattern", ""),
-                wanted=request.POST.get("wanted") != "no",
-                by=page_actor(request),
-            )
-        except (InvalidInput, NotAllowed) as error:
-            problem = error
-        else:
-            messages.success(request, gettext("Subscription saved."))
-            return redirect("ui:subscriptions")
-    page = inbox_pages.subscriptions_page(request, problem)
-    return render(request, "notifications/subscriptions.html", {"page": page}, status=status_of(problem))
+class SubscriptionFormView(ServiceFormView):
+    """A form of the page of one's subscriptions and digest; the page itself is at the address of the first."""
 
+    http_method_names = ["get", "head", "post"]
+    form_class = SubscribeForm
 
-@require_POST
-def digest(request: HttpRequest) -> HttpResponse:
-    """Set one's digest by mail, at an hour in the page's time zone."""
-    problem = None
-    try:
-        choose_digest(
-            every=request.POST.get("every", ""),
-            hour=whole_number(request.POST.get("hour", ""), digits=2) or 0,
-            zone=timezone.get_current_timezone_name(),
-            by=page_actor(request),
-        )
-    except InvalidInput as error:
-        problem = error
-    else:
-        messages.success(request, gettext("Digest saved."))
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """The page."""
+        return render(request, SUBSCRIPTIONS, {"page": inbox_pages.subscriptions_page(request)})
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the form's errors."""
+        page = inbox_pages.subscriptions_page(self.request, form)
+        return render(self.request, SUBSCRIPTIONS, {"page": page}, status=form.status)
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The page again."""
         return redirect("ui:subscriptions")
-    page = inbox_pages.subscriptions_page(request, problem)
-    return render(request, "notifications/subscriptions.html", {"page": page}, status=422)
 
 
 @csrf_exempt  # mail programs send it without a page of ours; the signed token in the address authorizes it
@@ -92,13 +74,6 @@ def digest_stop(request: HttpRequest, token: str) -> HttpResponse:
         stop_digest(token=token)
         return render(request, "notifications/stopped.html", {"page": inbox_pages.stop_page(request, token, done=True)})
     return render(request, "notifications/stopped.html", {"page": inbox_pages.stop_page(request, token)})
-
-
-def status_of(problem: SchemadeskError | None) -> int:
-    """The HTTP status of a form's page."""
-    if problem is None:
-        return 200
-    return 403 if isinstance(problem, NotAllowed) else 422
 
 
 @require_POST
@@ -115,19 +90,35 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
     return render(request, "notifications/webhooks.html", {"page": webhook_pages.webhooks_page(request)})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def webhook_add(request: HttpRequest) -> HttpResponse:
+class WebhookFormView(ServiceFormView):
     """The form of a new webhook; when sent, the webhook with its key, shown once."""
-    problem = None
-    if request.method == "POST":
-        try:
-            made = webhook_services.create_webhook(by=page_actor(request), **webhook_pages.sent_fields(request))
-        except (InvalidInput, Conflict, NotAllowed) as error:
-            problem = error
-        else:
-            return _with_key(request, made)
-    page = webhook_pages.webhook_form(request, problem=problem)
-    return render(request, "notifications/webhook_form.html", {"page": page}, status=status_of(problem))
+
+    http_method_names = ["get", "head", "post"]
+    form_class = WebhookForm
+
+    def get(self, request: HttpRequest, **route: Any) -> HttpResponse:
+        """The form."""
+        return render(request, FORM, {"page": webhook_pages.webhook_form(request, **route)})
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The form with its errors."""
+        page = webhook_pages.webhook_form(self.request, **route, sent=form)
+        return render(self.request, FORM, {"page": page}, status=form.status)
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The webhook with its key."""
+        return _with_key(self.request, form.result)
+
+
+class WebhookEditView(WebhookFormView):
+    """The form of a webhook; when sent, the webhook is changed."""
+
+    form_class = WebhookEditForm
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The webhook."""
+        messages.success(self.request, form.success)
+        return redirect("ui:webhook", route["webhook"])
 
 
 def _with_key(request: HttpRequest, made: webhook_services.NewKey) -> HttpResponse:
@@ -142,24 +133,6 @@ def _with_key(request: HttpRequest, made: webhook_services.NewKey) -> HttpRespon
 def webhook_page(request: HttpRequest, webhook: str) -> HttpResponse:
     """One webhook with its log."""
     return render(request, "notifications/webhook.html", {"page": webhook_pages.webhook_page(request, webhook)})
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def webhook_edit(request: HttpRequest, webhook: str) -> HttpResponse:
-    """The form of a webhook; when sent, the webhook is changed."""
-    problem = None
-    if request.method == "POST":
-        try:
-            webhook_services.update_webhook(
-                webhook=webhook, changes=webhook_pages.sent_fields(request), by=page_actor(request)
-            )
-        except (InvalidInput, Conflict, NotAllowed) as error:
-            problem = error
-        else:
-            messages.success(request, gettext("Webhook saved."))
-            return redirect("ui:webhook", webhook)
-    page = webhook_pages.webhook_form(request, webhook, problem=problem)
-    return render(request, "notifications/webhook_form.html", {"page": page}, status=status_of(problem))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -100,6 +100,11 @@ class DeliveryInfo:
     finished_at: datetime | None
     tries: tuple[AttemptInfo, ...]
 
+    @property
+    def title(self) -> str:
+        """What the event is called."""
+        return title_of(self.event)
+
 
 def person_of(actor: Actor) -> int:
     """The actor's user id. Raises NotSignedIn."""

@@ -12,7 +12,6 @@ ALLOWED_HOSTS = ["*"]
 ROOT_URLCONF = "tests.site.urls"
 LANGUAGE_CODE = "en"
 USE_TZ = True
-SCHEMA_FORMATS: list[str] = []
 TIME_ZONE = "UTC"
 SCHEMA_FORMATS: list[str] = []
 INSTALLED_APPS = [

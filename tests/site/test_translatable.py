@@ -25,6 +25,7 @@ from dashboard.management import message_catalogue
 from dashboard.templatetags.desk import _HIDDEN as HIDDEN
 from dashboard.templatetags.desk import _LONG as LONG
 from registry.access.roles import ROLES, SCOPE_WORDS
+from registry.notifications.events import EVENTS
 from tests.site import gallery, pseudo
 
 pytestmark = [pytest.mark.requirement("CARD-2"), pytest.mark.requirement("CARD-4")]
@@ -245,8 +246,8 @@ def test_a_text_gets_all_its_values(path: Path) -> None:
 # -- pages, as they are shown -----------------------------------------------------------------------------------------
 
 
-#: the domain's words for its roles and scopes, in English
-DOMAIN = (*ROLES, *SCOPE_WORDS, *SCOPE_WORDS.values())
+#: the domain's words for its roles, scopes and events, in English
+DOMAIN = (*ROLES, *SCOPE_WORDS, *SCOPE_WORDS.values(), *(event.title for event in EVENTS.values()))
 
 
 @cache

@@ -33,6 +33,7 @@ ENVIRONMENT_PARTS = (
 REQUEST_FORMS = (
     "evidence_html", "evidence_json", "approve", "reject", "withdraw", "apply", "schedule", "labels", "acknowledge", "take_back", "threads",
 )  # fmt: skip
+WEBHOOK_PARTS = ("test", "edit", "switch", "rotate", "remove")
 UI = [
     path("", index, name="home"),
     path("demo", index, name="demo_load"),
@@ -62,8 +63,13 @@ UI = [
     path("inbox", index, name="inbox"),
     path("inbox/read", index, name="inbox_read"),
     path("subscriptions", index, name="subscriptions"),
+    path("subscriptions/<int:subscription_id>/remove", index, name="unsubscribe"),
+    path("digest", index, name="digest"),
     path("registries", index, name="registries"),
     path("webhooks", index, name="webhooks"),
+    path("webhooks/<str:webhook>", index, name="webhook"),
+    path("webhooks/<str:webhook>/deliveries/<int:delivery_id>/replay", index, name="webhook_replay"),
+    *(path(f"webhooks/<str:webhook>/{name}", index, name=f"webhook_{name}") for name in WEBHOOK_PARTS),
     path("people", index, name="people"),
     path("people/change", index, name="people_change"),
     path("tokens", index, name="tokens"),
@@ -75,6 +81,7 @@ UI = [
         path(f"environments/<path:registry>/{name}/<int:number>", index, name=f"environment_{name}")
         for name in ENVIRONMENT_PARTS
     ),
+    path("environments/<path:registry>", index, name="environment"),
     path("registries/<path:registry>/policy", index, name="policy"),
     path("search", index, name="search"),
     path("audit", index, name="audit"),

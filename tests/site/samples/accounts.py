@@ -10,7 +10,7 @@ from dashboard.components.widgets import (
     ActiveFilter,
     Choice,
     Crumb,
-    Field,
+    Fact,
     Filter,
     Frame,
     Paging,
@@ -18,25 +18,15 @@ from dashboard.components.widgets import (
     SearchBox,
     Section,
 )
-from dashboard.notifications.inbox import (
-    DefaultRow,
-    DeliveryRow,
-    DigestChoice,
-    InboxPage,
-    NoticeRow,
-    StopPage,
-    SubscriptionRow,
-    SubscriptionsPage,
-    TryRow,
-    WebhookForm,
-    WebhookPage,
-    WebhookRow,
-    WebhooksPage,
-)
+from dashboard.notifications.forms import DigestForm, SubscribeForm, WebhookForm
+from dashboard.notifications.inbox import InboxPage, StopPage, SubscriptionsPage
+from dashboard.notifications.webhooks import DeliveryRow, WebhookFormPage, WebhookPage, WebhookRow, WebhooksPage
 from dashboard.people.forms import FORMS, TokenForm, people_forms
 from dashboard.people.page import PeoplePage, TokenPage
 from registry.access.selectors import GrantInfo, GroupInfo, OwnershipInfo, PersonInfo, TokenInfo
 from registry.access.services import IssuedToken
+from registry.notifications.digests import DigestInfo
+from registry.notifications.selectors import AttemptInfo, DeliveryInfo, EntryInfo, SubscriptionInfo, WebhookInfo
 from registry.promotions.reviews.linked_accounts import SamePersonInfo
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame
 
@@ -49,10 +39,10 @@ def own(title: str, *crumbs: Crumb, unread: int = 2) -> Frame:
     return replace(frame(title, Section.NONE, *crumbs, current=None), unread=unread)
 
 
-def notice(number: int, text: str, **more: object) -> NoticeRow:
+def notice(number: int, text: str, **more: object) -> EntryInfo:
     """A notice of the inbox."""
-    base = NoticeRow(
-        number=number, title="Approval is asked for", registry="prod", subject="orders-value", text=text,
+    base = EntryInfo(
+        id=number, event="promotion.requested", title="Approval is asked for", registry="prod", subject="orders-value", text=text,
         url="/gallery/promotion", at=ago(minutes=number), read=False,
     )  # fmt: skip
     return replace(base, **more)  # type: ignore[arg-type]
@@ -60,24 +50,19 @@ def notice(number: int, text: str, **more: object) -> NoticeRow:
 
 INBOX = InboxPage(
     frame=own("Inbox"),
-    rows=(
+    entries=(
         notice(9, "steward asks to promote orders-value version 3 to prod."),
         notice(8, HOSTILE, subject=HOSTILE, registry=HOSTILE, url=""),
         notice(2, "customers-value version 1 is live in prod.", title="Promoted", read=True, at=ago(days=3)),
     ),
     unread=2, only_unread=False, paging=Paging(first=1, last=3, next_url="?before=2"), newest=9, back="/ui/inbox",
 )  # fmt: skip
-INBOX_EMPTY = replace(INBOX, frame=own("Inbox", unread=0), rows=(), unread=0, paging=IDLE)
+INBOX_EMPTY = replace(INBOX, frame=own("Inbox", unread=0), entries=(), unread=0, paging=IDLE)
 INBOX_READ = replace(INBOX_EMPTY, only_unread=True)
 
-DIGEST = DigestChoice(
-    fields=(
-        Field(name="every", label="How often", kind="select", required=True, choices=(Choice(value="off", label="No mail"), Choice(value="daily", label="Every day", selected=True))),
-        Field(name="hour", label="Time (Europe/Berlin)", kind="select", required=True, choices=(Choice(value="7", label="07:00"),)),
-    ),
-    submit=Action(label="Save", url="/ui/inbox/digest", method="post", tone="primary"),
-    address="steward@example.com", next_at=ago(hours=-9), last="The last email couldn’t be sent", last_at=ago(hours=15),
-    last_error="The mail server can't be used.",
+DIGEST = DigestInfo(
+    every="daily", hour=7, zone="Europe/Berlin", next_at=ago(hours=-9), address="steward@example.com", is_sent=True,
+    last_state="failed", last_at=ago(hours=15), last_error="The mail server can't be used.",
 )  # fmt: skip
 STOP = StopPage(
     frame=own("Turn off the email digest?"),
@@ -86,68 +71,65 @@ STOP = StopPage(
 STOPPED = StopPage(frame=own("Email digest turned off"))
 SUBSCRIPTIONS = SubscriptionsPage(
     frame=own("Subscriptions", Crumb(label="Inbox", url="/ui/inbox")),
-    rows=(
-        SubscriptionRow(title="A version was registered", registry_pattern="prod", subject_pattern="orders-*", is_wanted=True, remove=Action(label="Remove", url="/ui/inbox", method="post")),
-        SubscriptionRow(title="Drift was found", registry_pattern="*", subject_pattern=HOSTILE, is_wanted=False, remove=Action(label="Remove", url="/ui/inbox", method="post")),
+    subscriptions=(
+        SubscriptionInfo(1, "version.registered", "A version was registered", "prod", "orders-*", wanted=True),
+        SubscriptionInfo(2, "finding.opened", "Drift was found", "*", HOSTILE, wanted=False),
     ),
-    fields=(
-        Field(name="event", label="Event", kind="select", required=True, choices=(Choice(value="", label="Everything"), Choice(value="a", label=HOSTILE))),
-        Field(name="subject_pattern", label="Subjects", value="orders-*", code=True, errors=("The pattern is longer than 255 characters.",), help="A pattern such as orders-*."),
-    ),
-    submit=Action(label="Subscribe", url="/ui/subscriptions", method="post", tone="primary"),
-    defaults=(DefaultRow(title="Approval is asked for", concerns="who may approve it"),),
-    digest=DIGEST,
+    form=SubscribeForm(), digest=DIGEST, digest_form=DigestForm(initial={"every": "daily", "hour": 7}),
+    defaults=(Fact(label="Approval is asked for", value="who may approve it"),),
 )  # fmt: skip
-SUBSCRIPTIONS_EMPTY = replace(
-    SUBSCRIPTIONS,
-    rows=(),
-    digest=replace(DIGEST, address="", reason="No mail server is set up here: nothing is sent.", next_at=None),
+SUBSCRIPTIONS_EMPTY = replace(SUBSCRIPTIONS, subscriptions=(), digest=replace(DIGEST, is_sent=False, next_at=None))
+#: refused, with what was sent
+SUBSCRIBE_SENT = SubscribeForm({"event": "*", "registry_pattern": HOSTILE, "subject_pattern": ""})
+SUBSCRIPTIONS_REFUSED = replace(
+    SUBSCRIPTIONS, digest=replace(DIGEST, address=""), form=SUBSCRIBE_SENT, problem=SUBSCRIBE_SENT.problem
 )
-SUBSCRIPTIONS_REFUSED = replace(SUBSCRIPTIONS, problem=REFUSED)
 
 ON, OFF = Look("ok", "circle-check", "On"), Look("care", "ban", "Turned off")
+HOOK = WebhookInfo(
+    id="wh_01J", name="ci", owner="steward", url="https://hooks.example.com/" + "a" * 300, host="hooks.example.com", kind="signed", events=("version.registered",),
+    registry_pattern="prod", subject_pattern="orders-*", active=True, key_version=1, disabled_reason="", failing_since=None, created_at=ago(days=3),
+)  # fmt: skip
+HOOK_ROW = WebhookRow(
+    info=HOOK, kind="Signed JSON events, for a program", events="3 events", scope="prod, orders-*", state=ON
+)
 WEBHOOKS = WebhooksPage(
     frame=own("Webhooks"),
     rows=(
-        WebhookRow(name="ci", url="/gallery/webhook", host="hooks.example.com", owner="steward", events="3 events", scope="prod, orders-*", state=ON),
-        WebhookRow(name=HOSTILE, url="/gallery/webhook", host=LONG, owner=HOSTILE, events="all events", scope=HOSTILE, state=OFF),
+        HOOK_ROW,
+        WebhookRow(info=replace(HOOK, name=HOSTILE, host=LONG, owner=HOSTILE, active=False), kind="Messages, for Slack or Mattermost", events="all events", scope=HOSTILE, state=OFF),
     ),
     add=Action(label="Add a webhook", url="/ui/webhooks", tone="primary", icon="plus"),
 )  # fmt: skip
 WEBHOOKS_EMPTY = replace(WEBHOOKS, rows=())
-WEBHOOK_FORM = WebhookForm(
-    frame=own("Add a webhook", Crumb(label="Webhooks", url="/ui/webhooks")),
-    fields=(
-        Field(name="name", label="Name", value=HOSTILE, required=True, help="A name that people here recognize."),
-        Field(name="url", label="Address", value="http://10.0.0.1/", kind="url", required=True, code=True, errors=("10.0.0.1 is an inner address: it isn’t called.",)),
-    ),
-    events=(Choice(value="a", label="A version was registered", selected=True), Choice(value="b", label="Drift was found")),
-    submit=Action(label="Add", url="/ui/webhooks", method="post", tone="primary"),
-    back_url="/ui/webhooks",
+WEBHOOK_FORM = WebhookFormPage(
+    frame=own("Add a webhook", Crumb(label="Webhooks", url="/ui/webhooks")), url="/ui/webhooks", back_url="/ui/webhooks",
+    form=WebhookForm(initial={"name": HOSTILE, "url": "http://10.0.0.1/", "events": ["version.registered"]}),
 )  # fmt: skip
-WEBHOOK_FORM_REFUSED = replace(WEBHOOK_FORM, problem=REFUSED)
-DELIVERY = DeliveryRow(
-    message_id="msg_01J", title="A version was registered", text="orders-value version 3 in prod", state=Look("ok", "circle-check", "Delivered"),
-    created_at=ago(minutes=4), next_at=None, tries=(TryRow(at=ago(minutes=4), result="200", excerpt="", seconds="0.2 s"),),
-    replay=Action(label="Resend", url="/ui/webhooks", method="post"),
+WEBHOOK_FORM_REFUSED = replace(WEBHOOK_FORM, form=WebhookForm({"name": "", "url": HOSTILE, "kind": "slack"}))
+DELIVERY = DeliveryInfo(
+    id=2, message_id="msg_01J", event="version.registered", text="orders-value version 3 in prod", state="delivered", attempts=1, created_at=ago(minutes=4),
+    next_attempt_at=None, finished_at=ago(minutes=4), tries=(AttemptInfo(ago(minutes=4), 200, "", "", 0.2),),
+)  # fmt: skip
+RETRIED = replace(
+    DELIVERY, id=1, text=HOSTILE, state="failed", next_attempt_at=ago(minutes=-9),
+    tries=(AttemptInfo(ago(minutes=3), 500, "", HOSTILE, 2.0), AttemptInfo(ago(minutes=2), None, "No answer within 10 s", "", 10.0)),
 )  # fmt: skip
 WEBHOOK = WebhookPage(
-    frame=own("ci", Crumb(label="Webhooks", url="/ui/webhooks")), id="wh_01J", url="https://hooks.example.com/" + "a" * 300, owner="steward", events="3 events",
-    scope="prod, orders-*", key_version=1, state=ON, disabled_reason="", failing_since=ago(hours=2),
-    actions=(
-        Action(label="Send test message", url="/ui/webhooks", method="post"), Action(label="Change", url="/ui/webhooks"),
-        Action(label="Remove", url="/ui/webhooks", allowed=False, reason="Only its owner or an admin may."),
-    ),
-    rows=(
-        DELIVERY,
-        replace(DELIVERY, text=HOSTILE, state=Look("breaks", "octagon-x", "Failed"), next_at=ago(minutes=-9), replay=None, tries=(TryRow(at=ago(minutes=3), result="500", excerpt=HOSTILE, seconds="2.0 s"), TryRow(at=ago(minutes=2), result="No answer within 10 s", excerpt="", seconds="10.0 s"))),
+    frame=own("ci", Crumb(label="Webhooks", url="/ui/webhooks")), webhook=replace(HOOK_ROW, info=replace(HOOK, failing_since=ago(hours=2))), refused="",
+    deliveries=(
+        DeliveryRow(info=DELIVERY, state=Look("ok", "circle-check", "Delivered"), is_done=True),
+        DeliveryRow(info=RETRIED, state=Look("breaks", "octagon-x", "Failed"), is_done=False),
     ),
     paging=Paging(first=1, last=2, next_url="?before=1"),
 )  # fmt: skip
 WEBHOOK_NEW = replace(
-    WEBHOOK, secret="whsec_" + "A" * 43, key_version=2, failing_since=None, rows=(), paging=Paging(first=0, last=0)
-)
-WEBHOOK_OFF = replace(WEBHOOK, state=OFF, disabled_reason="Every attempt of five days failed: " + HOSTILE)
+    WEBHOOK, secret="whsec_" + "A" * 43, webhook=replace(HOOK_ROW, info=replace(HOOK, key_version=2)), deliveries=(), paging=Paging(first=0, last=0),
+)  # fmt: skip
+WEBHOOK_OFF = replace(
+    WEBHOOK, refused="Only its owner or an admin may.",
+    webhook=replace(HOOK_ROW, info=replace(HOOK, active=False, disabled_reason="Every attempt of five days failed: " + HOSTILE), state=OFF),
+)  # fmt: skip
 
 GRANTS = (GrantInfo(1, "steward", "", "*"), GrantInfo(2, "approver", "prod", "orders-*", HOSTILE))
 NAMES = ("steward", HOSTILE)

@@ -1,0 +1,129 @@
+"""The forms of subscriptions, of the email digest and of webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.utils import timezone
+from django.utils.functional import lazy
+from django.utils.translation import gettext
+
+from dashboard.components.forms import CodeField, ServiceForm
+from dashboard.components.translation import later
+from registry.errors import Conflict, InvalidInput, NotAllowed
+from registry.notifications import services, webhooks
+from registry.notifications.digests import choose_digest
+from registry.notifications.events import ANY, EVENTS, FOR_WEBHOOKS, SUBSCRIBABLE
+from registry.notifications.models import DAILY, OFF, SIGNED, SLACK, WEEKLY
+
+KINDS: Final = {
+    SIGNED: later("Signed JSON events, for a program"),
+    SLACK: later("Messages, for Slack or Mattermost"),
+}
+_PATTERN: Final = later("A pattern: * matches any text, ? matches one character.")
+
+
+class _PatternForm(ServiceForm):
+    """A form that may be refused for its patterns, where the reader has no right."""
+
+    refusals = (Conflict, InvalidInput, NotAllowed)
+    cure = later("Nothing was saved. Correct the form below.")
+
+    registry_pattern = CodeField(label=later("Registries"), initial="*", help_text=_PATTERN)
+    subject_pattern = CodeField(label=later("Subjects"), initial="*", help_text=_PATTERN)
+
+
+class SubscribeForm(_PatternForm):
+    """Subscribes to an event, or leaves it out."""
+
+    service = staticmethod(services.subscribe)
+    label = later("Subscribe")
+    success = later("Subscription saved.")
+
+    wanted = forms.ChoiceField(
+        label=later("Notices"),
+        choices=(("yes", later("Notify me")), ("no", later("Don’t notify me"))),
+        required=False,
+    )
+    event = forms.ChoiceField(
+        label=later("Event"),
+        choices=[(ANY, later("All events")), *((name, EVENTS[name].title) for name in SUBSCRIBABLE)],
+    )
+    field_order = ("wanted", "event", "registry_pattern", "subject_pattern")
+
+    def arguments(self) -> dict[str, Any]:
+        """The service's arguments."""
+        return {**self.cleaned_data, "wanted": self.cleaned_data["wanted"] != "no"}
+
+
+class DigestForm(ServiceForm):
+    """Chooses the digest, at an hour in the page's time zone."""
+
+    service = staticmethod(choose_digest)
+    label = later("Save digest")
+    success = later("Digest saved.")
+    cure = _PatternForm.cure
+
+    every = forms.ChoiceField(
+        label=later("How often"),
+        choices=((OFF, later("Never")), (DAILY, later("Every day")), (WEEKLY, later("Every Monday"))),
+    )
+    hour = forms.TypedChoiceField(
+        label=lazy(lambda: gettext("Time (%(zone)s)") % {"zone": timezone.get_current_timezone_name()}, str)(),
+        choices=[(hour, f"{hour:02}:00") for hour in range(24)],
+        coerce=int,
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """The service's arguments."""
+        return {**self.cleaned_data, "zone": timezone.get_current_timezone_name()}
+
+
+class WebhookForm(_PatternForm):
+    """Makes a webhook; the result is its key."""
+
+    service: ClassVar[Callable[..., object]] = staticmethod(webhooks.create_webhook)
+    label = later("Add webhook")
+
+    name = forms.CharField(label=later("Name"), help_text=later("A name that people here recognize."))
+    url = CodeField(
+        label=later("Address"),
+        help_text=later("Starts with http:// or https://, without a query string. Redirects are not followed."),
+    )
+    kind = forms.ChoiceField(
+        label=later("Sends"),
+        choices=list(KINDS.items()),
+        help_text=later(
+            "Chat programs don’t read JSON events or check signatures. Keep the address of a chat webhook secret."
+        ),
+    )
+    events = forms.MultipleChoiceField(
+        choices=[(event, EVENTS[event].title) for event in FOR_WEBHOOKS],
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+    )
+    field_order = ("name", "url", "kind", "registry_pattern", "subject_pattern", "events")
+
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
+        self.fields["url"].widget.attrs["placeholder"] = "https://ci.example.com/hooks/schemas"
+        self.fields["registry_pattern"].help_text = ""
+
+    @property
+    def texts(self) -> list[forms.BoundField]:
+        """The fields but the events."""
+        return [field for field in self if field.name != "events"]
+
+
+class WebhookEditForm(WebhookForm):
+    """Changes a webhook."""
+
+    service = staticmethod(webhooks.update_webhook)
+    label = later("Save webhook")
+    success = later("Webhook saved.")
+
+    def arguments(self) -> dict[str, Any]:
+        """The service's arguments."""
+        return {"changes": self.cleaned_data}
