@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,6 +40,7 @@ __all__ = [
     "TokenInfo",
     "actor_of_token",
     "actor_of_user",
+    "address_key",
     "admin_names",
     "anonymous_actor",
     "approval_refusal",
@@ -55,6 +57,14 @@ __all__ = [
     "patterns_of",
     "people_named",
 ]
+
+
+def address_key(address: str) -> str:
+    """An email address in the form in which addresses are compared; "" for none.
+
+    Capital letters, and letters that stand for others such as the Kelvin sign for K, don't make another address.
+    """
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", address).casefold()).strip()
 
 
 MAX_PEOPLE = 500

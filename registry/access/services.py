@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from registry.access.models import GroupGrant, Ownership, RoleGrant, User
 from registry.access.permission_filters import checked_place, checked_role, place_words
 from registry.access.rights_changes import RightsChange, guard
 from registry.access.roles import Actor, Grant, require
-from registry.access.selectors import full_admins, grants_of
+from registry.access.selectors import address_key, full_admins, grants_of
 from registry.access.tokens import IssuedToken, issue_token, make_token, revoke_token
 from registry.audit.context import record
 from registry.errors import Conflict, InvalidInput, NotFound
@@ -164,18 +165,11 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
 def set_email(*, username: str, email: str, by: Actor) -> None:
     """Where a person's mail goes; "" for nowhere. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput."""
     require(by, "people.manage")
-    user, email = person_named(username), email.strip()
-    if email:
-        try:
-            validate_email(email)
-        except ValidationError as error:
-            raise InvalidInput("That is not a valid email address.", field="email") from error
-    if len(email) > 254:
-        raise InvalidInput("An email address can have at most 254 characters.", field="email")
+    user, email = person_named(username), _checked_email(email.strip())
     sentence = f"{'change' if email else 'remove'} the email address of {username}"
     record(by=by, why=sentence)
     values = {"username": username, "email": email}
-    if user.email.strip().casefold() != email.casefold():
+    if address_key(user.email) != address_key(email):
         apart, joined = _others_with(user.email, user), _others_with(email, user)
         if apart:
             guard(RightsChange("set_email", values, sentence, accounts=(user.pk, *apart)), by)
@@ -187,9 +181,24 @@ def set_email(*, username: str, email: str, by: Actor) -> None:
 
 def _others_with(email: str, user: User) -> tuple[int, ...]:
     """The other accounts with this address; two accounts with one address are one person's."""
-    if not email.strip():
-        return ()
-    return tuple(User.objects.filter(email__iexact=email.strip()).exclude(pk=user.pk).values_list("pk", flat=True))
+    key = address_key(email)
+    others = User.objects.exclude(pk=user.pk).exclude(email="").values_list("pk", "email") if key else ()
+    return tuple(number for number, address in others if address_key(address) == key)
+
+
+def _checked_email(email: str) -> str:
+    """The address; "" for none. Raises InvalidInput, also for letters that stand for others, such as the Kelvin sign for K."""
+    if not email:
+        return ""
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise InvalidInput("That is not a valid email address.", field="email") from error
+    if len(email) > 254:
+        raise InvalidInput("An email address can have at most 254 characters.", field="email")
+    if unicodedata.normalize("NFKC", email) != email or address_key(email) != email.lower():
+        raise InvalidInput(f"Write the email address as {address_key(email)}.", field="email")
+    return email
 
 
 def person_named(username: str) -> User:

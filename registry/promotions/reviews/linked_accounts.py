@@ -27,6 +27,7 @@ from django.utils import timezone
 from registry.access.models import User
 from registry.access.rights_changes import RightsChange, guard
 from registry.access.roles import Actor, Grant, may, require
+from registry.access.selectors import address_key
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState
 from registry.promotions.environments.change_guard import FIRST_REVIEWER, LOOSENS
@@ -165,11 +166,6 @@ def reviews_all(grants: Sequence[Grant], registry: str) -> bool:
     """Whether these roles allow reviewing everything in a registry."""
     somebody = Actor("somebody", "task", grants=tuple(grants))
     return all(may(somebody, action, registry=registry) for action in ("schema.read", REVIEW))
-
-
-def address_key(address: str) -> str:
-    """An e-mail address in the form that is compared; "" for none."""
-    return address.strip().casefold()
 
 
 def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict[int, int]:

@@ -16,7 +16,7 @@ from registry.access import services as access
 from registry.access.models import GroupGrant, RoleGrant, User
 from registry.access.roles import Actor
 from registry.access.selectors import actor_of_token, actor_of_user
-from registry.errors import NotAllowed
+from registry.errors import InvalidInput, NotAllowed, SecondPersonRequired
 from registry.promotions import selectors, services
 from registry.promotions.environments.selectors import environment_info
 from registry.promotions.models import BreakGlass, SamePerson
@@ -189,6 +189,30 @@ def test_two_accounts_that_one_person_took_apart_stay_one_person(cast: Cast) -> 
     services.confirm_break_glass(break_glass_id=glass, by=actor("steward2"))
     admin, *two = (cast[name].user_id or 0 for name in ("admin", "approver", "approver2"))
     assert not any(is_same_person(admin, number) for number in two)
+
+
+@pytest.mark.parametrize("alike", ["\u212aate@x.org", "kate@x.or\uff47", "KATE@X.ORG"])
+def test_letters_that_look_alike_make_no_second_address(
+    registries: None, person: Callable[[str], Actor], alike: str
+) -> None:
+    admin = person("admin")
+    person("approver")
+    person("reader")
+    access.set_email(username="admin", email="kate@x.org", by=admin)
+    with pytest.raises((InvalidInput, SecondPersonRequired)):
+        access.set_email(username="approver", email=alike, by=admin)
+    User.objects.filter(username="admin").update(email=alike)  # as an issuer may send it
+    with pytest.raises(SecondPersonRequired, match="change the email address of approver"):
+        access.set_email(username="approver", email="kate@x.org", by=admin)
+    with pytest.raises(SecondPersonRequired):
+        access.grant(username="reader", role="admin", by=admin)
+
+
+@pytest.mark.parametrize("odd", ["\u212aate@x.org", "\u017fam@x.org", "kate@x.or\uff47", "a@stra\u00dfe.de"])
+def test_an_address_has_no_letters_that_stand_for_others(cast: Cast, odd: str) -> None:
+    with pytest.raises(InvalidInput, match="Write the email address as"):
+        access.set_email(username="reader", email=odd, by=cast["admin"])
+    access.set_email(username="reader", email="Jose@m\u00fcnchen.de", by=cast["admin"])
 
 
 def test_the_first_other_reviewer_counts_after_a_day(
