@@ -81,7 +81,8 @@ FROM rights r LEFT JOIN doubtful d
     ON d.kind = r.kind AND d.id = r.id OR d.kind = 'access_user_groups' AND d.id = r.membership
 WHERE r.user_id IS NOT NULL GROUP BY r.user_id HAVING bool_or(d.kind IS NOT NULL)
 """  # noqa: S608
-#: accounts that are linked, or were until one person alone unlinked them, and the former addresses of accounts
+#: accounts that are linked, or were until one person alone unlinked them, and the former addresses of accounts; with the
+#: addresses of these accounts, through which they are connected with further ones
 LINKS: Final = f"""
 WITH {
     _EVENTS.format(
@@ -89,10 +90,14 @@ WITH {
         e.operation = 'DELETE' AND e."table" = 'promotions_sameperson'
         OR e.operation = 'UPDATE' AND e."table" = 'access_user' AND e.before -> 'email' <> e.after -> 'email')'''
     )
-}
-SELECT one_id, other_id, '' FROM promotions_sameperson
-UNION ALL SELECT (before ->> 'one_id')::bigint, (before ->> 'other_id')::bigint, '' FROM events WHERE operation = 'DELETE'
-UNION ALL SELECT row_id::bigint, NULL, before ->> 'email' FROM events WHERE operation = 'UPDATE'
+}, links AS (
+    SELECT one_id, other_id, '' AS email FROM promotions_sameperson
+    UNION ALL SELECT (before ->> 'one_id')::bigint, (before ->> 'other_id')::bigint, '' FROM events WHERE operation = 'DELETE'
+    UNION ALL SELECT row_id::bigint, NULL, before ->> 'email' FROM events WHERE operation = 'UPDATE'
+)
+SELECT one_id, other_id, email FROM links
+UNION ALL SELECT id, NULL, email FROM access_user
+WHERE email <> '' AND id IN (SELECT one_id FROM links UNION ALL SELECT other_id FROM links)
 """  # noqa: S608
 
 
@@ -171,7 +176,8 @@ def reviews_all(grants: Sequence[Grant], registry: str) -> bool:
 def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict[int, int]:
     """Account → a number that all accounts of its person share, from the address of each account; one query.
 
-    `joined` are further accounts that count as one person. What one person alone took apart still counts together.
+    `joined` are further accounts that count as one person. What one person alone took apart still counts together. Accounts
+    are also connected through others, which needn't be among those asked for.
     """
     above = {number: number for number in addresses}
 
@@ -183,9 +189,9 @@ def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict
     with connection.cursor() as cursor:
         cursor.execute(LINKS, parameters())
         links = cursor.fetchall()
-    former = [(one, address) for one, _, address in links if one in addresses]
+    further = [(one, address) for one, _, address in links]
     first: dict[str, int] = {}
-    for number, address in [*addresses.items(), *former]:
+    for number, address in [*addresses.items(), *further]:
         key = address_key(address)
         if key:
             above[top(number)] = top(first.setdefault(key, number))

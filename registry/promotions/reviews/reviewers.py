@@ -96,7 +96,15 @@ def _widens(change: RightsChange, environment: Environment) -> bool:
         return True
     if _reviews(grants, environment) and not _already(change.users, environment):
         return True
-    return bool(change.accounts) and any(_reviews(grants_of(number), environment) for number in change.accounts)
+    return bool(change.accounts) and _is_person_of_reviewer(change.accounts, environment)
+
+
+def _is_person_of_reviewer(accounts: Sequence[int], environment: Environment) -> bool:
+    """Whether one of these accounts, or another of the same person, may review something there."""
+    able = {n for n, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if _reviews(grants, environment)}
+    persons = persons_of(dict(User.objects.filter(pk__in={*able, *accounts}).values_list("pk", "email")))
+    theirs = {persons[number] for number in accounts}
+    return any(persons[number] in theirs for number in able)
 
 
 def _reviews(grants: Iterable[Grant], environment: Environment) -> bool:

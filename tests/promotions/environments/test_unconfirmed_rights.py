@@ -215,6 +215,33 @@ def test_an_address_has_no_letters_that_stand_for_others(cast: Cast, odd: str) -
     access.set_email(username="reader", email="Jose@m\u00fcnchen.de", by=cast["admin"])
 
 
+def chained(cast: Cast) -> int:
+    """admin and steward have one address, and so have reader and approver; steward and reader are linked."""
+    User.objects.filter(username__in=("admin", "steward")).update(email="m@x.org")
+    User.objects.filter(username__in=("reader", "approver")).update(email="n@x.org")
+    ids = sorted(cast[name].user_id or 0 for name in ("steward", "reader"))
+    return SamePerson.objects.create(one_id=ids[0], other_id=ids[1], reason="both are hers", stated_by="tests").pk
+
+
+def test_accounts_are_one_person_through_others(cast: Cast) -> None:
+    chained(cast)
+    admin, approver, other = (cast[name].user_id or 0 for name in ("admin", "approver", "approver2"))
+    assert is_same_person(admin, approver)
+    assert not is_same_person(other, approver)
+    with pytest.raises(NotAllowed, match="with this or a linked account"):
+        services.approve_environment_change(change_id=asked(cast["admin"]), by=cast["approver"])
+
+
+@pytest.mark.parametrize("how", ["link", "address"])
+def test_a_chain_is_not_taken_apart_in_the_middle_by_one_person(cast: Cast, how: str) -> None:
+    statement = chained(cast)
+    with pytest.raises(SecondPersonRequired):
+        if how == "link":
+            withdraw_same_person(statement_id=statement, by=cast["admin"])
+        else:
+            access.set_email(username="steward", email="", by=cast["admin"])
+
+
 def test_the_first_other_reviewer_counts_after_a_day(
     registries: None, person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
