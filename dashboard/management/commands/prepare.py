@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from django.db import transaction
 
 from registry.access.roles import Actor, system_actor
 from registry.access.services import ensure_person
@@ -23,11 +24,13 @@ def make_registries(*, by: Actor) -> list[str]:
     """Make the registries that are missing and give their names; prod starts READONLY and closed, the mode first."""
     made = []
     for position, (name, closed) in enumerate(ENVIRONMENTS, start=1):
-        if not ensure_registry(name=name, by=by):
-            continue
-        if closed:
-            set_mode(registry=name, subject=None, by=by, mode="READONLY")
-        ensure_environment(registry_id=get_registry(name).pk, position=position, by=by, is_closed=closed)
+        # All or nothing: a start that is killed in between would leave prod open, and the next one skips what exists.
+        with transaction.atomic():
+            if not ensure_registry(name=name, by=by):
+                continue
+            if closed:
+                set_mode(registry=name, subject=None, by=by, mode="READONLY")
+            ensure_environment(registry_id=get_registry(name).pk, position=position, by=by, is_closed=closed)
         made.append(name)
     return made
 
@@ -50,8 +53,11 @@ class Command(BaseCommand):
             self.stdout.write(f"registry {name} created")
         if not settings.UNDER_UP:
             return
-        passwords = make_people(by=by)
-        if passwords:
-            self.stdout.write("Accounts to sign in with. Their passwords are shown only once:")
-        for name, password in passwords.items():
-            self.stdout.write(f"  {name:<10}{password}")
+        # The passwords are shown before the accounts exist for good, so that a start that is killed loses none of them.
+        with transaction.atomic():
+            passwords = make_people(by=by)
+            if passwords:
+                self.stdout.write("Accounts to sign in with. Their passwords are shown only once:")
+            for name, password in passwords.items():
+                self.stdout.write(f"  {name:<10}{password}")
+            self.stdout.flush()
