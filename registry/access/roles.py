@@ -240,6 +240,13 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
     return f"You need the {needed} role{where} to {ACTION_WORDS[action]}."
 
 
+def require_whole_token(actor: Actor, what: str) -> None:
+    """Raise NotAllowed for a token that is limited to a registry or to some subjects: `what` is of all of them."""
+    limit = actor.limit
+    if limit and (limit.registry or limit.subject_pattern != "*"):
+        raise NotAllowed(f"This token is limited to {limit.place}, so it can't {what}. Use a token without this limit.")
+
+
 def roles_with(action: str) -> str:
     """The roles that may do the action, as alternatives in a sentence."""
     return _any_of(sorted(ACTIONS[action]))

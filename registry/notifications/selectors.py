@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db.models import OuterRef, Prefetch, Subquery
 
-from registry.access.roles import Actor, may
+from registry.access.roles import Actor, may, require_whole_token
 from registry.errors import NotFound, NotSignedIn
 from registry.frozen_rows import row_info
 from registry.notifications.events import EVENTS
@@ -176,8 +176,9 @@ def may_see_all(actor: Actor) -> bool:
 
 
 def webhook_row(actor: Actor, public_id: str) -> Webhook:
-    """The webhook, if it is the actor's own or they see all. Raises NotFound (also for others' webhooks), NotSignedIn."""
+    """The webhook, if it is the actor's own or they see all. Raises NotFound (also for others' webhooks), NotAllowed, NotSignedIn."""
     user_id = person_of(actor)
+    require_whole_token(actor, "see webhooks")
     row = Webhook.objects.select_related("owner").filter(public_id=public_id).first()
     if row is None or (row.owner_id != user_id and not may_see_all(actor)):
         raise NotFound("Webhook not found.", webhook=public_id[:40])
@@ -187,6 +188,7 @@ def webhook_row(actor: Actor, public_id: str) -> Webhook:
 def list_webhooks(actor: Actor) -> list[WebhookInfo]:
     """The actor's own webhooks, or all with the right to manage registries. Raises NotSignedIn."""
     user_id = person_of(actor)
+    require_whole_token(actor, "see webhooks")
     rows = Webhook.objects.select_related("owner")
     return [webhook_info(row) for row in (rows if may_see_all(actor) else rows.filter(owner=user_id))]
 

@@ -36,7 +36,16 @@ class Caller:
     token: str = ""
 
     def call(self, method: str, path: str, body: Any) -> tuple[int, str, int]:
-        """Status and text of the answer, and how many governed rows it changed; whatever it changed is undone."""
+        """Status and text of the answer, and how many governed rows it changed; whatever it changed is undone.
+
+        A call that doesn't know the usual body's property is made again without it: rights come before all else then.
+        """
+        answer = self._undone(method, path, body)
+        if body == BODY and answer[0] == 400 and "There is no property 'schema'" in answer[1]:
+            return self._undone(method, path, {})
+        return answer
+
+    def _undone(self, method: str, path: str, body: Any) -> tuple[int, str, int]:
         with transaction.atomic():
             before = AuditEvent.objects.count()
             answer = self._call(method, path, body)

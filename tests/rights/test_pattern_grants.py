@@ -208,9 +208,10 @@ def test_nobody_reads_by_referring(secret_of: Callable[..., str]) -> None:
             content = "application/json" if path.startswith("/v1") else CONTENT
             answer = client.post(path, data, content_type=content)
             answers.append((path, answer.status_code, answer.content.decode().replace(subject, "SUBJECT")))
-        own = {"schema": text, "references": [reference], "subject": "s-orders-own", "reason": "why"}
+        own = {"schema": text, "references": [reference], "subject": "s-orders-own"}
         for path in ("/api/v1/compatibility-reports", "/api/v1/proposals", "/api/v1/drafts"):
-            data = json.dumps({**own, "target": "dev"} if path.endswith("proposals") else {**own, "registry": "dev"})
+            more = {"target": "dev", "reason": "why"} if path.endswith("proposals") else {"registry": "dev"}
+            data = json.dumps({**own, **more})
             answer = client.post(path, data, content_type="application/json")
             answers.append((path, answer.status_code, answer.content.decode().replace(subject, "SUBJECT")))
     half = len(answers) // 2

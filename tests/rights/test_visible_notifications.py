@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from django.test import Client
 
 from registry.access.models import RoleGrant, User
-from registry.access.roles import Actor, Grant
+from registry.access.roles import Actor, Grant, TokenLimit
 from registry.access.services import add_owner
+from registry.errors import NotAllowed
 from registry.notifications.models import Delivery, InboxEntry
+from registry.notifications.selectors import get_webhook, list_deliveries, list_webhooks
 from registry.notifications.webhook_delivery import body_of
 from registry.notifications.webhooks import create_webhook
+from registry.promotions.requests.drafts import delete_draft, require_author
 from tests.conftest import RawClient
 from tests.notifications.conftest import server  # noqa: F401  a fixture
 from tests.notifications.endpoint import Endpoint
@@ -73,3 +77,20 @@ def test_neither_does_a_webhook(people: dict[str, Actor], server: Endpoint) -> N
 def _grants(name: str) -> tuple[Grant, ...]:
     rows = RoleGrant.objects.filter(user__username=name).values_list("role", "registry", "subject_pattern")
     return tuple(Grant(*row) for row in rows)
+
+
+def test_a_token_that_is_limited_sees_no_webhook_and_no_draft(people: dict[str, Actor], server: Endpoint) -> None:  # noqa: F811
+    by = replace(people["steward"], grants=(Grant("admin"),))
+    hook = create_webhook(name="all", url=server.url, by=by).webhook
+    calls: tuple[Callable[[Actor], object], ...] = (
+        list_webhooks,
+        lambda actor: get_webhook(actor, hook),
+        lambda actor: list_deliveries(actor, hook),
+        require_author,
+        lambda actor: delete_draft(draft_id=1, by=actor),
+    )
+    for limit in (TokenLimit("all", registry="dev"), TokenLimit("all", subject_pattern="orders-*")):
+        for call in calls:
+            with pytest.raises(NotAllowed, match="This token is limited to"):
+                call(replace(by, limit=limit))
+    assert list_webhooks(replace(by, limit=TokenLimit("all")))

@@ -354,7 +354,7 @@ def test_a_refusal_says_what_to_ask_for_and_leads_somewhere(
     ("path", "buttons"),
     [
         ("/ui/sources", ["Scan now"]),
-        ("/ui/environments/prod", ["Remove", "Add rule", "Add freeze window", "Add recurring freeze"]),
+        ("/ui/environments/prod", ["Save rules", "Add rule", "Add freeze window", "Add recurring freeze"]),
     ],
 )
 def test_what_is_not_allowed_is_shown_with_the_reason(

@@ -74,8 +74,8 @@ def test_pages_tell_of_no_registry_that_is_out_of_sight(spread: None, rights: st
     lanes = [lane.environment.name for lane in page.lanes.lanes]
     assert lanes == ["dev", *seen]
     assert {head.elsewhere for head in page.lanes.heads} == ({"", "prod"} if "prod" in seen else {""})
-    rows = client.get("/ui/registries/dev/subjects").context["page"].rows
-    assert {chip.environment.name for chip in rows[0].versions if chip.version} == {"dev", *seen}
+    (row,) = client.get("/ui/registries/dev/subjects").context["page"].table.rows
+    assert set(row.info.versions) == {"dev", *seen}
     assert wrong == []
 
 
@@ -94,10 +94,11 @@ def test_a_list_leads_to_requests_that_may_be_read(spread: None, rights: str) ->
     grants, seen = RIGHTS[rights]
     number = PromotionRequest.objects.get(target__registry__name="prod").pk
     answer = reader(grants).get("/ui/registries/dev/subjects")
-    (row,) = answer.context["page"].rows
+    (row,) = answer.context["page"].table.rows
     text = answer.content.decode()
     assert (f'href="/ui/promotions/{number}"' in text) is ("prod" in seen)
-    assert row.pending == (f"request {number}" if "prod" in seen else "open request") and row.pending in text
+    assert (row.request, row.has_request) == (number if "prod" in seen else None, True)
+    assert (f"request {number}" if "prod" in seen else "open request") in text
 
 
 def test_the_newest_that_may_be_read_comes_first(spread: None, cast: Cast) -> None:
@@ -105,5 +106,5 @@ def test_the_newest_that_may_be_read_comes_first(spread: None, cast: Cast) -> No
     number = services.request_promotion(source="dev", target="staging", subject=ORDERS, by=cast["steward"])
     newer = services.request_promotion(source="dev", target="prod", subject=ORDERS, by=cast["steward"])
     for grants, wanted in (([{}], newer), ([{"registry": "dev"}, {"registry": "staging"}], number)):
-        (row,) = reader(grants).get("/ui/registries/dev/subjects").context["page"].rows
-        assert row.pending_url == f"/ui/promotions/{wanted}"
+        (row,) = reader(grants).get("/ui/registries/dev/subjects").context["page"].table.rows
+        assert row.request == wanted

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from registry.access.models import User
-from registry.access.roles import Actor, may_somewhere, require
+from registry.access.roles import Actor, may_somewhere, require, require_whole_token
 from registry.errors import DraftChanged, DraftNotFound, InvalidInput, InvalidSchema, WrongState
 from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.base import Reference
@@ -194,7 +194,8 @@ def _moment(text: str) -> datetime | None:
 
 
 def require_author(by: Actor) -> None:
-    """Raise NotSignedIn or NotAllowed unless the actor may have drafts somewhere."""
+    """Raise NotSignedIn or NotAllowed unless the actor may have drafts somewhere, and sees all of them."""
+    require_whole_token(by, "see drafts")
     if not may_somewhere(by, "promotion.request"):
         require(by, "promotion.request")
 
