@@ -69,10 +69,13 @@ class NameChoiceField(forms.CharField):
 
 
 class LongTextField(forms.CharField):
-    """A text of several lines."""
+    """A text of several lines; code is in monospace, without line breaks of the browser's."""
 
-    def __init__(self, *, rows: int = 3, **options: Any) -> None:
-        super().__init__(widget=forms.Textarea(attrs={"rows": rows}), **options)
+    def __init__(self, *, rows: int = 3, code: bool = False, placeholder: str = "", **options: Any) -> None:
+        attrs = {"rows": rows} | (CODE | {"wrap": "off"} if code else {})
+        super().__init__(
+            widget=forms.Textarea(attrs=attrs | ({"placeholder": placeholder} if placeholder else {})), **options
+        )
 
 
 class UtcDateTimeField(forms.DateTimeField):
@@ -199,6 +202,14 @@ class ServiceFormView(View):
         if not form.run(actor, **self.target(**route)):
             return self.show(form, **route)
         return self.done(form, **route)
+
+
+def field_value(parse: Callable[..., Any], *given: Any) -> Any:
+    """What a function of the domain makes of a field's value. Raises ValidationError with its message."""
+    try:
+        return parse(*given)
+    except InvalidInput as error:
+        raise forms.ValidationError(error.message) from error
 
 
 def forms_by_name(classes: Iterable[type[ServiceForm]], sent: ServiceForm | None = None) -> dict[str, ServiceForm]:

@@ -188,7 +188,7 @@ def affected_rows(affecting: Sequence[PendingAcknowledgement], order: list[str])
     return tuple(
         replace(
             row,
-            url=f"{row.url}#consumers",
+            anchor="#consumers",
             blocked="",
             impact=counted(len(names), "%(names)s is affected.", "%(names)s are affected.", names=listed(names)),
         )

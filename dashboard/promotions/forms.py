@@ -8,14 +8,24 @@ from urllib.parse import urlencode
 from django import forms
 from django.utils.translation import gettext
 
-from dashboard.components.forms import CodeField, LongTextField, ServiceForm, UtcDateTimeField
+from dashboard.components.forms import (
+    CodeField,
+    LongTextField,
+    NameChoiceField,
+    ServiceForm,
+    UtcDateTimeField,
+    field_value,
+)
 from dashboard.components.translation import later, later_filled
 from dashboard.promotions.request_list import at_utc
 from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SchemadeskError, Unavailable
 from registry.promotions import selectors, services
-from registry.promotions.models.requests import MAX_LABELS, written_labels
+from registry.promotions.models.requests import MAX_LABELS, clean_labels, written_labels
 from registry.promotions.requests.discussions import MAX_NOTE
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
+MAX_LINES: Final = 500
+LATEST: Final = "latest"
 STATE_MESSAGES: Final = {
     "draft": later("Saved as your draft."),
     "in review": later("Submitted for review."),
@@ -173,13 +183,8 @@ class ScheduleForm(RequestForm):
         return f"{message} {gettext('%(at)s is frozen there.') % {'at': at_utc(at)}}"
 
 
-class LabelsForm(RequestForm):
-    """Replaces the labels."""
-
-    service = staticmethod(services.set_labels)
-    label = later("Save labels")
-    success = later("Labels saved.")
-    anchor = "#labels"
+class LabelledForm(ServiceForm):
+    """A form with the labels of a request, separated by commas."""
 
     labels = forms.CharField(
         label=later("Labels"),
@@ -189,9 +194,82 @@ class LabelsForm(RequestForm):
         ),
     )
 
-    def arguments(self) -> dict[str, Any]:
+    def clean_labels(self) -> list[str]:
         """The labels one by one."""
-        return {"labels": written_labels(self.cleaned_data["labels"])}
+        cleaned: list[str] = field_value(clean_labels, written_labels(self.cleaned_data["labels"]))
+        return cleaned
+
+
+class LabelsForm(LabelledForm, RequestForm):
+    """Replaces the labels."""
+
+    service = staticmethod(services.set_labels)
+    label = later("Save labels")
+    success = later("Labels saved.")
+    anchor = "#labels"
+
+
+class NewRequestForm(LabelledForm):
+    """A new request, or a draft of one; `items` are lines of a subject with its version."""
+
+    service = staticmethod(services.request_promotion)
+    refusals = (SchemadeskError,)
+    field_order = ("items", "source", "target", "reason", "labels", "with_config")
+
+    items = LongTextField(
+        label=later("Subjects"),
+        code=True,
+        placeholder="orders-value 3",
+        help_text=later(
+            "One subject per line, optionally followed by a space and a version. Without a version, the"
+            " latest is used. Referenced schemas are included automatically."
+        ),
+    )
+    source = NameChoiceField(label=later("From"))
+    target = NameChoiceField(label=later("To"))
+    reason = LongTextField(label=later("Reason"), required=False, help_text=later("What reviewers should know."))
+    with_config = forms.BooleanField(
+        label=later("Include the subjects’ own settings"),
+        required=False,
+        help_text=later("Compatibility level, rules, metadata and description, as set on the subjects themselves."),
+    )
+    again_of = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    draft = forms.BooleanField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
+        lines = str(self["items"].value() or "").count("\n")
+        self.fields["items"].widget.attrs["rows"] = max(3, min(12, lines + 2))
+
+    def clean_items(self) -> list[tuple[SubjectName, int | str]]:
+        """Pairs of subject and version."""
+        pairs: list[tuple[SubjectName, int | str]] = field_value(items_of, self.cleaned_data["items"])
+        return pairs
+
+    def message(self, **route: Any) -> str:
+        """The new request's number, and what it waits for."""
+        if self.cleaned_data["draft"]:
+            return gettext("Request %(number)s is your draft.") % {"number": self.result}
+        return gettext("Request %(number)s is waiting for review.") % {"number": self.result}
+
+
+def items_of(lines: str) -> list[tuple[SubjectName, int | str]]:
+    """Lines as pairs of subject and version. Raises InvalidInput, InvalidName."""
+    written = [line.strip() for line in lines.splitlines() if line.strip()]
+    if len(written) > MAX_LINES:
+        raise InvalidInput(
+            gettext("There are %(count)s lines. The maximum is %(max_lines)s.")
+            % {"count": len(written), "max_lines": MAX_LINES}
+        )
+    return [_item(line) for line in written]
+
+
+def _item(line: str) -> tuple[SubjectName, int | str]:
+    """Subject and version of a line. A name may contain spaces: only a number or `latest` at the end is a version."""
+    name, _, version = line.rpartition(" ")
+    if name and (version == LATEST or (version.isascii() and version.isdigit())):
+        return parse_subject(name.strip()), version
+    return parse_subject(line), LATEST
 
 
 class AcknowledgeForm(RequestForm):

@@ -14,9 +14,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timesince import timesince
 from django.utils.translation import gettext
 
-from dashboard.components.badges import RequestState, StepState, Verdict
+from dashboard.components.badges import StepState, Verdict
 from dashboard.components.translation import counted, later, listing
-from dashboard.components.widgets import Action, Environment, Field, Frame, Link, Paging, Problem, SearchBox
+from dashboard.components.widgets import Action, Environment, Frame, Link, Paging, SearchBox
 from registry.promotions.plan.types import (
     ADOPT,
     CONFIG,
@@ -29,35 +29,29 @@ from registry.promotions.plan.types import (
     PlanStep,
     step_from,
 )
-from registry.promotions.selectors import StepInfo
+from registry.promotions.selectors import RequestInfo, StepInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRow:
     """A request in a list. `what` is what it brings ("version 3", "a proposed text", "version 2 again").
 
-    `more` counts the subjects beside the named one; `source` is None where the target alone is concerned. `blocked` is
-    one sentence on what it waits for, "" where nothing holds it. `alone` is why it can't be chosen to be approved with
-    others, in a list that asks; `impact` what its checks say of whom it concerns, `due` why its review is due.
+    `source` is None where the target alone is concerned. `blocked` is one sentence on what it waits for, "" where nothing holds it.
+    `alone` is why it can't be chosen to be approved with others, in a list that asks; `impact` what its checks say of whom it
+    concerns, `due` why its review is due. A link leads to the `anchor` of its page.
     """
 
-    number: int
-    url: str
-    subject: str
+    info: RequestInfo
     what: str
     target: Environment
-    state: RequestState
-    requested_by: str
-    requested_at: datetime
     source: Environment | None = None
-    more: int = 0
     verdict: Verdict = Verdict.UNKNOWN
     reviews: str = ""
     blocked: str = ""
     alone: str = ""
     impact: str = ""
     due: str = ""
-    labels: tuple[str, ...] = ()
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +73,9 @@ class RequestList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRow:
-    """A request of a bulk approval: `plan` is its number with the hash of the plan that is shown.
-
-    `note` is what will prevent applying it.
-    """
+    """A request of a bulk approval; `note` is what will prevent applying it."""
 
     request: RequestRow
-    plan: str
-    plan_hash: str
-    reason: str = ""
     note: str = ""
 
 
@@ -149,33 +137,6 @@ class IdPlan:
     source: str = ""
     target: str = ""
     rows: tuple[IdRow, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromotionForm:
-    """The form of a new request, and what it would come to once enough is chosen (`plan_hash` names that plan).
-
-    `headline` says it in words; `preview_url` is the same form sent with GET, which writes nothing; `export_url` the
-    plan as a file.
-    """
-
-    frame: Frame
-    fields: tuple[Field, ...]
-    submit: Action
-    draft: Action
-    preview_url: str
-    with_config: bool = False
-    again_of: int | None = None
-    again: Link | None = None
-    headline: str = ""
-    sentence: str = ""
-    verdict: Verdict = Verdict.UNKNOWN
-    checks: tuple[Mapping[str, Any], ...] = ()
-    plan: tuple[StepRow, ...] = ()
-    ids: IdPlan | None = None
-    plan_hash: str = ""
-    export_url: str = ""
-    problem: Problem | None = None
 
 
 VERDICTS: Final = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,26 +13,26 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Verdict
+from dashboard.components.forms import fill_choices
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import whole_number
-from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Choice, Crumb, Field, Link, Problem, Section
+from dashboard.components.translation import counted
+from dashboard.components.widgets import Action, Crumb, Frame, Link, Problem, Section
 from dashboard.promotions.decision import action
-from dashboard.promotions.plan import PromotionForm, id_plan, plan_steps, worst
+from dashboard.promotions.forms import LATEST, MAX_LINES, NewRequestForm
+from dashboard.promotions.plan import IdPlan, StepRow, id_plan, plan_steps, worst
 from dashboard.promotions.presenters import LinkedRow
 from dashboard.sources.labels import given_text
-from registry.access.permission_filters import Extent, extent_of
+from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
-from registry.promotions.models.requests import MAX_LABELS, clean_labels, written_labels
 from registry.promotions.plan.types import Plan
 from registry.promotions.requests.preconditions import refused
 from registry.promotions.requests.resubmit import resubmissions_of
 from registry.promotions.requests.selectors import AGAIN, readable_request
 from registry.promotions.selectors import RequestInfo
-from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 #: kinds of requests that are resubmitted with a form → its page
 _FORMS = {PromotionRequest.PROMOTE: "ui:promotion_request", PromotionRequest.PROPOSE: "ui:propose"}
@@ -70,90 +70,78 @@ def again_link(number: int | None) -> Link | None:
     return Link(label=gettext("request %(request)s") % {"request": number}, url=reverse("ui:promotion", args=[number]))
 
 
-MAX_LINES: Final = 500
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotionForm:
+    """The form of a new request, and what it would come to once enough is chosen (`plan_hash` names that plan).
+
+    `headline` says it in words; `export_url` is the plan as a file. `refused` is why the reader may not request.
+    """
+
+    frame: Frame
+    form: NewRequestForm
+    refused: str = ""
+    headline: str = ""
+    sentence: str = ""
+    verdict: Verdict = Verdict.UNKNOWN
+    checks: tuple[Mapping[str, Any], ...] = ()
+    plan: tuple[StepRow, ...] = ()
+    ids: IdPlan | None = None
+    plan_hash: str = ""
+    export_url: str = ""
+    problem: Problem | None = None
+
+
 #: separates the two environments of a `way` from the board
 WAY: Final = ">"
-_LATEST: Final = "latest"
-_ITEMS_HELP: Final = later(
-    "One subject per line, optionally followed by a space and a version. Without a version, the"
-    " latest is used. Referenced schemas are included automatically."
-)
+#: the fields that a plan is made of
+_PLANNED: Final = {"items", "source", "target"}
 
 
-@dataclass(frozen=True)
-class RequestInput:
-    """The inputs of the form or the address; `lines` as they are written."""
-
-    lines: str
-    source: str
-    target: str
-    reason: str
-    with_config: bool
-    again_of: int | None = None
-    labels: str = ""
-
-    def items(self) -> list[tuple[SubjectName, int | str]]:
-        """The lines as pairs of subject and version. Raises InvalidInput, InvalidName."""
-        lines = [line.strip() for line in self.lines.splitlines() if line.strip()]
-        if len(lines) > MAX_LINES:
-            raise InvalidInput(
-                gettext("There are %(count)s lines. The maximum is %(max_lines)s.")
-                % {"count": len(lines), "max_lines": MAX_LINES}
-            )
-        return [_item(line) for line in lines]
-
-
-def _item(line: str) -> tuple[SubjectName, int | str]:
-    """Subject and version of a line. A name may contain spaces: only a number or `latest` at the end is a version."""
-    name, _, version = line.rpartition(" ")
-    if name and (version == _LATEST or (version.isascii() and version.isdigit())):
-        return parse_subject(name.strip()), version
-    return parse_subject(line), _LATEST
-
-
-def request_input(query: QueryDict, order: Sequence[str]) -> RequestInput:
-    """The inputs: from the field, from one `subject` with its `version`, or from the board's selection."""
+def form_data(query: QueryDict, order: Sequence[str]) -> dict[str, Any]:
+    """The form's values: its own, one `subject` with its `version`, or the board's selection."""
     source, _, target = given_text(query, "way").partition(WAY)
     source = source or given_text(query, "source") or (order[0] if order else "")
     after = order[order.index(source) + 1 :] if source in order else order
-    target = target or given_text(query, "target") or next(iter(after), "")
     lines = query.get("items", "").replace("\0", "").replace("\r\n", "\n").strip("\n")
     if not lines.strip():
-        single = f"{given_text(query, 'subject')} {given_text(query, 'version', _LATEST)}".strip()
+        single = f"{given_text(query, 'subject')} {given_text(query, 'version', LATEST)}".strip()
         marked = [text.replace("\0", "") for text in query.getlist("item")[:MAX_LINES]]
         lines = "\n".join([*([single] if given_text(query, "subject") else []), *marked])
-    with_config, again_of = query.get("with_config") == "1", whole_number(given_text(query, "again_of"))
-    reason, labels = given_text(query, "reason"), given_text(query, "labels")
-    return RequestInput(lines, source, target, reason, with_config, again_of, labels)
+    return {
+        "items": lines,
+        "source": source,
+        "target": target or given_text(query, "target") or next(iter(after), ""),
+        "reason": given_text(query, "reason"),
+        "labels": given_text(query, "labels"),
+        "with_config": query.get("with_config") in ("1", "on"),
+        "again_of": whole_number(given_text(query, "again_of")),
+        "draft": query.get("draft") == "1",
+    }
 
 
-def _filled(inputs: RequestInput, actor: Actor) -> RequestInput:
-    """The inputs, completed from the resubmitted request if they name only that. Raises RequestNotFound."""
-    if inputs.again_of is None or inputs.lines.strip():
-        return inputs
-    info = readable_request(inputs.again_of, actor)
-    return replace(
-        inputs,
-        lines="\n".join(f"{item.subject.qualified} {item.version}" for item in info.items if item.version),
-        source=info.source or inputs.source,
-        target=info.target,
-        reason=info.reason,
-        with_config=info.with_config,
-        labels=", ".join(info.labels),
-    )
+def _filled(data: dict[str, Any], actor: Actor) -> dict[str, Any]:
+    """The values, completed from the resubmitted request if they name only that. Raises RequestNotFound."""
+    if data["again_of"] is None or data["items"].strip():
+        return data
+    info = readable_request(data["again_of"], actor)
+    return data | {
+        "items": "\n".join(f"{item.subject.qualified} {item.version}" for item in info.items if item.version),
+        "source": info.source or data["source"],
+        "target": info.target,
+        "reason": info.reason,
+        "with_config": info.with_config,
+        "labels": ", ".join(info.labels),
+    }
 
 
-def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -> PromotionForm:
-    """The form, filled from the address or the sent values; with the plan once there are items."""
+def request_form(request: HttpRequest, sent: NewRequestForm | None = None) -> PromotionForm:
+    """The form, filled from the address or as it was sent; with the plan once there are items."""
     actor, order = page_actor(request), selectors.list_environments()
-    query = request.POST if request.method == "POST" else request.GET
-    inputs = _filled(request_input(query, order), actor)
-    plan, shown = None, problem
-    try:
-        clean_labels(written_labels(inputs.labels))
-        plan = previewed(inputs, actor) if inputs.lines.strip() else None
-    except SchemadeskError as error:
-        shown = problem or error
+    form = sent or _form_of(_filled(form_data(request.GET, order), actor))
+    readable = extent_of(actor, "schema.read")
+    names = [name for name in order if readable.has(name)]
+    fill_choices([form], source=[n for n in names if n in order[:-1]], target=[n for n in names if n in order[1:]])
+    plan = _plan_of(form, actor)
     return PromotionForm(
         frame=make_frame(
             request,
@@ -162,75 +150,49 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
             order=order,
         ),
-        fields=(*_fields(inputs, order, extent_of(actor, "schema.read")), _labels(inputs, shown)),
-        submit=_send(gettext("Request review"), actor),
-        draft=_send(gettext("Save as draft"), actor),
-        preview_url=reverse("ui:promotion_request"),
-        with_config=inputs.with_config,
-        again_of=inputs.again_of,
-        again=again_link(inputs.again_of),
-        problem=Problem(what=shown.placed) if shown and not _is_of_labels(shown) else None,
-        **(_preview(plan, inputs) if plan else {}),
+        form=form,
+        refused="" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request"),
+        problem=form.problem,
+        **(_preview(plan, form) if plan else {}),
     )
 
 
-def _is_of_labels(problem: SchemadeskError) -> bool:
-    return problem.details.get("field") == "labels"
+def _form_of(data: dict[str, Any]) -> NewRequestForm:
+    """The form with these values, which are checked once there are items."""
+    return NewRequestForm(data) if data["items"].strip() else NewRequestForm(initial=data)
 
 
-def _labels(inputs: RequestInput, problem: SchemadeskError | None) -> Field:
-    """The field of labels, with its error."""
-    return Field(
-        name="labels",
-        label=gettext("Labels"),
-        value=inputs.labels,
-        errors=(problem.message,) if problem and _is_of_labels(problem) else (),
-        help=gettext("Up to %(most)s, separated by commas. Everyone who can read the request sees them.")
-        % {"most": MAX_LABELS},
-    )
+def _plan_of(form: NewRequestForm, actor: Actor) -> Plan | None:
+    """The plan for the form's values; its error is put on the form, unless that has one."""
+    if not form.is_bound or form.errors.keys() & _PLANNED:
+        return None
+    try:
+        return previewed(form, actor)
+    except SchemadeskError as error:
+        if not form.errors:
+            form.add_service_error(error)
+        return None
 
 
-def previewed(inputs: RequestInput, actor: Actor) -> Plan:
-    """The plan of the inputs. Raises what the preview raises."""
-    return services.preview_promotion(
-        source=inputs.source, target=inputs.target, items=inputs.items(), by=actor, with_config=inputs.with_config
-    )
+def previewed(form: NewRequestForm, actor: Actor) -> Plan:
+    """The plan of a form whose items and environments are valid. Raises what the preview raises."""
+    given = {name: form.cleaned_data[name] for name in (*_PLANNED, "with_config")}
+    return services.preview_promotion(by=actor, **given)
 
 
-def _send(label: str, actor: Actor) -> Action:
-    reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
-    url = reverse("ui:promotion_request")
-    return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone="primary")
-
-
-def _fields(inputs: RequestInput, order: Sequence[str], readable: Extent) -> tuple[Field, ...]:
-    def environment_choices(names: Sequence[str], chosen: str) -> tuple[Choice, ...]:
-        return tuple(Choice(value=name, label=name, selected=name == chosen) for name in names if readable.has(name))
-
-    rows = max(3, min(12, inputs.lines.count("\n") + 2))
-    return (
-        Field(
-            name="items", label=gettext("Subjects"), kind="textarea", rows=rows, value=inputs.lines, required=True, code=True,
-            placeholder="orders-value 3", help=_ITEMS_HELP,
-        ),
-        Field(name="source", label=gettext("From"), kind="select", choices=environment_choices(order[:-1], inputs.source), required=True),
-        Field(name="target", label=gettext("To"), kind="select", choices=environment_choices(order[1:], inputs.target), required=True),
-        Field(name="reason", label=gettext("Reason"), kind="textarea", rows=3, value=inputs.reason, help=gettext("What reviewers should know.")),
-    )  # fmt: skip
-
-
-def _preview(plan: Plan, inputs: RequestInput) -> dict[str, Any]:
+def _preview(plan: Plan, form: NewRequestForm) -> dict[str, Any]:
     stored = plan.to_dict()
+    source, target = form.cleaned_data["source"], form.cleaned_data["target"]
     verdict = Verdict.BREAKS if plan.failing else worst(stored["checks"])
     return {
-        "headline": _headline(plan, inputs.target),
-        "sentence": _sentence(plan, inputs.target),
+        "headline": _headline(plan, target),
+        "sentence": _sentence(plan, target),
         "verdict": verdict,
         "checks": tuple(stored["checks"]),
-        "plan": plan_steps(plan.steps, inputs.source, inputs.target),
-        "ids": id_plan(plan.steps, inputs.source, inputs.target),
+        "plan": plan_steps(plan.steps, source, target),
+        "ids": id_plan(plan.steps, source, target),
         "plan_hash": plan.hash,
-        "export_url": f"{reverse('ui:promotion_plan')}?{_query(inputs)}",
+        "export_url": f"{reverse('ui:promotion_plan')}?{_query(form)}",
     }
 
 
@@ -254,22 +216,21 @@ def _sentence(plan: Plan, target: str) -> str:
     )
 
 
-def _query(inputs: RequestInput) -> str:
-    query = QueryDict(mutable=True)
-    query.update({"items": inputs.lines, "source": inputs.source, "target": inputs.target})
-    if inputs.with_config:
-        query["with_config"] = "1"
-    return query.urlencode()
+def _query(form: NewRequestForm) -> str:
+    query = {name: form[name].value() for name in ("items", "source", "target")}
+    return urlencode(query | ({"with_config": "1"} if form["with_config"].value() else {}))
 
 
 def plan_file(request: HttpRequest) -> str:
     """The plan for the address's parameters, as JSON with its hash. Raises what the preview raises."""
-    inputs = request_input(request.GET, selectors.list_environments())
-    plan = previewed(inputs, page_actor(request))
+    form = NewRequestForm(form_data(request.GET, selectors.list_environments()))
+    if form.problem:
+        raise InvalidInput(form.problem.what)
+    plan, given = previewed(form, page_actor(request)), form.cleaned_data
     document = {
-        "source": inputs.source,
-        "target": inputs.target,
-        "items": [{"subject": name.qualified, "version": version} for name, version in inputs.items()],
+        "source": given["source"],
+        "target": given["target"],
+        "items": [{"subject": name.qualified, "version": version} for name, version in given["items"]],
         "plan_hash": plan.hash,
         "can_run": plan.can_run,
         **plan.to_dict(),

@@ -55,20 +55,13 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
     approvals = sum(min(rule.given, rule.needed) for rule in info.needed.rules)
     needed = sum(rule.needed for rule in info.needed.rules)
     return RequestRow(
-        number=info.id,
-        url=reverse("ui:promotion", args=[info.id]),
-        subject=info.subject.qualified,
+        info=info,
         what=what_of(info),
-        more=max(0, len(info.items) - 1),
         source=environment_of(info.source, order) if info.source else None,
         target=environment_of(info.target, order),
-        state=RequestState.of(info.state),
-        requested_by=info.requested_by,
-        requested_at=info.requested_at,
         verdict=worst(info.checks),
         reviews=gettext("%(given)s of %(needed)s") % {"given": approvals, "needed": needed} if needed else "",
         blocked=what_blocks(info),
-        labels=info.labels,
     )
 
 
@@ -317,9 +310,6 @@ def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
     return ApprovalRow(
         request=replace(request_row(info, order), verdict=worst(counting)),
         note=" ".join(later_on),
-        plan=f"{info.id}{_MARK}{info.plan_hash}",
-        plan_hash=info.plan_hash,
-        reason=info.reason,
     )
 
 

@@ -20,10 +20,9 @@ from dashboard.components.translation import listing
 from dashboard.promotions import history, request_form
 from dashboard.promotions import page as promotions
 from dashboard.promotions import request_list as pages
-from dashboard.promotions.forms import AgainForm, RequestForm
-from registry.errors import InvalidInput, NotSignedIn, SchemadeskError
+from dashboard.promotions.forms import AgainForm, NewRequestForm, RequestForm
+from registry.errors import InvalidInput, NotSignedIn
 from registry.promotions import selectors, services
-from registry.promotions.models.requests import written_labels
 from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.requests.state_machine import refuse_strangers
 from registry.promotions.reviews.decisions import Approval
@@ -45,34 +44,14 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
     actor = page_actor(request)
     if actor.user_id is None:
         raise NotSignedIn(gettext("Sign in to request a promotion."))
-    problem = None
-    if request.method == "POST":
-        form = request_form.request_input(request.POST, selectors.list_environments())
-        draft = request.POST.get("draft") == "1"
-        try:
-            number = services.request_promotion(
-                source=form.source,
-                target=form.target,
-                items=form.items(),
-                with_config=form.with_config,
-                reason=form.reason,
-                draft=draft,
-                again_of=form.again_of,
-                labels=written_labels(form.labels),
-                by=actor,
-            )
-        except SchemadeskError as error:
-            problem = error
-        else:
-            message = (
-                gettext("Request %(number)s is your draft.")
-                if draft
-                else gettext("Request %(number)s is waiting for review.")
-            )
-            messages.success(request, message % {"number": number})
-            return redirect("ui:promotion", number)
-    page = request_form.request_form(request, problem)
-    return render(request, "promotions/request.html", {"page": page}, status=422 if problem else 200)
+    if request.method != "POST":
+        return render(request, "promotions/request.html", {"page": request_form.request_form(request)})
+    form = NewRequestForm(request_form.form_data(request.POST, selectors.list_environments()))
+    if form.run(actor):
+        messages.success(request, form.message())
+        return redirect("ui:promotion", form.result)
+    page = request_form.request_form(request, form)
+    return render(request, "promotions/request.html", {"page": page}, status=422)
 
 
 @require_safe

@@ -97,7 +97,7 @@ def test_the_page_reaches_what_may_be_read_below_newer_ones(
     address = "/ui/promotions"
     while address:
         page = narrow.get(address).context["page"]
-        found += [row.number for row in page.rows]
+        found += [row.info.id for row in page.rows]
         address = page.paging.next_url
     assert found == asked[-2:]
     past_them = narrow.get(f"/ui/promotions?before={asked[-1]}").content.decode()

@@ -329,6 +329,15 @@ def test_the_preview_writes_nothing_and_is_exported(
     assert PromotionRequest.objects.get().plan_hash == found["plan_hash"]
 
 
+def test_the_checkbox_includes_the_subjects_own_settings(browser: Browser, cast: Cast, versions: None) -> None:
+    form = compact(text_of(browser("steward").get("/ui/promotions/request")))
+    (box,) = re.findall(r'<input type="checkbox" name="with_config"[^>]*>', form)
+    sent = {"items": "orders-value 2", "source": "dev", "target": "staging", "with_config": "on"}
+    assert "value=" not in box, "so a browser sends “on”"
+    assert browser("steward").post("/ui/promotions/request", sent).status_code == 302
+    assert selectors.get_request(PromotionRequest.objects.get().pk).with_config
+
+
 def test_the_boards_marks_become_one_plan(browser: Browser, cast: Cast, versions: None) -> None:
     text = text_of(
         browser("steward").get("/ui/promotions/request?way=dev%3Estaging&item=orders-value&item=customers-value")
@@ -343,7 +352,7 @@ def test_the_boards_marks_become_one_plan(browser: Browser, cast: Cast, versions
         ({"items": "orders-value 99", "source": "dev", "target": "staging"}, "99"),
         ({"items": "orders-value 2", "source": "staging", "target": "dev"}, "doesn&#x27;t come after"),
         ({"items": "orders-value 2", "source": "dev", "target": "nowhere"}, "is not an environment"),
-        ({"items": "", "source": "dev", "target": "staging"}, "Enter what to promote"),
+        ({"items": "", "source": "dev", "target": "staging"}, "“Subjects”: This field is required."),
         ({"items": "orders-value\norders-value 1", "source": "dev", "target": "staging"}, "is listed twice"),
         ({"items": "\n".join(f"s{n}" for n in range(501)), "source": "dev", "target": "staging"}, "501 lines"),
         ({"items": f"{HOSTILE}", "source": "dev", "target": "staging"}, "&lt;img"),

@@ -105,9 +105,9 @@ def test_they_are_on_the_page_in_the_list_and_in_the_search(
     page = browser.get(f"/ui/promotions/{number}").content.decode()
     assert "/ui/promotions?label=checkout" in page and HOSTILE not in page and "Edit labels" in page
     rows = browser.get("/ui/promotions", {"label": " CHECKOUT"}).context["page"].rows
-    assert [(row.number, row.labels) for row in rows] == [(number, (HOSTILE, "checkout"))]
+    assert [(row.info.id, row.info.labels) for row in rows] == [(number, (HOSTILE, "checkout"))]
     waiting = look("approver").get("/ui/promotions", {"label": "checkout", "who": "waiting"}).context["page"].rows
-    assert [row.number for row in waiting] == [number]
+    assert [row.info.id for row in waiting] == [number]
     for none in ("check", "a,b", "x" * 50):
         assert not browser.get("/ui/promotions", {"label": none}).context["page"].rows
     reader = look("reader").get(f"/ui/promotions/{number}").content.decode()
@@ -184,7 +184,7 @@ def test_the_form_and_the_api_take_them(
     number = PromotionRequest.objects.latest("pk").pk
     services.withdraw(request_id=number, by=cast["steward"])
     again = look("steward").get("/ui/promotions/request", {"again_of": number}).context["page"]
-    assert [field.value for field in again.fields if field.name == "labels"] == [f"{HOSTILE}, q4"]
+    assert again.form["labels"].value() == f"{HOSTILE}, q4"
     body = {"source": "dev", "target": "staging", "subject": "orders-value", "version": "2", "labels": ["Soon"]}
     answer = api("steward").post("/api/v1/promotions", json.dumps(body), content_type="application/json")
     assert (answer.status_code, answer.json()["labels"]) == (201, ["soon"])

@@ -218,9 +218,8 @@ def sent(page: Any, kind: str) -> dict[str, str]:
             "subject": page.subject.value, "schema": page.text.value, "format": "AVRO", "reason": page.reason.value,
             "again_of": str(page.again_of), "do": "submit",
         }  # fmt: skip
-    chosen = {field.name: next((each.value for each in field.choices if each.selected), "") for field in page.fields}
-    values = {field.name: field.value or chosen[field.name] for field in page.fields}
-    return {**values, "again_of": str(page.again_of), **({"with_config": "1"} if page.with_config else {})}
+    values = {field.name: field.value() for field in page.form if field.value() and field.name != "draft"}
+    return values | ({"with_config": "1"} if page.form["with_config"].value() else {})
 
 
 def test_who_may_not_ask_reads_why_and_an_open_request_offers_nothing(cast: Cast) -> None:

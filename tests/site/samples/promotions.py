@@ -7,6 +7,7 @@ from dataclasses import replace
 from dashboard.audit.views import AuditChange, AuditList, AuditRow
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.badges import Acknowledged, FindingState, RequestState, Severity, StepState, Verdict
+from dashboard.components.forms import fill_choices
 from dashboard.components.translation import later
 from dashboard.components.widgets import (
     Action,
@@ -22,14 +23,21 @@ from dashboard.components.widgets import (
     SearchBox,
     Section,
 )
-from dashboard.promotions.forms import AcknowledgeForm, ApproveForm, LabelsForm, ReplyForm, ScheduleForm, ThreadForm
+from dashboard.promotions.forms import (
+    AcknowledgeForm,
+    ApproveForm,
+    LabelsForm,
+    NewRequestForm,
+    ReplyForm,
+    ScheduleForm,
+    ThreadForm,
+)
 from dashboard.promotions.plan import (
     ApprovalRow,
     BulkApprovalPage,
     ExcludedRow,
     IdPlan,
     IdRow,
-    PromotionForm,
     RequestList,
     RequestRow,
     StepRow,
@@ -45,6 +53,7 @@ from dashboard.promotions.presenters import (
     ThreadRow,
     TimelineEntry,
 )
+from dashboard.promotions.request_form import PromotionForm
 from dashboard.registries.policy_forms import WhyNot
 from dashboard.sources.presenters import FindingOrigin
 from registry.access.selectors import ContactPerson
@@ -70,17 +79,35 @@ REQUEST = Action(
 LABELS = ("checkout", "q4", HOSTILE[:40])
 
 
+CUSTOMERS = SubjectName(".", "customers-value")
+REVIEWERS = (Reviewer("approver", 2), Reviewer("admin", 1))
+NEEDED = ReviewNeeds(
+    rules=(
+        RuleState("1 approval from another person", 1, 0, who=REVIEWERS),
+        RuleState("1 approval from the owners of customers-value", 1, 1, who=(Reviewer("maria", 3),)),
+    ),
+    eligible=REVIEWERS,
+)
+ITEM = ItemInfo(CUSTOMERS, 2, "5f0c9a1e77aa", "AVRO")
+INFO = RequestInfo(
+    id=13, kind="promote", subject=CUSTOMERS, version=2, items=(ITEM,), source="staging", target="prod", state="in review",
+    reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.", with_config=False,
+    requested_by="steward", requested_by_id=4, requested_at=ago(hours=5), closed_at=None, plan={"steps": [], "checks": []},
+    plan_hash="5f0c9a1e77aa", planned_at=ago(minutes=4), moved="", apply_at=None, applied_by="", failure="", reviews_needed=1,
+    own_approval_allowed=False, reviews=(), needed=NEEDED, stale="", open_threads=2, threads=(), steps=(), releases=(), labels=LABELS[:2],
+)  # fmt: skip
+
+
 def request(number: int, subject: str, what: str, state: RequestState, **more: object) -> RequestRow:
-    """A sample request."""
-    base = RequestRow(
-        number=number, url="/gallery/promotion", subject=subject, what=what, source=STAGING, target=PROD, state=state,
-        requested_by="steward", requested_at=ago(hours=5), verdict=Verdict.OK, reviews="0 of 1",
-    )  # fmt: skip
-    return replace(base, **more)  # type: ignore[arg-type]
+    """A sample request; what isn't the row's is its info's."""
+    own = {name: more.pop(name) for name in tuple(more) if name in RequestRow.__dataclass_fields__}
+    info = replace(INFO, id=number, subject=SubjectName(".", subject), state=state.code, **{"labels": ()} | more)  # type: ignore[arg-type]
+    base = RequestRow(info=info, what=what, source=STAGING, target=PROD, verdict=Verdict.OK, reviews="0 of 1")
+    return replace(base, **own)  # type: ignore[arg-type]
 
 
 REQUESTS = (
-    request(14, "orders-value", "version 3", RequestState.IN_REVIEW, source=DEV, target=STAGING, verdict=Verdict.BREAKS, requested_at=ago(minutes=3), more=4,
+    request(14, "orders-value", "version 3", RequestState.IN_REVIEW, source=DEV, target=STAGING, verdict=Verdict.BREAKS, requested_at=ago(minutes=3), items=(ITEM,) * 5,
             blocked="A check fails: it breaks BACKWARD_TRANSITIVE at staging in 1 place."),
     request(13, "customers-value", "version 2", RequestState.IN_REVIEW, blocked="Waits for 1 review by somebody else than steward.", labels=LABELS[:2]),
     request(12, "payments-value", "a proposed text", RequestState.APPROVED, source=None, reviews="1 of 1", verdict=Verdict.CARE, blocked="Approved: ready to be applied."),
@@ -113,15 +140,16 @@ LIST_WAITING = replace(
     LIST, together=TOGETHER,
     rows=(
         replace(REQUESTS[0], alone="It is a breaking change, so its approval needs a comment. Review it separately."), REQUESTS[1],
-        replace(REQUESTS[1], number=17, subject=LONG), replace(REQUESTS[6], state=RequestState.IN_REVIEW, alone=f"A check warns, so it must be reviewed separately: {HOSTILE}"),
+        request(17, LONG, "version 2", RequestState.IN_REVIEW), replace(request(10, HOSTILE, "version 1", RequestState.IN_REVIEW), alone=f"A check warns, so it must be reviewed separately: {HOSTILE}"),
     ),
 )  # fmt: skip
 LIST_WAITING_NONE = replace(
     LIST_WAITING, rows=LIST_WAITING.rows[:1], together=replace(TOGETHER, allowed=False, reason="Each of these must be reviewed separately."),
 )  # fmt: skip
-CHOSEN = tuple(
-    ApprovalRow(request=row, plan=f"{row.number}:5f0c9a1e", plan_hash="5f0c9a1e77aa", reason=reason, note="" if reason else "prod is frozen until 2026-11-24 06:00 UTC: a sale.")
-    for row, reason in ((REQUESTS[1], "The checkout needs loyalty_tier from Monday."), (replace(REQUESTS[1], number=17, subject=LONG, more=3), ""), (replace(REQUESTS[5], state=RequestState.IN_REVIEW), HOSTILE))
+CHOSEN = (
+    ApprovalRow(request=REQUESTS[1]),
+    ApprovalRow(request=request(17, LONG, "version 2", RequestState.IN_REVIEW, items=(ITEM,) * 4, reason=""), note="prod is frozen until 2026-11-24 06:00 UTC: a sale."),
+    ApprovalRow(request=request(11, ARABIC, "version 1", RequestState.IN_REVIEW, reason=HOSTILE)),
 )  # fmt: skip
 TOGETHER_PAGE = BulkApprovalPage(
     frame=frame("Approve several requests", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")), rows=CHOSEN,
@@ -189,25 +217,29 @@ IDS_MANY = IdPlan(
         IdRow(subject=HOSTILE, there="32", here="—", outlook="not known", verdict=Verdict.UNKNOWN),
     ),
 )
+
+
+def filled(form: NewRequestForm) -> NewRequestForm:
+    """The form with the choices of the samples."""
+    fill_choices([form], source=["dev", "staging"], target=["staging", "prod"])
+    return form
+
+
+SENT = {
+    "items": "customers-value 2\nitems-value",
+    "source": "staging",
+    "target": "prod",
+    "labels": "checkout, q4",
+    "with_config": True,
+}
 FORM = PromotionForm(
     frame=frame("Request a promotion", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
-    again_of=12, again=Link(label="request 12", url="/gallery/promotion-rejected"),
-    fields=(
-        Field(name="items", label="What", kind="textarea", rows=4, required=True, code=True, value="customers-value 2\nitems-value", help="A subject a line, with a version or the latest."),
-        Field(name="source", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
-        Field(name="target", label="To", kind="select", required=True, choices=(Choice(value="prod", label="prod"),)),
-        Field(name="reason", label="Reason", kind="textarea", rows=2, help="What reviewers should know."),
-        Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, separated by commas. Everyone who can read the request sees them."),
-    ),
-    submit=Action(label="Request review", url="/ui/promotions/request", method="post"),
-    draft=Action(label="Save as draft", url="/ui/promotions/request", method="post"),
-    preview_url="/ui/promotions/request", with_config=True, headline="Can be promoted", sentence="1 version would be written to prod without breaking changes.",
+    form=filled(NewRequestForm(SENT | {"again_of": 12})), headline="Can be promoted", sentence="1 version would be written to prod without breaking changes.",
     verdict=Verdict.OK, checks=CHECKS, plan=PLAN, ids=IDS_MANY, plan_hash="5f0c9a1e77aa00bb11cc", export_url="/ui/promotions/request?as=json",
 )  # fmt: skip
+WRONG = filled(NewRequestForm(SENT | {"items": ""}))
 FORM_EMPTY = replace(
-    FORM, checks=(), plan=(), ids=None, headline="", with_config=False,
-    fields=(replace(FORM.fields[0], value="missing-value", errors=(f"staging has no subject {HOSTILE}.",)), *FORM.fields[1:4], replace(FORM.fields[4], value="a" * 41, errors=("A label can have 1 to 40 characters, not 41.",))),
-    submit=replace(FORM.submit, allowed=False, reason="You need the steward role to request promotions."),
+    FORM, checks=(), plan=(), ids=None, headline="", form=WRONG, problem=WRONG.problem, refused="You need the steward role to request promotions.",
 )  # fmt: skip
 APPROVE = Action(label="Approve", url="/ui/promotions/13/approve", method="post", tone="primary")
 CHANGES = Action(label="Request changes", url="/ui/promotions/13/changes", method="post")
@@ -280,23 +312,6 @@ ORIGIN = FindingOrigin(
 )  # fmt: skip
 ORIGIN_HOSTILE = replace(ORIGIN, sentence=HOSTILE + LONG, severity=Severity.BREAK, state=FindingState.RESOLVED)
 REPLAY = Action(label="Replay check", url="/ui/promotions/13/replay?item=customers-value", method="post", icon="play")
-CUSTOMERS = SubjectName(".", "customers-value")
-REVIEWERS = (Reviewer("approver", 2), Reviewer("admin", 1))
-NEEDED = ReviewNeeds(
-    rules=(
-        RuleState("1 approval from another person", 1, 0, who=REVIEWERS),
-        RuleState("1 approval from the owners of customers-value", 1, 1, who=(Reviewer("maria", 3),)),
-    ),
-    eligible=REVIEWERS,
-)
-ITEM = ItemInfo(CUSTOMERS, 2, "5f0c9a1e77aa", "AVRO")
-INFO = RequestInfo(
-    id=13, kind="promote", subject=CUSTOMERS, version=2, items=(ITEM,), source="staging", target="prod", state="in review",
-    reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.", with_config=False,
-    requested_by="steward", requested_by_id=4, requested_at=ago(hours=5), closed_at=None, plan={"steps": [], "checks": []},
-    plan_hash="5f0c9a1e77aa", planned_at=ago(minutes=4), moved="", apply_at=None, applied_by="", failure="", reviews_needed=1,
-    own_approval_allowed=False, reviews=(), needed=NEEDED, stale="", open_threads=2, threads=(), steps=(), releases=(), labels=LABELS[:2],
-)  # fmt: skip
 
 
 def review(who: str, verdict: str, comment: str = "", *, counts: bool = True, override: str = "") -> ReviewInfo:

@@ -48,7 +48,7 @@ PROMOTION_APPLYING = replace(
     schedule=None,
     withdraw=None,
 )
-REQUEST_READER = replace(promotions.FORM, submit=refused(promotions.FORM.submit))
+REQUEST_READER = replace(promotions.FORM, refused=READER)
 PROPOSE_READER = replace(
     environments.EDITOR, submit=refused(environments.EDITOR.submit), save=refused(environments.EDITOR.save)
 )
