@@ -34,7 +34,9 @@ def recording(by: AuditActor, why: str) -> dict[str, str]:
     """The parameters of `RECORDING`. Raises TransactionManagementError outside a transaction, where they would be lost."""
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("record(…) works only inside a transaction")
-    return {"actor": by.name, "door": by.door, "origin": by.origin, "why": why}
+    # A reason may quote a name from the address of a call, with what PostgreSQL can't store.
+    storable = why.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return {"actor": by.name, "door": by.door, "origin": by.origin, "why": storable}
 
 
 def record(*, by: AuditActor, why: str) -> None:

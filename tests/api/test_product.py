@@ -315,3 +315,17 @@ def test_the_deployment_check_knows_an_owner_from_an_application(transactional_d
     assert found() == []
     with as_owner():
         assert found() == ["schemadesk.W001"]
+
+
+def test_what_neither_json_nor_the_database_can_hold_is_refused(
+    api: Api, person: Callable[[str], Actor], registries: None
+) -> None:
+    """Half of a surrogate pair, which is quoted in the refusal, and a NUL, which is quoted in the audit."""
+    register_version(registry="dev", subject=SubjectName(".", "orders-value"), text='"string"', by=person("steward"))
+    admin = api("admin")
+    body = '{"action": "\\ud800", "values": {}, "reason": "x"}'
+    answer = admin.post("/api/v1/environments/dev/changes", body, content_type="application/json")
+    assert answer.status_code == 422
+    assert "\\ud800" in answer.content.decode("ascii")
+    gone = admin.delete("/api/v1/registries/dev/subjects/orders-value/clients/%00")
+    assert (gone.status_code, gone.json()["error"]) == (404, "ClientNotFound")

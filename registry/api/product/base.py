@@ -15,6 +15,7 @@ from django.core.exceptions import RequestDataTooBig
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import exceptions, serializers
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -121,10 +122,23 @@ def as_it_was(read: Read) -> Read:
     return get
 
 
+class ProductRenderer(JSONRenderer):
+    """JSON in UTF-8; a text with half of a surrogate pair, which UTF-8 can't hold, makes it ASCII with escapes."""
+
+    def render(self, data: Any, *args: Any, **named: Any) -> Any:
+        """The answer's bytes."""
+        try:
+            return super().render(data, *args, **named)
+        except UnicodeEncodeError:
+            self.ensure_ascii = True
+            return super().render(data, *args, **named)
+
+
 class ProductView(APIView):
     """Knows who calls; `self.actor`."""
 
     door = "product"
+    renderer_classes = (ProductRenderer,)
 
     def initial(self, request: Request, *args: Any, **named: Any) -> None:
         """As Django REST framework's. Raises InvalidInput where what is asked for as of a moment has no past."""

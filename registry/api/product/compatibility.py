@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.product.base import AT, ProductView, SchemaTextField, WholeNumberField, as_it_was
+from registry.api.product.base import AT, ProductRenderer, ProductView, SchemaTextField, WholeNumberField, as_it_was
 from registry.errors import InvalidInput
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.assessment import Assessment
@@ -103,7 +103,7 @@ class ReportSerializer(serializers.Serializer[Any]):
 class CompatibilityReports(ProductView):
     """`/api/v1/compatibility-reports`."""
 
-    renderer_classes = (JSONRenderer, MarkdownRenderer, TextRenderer, SarifRenderer, JUnitRenderer)
+    renderer_classes = (ProductRenderer, MarkdownRenderer, TextRenderer, SarifRenderer, JUnitRenderer)
 
     @extend_schema(request=ReportSerializer, responses=None)
     def post(self, request: Request) -> Response:
