@@ -185,7 +185,7 @@ def test_reading_and_deciding_work_without_javascript(browser: Browser, address:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/gallery/promotion")
-    page.locator("#id_comment").fill("fine")
+    page.locator("textarea[name=comment]").fill("fine")
     with page.expect_request("**/ui/promotions/13/approve") as sent:
         page.get_by_role("button", name="Approve").click()
     assert sent.value.method == "POST"

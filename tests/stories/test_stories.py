@@ -51,7 +51,7 @@ def ask(page: Page, version: int, why: str = "for the new checkout") -> str:
 def approve(page: Page, address: str, comment: str = "Fine.") -> None:
     """The one at this page approves."""
     page.goto(address)
-    page.locator("#id_comment").fill(comment)
+    page.locator("textarea[name=comment]").fill(comment)
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("Approved. It can be applied now.")).to_be_visible()
 
@@ -80,7 +80,7 @@ def test_a_breaking_change_is_turned_down_and_its_repaired_form_goes_live(stewar
     expect(approver.locator("main")).to_contain_text("fails")
     approver.locator("#changes [data-change]").first.wait_for()
     expect(approver.locator("#changes")).to_contain_text("Breaking")
-    approver.locator("#id_comment").fill("id can't become a string: who reads it?")
+    approver.locator("textarea[name=comment]").fill("id can't become a string: who reads it?")
     approver.get_by_role("button", name="Reject").click()
     expect(approver.locator(".head-meta")).to_contain_text("Rejected")
 
@@ -254,10 +254,10 @@ def test_two_approvers_at_once(steward: Actor, sits_down: SitsDown) -> None:
     one, other = sits_down("approver"), sits_down("approver2")
     for page in (one, other):
         page.goto(address)
-    one.locator("#id_comment").fill("Fine.")
+    one.locator("textarea[name=comment]").fill("Fine.")
     one.get_by_role("button", name="Approve").click()
     expect(one.locator("#decision")).to_contain_text("1 of 2")
-    other.locator("#id_comment").fill("Fine too.")
+    other.locator("textarea[name=comment]").fill("Fine too.")
     other.get_by_role("button", name="Approve").click()
     expect(other.get_by_text("Approved. It can be applied now.")).to_be_visible()
 
@@ -284,7 +284,7 @@ def test_an_approval_on_a_phone(steward: Actor, sits_down: SitsDown) -> None:
     button.scroll_into_view_if_needed()
     box = button.bounding_box()
     assert box is not None and box["height"] >= 24 and box["x"] >= 0 and box["x"] + box["width"] <= 390
-    approver.locator("#id_comment").fill("From the train.")
+    approver.locator("textarea[name=comment]").fill("From the train.")
     button.tap()
     expect(approver.get_by_text("Approved. It can be applied now.")).to_be_visible()
 

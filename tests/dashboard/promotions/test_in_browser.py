@@ -130,7 +130,7 @@ def test_a_set_from_the_board_to_a_release(
     approver.get_by_label("Comment on this field").fill("Who writes it?")
     approver.get_by_role("button", name="Start discussion").click()
     expect(approver.locator(".threads .said")).to_have_text("Who writes it?")
-    approver.locator("#id_comment").fill("Say in the docs who writes it.")
+    approver.locator("textarea[name=comment]").fill("Say in the docs who writes it.")
     approver.get_by_role("button", name="Request changes").click()
     expect(approver.get_by_text("Changes requested").first).to_be_visible()
     picture(approver, f"{look}-changes")
@@ -143,7 +143,7 @@ def test_a_set_from_the_board_to_a_release(
     expect(steward.locator(".threads .badge", has_text="Resolved")).to_be_visible()
 
     approver.reload()
-    approver.locator("#id_comment").fill("Then it is fine.")
+    approver.locator("textarea[name=comment]").fill("Then it is fine.")
     approver.get_by_role("button", name="Approve").click()
     expect(approver.get_by_text("Approved. It can be applied now.")).to_be_visible()
     picture(approver, f"{look}-approved")
