@@ -79,6 +79,14 @@ def change_environment(*, environment: str, by: Actor, **settings: int | None) -
     if was_closed and loosened(before, changed):
         require_second_person(row, by, f"change the rules of {environment} ({sentence})", "change", changed)
     row.save(update_fields=list(changed))
+    _count_reviews(row, by)
+
+
+def _count_reviews(environment: Environment, by: Actor) -> None:
+    """Approve the requests in review whose approvals are enough under the present rules."""
+    from registry.promotions.requests.submission import count_reviews_in  # it imports this module
+
+    count_reviews_in(environment, by)
 
 
 @transaction.atomic
@@ -139,6 +147,7 @@ def remove_review_rule(*, rule_id: int, by: Actor) -> None:
         sentence = f"remove the review rule of {row.environment}: {row}"
         require_second_person(row.environment, by, sentence, "remove_review_rule", {"rule_id": rule_id})
     row.delete()
+    _count_reviews(row.environment, by)
 
 
 def locked_environment(name: str, *, alone: bool = False) -> Environment:

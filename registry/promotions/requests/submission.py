@@ -262,6 +262,17 @@ def count_reviews(request: PromotionRequest, by: Actor) -> None:
         move(request, PromotionRequest.APPROVED, moved="")
 
 
+def count_reviews_in(environment: Environment, by: Actor) -> None:
+    """Count the reviews of all requests in review again, after the environment's rules have changed."""
+    rows = PromotionRequest.objects.select_for_update(of=("self",)).filter(
+        target=environment, state=PromotionRequest.IN_REVIEW
+    )
+    for request in rows.select_related("source__registry", "target__registry", "requested_by").order_by("pk"):
+        count_reviews(request, by)
+        if request.state == PromotionRequest.APPROVED:
+            tell(request, "promotion.reviewed", f"The rules of {environment} changed. It is approved now.", by=by)
+
+
 def _has_review(request: PromotionRequest) -> bool:
     """Whether anybody approved the present plan; the absence of rules is no approval."""
     return request.reviews.filter(verdict="approve", plan_hash=request.plan_hash).exists()

@@ -36,7 +36,7 @@ from registry.promotions.models import Environment, EnvironmentChange, ReviewRul
 from registry.promotions.models.environments import SETTINGS
 from registry.promotions.reviews.linked_accounts import state_same_person, withdraw_same_person
 from tests.conftest import RawClient
-from tests.promotions.factories import PEOPLE, V1, Cast, approve_shown, ask, change, register, rule
+from tests.promotions.factories import PEOPLE, V1, Cast, approve_shown, ask, change, register, rule, state_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("ORA-1", "CARD-4")]
 #: a change of the rules of prod → the rules that it starts from
@@ -243,6 +243,24 @@ def test_what_changed_since_is_asked_for_again(cast: Cast) -> None:
     with pytest.raises(WrongState, match="has changed since"):
         services.approve_environment_change(change_id=number, by=cast["approver"])
     assert environment_info("prod").settings["reviews_needed"] == 5
+
+
+@pytest.mark.parametrize("kind", ["fewer reviews", "no rule", "nothing"])
+def test_a_request_with_enough_approvals_under_looser_rules_is_approved(cast: Cast, kind: str) -> None:
+    register(V1, cast["steward"])
+    number = ask(cast)
+    if kind == "no rule":
+        kept = rule("prod", reviewers=ReviewRule.ROLE, name="admin", subject_pattern="*")
+        change_number = asked(cast, {"rule_id": kept.pk}, "remove_review_rule")
+    else:
+        change("prod", reviews_needed=3)
+        change_number = asked(cast, {"reviews_needed": 1 if kind == "fewer reviews" else 2})
+    approve_shown(request_id=number, by=cast["approver"])
+    assert state_of(number) == "in review"
+    services.approve_environment_change(change_id=change_number, by=cast["approver"])
+    assert state_of(number) == ("in review" if kind == "nothing" else "approved")
+    told = InboxEntry.objects.filter(user_id=cast["steward"].user_id, notice__text__contains="It is approved now.")
+    assert told.exists() == (kind != "nothing")
 
 
 def test_a_requester_who_lost_the_right_changes_nothing_any_more(cast: Cast) -> None:
