@@ -282,6 +282,8 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
         return None
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
     reason = refused(actor, "promotion.request", info, names)
+    if info.is_source_gone:
+        reason = gettext("The source version no longer exists, so the checks can’t run. Withdraw the request.")
     return action(info, "recheck", gettext("Run checks again"), reason, icon="refresh-cw")
 
 

@@ -82,6 +82,7 @@ def promotion(
     url = page_url(reverse("ui:promotion", args=[info.id]), {"item": item, **drawn})
     changes = changes_of(info, actor, item, url, _drawing(drawn))
     events, verdict = events_of(info.id), verdict_of(info)
+    voided_title, voided = _voided(info)
     page = PromotionPage(
         frame=make_frame(
             request,
@@ -101,7 +102,8 @@ def promotion(
         is_past=bool(actor.past),
         refused=sent.problem if sent else None,
         finding=finding_origin(info.finding, actor),
-        voided=_voided(info),
+        voided_title=voided_title,
+        voided=voided,
         facts=_facts(info),
         states=states_of(info, events),
         **_changes(info, changes, drawn, url),
@@ -215,19 +217,22 @@ def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
     )
 
 
-def _voided(info: RequestInfo) -> str:
-    """What voided earlier reviews; only for an open request."""
-    if info.state not in (PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW):
-        return ""
+def _voided(info: RequestInfo) -> tuple[str, str]:
+    """What has changed since the plan was made or the reviews were given, with its title; only for an open request."""
+    if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
+        return "", ""
+    if info.is_source_gone:
+        cure = gettext("%(stale)s Withdraw this request, because its checks can’t run again.")
+        return gettext("The source version is gone"), cure % {"stale": info.stale}
     lost = sum(not review.counts and review.verdict == "approve" for review in info.reviews)
-    if info.moved:
+    if info.moved and info.state in (PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW):
+        if not lost:
+            return gettext("The plan has changed"), info.moved
         gone = counted(lost, "%(n)s approval no longer counts.", "%(n)s approvals no longer count.")
-        return f"{info.moved} {gone}" if lost else info.moved
-    return (
-        gettext("%(stale)s The plan below is out of date. Run the checks again.") % {"stale": info.stale}
-        if info.stale
-        else ""
-    )
+        return gettext("Earlier approvals no longer count"), f"{info.moved} {gone}"
+    if not info.stale:
+        return "", ""
+    return gettext("The plan is out of date"), gettext("%(stale)s Run the checks again.") % {"stale": info.stale}
 
 
 def _facts(info: RequestInfo) -> tuple[Fact, ...]:

@@ -140,7 +140,7 @@ class NewSchemaView:
 class PromotionPage:
     """One request. `headline` and `sentence` are the decision in words; `facts` its figures.
 
-    `voided` is what took the force of earlier approvals. `items` are the schemas that would be written, of which the
+    `voided` is what took the force of earlier approvals or of the plan. `items` are the schemas that would be written, of which the
     chosen one is compared with what the target has: `comparison` is None where there is nothing to compare with, and
     `comparison_note` says why. `finding` is the one that it answers, for a reader who may see it. Actions and forms that aren't
     relevant are None; `apply_why` and `schedule_why` are the conditions that fail; `again` asks for the same once more; `glass`
@@ -160,6 +160,7 @@ class PromotionPage:
     refused: Problem | None = None
     finding: FindingOrigin | None = None
     voided: str = ""
+    voided_title: str = ""
     facts: tuple[Fact, ...] = ()
     states: tuple[StateMark, ...] = ()
     items: tuple[ItemLink, ...] = ()

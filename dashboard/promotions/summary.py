@@ -58,9 +58,16 @@ def verdict_of(info: RequestInfo) -> Verdict:
         return Verdict.UNKNOWN
     if info.state == PromotionRequest.FAILED:
         return Verdict.BREAKS
+    if _is_out_of_date(info) and not info.failing:
+        return Verdict.UNKNOWN
     if info.releases or not info.failing:
         return Verdict.CARE if info.is_breaking or worst(info.checks) is not Verdict.OK else Verdict.OK
     return Verdict.BREAKS
+
+
+def _is_out_of_date(info: RequestInfo) -> bool:
+    """Whether nothing can be said of an unapplied request before its checks run again."""
+    return bool(info.stale) and info.state in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES)
 
 
 def headline_of(info: RequestInfo, verdict: Verdict) -> str:
@@ -81,6 +88,8 @@ def headline_of(info: RequestInfo, verdict: Verdict) -> str:
             else gettext("Breaks compatibility in %(target)s")
         )
         return sentence % {"target": info.target}
+    if _is_out_of_date(info):
+        return gettext("The source version is gone") if info.is_source_gone else gettext("The plan is out of date")
     if info.is_breaking:
         return gettext("Breaks compatibility in %(target)s (overridden)") % {"target": info.target}
     if info.is_unreadable:
@@ -105,6 +114,12 @@ def sentence_of(info: RequestInfo) -> str:
         return f"{first} {too}" if more else first
     if info.is_unreadable:
         return gettext("What would be written to %(target)s is not known.") % {"target": info.target}
+    if info.is_source_gone:
+        return gettext("This request can’t be applied. Withdraw it.")
+    if _is_out_of_date(info):
+        return gettext("What would be written to %(target)s is known once the checks have run again.") % {
+            "target": info.target
+        }
     steps = steps_of_plan(info.plan)
     adding, settings = sum(step.adds for step in steps), sum(step.kind == CONFIG for step in steps)
     parts = [_written_to(adding, info.target)] if adding else []

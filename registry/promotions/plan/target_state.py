@@ -185,6 +185,8 @@ def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[
 
 #: part of a stored state → its name in sentences
 _WORDS = {"level": "level", "mode": "mode", "profile": "profile", "policy": "policy"}
+#: what `stale` says of a requested version that was deleted at its source
+GONE = "no longer exists"
 _OLD_PLAN = "The plan was made by an earlier release of Schemadesk. Run the checks again."
 
 
@@ -265,7 +267,7 @@ def _moved_config(step: PlanStep, own: Mapping[str, Any]) -> str:
 def _moved_version(step: PlanStep, fingerprint: str, standing: str) -> str:
     version = f"Version {step.source_version} of {step.subject}"
     if not fingerprint:
-        return f"{version} was removed" if step.asked else ""
+        return f"{version} {GONE}" if step.asked else ""
     if fingerprint != step.fingerprint:
         return f"{version} is now a different schema"
     return f"{version} is now {standing}" if standing and step.adds else ""

@@ -21,7 +21,7 @@ from registry.promotions.models import (
     Thread,
 )
 from registry.promotions.models.requests import readable_plan
-from registry.promotions.plan.target_state import stale
+from registry.promotions.plan.target_state import GONE, stale
 from registry.promotions.plan.types import STOPPING
 from registry.promotions.reviews.eligibility import ReviewNeeds, needed_for_many, overridden, reason_of
 from registry.subjects.versions.qualified_names import SubjectName
@@ -190,6 +190,11 @@ class RequestInfo:
         """The checks that fail and that no approval of this plan overrides."""
         passed = {code for review in self.reviews if review.counts for code in review.overrides}
         return [item for item in self.checks if item["verdict"] in STOPPING and item.get("code") not in passed]
+
+    @property
+    def is_source_gone(self) -> bool:
+        """Whether a requested version was deleted at its source, so that its checks can't run again."""
+        return GONE in self.stale
 
     @property
     def can_run(self) -> bool:

@@ -177,6 +177,8 @@ def _reviewed_before(info: RequestInfo, by: Actor) -> Iterator[Condition]:
 def _moved(info: RequestInfo) -> Iterator[Condition]:
     if info.is_unreadable:
         yield Condition("stale", "The stored plan can't be read.", "Run the checks again.")
+    elif info.is_source_gone:
+        yield Condition("stale", info.stale, "Withdraw the request.")
     elif info.stale:
         yield Condition("stale", f"The checks are out of date: {info.stale}", "Run the checks again.")
 

@@ -243,13 +243,16 @@ def with_current_plan(
     matters. An approved request whose environment needs more reviews by now also goes back to review.
     Raises PlanChanged, WrongState, RequestNotFound.
     """
-    moved = lacking = ""
+    moved = lacking = lost = ""
     with transaction.atomic():
         request = locked_for(request_id, by)
         if request.state not in PromotionRequest.PLANNED_STATES:
             raise WrongState(f"Request {request.pk} is {request.state}.", state=request.state)
         record(by=by, why=why)
+        read_hash = request.plan_hash
         moved = refresh(request, by)
+        if moved and request.reviews.filter(verdict=Review.APPROVE, plan_hash=read_hash).exists():
+            lost = " Earlier approvals no longer count."
         if not moved and expected_hash and expected_hash != request.plan_hash:
             raise PlanChanged("The plan has changed since you read it. Read the current plan.")
         lacking = "" if moved else _reviews_lacking(request, by)
@@ -257,7 +260,7 @@ def with_current_plan(
             return action(request)
     if lacking:
         raise WrongState(lacking)
-    raise PlanChanged(f"{moved} Earlier approvals no longer count. The new plan is shown.")
+    raise PlanChanged(f"{moved}{lost} The new plan is shown.")
 
 
 def refresh(request: PromotionRequest, by: Actor) -> str:

@@ -365,7 +365,7 @@ PROMOTION_BREAKS = replace(
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=True, refused=BREAKS_FORM.problem,
     facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels_refused="Only the requester and reviewers can change the labels.", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
-    voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
+    voided_title="Earlier approvals no longer count", voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence), form=BREAKS_FORM),
     comment=ThreadForm(initial={"subject": "orders-value", "path": "Order.customer.email"}),
 )  # fmt: skip
