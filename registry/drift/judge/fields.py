@@ -148,7 +148,7 @@ def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, Fi
             version
             for subject in where.subjects
             for version in where.registered.histories.get(subject, ())
-            if not version.deleted
+            if not version.deleted and format_of(version.schema_type).has_value_rules
         ]
     declarations = [
         (version, where.registered.declared.get((version.subject, version.version))) for version in versions

@@ -6,23 +6,23 @@ Evidence never changes a verdict: it is shown beside it, with how many messages 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final, Literal
 
-from django.db.models import F, Max, Min, Sum
+from django.db.models import Exists, F, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from registry.access.roles import Actor, require
 from registry.drift.models import FieldStatistic, Topic
 from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, ReplayReport, replay_proposal, side_of, topics_of
-from registry.formats import DEFAULT_FORMAT
+from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
 from registry.formats.report import ReportItem
 from registry.subjects.comparison.comparison import report_proposal
-from registry.subjects.models import Registry
+from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import get_version
 
@@ -337,12 +337,28 @@ def scanned_by(registry: Registry, subject: SubjectName) -> int | None:
     return rows.values_list("source_id", flat=True).first()
 
 
+def decoded_fields(registry: Registry, subject: SubjectName, topics: Collection[int]) -> QuerySet[FieldStatistic]:
+    """What scans counted in the last weeks in messages that the subject's consumers decode.
+
+    JSON without a frame counts only for a subject of JSON schemas: a deserializer of another format fails on it.
+    """
+    framed_formats = [kind for kind, form in FORMATS.items() if not form.has_value_rules]
+    others = SchemaVersion.objects.filter(
+        subject__context__registry=registry,
+        subject__context__name=subject.context,
+        subject__name=subject.subject,
+        schema__schema_type__in=framed_formats,
+    )
+    since = timezone.now().date() - timedelta(days=DAYS)
+    rows = FieldStatistic.objects.filter(topic__in=topics, side=side_of(subject), day__gte=since)
+    return rows.exclude(Q(framing="") & Exists(others))
+
+
 def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldTotals, ...]:
     """The fields of the subject's data in the last weeks, over all of its writers."""
     topics = [topic.topic_id for topic in topics_of(registry, subject)]
-    since = timezone.now().date() - timedelta(days=DAYS)
     rows = (
-        FieldStatistic.objects.filter(topic__in=topics, side=side_of(subject), day__gte=since)
+        decoded_fields(registry, subject, topics)
         .values("path")
         .annotate(
             all_messages=Sum("messages"),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from typing import Final
 
 from django.db.models import Max, Min, Q, Sum
-from django.utils import timezone
 
-from registry.drift.models import FieldStatistic, Finding
-from registry.drift.replay.evidence import DAYS, MAX_PATHS, FieldTotals, below_root, steps_of
-from registry.drift.replay.schema_replay import side_of, topics_of
+from registry.drift.models import Finding
+from registry.drift.replay.evidence import DAYS, MAX_PATHS, FieldTotals, below_root, decoded_fields, steps_of
+from registry.drift.replay.schema_replay import topics_of
 from registry.drift.scan.aggregation import SEVERITY_RANK
 from registry.drift.usage import subject_topics
 from registry.subjects.models import Registry
@@ -46,8 +45,7 @@ def field_on_days(registry: Registry, subject: SubjectName, path: str) -> tuple[
     """
     steps = below_root(path)
     topics = [topic.topic_id for topic in topics_of(registry, subject)]
-    since = timezone.now().date() - timedelta(days=MAX_DAYS)
-    rows = FieldStatistic.objects.filter(topic__in=topics, side=side_of(subject), day__gte=since)
+    rows = decoded_fields(registry, subject, topics)
     named = rows.filter(path__contains=steps.rpartition(".")[2]).order_by("path").values_list("path", flat=True)
     paths = [row for row in named.distinct()[:MAX_PATHS] if steps_of(row) == steps]
     days = (
@@ -92,9 +90,7 @@ def fields_in_data(registry: Registry, subject: SubjectName, paths: Iterable[str
     """
     forms_by_path = {path: _as_data(path) for path in paths}
     topics = subject_topics.own_topics(registry, subject)
-    lately = FieldStatistic.objects.filter(
-        topic__in=topics, side=side_of(subject), day__gte=timezone.now().date() - timedelta(days=MAX_DAYS)
-    )
+    lately = decoded_fields(registry, subject, topics)
     rows = (
         lately.filter(path__in={form for forms in forms_by_path.values() for form in forms})
         .values_list("path")

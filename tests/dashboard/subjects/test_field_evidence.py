@@ -18,7 +18,8 @@ from django.utils import timezone
 from dashboard.subjects import structure
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
-from registry.drift.replay.field_evidence import fields_in_data
+from registry.drift.replay.evidence import fields_seen
+from registry.drift.replay.field_evidence import field_on_days, fields_in_data
 from registry.drift.rules.topics import FIELD_RULES
 from registry.subjects.models import Registry
 from registry.subjects.services import register_version
@@ -52,9 +53,10 @@ def topic(registries: None, system: Actor) -> Topic:
 
 
 def count(topic: Topic, path: str, messages: int, present: int, nulls: int, *, age: int = 0, mark: str = "1") -> None:
+    """Counts of a scan; an empty mark is JSON without a frame."""
     day = timezone.now().date() - timedelta(days=age)
     FieldStatistic.objects.create(
-        topic=topic, side="value", framing="id", mark=mark, path=path, day=day,
+        topic=topic, side="value", framing="id" if mark else "", mark=mark, path=path, day=day,
         messages=messages, present=present, nulls=nulls,
     )  # fmt: skip
 
@@ -101,6 +103,21 @@ def test_each_field_says_in_how_many_messages_it_is_filled(topic: Topic, look: C
     assert "present 0 %, null 0 % · never seen" in rows["weight"]
     counts = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).fields
     assert [(row.filled, row.messages) for row in counts.values()] == [(999, 1_000), (0, 7)]
+
+
+def test_json_without_a_frame_counts_for_json_schemas_alone(topic: Topic, system: Actor) -> None:
+    registry = topic.source.registry
+    count(topic, "id", 40, 40, 0)
+    count(topic, "id", 7, 7, 0, mark="")
+    (avro,) = fields_in_data(registry, ORDERS, ["Order.id"]).fields.values()
+    assert (avro.filled, avro.messages) == (40, 40)
+    assert [each.messages for each in fields_seen(registry, ORDERS)] == [40]
+    assert [each.messages for each in field_on_days(registry, ORDERS, "Order.id")] == [40]
+    text = '{"type": "object", "properties": {"id": {"type": "integer"}}}'
+    clicks = SubjectName(".", "clicks-value")
+    register_version(registry="dev", subject=clicks, text=text, schema_type="JSON", by=system)
+    count(Topic.objects.create(source=topic.source, name="clicks"), "id", 7, 7, 0, mark="")
+    assert [each.messages for each in fields_seen(registry, clicks)] == [7]
 
 
 def test_without_a_scan_the_page_says_that_nothing_is_known(
