@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from http import HTTPStatus
@@ -15,7 +15,7 @@ from django.core.exceptions import RequestDataTooBig
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import exceptions, serializers
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -122,6 +122,12 @@ def as_it_was(read: Read) -> Read:
     return get
 
 
+class AsciiRenderer(JSONRenderer):
+    """JSON with an escape for each letter that isn't ASCII."""
+
+    ensure_ascii = True
+
+
 class ProductRenderer(JSONRenderer):
     """JSON in UTF-8; a text with half of a surrogate pair, which UTF-8 can't hold, makes it ASCII with escapes."""
 
@@ -130,15 +136,14 @@ class ProductRenderer(JSONRenderer):
         try:
             return super().render(data, *args, **named)
         except UnicodeEncodeError:
-            self.ensure_ascii = True
-            return super().render(data, *args, **named)
+            return AsciiRenderer().render(data, *args, **named)
 
 
 class ProductView(APIView):
     """Knows who calls; `self.actor`."""
 
     door = "product"
-    renderer_classes = (ProductRenderer,)
+    renderer_classes: Sequence[type[BaseRenderer]] = (ProductRenderer,)
 
     def initial(self, request: Request, *args: Any, **named: Any) -> None:
         """As Django REST framework's. Raises InvalidInput where what is asked for as of a moment has no past."""
