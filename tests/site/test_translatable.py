@@ -40,7 +40,7 @@ TEMPLATES = sorted(
 BEHIND_PAGES = {"database", "demo", "management", "response_cache", "runtime", "styles"}
 MODULES = sorted(path for path in (ROOT / "dashboard").glob("*/*.py") if path.parent.name not in BEHIND_PAGES)
 #: modules that speak to programs, or make records that read alike for everybody
-NOT_FOR_PEOPLE = {"people/oidc.py", "compare/markdown.py"}
+NOT_FOR_PEOPLE = {"people/oidc.py"}
 MARKS = {"gettext", "ngettext", "pgettext", "later", "counted"}
 #: markup, headers of HTTP, commands
 CODE = re.compile(r"<\w|; charset=|; filename=|^curl ")
