@@ -119,20 +119,30 @@ FIRST_REVIEWER: Final = "the first other reviewer of"
 
 @dataclass
 class Passage:
-    """An approved change, or a trial of one, in one environment; `loosenings` are the changes that needed it."""
+    """An approved change, or a trial of one, in one environment; `loosenings` are the changes that needed it.
 
-    environment: int
-    why: str = ""
+    `requester` and `approver` are accounts; a trial has no approver.
+    """
+
+    environment: Environment
+    why: str
+    requester: int
+    approver: int | None
     loosenings: list[str] = field(default_factory=list)
 
 
 _PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)
 
 
+def current_passage() -> Passage | None:
+    """The approved change that is being made, or tried."""
+    return _PASSAGE.get()
+
+
 @contextmanager
-def passing(environment: Environment, why: str = "") -> Iterator[Passage]:
+def passing(environment: Environment, why: str, *, requester: int, approver: int | None = None) -> Iterator[Passage]:
     """Allow changes that loosen this environment within the block; `why` precedes each reason in the audit."""
-    passage = Passage(environment.pk, why)
+    passage = Passage(environment, why, requester, approver)
     token = _PASSAGE.set(passage)
     try:
         yield passage
@@ -151,7 +161,7 @@ def require_second_person(
     """
     name, doing = environment.registry.name, recorded()
     passage = _PASSAGE.get()
-    if passage is not None and passage.environment == environment.pk:
+    if passage is not None and passage.environment.pk == environment.pk:
         passage.loosenings.append(sentence)
         record(by=by, why=f"{LOOSENS}: {passage.why}; {doing}")
         return

@@ -155,7 +155,7 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
         )
     why = f"change {change.pk}, requested by {requester.name}, approved by {by.name}: {change.reason}"
     record(by=by, why=why)
-    with passing(row, why):
+    with passing(row, why, requester=change.requested_by_id, approver=by.user_id):
         run(environment=row.registry.name, by=replace(by, grants=(Grant(ADMIN),), limit=None), **change.values)
     record(by=by, why=why)
     _decide(change, EnvironmentChange.APPROVED, by, comment)
@@ -267,7 +267,7 @@ def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, An
     """Make the change and roll it back; returns what it loosens. Raises what the service raises, WrongState if nothing."""
     sentences: list[str] = []
     try:
-        with transaction.atomic(), passing(row, "tried out") as passage:
+        with transaction.atomic(), passing(row, "tried out", requester=person(by)) as passage:
             run(environment=row.registry.name, by=by, **values)
             sentences = passage.loosenings
             raise _UndoneError

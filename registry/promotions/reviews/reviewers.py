@@ -19,7 +19,14 @@ from registry.access.rights_changes import RightsChange
 from registry.access.roles import ACTIONS, Actor, Grant
 from registry.access.selectors import grants_of
 from registry.audit.context import record, recorded
-from registry.promotions.environments.change_guard import FIRST_REVIEWER, LOOSENS, require_second_person, tell_loosened
+from registry.promotions.environments.change_guard import (
+    FIRST_REVIEWER,
+    LOOSENS,
+    Passage,
+    current_passage,
+    require_second_person,
+    tell_loosened,
+)
 from registry.promotions.environments.freezes import Window, windows_from
 from registry.promotions.environments.selectors import EnvironmentInfo
 from registry.promotions.models import Environment, ReviewRule
@@ -33,27 +40,46 @@ _NAMED: Final = 5
 def keep_reviewers(change: RightsChange, by: Actor) -> None:
     """Raise SecondPersonRequired for a change of rights that needs another person's approval.
 
-    The reviewers of the last affected closed environment in the promotion order decide.
+    Every affected closed environment is asked, the last in the promotion order first.
     """
     if by.user_id is None:
         return
+    passage = current_passage()
+    acting = passage.requester if passage else by.user_id
     for environment in _closed():
         name = environment.registry.name
-        others = other_reviewers(name, by.user_id)
-        if change.joined and others and not other_reviewers(name, by.user_id, joined=change.joined):
-            _require(environment, by, change)
-            return
-        if change.removes:
-            if others and others <= set(change.users) and _reviews(change.grants, environment):
-                _require(environment, by, change)
-                return
-        elif _widens(change, environment):
-            if others:
-                _require(environment, by, change)
-            else:
-                record(by=by, why=f"{LOOSENS}: {FIRST_REVIEWER} {environment}; {recorded()}")
-                tell_loosened(environment, f"{by.name}: {change.sentence}.", by=by)
-            return
+        others = other_reviewers(name, acting)
+        if _needs_approval(change, environment, acting, others):
+            if not _approved_there_too(passage, environment):
+                require_second_person(environment, by, change.sentence, change.action, change.values)
+        elif not others and not change.removes and _widens(change, environment):
+            record(by=by, why=f"{LOOSENS}: {FIRST_REVIEWER} {environment}; {recorded()}")
+            tell_loosened(environment, f"{by.name}: {change.sentence}.", by=by)
+
+
+def _needs_approval(change: RightsChange, environment: Environment, acting: int, others: set[int]) -> bool:
+    """Whether one of the other reviewers of the environment has to approve the change."""
+    if not others:
+        return False
+    if change.joined and not other_reviewers(environment.registry.name, acting, joined=change.joined):
+        return True
+    if change.removes:
+        return others <= set(change.users) and _reviews(change.grants, environment)
+    return _widens(change, environment)
+
+
+def _approved_there_too(passage: Passage | None, environment: Environment) -> bool:
+    """Whether the approver of another environment may decide in this one too; in a trial, whether anybody may decide in both."""
+    if passage is None or passage.environment.pk == environment.pk:
+        return False
+    able = _deciders(environment.registry.name, passage.requester)
+    if passage.approver is not None:
+        return passage.approver in able
+    return bool(able & _deciders(passage.environment.registry.name, passage.requester))
+
+
+def _deciders(registry: str, requester: int) -> set[int]:
+    return other_reviewers(registry, requester) - unconfirmed_reviewers(registry).keys()
 
 
 def other_reviewers(registry: str, user_id: int, joined: Sequence[int] = ()) -> set[int]:
@@ -73,10 +99,6 @@ def _closed() -> Sequence[Environment]:
     """The closed environments, last in the order first, locked, so that the answer stays true until the change is made."""
     rows = Environment.objects.filter(is_closed=True).select_related("registry").order_by("pk")
     return sorted(rows.select_for_update(of=("self",)), key=lambda row: -row.position)
-
-
-def _require(environment: Environment, by: Actor, change: RightsChange) -> None:
-    require_second_person(environment, by, change.sentence, change.action, change.values)
 
 
 def _widens(change: RightsChange, environment: Environment) -> bool:

@@ -23,6 +23,7 @@ from registry.promotions.models import BreakGlass, SamePerson
 from registry.promotions.reviews.linked_accounts import is_same_person, withdraw_same_person
 from registry.promotions.reviews.reviewers import approvers_of
 from tests.promotions.factories import V1, Cast, approve_shown, ask, register, rule
+from tests.promotions.factories import change as change_rules
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("ORA-1", "CARD-4")]
 
@@ -240,6 +241,51 @@ def test_a_chain_is_not_taken_apart_in_the_middle_by_one_person(cast: Cast, how:
             withdraw_same_person(statement_id=statement, by=cast["admin"])
         else:
             access.set_email(username="steward", email="", by=cast["admin"])
+
+
+@pytest.fixture
+def two_closed(registries: None, person: Callable[[str], Actor], system: Actor) -> dict[str, Actor]:
+    """prod is reviewed by admin only, staging also by stranger; both are closed."""
+    people = {name: person(name) for name in ("admin", "reader", "stranger")}
+    access.grant(username="stranger", role="approver", registry="staging", by=system)
+    change_rules("staging", is_closed=True)
+    return {**people, "stranger": actor("stranger")}
+
+
+def test_each_closed_environment_is_asked(two_closed: dict[str, Actor]) -> None:
+    admin = two_closed["admin"]
+    for registry in ("", "staging"):
+        with pytest.raises(SecondPersonRequired) as refused:
+            access.grant(username="reader", role="approver", registry=registry, by=admin)
+        assert refused.value.details["environment"] == "staging"
+    opened(admin)
+    with pytest.raises(SecondPersonRequired, match="staging is closed"):
+        access.grant(username="reader", role="approver", by=admin)
+
+
+def test_an_approval_of_one_environment_leaves_the_first_reviewer_of_another_waiting(
+    two_closed: dict[str, Actor],
+) -> None:
+    admin = two_closed["admin"]
+    values = {"username": "reader", "role": "approver", "registry": "", "subject_pattern": "*"}
+    number = services.request_environment_change(
+        environment="staging", action="grant", values=values, reason="she is new", by=admin
+    )
+    services.approve_environment_change(change_id=number, by=two_closed["stranger"])
+    with pytest.raises(NotAllowed, match="added them alone as the first other reviewer"):
+        services.approve_environment_change(change_id=asked(admin), by=actor("reader"))
+
+
+def test_who_reviews_both_approves_for_both(cast: Cast, system: Actor) -> None:
+    access.grant(username="stranger", role="approver", registry="staging", by=system)
+    change_rules("staging", is_closed=True)
+    values = {"username": "reader", "role": "approver", "registry": "", "subject_pattern": "*"}
+    wanted = {"action": "grant", "values": values, "reason": "she is new", "by": cast["admin"]}
+    number = services.request_environment_change(environment="staging", **wanted)
+    with pytest.raises(SecondPersonRequired, match="prod is closed"):
+        services.approve_environment_change(change_id=number, by=actor("stranger"))
+    services.approve_environment_change(change_id=number, by=cast["approver"])
+    services.approve_environment_change(change_id=asked(cast["admin"]), by=actor("reader"))
 
 
 def test_the_first_other_reviewer_counts_after_a_day(
