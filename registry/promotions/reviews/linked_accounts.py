@@ -5,9 +5,10 @@ Accounts with one e-mail address belong to one person, and so do those that an a
 Whoever opens break-glass could give a second account the right to review, confirm the break-glass with it, and approve
 their own changes. So what people were given within a day after a break-glass was opened and used doesn't count in a closed
 environment until it is confirmed, whoever gave it: by then another account could have the right to give, or the
-environment could be open. The first other reviewer, whom an administrator may add alone, counts after a day. Not affected
-are rights that another person approved, groups from the identity provider, and what programs on the server gave. The audit
-has who gave what and when, and the application can't change it.
+environment could be open. Roles to review that environment don't count however late they were given, since the other
+reviewers could have been removed under it. The first other reviewer, whom an administrator may add alone, otherwise counts
+after a day. Not affected are rights that another person approved, groups from the identity provider, and what programs on
+the server gave. The audit has who gave what and when, and the application can't change it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from django.utils import timezone
 
 from registry.access.models import User
 from registry.access.rights_changes import RightsChange, guard
-from registry.access.roles import Actor, Grant, may, require
+from registry.access.roles import ACTIONS, Actor, Grant, may, require
 from registry.access.selectors import address_key
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState
@@ -38,16 +39,23 @@ from registry.promotions.models import SamePerson
 REVIEW: Final = "promotion.review"
 FIRST_WAITS: Final = timedelta(days=1)
 
-#: the events that one person alone caused in the day after a break-glass that is unconfirmed, and of the last day those
-#: by which the first other reviewer was added
+#: the events that one person alone caused in the day after a break-glass that is unconfirmed, those after that day by which
+#: somebody became a reviewer of its environment, and of the last day those by which the first other reviewer was added
 _EVENTS: Final = """
     passages AS (
-        SELECT g.id, r.name, g.opened_at AS since, g.opened_at + %s AS until
+        SELECT g.id, r.name, g.opened_at AS since, g.opened_at + %s AS day_over
         FROM promotions_breakglass g JOIN promotions_environment v ON v.id = g.environment_id
         JOIN subjects_registry r ON r.id = v.registry_id WHERE g.confirmed_at IS NULL AND g.uses > 0
         UNION ALL SELECT NULL, '', %s::timestamptz - %s, 'infinity'
     ), events AS (
-        SELECT e.*, p.id AS glass, p.name AS place FROM passages p JOIN audit_auditevent e ON e.at >= p.since AND e.at < p.until
+        SELECT e.*, p.id AS glass, p.name AS place FROM passages p JOIN audit_auditevent e ON e.at >= p.since
+        AND (
+            e.at < p.day_over OR strpos(e.why, %s || p.name || ';') > 0 OR e.why NOT LIKE %s AND (
+                e.after ->> 'role' = ANY(%s) AND e.after ->> 'registry' IN ('', p.name)
+                OR e."table" = 'access_user_groups' AND EXISTS (
+                    SELECT FROM access_groupgrant t WHERE t.group_id = (e.after ->> 'group_id')::bigint
+                    AND t.role = ANY(%s) AND t.registry IN ('', p.name)
+                )))
         WHERE {condition} AND e.door NOT IN ('command', 'task', 'sql')
         AND (e.why NOT LIKE %s OR e.why LIKE %s) AND e.why NOT LIKE %s AND (p.id IS NOT NULL OR e.why LIKE %s)
     )"""
@@ -107,6 +115,10 @@ def parameters() -> list[Any]:
         CONFIRM_WITHIN,
         timezone.now(),
         FIRST_WAITS,
+        f"{FIRST_REVIEWER} ",
+        f"{LOOSENS}: break-glass %",  # a later one, whose own day counts
+        sorted(ACTIONS[REVIEW]),
+        sorted(ACTIONS[REVIEW]),
         f"{LOOSENS}: change %",
         f"_%{LOOSENS}: %",  # besides the approval, something in another environment that one person did alone
         "groups from the identity provider%",
@@ -144,9 +156,10 @@ class UnconfirmedAccount:
         if self.break_glass is None:
             return "An administrator added them alone as the first other reviewer. The role counts a day after that."
         return (
-            f"It was given within a day after break-glass {self.break_glass} was opened in {self.place}, and counts once"
-            " another person has confirmed that. If the day for this is over, revoke the role and request it with another"
-            " person's approval."
+            f"It was given after break-glass {self.break_glass} was opened in {self.place}, and counts once another person"
+            " has confirmed that. If the day for this is over, revoke the role and request it with another person's"
+            " approval. If nobody else can approve, an operator can give the role on the server, as described in the guide"
+            " to promotions."
         )
 
 

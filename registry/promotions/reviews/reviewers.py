@@ -64,7 +64,8 @@ def _needs_approval(change: RightsChange, environment: Environment, acting: int,
     if change.joined and not other_reviewers(environment.registry.name, acting, joined=change.joined):
         return True
     if change.removes:
-        return others <= set(change.users) and _reviews(change.grants, environment)
+        counting = others - unconfirmed_reviewers(environment.registry.name).keys()
+        return bool(counting) and counting <= set(change.users) and _reviews(change.grants, environment)
     return _widens(change, environment)
 
 

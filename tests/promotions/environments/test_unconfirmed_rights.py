@@ -301,6 +301,60 @@ def test_the_first_other_reviewer_counts_after_a_day(
     services.approve_environment_change(change_id=change, by=actor("reader"))
 
 
+def days_ago(glass: int) -> None:
+    """The break-glass was opened two days ago, and nobody has confirmed it."""
+    ago = timezone.now() - timedelta(days=2)
+    BreakGlass.objects.filter(pk=glass).update(opened_at=ago, ends_at=ago + timedelta(hours=1))
+
+
+def shut_out(admin: Actor) -> int:
+    """The only other reviewer loses the account under a break-glass that is red now."""
+    glass = opened(admin)
+    access.set_active(username="approver", active=False, by=admin)
+    days_ago(glass)
+    return glass
+
+
+@pytest.mark.parametrize("way", ["a role", "a group"])
+def test_nobody_replaces_the_reviewers_who_were_shut_out_under_break_glass(
+    registries: None, person: Callable[[str], Actor], system: Actor, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    admin, _, _ = person("admin"), person("approver"), person("reader")
+    glass = shut_out(admin)
+    by_a_new_group(admin) if way == "a group" else access.grant(username="reader", role="admin", by=admin)
+    monkeypatch.setattr("registry.promotions.reviews.linked_accounts.FIRST_WAITS", timedelta())
+    change = asked(admin)
+    pattern = f"given after break-glass {glass} was opened in prod.*an operator can give the role on the server"
+    with pytest.raises(NotAllowed, match=pattern):
+        services.approve_environment_change(change_id=change, by=actor("reader"))
+    for given in RoleGrant.objects.filter(user__username="reader", role="admin"):
+        access.revoke_grant(grant_id=given.pk, by=admin)
+    access.grant(username="reader", role="approver", by=system)
+    services.approve_environment_change(change_id=change, by=actor("reader"))
+
+
+def test_a_role_given_while_break_glass_had_opened_the_environment_stays_out(cast: Cast) -> None:
+    admin = cast["admin"]
+    glass = opened(admin)
+    services.change_environment(environment="prod", by=admin, is_closed=False)
+    days_ago(glass)
+    access.grant(username="reader", role="approver", by=admin)
+    services.change_environment(environment="prod", by=admin, is_closed=True)
+    refuses_all("reader", asked(admin), glass)
+
+
+def test_a_later_break_glass_that_is_confirmed_counts(cast: Cast) -> None:
+    admin = cast["admin"]
+    glass = opened(admin)
+    services.change_environment(environment="prod", by=admin, own_approval_allowed=True)
+    days_ago(glass)
+    later = opened(admin)
+    access.grant(username="reader", role="approver", by=admin)
+    services.close_break_glass(break_glass_id=later, by=admin)
+    services.confirm_break_glass(break_glass_id=later, by=cast["approver"])
+    services.approve_environment_change(change_id=asked(admin), by=actor("reader"))
+
+
 def test_it_reviews_no_release_into_the_environment(cast: Cast) -> None:
     admin = cast["admin"]
     register(V1, cast["steward"])
