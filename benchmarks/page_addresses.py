@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpResponseNotAllowed
 from django.test import RequestFactory
-from django.urls import URLPattern, get_resolver, reverse
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from registry.errors import WrongState
 
@@ -179,7 +179,7 @@ def all_pages() -> tuple[Page, ...]:
 def names_of_pages() -> list[str]:
     """The names of the addresses that are opened, and not only sent forms to."""
     _, pages = get_resolver().namespace_dict["ui"]
-    patterns = [pattern for pattern in pages.url_patterns if isinstance(pattern, URLPattern)]
+    patterns = list(_patterns(pages.url_patterns))
     logger = logging.getLogger("django.request")
     logger.disabled, before = True, logger.disabled  # each refusal would be told
     try:
@@ -188,8 +188,22 @@ def names_of_pages() -> list[str]:
         logger.disabled = before
 
 
+def _patterns(parts: Iterable[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    for part in parts:
+        if isinstance(part, URLPattern):
+            yield part
+        else:
+            yield from _patterns(part.url_patterns)
+
+
 def _is_opened(pattern: URLPattern) -> bool:
-    """Whether a view takes GET, by its own answer to a method that none takes. Raises WrongState for one that takes any."""
+    """Whether a view takes GET: by its methods, or its own answer to a method that none takes.
+
+    Raises WrongState for one that takes any.
+    """
+    if view := getattr(pattern.callback, "view_class", None):
+        methods = getattr(pattern.callback, "view_initkwargs", {}).get("http_method_names", view.http_method_names)
+        return "get" in methods and hasattr(view, "get")
     try:
         response = pattern.callback(RequestFactory().generic("MEASURE", "/"))
     except TypeError as error:

@@ -130,7 +130,11 @@ urlpatterns = [
     path("state-checks/<int:check_id>/export", streams.check_export, name="state_check_export"),
     path("inbox", notifications.inbox, name="inbox"),
     path("inbox/read", notifications.mark_read, name="inbox_read"),
-    path("inbox/digest", notifications.SubscriptionFormView.as_view(form_class=DigestForm), name="digest"),
+    path(
+        "inbox/digest",
+        notifications.SubscriptionFormView.as_view(form_class=DigestForm, http_method_names=["post"]),
+        name="digest",
+    ),
     path("digest/stop/<str:token>", notifications.digest_stop, name="digest_stop"),
     path("inbox/subscriptions", notifications.SubscriptionFormView.as_view(), name="subscriptions"),
     path("inbox/subscriptions/<int:subscription_id>/remove", notifications.unsubscribe, name="unsubscribe"),

@@ -18,6 +18,7 @@ from dashboard.components.frame import page_actor
 from dashboard.notifications import inbox as inbox_pages
 from dashboard.notifications import webhooks as webhook_pages
 from dashboard.notifications.forms import SubscribeForm, WebhookEditForm, WebhookForm
+from registry.access.roles import may_somewhere, require
 from registry.errors import Conflict, InvalidInput
 from registry.notifications import selectors
 from registry.notifications import services as inbox_services
@@ -26,6 +27,7 @@ from registry.notifications.digests import stop_digest
 
 SUBSCRIPTIONS: Final = "notifications/subscriptions.html"
 FORM: Final = "notifications/webhook_form.html"
+SUBSCRIBE: Final = "notification.subscribe"
 
 
 @require_safe
@@ -55,6 +57,12 @@ class SubscriptionFormView(ServiceFormView):
     def get(self, request: HttpRequest) -> HttpResponse:
         """The page."""
         return render(request, SUBSCRIPTIONS, {"page": inbox_pages.subscriptions_page(request)})
+
+    def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
+        """Run the form, for who may subscribe to anything."""
+        if not may_somewhere(page_actor(request), SUBSCRIBE):
+            require(page_actor(request), SUBSCRIBE)
+        return super().post(request, **route)
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """The page with the form's errors."""

@@ -101,7 +101,7 @@ def test_without_an_address_our_own_server_is_measured_and_its_section_written(
 
     monkeypatch.setattr(site, "own_server", started)
     call_command(
-        "bench", "registry", "--seconds=0.1", "--subjects=3", "--connections=2,32", "--write", "--note=A note."
+        Bench(), "registry", "--seconds=0.1", "--subjects=3", "--connections=2,32", "--write", "--note=A note."
     )
     text = written.read_text()
     assert text.count("\n| ours | ") == 2 * len(OPERATIONS)

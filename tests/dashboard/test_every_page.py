@@ -215,7 +215,7 @@ def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content
     def approve() -> str:
         page = approver.get(address)
         assert "Approve" in page.content.decode()
-        sent = {"comment": "fine", "plan_hash": page.context["page"].plan_hash}
+        sent = {"comment": "fine", "plan_hash": page.context["page"].info.plan_hash}
         return approver.post(f"{address}/approve", sent, follow=True).content.decode()
 
     assert "1 open break finding for orders-value in dev." in approve(), "it came after the request"

@@ -129,7 +129,16 @@ def test_a_child_knows_nothing_of_the_server(make: Callable[..., Pool], monkeypa
     finally:
         os.close(read)
         os.close(write)
-    assert set(told["environment"]) <= {"PYTHONPATH", "TMPDIR", "LC_ALL", "LC_CTYPE", "PWD", "SHLVL", "_"}
+    assert set(told["environment"]) <= {
+        "PYTHONPATH",
+        "TMPDIR",
+        "LC_ALL",
+        "LC_CTYPE",
+        "PWD",
+        "SCHEMA_FORMATS",
+        "SHLVL",
+        "_",
+    }
     # Standard input and output are /dev/null by now; the two after the error file are the pipe; the last lists them.
     assert len(told["descriptors"]) <= 6
     assert told["folder"].rpartition("/")[2].startswith("schemadesk-child-")

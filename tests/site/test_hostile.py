@@ -84,8 +84,8 @@ def test_every_text_of_a_sample_is_replaced_and_what_is_ours_is_kept() -> None:
     """Or nothing above shows anything."""
     usual = gallery.SAMPLES["subjects"].page
     harmed = hostile(usual)
-    assert {row.name for row in harmed.rows} <= set(TEXTS)
-    assert [row.url for row in harmed.rows] == [row.url for row in usual.rows]
+    assert {row.info.subject.subject for row in harmed.table.rows} <= set(TEXTS)
+    assert [row.signs for row in harmed.table.rows] == [row.signs for row in usual.table.rows]
     assert harmed.frame.now == usual.frame.now
     alone = hostile(replace(frame("a", usual.frame.section), environments=()))
     assert alone.title == TEXTS[0]

@@ -169,7 +169,7 @@ def test_a_list_of_nothing(owners: None, look: Callable[[str], Client], query: s
 def test_an_owner_s_pattern_may_be_anything(owners: None, look: Callable[[str], Client]) -> None:
     ada = User.objects.get(username="ada")
     Ownership.objects.all().delete()
-    for pattern in ("[z-a]*", "[", "[!o]rders*", "[]]", "\\*", "(", "ord?rs-[v]alue"):
+    for pattern in ("[z-a]*", "[", "[!o]rders*", "[]]", "\\*", "(", "ord?rs-value"):
         Ownership.objects.create(registry="dev", subject_pattern=pattern, user=ada)
     assert names(look("reader"), "?owner=user:ada") == ["orders-value"]
 

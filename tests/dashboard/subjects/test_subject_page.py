@@ -255,7 +255,7 @@ def test_a_subject_is_exported_and_subscribed_to_from_its_menu(
     archive = zipfile.ZipFile(io.BytesIO(client.post(page.export.url, {"subject": page.export.subject}).content))
     assert b"odd*[name]" in archive.read("subjects.jsonl")
     subscribe = next(item for item in page.more if item.label == "Subscribe")
-    fields = {item.name: item.value for item in client.get(subscribe.url).context["page"].fields}
+    fields = {item.name: item.value() for item in client.get(subscribe.url).context["page"].form}
     assert (fields["registry_pattern"], fields["subject_pattern"]) == ("dev", "odd??name]")
     assert name_pattern(fields["subject_pattern"]).allows("odd*[name]")
     assert not name_pattern(fields["subject_pattern"]).allows("oddly named")
