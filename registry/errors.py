@@ -79,6 +79,11 @@ class SchemadeskError(Exception):
         self.details = details
 
     @property
+    def public_name(self) -> str:
+        """The name of its class for programs; of a private class, that of the nearest public one."""
+        return next(kind.__name__ for kind in type(self).__mro__ if not kind.__name__.startswith("_"))
+
+    @property
     def placed(self) -> str:
         """The message with the place in what was sent, where one is known."""
         return self.message

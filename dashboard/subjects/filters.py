@@ -268,6 +268,9 @@ def filters_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) 
 
 def _filters(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
     counts = {name: counted.facets.counts.get(name) for name in NAMES}
+    if moment() and (attention := counts["attention"]) is not None:
+        # findings aren't part of the past
+        counts["attention"] = {value: number for value, number in attention.items() if value != DRIFT}
     tags = _tags(registry, at_once=counted.with_page)
     return (
         Filter(
@@ -284,7 +287,7 @@ def _filters(registry: Registry, chosen: Mapping[str, str], counted: Counted) ->
         Filter(
             name="attention",
             label=gettext("Needs attention"),
-            choices=_named_choices(ATTENTION, chosen["attention"], counts["attention"], untold=(UNOWNED,)),
+            choices=_named_choices(ATTENTION, chosen["attention"], counts["attention"], untold=(UNOWNED, DRIFT)),
         ),
         *_own(chosen, counts, ("references", "use")),
         Filter(name="tag", label=gettext("Tag"), choices=tag_choices(tags, counts["tag"], chosen["tag"])),

@@ -17,6 +17,7 @@ from dashboard.home import panels
 from dashboard.runtime.missing import write_missing
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Scan, Source
+from registry.errors import InvalidInput
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
@@ -329,3 +330,14 @@ def test_what_neither_json_nor_the_database_can_hold_is_refused(
     assert "\\ud800" in answer.content.decode("ascii")
     gone = admin.delete("/api/v1/registries/dev/subjects/orders-value/clients/%00")
     assert (gone.status_code, gone.json()["error"]) == (404, "ClientNotFound")
+
+
+def test_a_private_error_has_the_name_of_a_public_one(api: Api, registries: None) -> None:
+    answer = api("admin").post("/api/v1/state-checks", {"variables": []}, content_type="application/json")
+    assert 400 <= answer.status_code < 500
+    assert not answer.json()["error"].startswith("_")
+
+    class _MisplacedError(InvalidInput):
+        pass
+
+    assert _MisplacedError("x").public_name == "InvalidInput"

@@ -125,6 +125,8 @@ def test_a_number_that_nothing_has(api: Api, cast: Cast) -> None:
         for step in ("approve", "reject", "request-changes", "apply", "submit", "recheck", "withdraw", "unschedule"):
             assert call(api("admin"), "POST", f"{path}/{step}", {"comment": "x"})[0] == 404, step
     assert call(api("admin"), "POST", URL + "/0/schedule", {})[0] == 422
+    assert call(api("admin"), "POST", URL + "/0/schedule", {"at": "2027-01-31T22:00:00Z"})[0] == 404
+    assert call(api("admin"), "POST", URL + "/0/schedule", {"at": "2027-01-31T22:00:00"})[0] in (400, 422)
     for verb in ("resolve", "reopen"):
         assert call(api("admin"), "POST", f"/api/v1/threads/0/{verb}")[0] == 404
     assert call(api("admin"), "GET", f"{URL}/99999999999999999999999")[0] == 404

@@ -123,7 +123,7 @@ def _details(error: errors.SchemadeskError) -> list[dict[str, Any]]:
     details: list[dict[str, Any]] = [
         {
             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-            "reason": re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).upper(),
+            "reason": re.sub(r"(?<!^)(?=[A-Z])", "_", error.public_name).upper(),
             "domain": DOMAIN,
             "metadata": {name: str(value)[:MAX_METADATA] for name, value in values.items() if value is not None},
         }

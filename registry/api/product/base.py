@@ -6,12 +6,14 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import wraps
 from http import HTTPStatus
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
+from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import exceptions, serializers
@@ -72,7 +74,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if status is None or not isinstance(error, errors.SchemadeskError):
         logger.error("unforeseen error", exc_info=error)
         return Response({"error": "InternalError", "message": "Internal Server Error"}, status=500)
-    body: dict[str, Any] = {"error": type(error).__name__, "message": error.placed, "details": error.details}
+    body: dict[str, Any] = {"error": error.public_name, "message": error.placed, "details": error.details}
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
         body |= {"line": error.line, "column": error.column}
     return tell_when(Response(body, status=status), error)
@@ -241,6 +243,16 @@ class FormatField(serializers.ChoiceField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(choices=sorted(FORMATS), **options)
+
+
+class ZonedTimeField(serializers.DateTimeField):
+    """A time with its zone; one without is refused, because nobody knows whose zone it means."""
+
+    def enforce_timezone(self, value: datetime) -> datetime:
+        """The time. Raises ValidationError."""
+        if timezone.is_naive(value):
+            raise serializers.ValidationError("Give the time with its zone, such as 2027-01-31T22:00:00Z.")
+        return super().enforce_timezone(value)
 
 
 class WholeNumberField(serializers.IntegerField):

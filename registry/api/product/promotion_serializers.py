@@ -9,7 +9,7 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from registry.access.roles import Actor, may, may_somewhere, require
-from registry.api.product.base import SchemaTextField, VersionField, WholeNumberField
+from registry.api.product.base import SchemaTextField, VersionField, WholeNumberField, ZonedTimeField
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.errors import RequestNotFound
 from registry.formats import DEFAULT_FORMAT
@@ -200,7 +200,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
         max_length=1280,
         help_text="For approve: the subject's name, required if the change breaks a closed environment.",
     )
-    at = serializers.DateTimeField(
+    at = ZonedTimeField(
         required=False, default=None, allow_null=True, help_text="For schedule: the time, with its zone."
     )
     move_on = serializers.BooleanField(
