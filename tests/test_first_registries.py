@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection, transaction
 
+from dashboard.management.commands import prepare
 from dashboard.management.commands.prepare import make_registries
+from registry.access.models import User
 from registry.access.roles import Actor
 from registry.access.services import ensure_person
+from registry.promotions.models import Environment
 from tests.first_registries import ensure_at_once, make_at_once
 
 #: what differs from one time to the next
@@ -55,3 +60,30 @@ def test_somebody_of_the_cast_is_who_the_first_start_makes(system: Actor) -> Non
     real = made_by(lambda by: ensure_person(username="steward", role="steward", by=by), system)
     assert {table: rows for table, rows in ours.items() if rows != real[table]} == {}
     assert sum(ours["access_rolegrant"].values()) == 1
+
+
+@pytest.mark.django_db
+def test_a_first_start_that_is_killed_leaves_prod_to_the_next(system: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "set_mode", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make_registries(by=system)
+    assert make_registries(by=system) == ["prod"]
+    assert Environment.objects.get(registry__name="prod").is_closed
+
+
+@pytest.mark.django_db
+def test_passwords_are_shown_before_the_accounts_are_there_for_good(registries: None, settings: Any) -> None:
+    class Killed(StringIO):
+        def flush(self) -> None:
+            raise KeyboardInterrupt
+
+    settings.UNDER_UP = True
+    out = Killed()
+    with pytest.raises(KeyboardInterrupt):
+        call_command("prepare", stdout=out)
+    assert "admin" in out.getvalue()
+    assert not User.objects.filter(username__in=prepare.PEOPLE).exists()
