@@ -204,6 +204,7 @@ class EnvironmentChangeState(Shown):
     """What a second person decided on a change that loosens an environment."""
 
     OPEN = ("open", "care", "hourglass", later("Waiting for approval"))
+    OUTDATED = ("outdated", "unknown", "clock", later("Out of date"))
     APPROVED = ("approved", "care", "check", later("Approved"))
     REJECTED = ("rejected", "unknown", "x", later("Rejected"))
     WITHDRAWN = ("withdrawn", "unknown", "x", later("Withdrawn"))

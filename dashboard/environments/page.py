@@ -155,9 +155,13 @@ def change_row(change: EnvironmentChangeInfo, actor: Actor) -> ChangeRow:
     is_own = actor.user_id == change.requested_by_id
     is_open = change.state == EnvironmentChange.OPEN
     decide_refused = decision_refusal(change.environment, change.requested_by_id, actor) if is_open else ""
+    if change.is_outdated:
+        decide_refused = gettext(
+            "The settings have changed since this was requested. %(requester)s can withdraw it and request it again."
+        ) % {"requester": change.requested_by}
     return ChangeRow(
         info=change,
-        state=EnvironmentChangeState.of(change.state),
+        state=EnvironmentChangeState.OUTDATED if change.is_outdated else EnvironmentChangeState.of(change.state),
         decide_refused=actor.past or decide_refused,
         withdraw_refused=actor.past or ("" if is_own else refusal(actor, MANAGE, registry=change.environment)),
     )

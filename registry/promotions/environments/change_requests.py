@@ -149,7 +149,7 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
         raise WrongState(
             f"{requester.name}, who requested this, no longer has permission for it. Another person must request it."
         )
-    if _before(row, change.action, change.values) != change.before:
+    if change.is_outdated:
         raise WrongState(
             "The environment has changed since this was requested. Withdraw the change and request it again."
         )

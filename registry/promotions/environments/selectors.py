@@ -265,7 +265,10 @@ def _glass(row: BreakGlass, name: str, now: datetime) -> BreakGlassInfo:
 
 @dataclass(frozen=True)
 class EnvironmentChangeInfo:
-    """A change with its requester and decider; `values` are the arguments of its `action`."""
+    """A change with its requester and decider; `values` are the arguments of its `action`.
+
+    An open change that `is_outdated` can't be approved, because the environment has changed since.
+    """
 
     id: int
     environment: str
@@ -281,6 +284,7 @@ class EnvironmentChangeInfo:
     decided_by: str
     decided_at: datetime | None
     comment: str
+    is_outdated: bool = False
 
 
 def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChangeInfo]:
@@ -298,6 +302,7 @@ def info_of(row: EnvironmentChange) -> EnvironmentChangeInfo:
         EnvironmentChangeInfo,
         row,
         environment=row.environment.registry.name,
+        is_outdated=row.state == EnvironmentChange.OPEN and row.is_outdated,
         requested_by=row.requested_by.get_username(),
         decided_by=row.decided_by.get_username() if row.decided_by else "",
     )

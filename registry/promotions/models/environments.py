@@ -291,3 +291,8 @@ class EnvironmentChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.environment}: {self.sentence}"
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the settings that it replaces have changed since it was requested, so that it can't be approved."""
+        return any(getattr(self.environment, name) != value for name, value in self.before.items())

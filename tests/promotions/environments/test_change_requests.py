@@ -15,6 +15,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.components.badges import EnvironmentChangeState
 from registry.access import services as access
 from registry.access.models import GroupGrant, RoleGrant, User
 from registry.access.roles import Actor, TokenLimit, may
@@ -236,13 +237,16 @@ def test_a_token_that_is_limited_decides_nothing(cast: Cast) -> None:
         services.approve_environment_change(change_id=number, by=other)
 
 
-def test_what_changed_since_is_asked_for_again(cast: Cast) -> None:
+def test_what_changed_since_is_asked_for_again(cast: Cast, browser: Callable[[str], Client]) -> None:
     change("prod", reviews_needed=3)
     number = asked(cast, {"reviews_needed": 2})
     services.change_environment(environment="prod", by=cast["admin"], reviews_needed=5)
     with pytest.raises(WrongState, match="has changed since"):
         services.approve_environment_change(change_id=number, by=cast["approver"])
     assert environment_info("prod").settings["reviews_needed"] == 5
+    (row,) = browser("approver").get("/ui/environments/prod").context["page"].changes
+    assert row.state is EnvironmentChangeState.OUTDATED
+    assert row.decide_refused.startswith("The settings have changed since this was requested.")
 
 
 @pytest.mark.parametrize("kind", ["fewer reviews", "no rule", "nothing"])
