@@ -219,6 +219,7 @@ SAMPLES: dict[str, Sample] = {
     "replay-failed": Sample("promotions/replay.html", replay.REPLAY_FAILED),
     "promotion-own": Sample("promotions/promotion.html", promotions.PROMOTION_OWN),
     "promotion-breaks": Sample("promotions/promotion.html", promotions.PROMOTION_BREAKS),
+    "promotion-refused": Sample("promotions/promotion.html", promotions.PROMOTION_REFUSED),
     "promotion-rejected": Sample("promotions/promotion.html", promotions.PROMOTION_REJECTED),
     "promotion-approved": Sample("promotions/promotion.html", promotions.PROMOTION_APPROVED),
     "promotion-failed": Sample("promotions/promotion.html", promotions.PROMOTION_FAILED),

@@ -90,8 +90,8 @@ def test_menus_wrong_fields_and_the_keys_themselves(page: Page, address: str) ->
         for _ in range(menu.locator("a, button:not([disabled])").count() + 1):
             page.keyboard.press("Tab")
         assert menu.get_attribute("open") is None, "it would cover what has the focus now"
-    page.goto(f"{address}/gallery/subscriptions")
-    assert page.evaluate(focused) == "id_subject_pattern"
+    page.goto(f"{address}/gallery/simulate-error")
+    assert page.evaluate(focused) == "id_datum"
     assert page.evaluate("document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent")
     page.goto(f"{address}/gallery/subjects")
     page.get_by_label("Keyboard shortcuts").uncheck()

@@ -355,20 +355,29 @@ SET = tuple(
     ItemLink(subject=name, what=f"version {number} becomes version {number - 1} of staging", url=f"?item={number}", verdict=verdict, chosen=chosen, open_threads=threads)
     for name, number, verdict, chosen, threads in (("items-value", 4, Verdict.OK, False, 0), ("orders-value", 3, Verdict.BREAKS, True, 2), (HOSTILE, 2, Verdict.UNKNOWN, False, 0), (LONG, 9, Verdict.CARE, False, 0))
 )  # fmt: skip
-BREAKS_FORM = ApproveForm({"comment": ""}, key="breaks")
-BREAKS_FORM.fields["comment"].help_text = later("Required, because this is a breaking change.")
-BREAKS_FORM.fields["typed"].required = True
+
+
+def breaks_form(sent: dict[str, str] | None = None) -> ApproveForm:
+    """The form of a decision on a breaking change; `sent` is what was refused."""
+    form = ApproveForm(sent, key="breaks")
+    form.fields["comment"].help_text = later("Required, because this is a breaking change.")
+    form.fields["typed"].required = True
+    return form
+
+
+BREAKS_SENT = breaks_form({"comment": ""})
 PROMOTION_BREAKS = replace(
     PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail. One of them can be overridden with a reason.",
     info=replace(INFO, items=(ITEM,) * 4, reason=HOSTILE, labels=LABELS, needed=replace(NEEDED, nobody_can="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.")),
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
-    glass=True, refused=BREAKS_FORM.problem,
+    glass=True,
     facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels_refused="Only the requester and reviewers can change the labels.", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
     voided_title="Earlier approvals no longer count", voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
-    review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence), form=BREAKS_FORM),
+    review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence), form=breaks_form()),
     comment=ThreadForm(initial={"subject": "orders-value", "path": "Order.customer.email"}),
 )  # fmt: skip
+PROMOTION_REFUSED = replace(PROMOTION_BREAKS, refused=BREAKS_SENT.problem, review=replace(REVIEW, form=BREAKS_SENT))
 PROMOTION_REJECTED = replace(
     PROMOTION, headline="Closed: rejected", sentence="It was turned down; nothing was written.", verdict=Verdict.UNKNOWN,
     info=replace(INFO, state="rejected", needed=ReviewNeeds(), reviews=(review("approver", "reject", "Not before the sale."),)),
