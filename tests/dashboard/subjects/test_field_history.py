@@ -221,7 +221,14 @@ def test_what_data_say_of_it_is_told_by_day(
         ("mail", today - timedelta(days=90), 1000, 0, 0),
     ):
         FieldStatistic.objects.create(
-            topic=topic, side="value", path=path, day=day, messages=messages, present=present, nulls=nulls
+            topic=topic,
+            side="value",
+            framing="confluent",
+            path=path,
+            day=day,
+            messages=messages,
+            present=present,
+            nulls=nulls,
         )
     text = text_of(look("reader").get(*page_of("Order.mail")))
     assert "Scans in the last 30 days read 200 messages: this field is null in 15.0 % and missing in 5.0 %." in text
