@@ -116,7 +116,6 @@ class ServiceForm(forms.Form):
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput)
     result: Any = None
     status = 422
-    use_required_attribute = True
     bound_field_class = StyledField
 
     def __init__(self, data: Any = None, *, key: object = "", **options: Any) -> None:
@@ -213,7 +212,7 @@ def field_value(parse: Callable[..., Any], *given: Any) -> Any:
 
 
 def forms_by_name(classes: Iterable[type[ServiceForm]], sent: ServiceForm | None = None) -> dict[str, ServiceForm]:
-    """A page's forms by the names of their classes; `sent` stands in for its own class."""
+    """A page's forms by the names of their classes; `sent` replaces the empty form of its class."""
     return {kind.__name__: sent if type(sent) is kind else kind() for kind in classes}  # type: ignore[misc]
 
 

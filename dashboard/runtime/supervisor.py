@@ -32,7 +32,7 @@ BAD_STARTS = 3
 PROBE_PACE = 0.1
 # Of parts that run. A loaded machine must not look like one that hangs: any reply within these times will do.
 WATCH_PACE = 10.0
-TELL_AFTER = 60.0  # without a reply; twice that for a part that needs others, whose silence is told first
+TELL_AFTER = 60.0  # without a reply; twice that for a part that needs others, so that theirs is reported first
 HUNG_AFTER = 180.0
 LONGEST_STEP = 5.0
 

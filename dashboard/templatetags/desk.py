@@ -161,7 +161,7 @@ def done_by(context: Context, moment: datetime | None, who: str, limit: int = 30
 
 
 def time_by(moment: datetime, who: str, now: datetime, limit: int = 30) -> SafeString:
-    """A moment relative to `now`, and by whom it was, where that is known."""
+    """A moment relative to `now`, followed by who did it, if that is known."""
     when = time_ago(moment, now)
     if not who:
         return when

@@ -44,19 +44,11 @@ class _UndoneError(Exception):
     """Raised to roll back a trial."""
 
 
-def _of_environment(service: Callable[..., None]) -> Callable[..., object]:
-    """Adapt a service for a part of an environment."""
+def _without_environment(service: Callable[..., object]) -> Callable[..., object]:
+    """Adapt a service that finds the affected environments itself."""
 
-    def run(environment: str, by: Actor, **values: Any) -> None:
-        del environment  # the part's own environment requires the second person
-        service(by=by, **values)
-
-    return run
-
-
-def _of_people(service: Callable[..., object]) -> Callable[..., object]:
     def run(environment: str, by: Actor, **values: Any) -> object:
-        del environment
+        del environment  # the service requires the second person there
         return service(by=by, **values)
 
     return run
@@ -65,33 +57,33 @@ def _of_people(service: Callable[..., object]) -> Callable[..., object]:
 #: action → the service, the right that its requester needs, and the arguments with their types
 ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]]]] = {
     "change": (change_environment, MANAGE, {name: setting_type(name) for name in SETTINGS}),
-    "remove_review_rule": (_of_environment(remove_review_rule), MANAGE, {"rule_id": int}),
-    "remove_freeze": (_of_environment(remove_freeze), MANAGE, {"freeze_id": int}),
-    "remove_recurring_freeze": (_of_environment(remove_recurring_freeze), MANAGE, {"freeze_id": int}),
+    "remove_review_rule": (_without_environment(remove_review_rule), MANAGE, {"rule_id": int}),
+    "remove_freeze": (_without_environment(remove_freeze), MANAGE, {"freeze_id": int}),
+    "remove_recurring_freeze": (_without_environment(remove_recurring_freeze), MANAGE, {"freeze_id": int}),
     "grant": (
-        _of_people(access.grant),
+        _without_environment(access.grant),
         PEOPLE,
         {"username": str, "role": str, "registry": str, "subject_pattern": str},
     ),
     "grant_to_group": (
-        _of_people(access.grant_to_group),
+        _without_environment(access.grant_to_group),
         PEOPLE,
         {"group": str, "role": str, "registry": str, "subject_pattern": str},
     ),
-    "add_member": (_of_people(access.add_member), PEOPLE, {"group": str, "username": str}),
+    "add_member": (_without_environment(access.add_member), PEOPLE, {"group": str, "username": str}),
     "add_owner": (
-        _of_people(access.add_owner),
+        _without_environment(access.add_owner),
         PEOPLE,
         {"subject_pattern": str, "registry": str, "username": str, "group": str},
     ),
-    "revoke_grant": (_of_people(access.revoke_grant), PEOPLE, {"grant_id": int}),
-    "remove_member": (_of_people(access.remove_member), PEOPLE, {"group": str, "username": str}),
-    "remove_group": (_of_people(access.remove_group), PEOPLE, {"name": str}),
-    "remove_group_grant": (_of_people(access.remove_group_grant), PEOPLE, {"grant_id": int}),
-    "set_active": (_of_people(access.set_active), PEOPLE, {"username": str, "active": bool}),
-    "set_email": (_of_people(access.set_email), PEOPLE, {"username": str, "email": str}),
-    "state_same_person": (_of_people(state_same_person), PEOPLE, {"one": str, "other": str, "reason": str}),
-    "withdraw_same_person": (_of_people(withdraw_same_person), PEOPLE, {"statement_id": int}),
+    "revoke_grant": (_without_environment(access.revoke_grant), PEOPLE, {"grant_id": int}),
+    "remove_member": (_without_environment(access.remove_member), PEOPLE, {"group": str, "username": str}),
+    "remove_group": (_without_environment(access.remove_group), PEOPLE, {"name": str}),
+    "remove_group_grant": (_without_environment(access.remove_group_grant), PEOPLE, {"grant_id": int}),
+    "set_active": (_without_environment(access.set_active), PEOPLE, {"username": str, "active": bool}),
+    "set_email": (_without_environment(access.set_email), PEOPLE, {"username": str, "email": str}),
+    "state_same_person": (_without_environment(state_same_person), PEOPLE, {"one": str, "other": str, "reason": str}),
+    "withdraw_same_person": (_without_environment(withdraw_same_person), PEOPLE, {"statement_id": int}),
 }
 
 
