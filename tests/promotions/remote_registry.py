@@ -31,7 +31,7 @@ from dashboard.runtime.layout import free_port
 from dashboard.runtime.programs import THRIFTY
 from registry.access.roles import Actor
 from registry.promotions import services
-from registry.promotions.environments.services import fresh
+from registry.promotions.environments.locking import fresh
 from registry.promotions.models import ApplyStep, Environment, PromotionRequest, Release
 from registry.subjects.models import Registry
 from registry.subjects.remote.mirrors import add_remote_registry

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import InvalidSchema
+from registry.formats.avro.canonical import definition
 from registry.formats.avro.defaults import float_default, why_invalid
 from registry.formats.avro.json_reader import (
     aliases_of,
@@ -345,8 +346,6 @@ class Parser:
         """A type that a reference defines too must be the same; the first definition stays."""
         if earlier is None:
             return
-        from registry.formats.avro.canonical import definition
-
         if definition(named) != definition(earlier):
             raise SchemaProblem(
                 f'"{named.full_name}" is defined here and, differently, by the reference "{earlier.source}": use its name '

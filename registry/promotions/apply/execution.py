@@ -25,7 +25,7 @@ from registry.promotions.apply import remote
 from registry.promotions.apply.local import LEASE, StepFailed, in_words, is_claimed, record_releases, write_here
 from registry.promotions.apply.remote import MAX_FAILURE, again, begin_elsewhere, require_apply, written_steps
 from registry.promotions.environments.freezes import first_open
-from registry.promotions.environments.services import fresh, is_remote
+from registry.promotions.environments.locking import fresh, is_remote
 from registry.promotions.events import tell
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.requests.state_machine import (

@@ -30,7 +30,7 @@ from registry.promotions.apply.local import (
     record_releases,
     take,
 )
-from registry.promotions.environments.services import fresh
+from registry.promotions.environments.locking import fresh
 from registry.promotions.events import tell
 from registry.promotions.models import ApplyStep, PromotionRequest
 from registry.promotions.plan import builder

@@ -13,8 +13,7 @@ from registry.access.selectors import approval_refusal
 from registry.audit.context import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, WrongState
 from registry.notifications.services import notify
-from registry.promotions.environments.selectors import CONFIRM_WITHIN
-from registry.promotions.environments.services import (
+from registry.promotions.environments.locking import (
     MANAGE,
     MAX_TEXT,
     locked_environment,
@@ -22,6 +21,7 @@ from registry.promotions.environments.services import (
     readable,
     refuse_strangers,
 )
+from registry.promotions.environments.selectors import CONFIRM_WITHIN
 from registry.promotions.models import BreakGlass
 from registry.promotions.reviews.linked_accounts import is_same_person
 from registry.promotions.reviews.reviewers import second_person_refusal

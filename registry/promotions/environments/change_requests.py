@@ -20,15 +20,8 @@ from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, S
 from registry.notifications.services import notify
 from registry.promotions.environments.change_guard import MANAGE, passing, tell_loosened
 from registry.promotions.environments.freezes import remove_freeze, remove_recurring_freeze
-from registry.promotions.environments.services import (
-    MAX_TEXT,
-    change_environment,
-    locked_environment,
-    person,
-    readable,
-    refuse_strangers,
-    remove_review_rule,
-)
+from registry.promotions.environments.locking import MAX_TEXT, locked_environment, person, readable, refuse_strangers
+from registry.promotions.environments.services import change_environment, remove_review_rule
 from registry.promotions.models import Environment, EnvironmentChange
 from registry.promotions.models.environments import SETTINGS, setting_type
 from registry.promotions.reviews.linked_accounts import is_same_person, state_same_person, withdraw_same_person

@@ -20,7 +20,7 @@ from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, WrongState
 from registry.promotions.environments.change_guard import require_second_person
-from registry.promotions.environments.services import (
+from registry.promotions.environments.locking import (
     MANAGE,
     environment_part,
     locked_environment,

@@ -1,38 +1,21 @@
-"""Changing environments: their order, and their rules for promotions.
-
-A plan for a remote registry is made against a fresh mirror of it.
-"""
+"""Changing environments: their order, and their rules for promotions."""
 
 from __future__ import annotations
 
-import time
-from typing import Any, Final
+from typing import Final
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
-from registry.access.egress import EgressPolicy
 from registry.access.name_patterns import checked_pattern
-from registry.access.roles import ROLES, Actor, may_somewhere, require
+from registry.access.roles import ROLES, Actor, require
 from registry.audit.context import record
-from registry.errors import (
-    EnvironmentPartNotFound,
-    InvalidInput,
-    NotSignedIn,
-    RegistryNotFound,
-    RemoteUnavailable,
-    WrongState,
-)
-from registry.formats.base import UNSTORABLE
+from registry.errors import InvalidInput, WrongState
 from registry.promotions.environments.change_guard import loosened, require_second_person
+from registry.promotions.environments.locking import MANAGE, environment_part, locked_environment, one_of, readable
 from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.models.environments import MAX_HOURS, MAX_REVIEWS, SETTINGS
-from registry.subjects.models import Registry
-from registry.subjects.registration.locks import lock_policy
-from registry.subjects.remote.mirrors import sync_registry
+from registry.promotions.requests.submission import count_reviews_in
 
-MANAGE: Final = "registry.manage"
-MAX_TEXT: Final = 2000
 MAX_PATTERN: Final = 450  # characters: it is part of an index, whose rows have about 2,700 bytes
 
 
@@ -79,14 +62,7 @@ def change_environment(*, environment: str, by: Actor, **settings: int | None) -
     if was_closed and loosened(before, changed):
         require_second_person(row, by, f"change the rules of {environment} ({sentence})", "change", changed)
     row.save(update_fields=list(changed))
-    _count_reviews(row, by)
-
-
-def _count_reviews(environment: Environment, by: Actor) -> None:
-    """Approve the requests in review whose approvals are enough under the present rules."""
-    from registry.promotions.requests.submission import count_reviews_in  # it imports this module
-
-    count_reviews_in(environment, by)
+    count_reviews_in(row, by)
 
 
 @transaction.atomic
@@ -147,93 +123,4 @@ def remove_review_rule(*, rule_id: int, by: Actor) -> None:
         sentence = f"remove the review rule of {row.environment}: {row}"
         require_second_person(row.environment, by, sentence, "remove_review_rule", {"rule_id": rule_id})
     row.delete()
-    _count_reviews(row.environment, by)
-
-
-def locked_environment(name: str, *, alone: bool = False) -> Environment:
-    """The environment of that name, locked until the transaction ends; `alone` also waits for changes of its registry.
-
-    The registry's policy lock comes first, as everywhere. Raises RegistryNotFound.
-    """
-    rows = Environment.objects.select_related("registry").filter(registry__name=name)
-    environment = rows.first()
-    if environment is not None and alone:
-        lock_policy(environment.registry, exclusive=True)
-    row = rows.select_for_update(of=("self",)).first()
-    if row is None:
-        raise RegistryNotFound(f"'{name[:80]}' is not an environment.", registry=name[:255])
-    return row
-
-
-def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
-    """The stripped text. Raises InvalidInput for one that is empty, too long or can't be stored."""
-    bare = text.strip()
-    if not bare or len(bare) > limit:
-        raise InvalidInput(f"{field} must have 1 to {limit} characters.", field=field)
-    if UNSTORABLE.search(bare):
-        raise InvalidInput(f"{field} has a character that can't be stored.", field=field)
-    return bare
-
-
-def person(by: Actor) -> int:
-    """The actor's user id. Raises NotSignedIn for a program without an account."""
-    if by.user_id is None:
-        raise NotSignedIn("Sign in to do this.")
-    return by.user_id
-
-
-def refuse_strangers(by: Actor, *actions: str) -> None:
-    """Refuse an actor with none of these rights anywhere, before a number is looked up. Raises as `require` does."""
-    if not any(may_somewhere(by, action) for action in actions):
-        require(by, actions[0])
-
-
-def one_of(value: str, field: str, choices: tuple[str, ...]) -> str:
-    """The value, if it is one of the choices. Raises InvalidInput."""
-    if value not in choices:
-        raise InvalidInput(f"{field} must be one of {', '.join(choices)}.", field=field)
-    return value
-
-
-def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any:
-    """A row that belongs to an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
-    refuse_strangers(by, MANAGE)
-    rows = model.objects.select_related("environment__registry").filter(pk=number)
-    row = rows.first()
-    if row is not None:
-        # the caller checks next whether it is closed, which must stay true
-        environment = locked_environment(row.environment.registry.name)
-        row = rows.select_for_update(of=("self",)).first()
-    if row is None:
-        raise EnvironmentPartNotFound(f"No {what} {number} found.", number=number)
-    row.environment = environment
-    return row
-
-
-#: how long to wait for a running sync of another worker
-WAIT_SECONDS: Final = 30.0
-PAUSE_SECONDS: Final = 0.2
-
-
-def is_remote(environment: Environment) -> bool:
-    """Whether the environment is a remote registry with a mirror here."""
-    return environment.registry.kind == Registry.REMOTE
-
-
-def fresh(environment: Environment, *, policy: EgressPolicy | None = None) -> None:
-    """Update the mirror of a remote environment; does nothing for a local registry.
-
-    It calls another server, so no transaction may be open. Parts that can't be mirrored don't matter: the mirror lists
-    them, and what is promoted is read back from the remote anyway.
-    Raises RemoteUnavailable if the remote can't be read completely, or another worker reads it for too long.
-    """
-    if not is_remote(environment):
-        return
-    started_at, deadline = timezone.now(), time.monotonic() + WAIT_SECONDS
-    while sync_registry(registry_id=environment.registry_id, policy=policy) is None:
-        if time.monotonic() > deadline:
-            raise RemoteUnavailable(f"{environment} is being synced by another worker. Try again in a minute.")
-        time.sleep(PAUSE_SECONDS)
-    row = Registry.objects.get(pk=environment.registry_id)
-    if row.synced_at is None or row.synced_at < started_at:
-        raise RemoteUnavailable(f"{environment} can't be read now, and its mirror is too old: {row.sync_error}")
+    count_reviews_in(row.environment, by)

@@ -16,7 +16,7 @@ from registry.audit.context import record
 from registry.errors import InvalidInput, NotAllowed, WrongState
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
-from registry.promotions.environments.services import fresh
+from registry.promotions.environments.locking import fresh
 from registry.promotions.events import ask_for_reviews, tell
 from registry.promotions.models import Draft, Environment, PromotionRequest, RequestItem
 from registry.promotions.models.requests import clean_labels

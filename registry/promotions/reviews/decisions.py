@@ -17,7 +17,7 @@ from registry.access.roles import Actor, may, refusal
 from registry.access.selectors import approval_refusal
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, SchemadeskError, WrongState
-from registry.promotions.environments.services import fresh
+from registry.promotions.environments.locking import fresh
 from registry.promotions.events import tell
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan.types import FAIL, PASS, SKIPPED, SOURCE_DRIFT, WEIGHTLESS

@@ -32,8 +32,8 @@ from registry.access.selectors import address_key
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState
 from registry.promotions.environments.change_guard import FIRST_REVIEWER, LOOSENS
+from registry.promotions.environments.locking import readable
 from registry.promotions.environments.selectors import CONFIRM_WITHIN
-from registry.promotions.environments.services import readable
 from registry.promotions.models import SamePerson
 
 REVIEW: Final = "promotion.review"

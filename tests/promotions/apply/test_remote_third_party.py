@@ -15,7 +15,7 @@ from registry.errors import RemoteUnavailable
 from registry.formats.base import Reference
 from registry.promotions import services
 from registry.promotions.apply.execution import apply_due
-from registry.promotions.environments.services import fresh
+from registry.promotions.environments.locking import fresh
 from registry.promotions.models import ApplyStep
 from registry.subjects.models import Registry
 from registry.subjects.services import set_config
