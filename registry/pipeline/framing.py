@@ -35,6 +35,25 @@ from registry.observations import (
 
 SIDES: Final[tuple[Side, Side]] = ("key", "value")
 FRAMINGS: Final[tuple[Framing, ...]] = ("id", "guid", "content_type")
+
+
+def _matches(part: str, pattern: str) -> str:
+    """A condition on a part of the side's column `{0}`; the pattern is in hexadecimal, so that it needs no quoting."""
+    return f"CAST(substring({{0}}, {part}) AS STRING) RLIKE CAST(X'{pattern.encode().hex()}' AS STRING)"
+
+
+def _json(first: str, last: str, beginning: str) -> str:
+    """A condition that a body is meant as JSON: it begins and ends with a bracket, or begins as only JSON does.
+
+    A body that was cut off has no last bracket. A line of a log or a template may begin with a bracket too.
+    """
+    is_whole = f"{_matches('1, 20', f'^{_SPACE}{first}')} AND {_matches('-20', f'{last}{_SPACE}$')}"
+    return f"{_BRACKET_OR_SPACE} AND ({is_whole} OR {_matches('1, 100', f'^{_SPACE}{first}{_SPACE}({beginning})')})"
+
+
+_SPACE: Final = "[ \\t\\r\\n]*"
+_BRACKET_OR_SPACE: Final = "substring({0}, 1, 1) IN (X'7B', X'5B', X'20', X'09', X'0A', X'0D')"
+_SCALAR: Final = "(true|false|null|-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?)"
 # Where `{0}` is the side's column. The first one that holds names what its bytes are.
 CLASSES: Final = (
     ("null", "{0} IS NULL"),
@@ -43,8 +62,8 @@ CLASSES: Final = (
     ("id", "length({0}) >= 5 AND substring({0}, 1, 1) = X'00'"),
     ("empty", "length({0}) = 0"),
     ("cut_frame", "substring({0}, 1, 1) = X'00'"),
-    ("json_object", "substring({0}, 1, 1) = X'7B' AND substring({0}, -1, 1) = X'7D'"),
-    ("json_array", "substring({0}, 1, 1) = X'5B' AND substring({0}, -1, 1) = X'5D'"),
+    ("json_object", _json(r"\{", r"\}", '$|"')),
+    ("json_array", _json(r"\[", r"\]", rf'$|["{{\[]|{_SCALAR}{_SPACE}($|,)')),
     ("xml", "substring({0}, 1, 1) = X'3C'"),
     ("avro_file", "substring({0}, 1, 4) = X'4F626A01'"),
     ("gzip", "substring({0}, 1, 2) = X'1F8B'"),

@@ -266,13 +266,14 @@ def test_json_without_a_schema_and_with_one(kafka_bootstrap: str, spark_remote: 
     messages: list[Message] = [(0, None, json.dumps(document).encode()) for document in documents]
     messages += [(0, b'{"k": 1}', b"{not json}"), (0, None, b'{"a": "\xff"}'), (0, None, b"[" * 50_000 + b"]" * 50_000)]
     messages += [(0, None, framed(9, b'{"s": 1.5}')), (0, None, framed(9, b"oops"))]
+    messages += [(0, None, b'{"k": 1, "x": '), (0, None, b'{"a": 1}\n'), (0, None, b"[INFO] started")]
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
     schema = writers({9: '{"type": "object"}'}, "JSON")
     observations = run(scan_of(kafka_bootstrap, topic, more=schema), remote=spark_remote)
     profiles = fields(observations, "")
-    assert (counts(profiles["a"]), profiles["a"].kinds) == ((11, 11, 0), {"integer": 10, "string": 1})
+    assert (counts(profiles["a"]), profiles["a"].kinds) == ((12, 12, 0), {"integer": 11, "string": 1})
     assert (counts(profiles["b.c[]"]), profiles["b.c[]"].kinds) == (
-        (11, 10, 10),
+        (12, 10, 10),
         {"integer": 10, "string": 10, "null": 10},
     )
     assert profiles["d"].values == {"true": 10}
@@ -284,9 +285,9 @@ def test_json_without_a_schema_and_with_one(kafka_bootstrap: str, spark_remote: 
         for observation in only(UndecodableMessages, observations)
     }
     no_json, too_deep = bad[None, "malformed"], bad[None, "not_read"]
-    assert (no_json.span.messages, no_json.offsets) == (2, (11, 12))
-    assert no_json.reasons == ("the text isn't JSON", "the bytes aren't UTF-8")
-    assert no_json.by_reason == {"the text isn't JSON": 1, "the bytes aren't UTF-8": 1}
+    assert (no_json.span.messages, no_json.offsets) == (3, (11, 12, 16))
+    assert no_json.reasons == ("the text isn't JSON", "the bytes aren't UTF-8", "the text isn't JSON")
+    assert no_json.by_reason == {"the text isn't JSON": 2, "the bytes aren't UTF-8": 1}
     assert (too_deep.span.messages, too_deep.offsets) == (1, (13,))
     assert (bad["id", "malformed"].mark, bad["id", "malformed"].offsets) == ("9", (15,))
 

@@ -129,6 +129,36 @@ def test_everything_that_can_stand_in_a_topic_is_told_apart(kafka_bootstrap: str
     assert 1_700_000_000_000 < first.first_time <= first.last_time
 
 
+LOOKS = (
+    (b'{"a": 1}', "json_object"),
+    (b"{not json}", "json_object"),
+    (b'{"a": 1}\n', "json_object"),
+    (b' \r\n{ "a": 1 }', "json_object"),
+    (b'{"a": 1, "b": ', "json_object"),
+    (b'{\n  "a', "json_object"),
+    (b"{", "json_object"),
+    (b"{0} of {1} items", "text"),
+    (b"[1]", "json_array"),
+    (b"[1, 2]\n", "json_array"),
+    (b"[-1.5e3, 2", "json_array"),
+    (b'[{"a": 1}, {"a"', "json_array"),
+    (b"[null, ", "json_array"),
+    (b"[INFO] started", "text"),
+    (b"[2026-11-26 10:00:00] started", "text"),
+    (b"[42] started", "text"),
+    (b" hello", "text"),
+)
+
+
+@pytest.mark.requirement("CARD-3")
+def test_json_is_told_from_text_although_it_is_cut_off(kafka_bootstrap: str, spark_remote: str) -> None:
+    """Each body is in a topic of its own, so that a wrong hint names its body."""
+    topics = [make_topic(kafka_bootstrap, [(0, None, body)], partitions=1) for body, _ in LOOKS]
+    observations = run(scan_of(kafka_bootstrap, *topics), remote=spark_remote)
+    hints = {item.topic: item.hint for item in only(UnframedMessages, observations) if item.side == "value"}
+    assert [(body, hints[topic]) for topic, (body, _) in zip(topics, LOOKS, strict=True)] == list(LOOKS)
+
+
 # What a few bytes can declare: each has to be an undecodable message, and nothing worse.
 POISON = {
     "a string of 1.5 GB": ("string", zigzag(1_500_000_000)),

@@ -92,7 +92,10 @@ class OldVersion(Messages):
 
 
 class Hints(Messages):
+    """`undecodable_messages` look like JSON and aren't valid."""
+
     looks_like: dict[str, int]
+    undecodable_messages: NotRequired[int]
 
 
 class FramedTwice(Messages):

@@ -148,9 +148,9 @@ def _without_subject(where: SideOfTopic, messages: Sequence[UnframedMessages]) -
     structured = [group for group in messages if group.hint in _STRUCTURED]
     if structured and not where.reading.topic.startswith(_INTERNAL):
         looks = _by_hint([group for group in messages if group.hint != CUT])
-        yield where.finding(
-            "TOPIC_WITHOUT_SUBJECT", parts_of(structured), {"looks": _looks(looks)}, evidence={"looks_like": looks}
-        )
+        bad = count_of(parts_of(where.reading.not_json.get(where.side, ())))
+        evidence = {"looks_like": looks, **({"undecodable_messages": bad} if bad else {})}
+        yield where.finding("TOPIC_WITHOUT_SUBJECT", parts_of(structured), {"looks": _looks(looks)}, evidence=evidence)
 
 
 def _by_hint(messages: Iterable[UnframedMessages]) -> dict[str, int]:
@@ -213,7 +213,7 @@ def reason_words(by_reason: Mapping[str, int], others: int) -> str:
 
 
 def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Bytes that begin and end like JSON and are none, on a side that holds JSON otherwise."""
+    """Bytes that are meant as JSON and are none, on a side that holds JSON otherwise."""
     groups = where.reading.not_json.get(where.side, [])
     parsed = max(
         (item.messages for item in where.reading.profiles if item.side == where.side and not item.framing), default=0
