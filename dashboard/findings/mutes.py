@@ -17,6 +17,7 @@ from dashboard.sources.presenters import MutePage, MuteRow
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
 from registry.drift import selectors
+from registry.drift.findings.promotion_check import decided_breaks_block
 from registry.drift.scan.aggregation import MutePattern, is_muted
 from registry.drift.selectors import FindingInfo, MuteInfo
 from registry.drift.services.findings import MAX_STARS
@@ -119,6 +120,7 @@ def _fields(form: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fie
             name="reason",
             label=gettext("Reason to mute them"),
             value=form.get("reason", ""),
+            help=still_blocking(chosen),
             kind="textarea",
             rows=2,
             required=True,
@@ -131,6 +133,16 @@ def _fields(form: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fie
             help=gettext("Empty: until the mute is removed."),
         ),
     )
+
+
+def still_blocking(registry: str) -> str:
+    """That breaks of a closed environment block even after one person's decision, as sentences; "" elsewhere."""
+    if not decided_breaks_block(registry):
+        return ""
+    return gettext(
+        "%(registry)s is a closed environment: a break still fails requests afterwards, until it is resolved. A reviewer"
+        " can override the check with a reason."
+    ) % {"registry": registry}
 
 
 def _row(actor: Actor, info: MuteInfo, order: list[str]) -> MuteRow:

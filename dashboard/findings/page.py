@@ -18,6 +18,7 @@ from dashboard.components.widgets import Action, Crumb, Fact, Field, Link, Secti
 from dashboard.findings.evidence import evidence_facts, evidence_tables
 from dashboard.findings.evidence_tables import bar_tables
 from dashboard.findings.finding_list import finding_row
+from dashboard.findings.mutes import still_blocking
 from dashboard.findings.presenters import FindingPage
 from dashboard.findings.related import affected, before_after, deployed_by_hour, observed, state_links, suspected
 from dashboard.promotions.request_list import request_row
@@ -73,7 +74,14 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         acknowledge=_post(gettext("Acknowledge"), "finding_acknowledge", info, decide, tone="primary")
         if is_open
         else None,
-        reason=Field(name="reason", label=gettext("Reason to acknowledge it"), required=True, kind="textarea", rows=2),
+        reason=Field(
+            name="reason",
+            label=gettext("Reason to acknowledge it"),
+            required=True,
+            kind="textarea",
+            rows=2,
+            help=still_blocking(info.registry) if info.severity == "break" else "",
+        ),
         until=Field(
             name="until",
             label=gettext("Until"),

@@ -197,7 +197,9 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
     if environment.settings["owners_only"]:
         lines.append(gettext("Only owners of a subject can request its promotion."))
     lines.append(
-        gettext("Open drift findings for a subject fail its requests.")
+        gettext("Open drift findings for a subject fail its requests, and so do acknowledged or muted breaks.")
+        if environment.settings["drift_blocks"] and environment.is_closed
+        else gettext("Open drift findings for a subject fail its requests.")
         if environment.settings["drift_blocks"]
         else gettext("Open drift findings for a subject are only a warning.")
     )

@@ -16,6 +16,7 @@ from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView, WholeNumberField
 from registry.api.product.lifecycle import SubjectView
 from registry.drift import selectors, services
+from registry.drift.findings.promotion_check import decided_breaks_block
 from registry.drift.findings.suspicions import suspicions_of
 from registry.drift.models import FINDING_STATES, SEVERITIES
 from registry.errors import InvalidInput
@@ -88,12 +89,14 @@ class FindingView(ProductView):
         """One finding with its evidence; samples of messages are for those who may see them.
 
         `answers` are one's own drafts and the requests that one may read which were begun from it; `suspected` is what
-        was done in the hour before it began.
+        was done in the hour before it began. A break that `still_blocks` fails requests to its closed environment even
+        when it is acknowledged or muted.
         """
         finding = selectors.get_finding(finding_id, by=self.actor)
         return Response(
             {
                 **asdict(finding),
+                "still_blocks": finding.severity == "break" and decided_breaks_block(finding.registry),
                 "answers": _answers(requests_for_finding(finding.id, self.actor)),
                 "suspected": asdict(suspicions_of(finding.id)),
             }
@@ -139,7 +142,10 @@ class FindingDecision(ProductView):
             services.reopen(finding_id=finding_id, by=self.actor)
         else:
             services.assign(finding_id=finding_id, to=values["to"], by=self.actor)
-        return Response(asdict(selectors.get_finding(finding_id, by=self.actor)))
+        finding = selectors.get_finding(finding_id, by=self.actor)
+        return Response(
+            {**asdict(finding), "still_blocks": finding.severity == "break" and decided_breaks_block(finding.registry)}
+        )
 
 
 class MuteSerializer(serializers.Serializer[Any]):
@@ -165,8 +171,13 @@ class Mutes(ProductView):
 
     @extend_schema(request=MuteSerializer, responses=None)
     def post(self, request: Request) -> Response:
-        """Mute what fits all patterns, also what is found later."""
-        return Response({"mute": services.mute(by=self.actor, **self.valid(MuteSerializer))}, status=201)
+        """Mute what fits all patterns, also what is found later.
+
+        With `still_blocks`, muted breaks fail requests to this closed environment as before.
+        """
+        values = self.valid(MuteSerializer)
+        mute = services.mute(by=self.actor, **values)
+        return Response({"mute": mute, "still_blocks": decided_breaks_block(values["registry"])}, status=201)
 
 
 class MuteView(ProductView):

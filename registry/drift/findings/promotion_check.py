@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from registry.access.roles import Actor
 from registry.drift.evidence import read_evidence
@@ -146,32 +146,46 @@ def _is_filled(path: str, profiles: Mapping[str, FieldProfile], whole: int) -> b
 
 
 MAX_NAMED: Final = 3
+_OPEN: Final = Q(state="open", muted=False, severity__in=("break", "risk"))
+#: breaks that fail requests whatever one person decided on them
+HELD: Final = Q(
+    severity="break",
+    state__in=("open", "acknowledged"),
+    source__registry__environment__is_closed=True,
+    source__registry__environment__drift_blocks=True,
+)
 _CURE: Final = "Resolve or acknowledge the open findings, or have a reviewer override the check with a reason."
+_CURE_CLOSED: Final = "Resolve the findings, or have a reviewer override the check with a reason."
+_DECIDED: Final = "Acknowledged or muted, which doesn't unblock a closed environment:"
 
 
 def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
-    """A check for every subject that the plan changes and that has open breaks or risks at the target; one query.
+    """A check for every subject that the plan changes and that has open breaks or risks at the target; two queries.
 
-    A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already.
+    A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already,
+    except a break in a closed environment whose drift blocks: there a second person decides, by overriding the check.
     What a request that answers a finding cures holds up nothing; two queries more for such a one.
     """
     subjects = {step.subject: None for step in steps if step.adds}
-    rows = list(_open([target]).filter(subject_name__in=subjects).order_by("pk")) if subjects else []
+    rows = list(_open([target], _OPEN | HELD).filter(subject_name__in=subjects).order_by("pk")) if subjects else []
     mended = cured(answers, target, steps, rows) if rows else frozenset()
     by_subject: dict[str, list[Finding]] = {}
     for row in rows:
         by_subject.setdefault(row.subject_name, []).append(row)
-    return [_check(subject, by_subject[subject], mended) for subject in subjects if subject in by_subject]
+    held = bool(rows) and decided_breaks_block(target.name)
+    return [_check(subject, by_subject[subject], mended, is_held=held) for subject in subjects if subject in by_subject]
 
 
 def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None) -> dict[int, dict[str, str]]:
-    """The open findings of each subject by number and severity, by the registry's key; one query."""
-    rows = _open(targets) if subjects is None else _open(targets).filter(subject_name__in=subjects)
+    """The findings of each subject that count, by number and severity, by the registry's key; one query."""
+    rows = _open(targets, _OPEN | HELD)
+    rows = rows if subjects is None else rows.filter(subject_name__in=subjects)
     by_registry: dict[int, dict[str, list[str]]] = {}
-    for registry, subject, key, severity in rows.order_by("pk").values_list(
-        "source__registry", "subject_name", "pk", "severity"
+    for registry, subject, key, severity, *decided in rows.order_by("pk").values_list(
+        "source__registry", "subject_name", "pk", "severity", "state", "muted"
     ):
-        by_registry.setdefault(registry, {}).setdefault(subject, []).append(f"{key} {severity}")
+        fact = f"{key} {severity}{'' if decided == ['open', False] else ' decided'}"
+        by_registry.setdefault(registry, {}).setdefault(subject, []).append(fact)
     return {
         registry: {name: ", ".join(items) for name, items in by_subject.items()}
         for registry, by_subject in by_registry.items()
@@ -187,25 +201,38 @@ def open_breaks_of(registry: Registry, subjects: Collection[str]) -> dict[str, l
     return by_subject
 
 
-def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
-    rows = Finding.objects.select_related("topic").filter(
-        source__registry__in=targets, state="open", muted=False, severity__in=("break", "risk")
-    )
+def _open(targets: Collection[Registry], which: Q = _OPEN) -> QuerySet[Finding]:
+    rows = Finding.objects.select_related("topic").filter(which, source__registry__in=targets)
     return rows.exclude(subject_name="")
 
 
-def _check(subject: str, rows: Sequence[Finding], mended: Collection[int]) -> Check:
+def decided_breaks_block(registry: str) -> bool:
+    """Whether breaks fail requests there even if they are acknowledged or muted; one query."""
+    closed = Registry.objects.filter(environment__is_closed=True, environment__drift_blocks=True)
+    return closed.filter(name=registry).exists()
+
+
+def _check(subject: str, rows: Sequence[Finding], mended: Collection[int], *, is_held: bool) -> Check:
     left = [row for row in rows if row.pk not in mended]
-    breaks = [_sentence(row) for row in left if row.severity == "break"]
-    sentences = [_listed("Open in the target:", breaks or [_sentence(row) for row in left])] if left else []
+    decided = [_sentence(row) for row in left if _is_decided(row)]
+    standing = [row for row in left if not _is_decided(row)]
+    breaks = [_sentence(row) for row in standing if row.severity == "break"]
+    sentences = [_listed("Open in the target:", breaks or [_sentence(row) for row in standing])] if standing else []
+    if decided:
+        sentences.append(_listed(_DECIDED, decided))
     if mended:
         sentences.append(
             _listed("Will be resolved by this request:", [_sentence(row) for row in rows if row.pk in mended])
         )
-    verdict: Verdict = FAIL if breaks else WARN if left else PASS
-    cure = _CURE if left else ""
+    fails = bool(breaks or decided)
+    verdict: Verdict = FAIL if fails else WARN if left else PASS
+    cure = (_CURE_CLOSED if is_held else _CURE) if left else ""
     text = " ".join(sentences)
-    return Check("drift", f"drift of {subject}", verdict, text, cure, overridable=bool(breaks), subject=subject)
+    return Check("drift", f"drift of {subject}", verdict, text, cure, overridable=fails, subject=subject)
+
+
+def _is_decided(row: Finding) -> bool:
+    return row.muted or row.state != "open"
 
 
 def _sentence(row: Finding) -> str:

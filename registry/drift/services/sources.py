@@ -14,11 +14,13 @@ from django.utils import timezone
 from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.audit.context import record
+from registry.drift.findings.promotion_check import HELD
 from registry.drift.models import MODES, Cluster, Source, SourceQuerySet
 from registry.drift.sources import SOURCES, SourceKind, kind_of
 from registry.drift.sources.base import SourceDraft
 from registry.drift.sources.kafka_connection import check_fields, connect, parse_servers
-from registry.errors import ClusterNotFound, InvalidSource, SourceNotFound, WrongState
+from registry.errors import ClusterNotFound, InvalidSource, ReleaseRequired, SourceNotFound, WrongState
+from registry.subjects.policy.change_guard import ask
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import check_context
 
@@ -253,12 +255,29 @@ def _update(source_id: int, by: Actor, changes: dict[str, Any], config: Mapping[
 
 @transaction.atomic
 def remove_source(*, source_id: int, by: Actor) -> None:
-    """Forget a source with its scans and findings. Raises SourceNotFound, WrongState while a scan runs, NotAllowed."""
+    """Forget a source with its scans and findings.
+
+    Raises SourceNotFound, NotAllowed, and WrongState while a scan runs or while its findings block a closed environment.
+    """
     row = locked_source(source_id, by, "source.manage")
     if row.scans.filter(state="running").exists():
         raise WrongState(f"A scan of {row.name} is running. Cancel it, or wait until it ends.")
     record(by=by, why=f"remove source {row.name}")
+    _keep_blocking_findings(row, by)
     row.delete()
+
+
+def _keep_blocking_findings(row: Source, by: Actor) -> None:
+    """Raise WrongState if the source has findings that block a closed environment, unless the person has break-glass there."""
+    if not row.findings.filter(HELD).exclude(subject_name="").exists():
+        return
+    try:
+        ask("source.manage", row.registry, "", by)
+    except ReleaseRequired as error:
+        raise WrongState(
+            f"{row.name} has break findings that are not resolved, and {row.registry.name} is a closed environment whose"
+            " requests they fail. Resolve them first, or open break-glass."
+        ) from error
 
 
 def locked_source(source_id: int, by: Actor, action: str) -> Source:

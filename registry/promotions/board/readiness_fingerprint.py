@@ -174,7 +174,7 @@ def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
         registry = pair.target.registry
         parts = [
             pair.source.pk, pair.target.pk, pair.target.reviews_needed, pair.target.drift_blocks, registry.kind,
-            registry.sync_error, registry.synced_at is None, _rules(pair.target),
+            registry.sync_error, registry.synced_at is None, pair.target.is_closed, _rules(pair.target),
             wide[Config].get(registry.pk), wide[Mode].get(registry.pk),
         ]  # fmt: skip
         digests.append(hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest())

@@ -19,7 +19,10 @@ from registry.access.models import User
 from registry.access.roles import Actor
 from registry.drift.evidence import read_evidence
 from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
-from registry.drift.services import acknowledge
+from registry.drift.services import acknowledge, remove_source
+from registry.errors import WrongState
+from registry.promotions.models import Environment
+from registry.promotions.services import open_break_glass
 from registry.streams.models import QueryInput, StreamQuery
 from registry.subjects.models import Client as StoredClient
 from registry.subjects.models import Registry
@@ -258,6 +261,33 @@ def test_a_finding_is_acknowledged_opened_again_and_assigned(
     assert f"Assigned to {name}." in seen(client.post(f"{address}/assign", {"to": name}, follow=True))
     row.refresh_from_db()
     assert (row.state, row.assigned_to, row.reopened) == ("open", name, 1)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_break_of_a_closed_environment_is_said_to_block_after_a_decision(
+    browser: Callable[[str], Client], find: Callable[..., Finding], token: Callable[[str], str], closed: bool
+) -> None:
+    row, risk, client = find(), find(severity="risk"), browser("steward")
+    Environment.objects.filter(registry__name="dev").update(is_closed=closed)
+    said = "dev is a closed environment: a break still fails requests afterwards"
+    assert (said in seen(client.get(f"/ui/findings/{row.pk}"))) is closed
+    assert said not in seen(client.get(f"/ui/findings/{risk.pk}"))
+    assert (said in seen(client.get("/ui/mutes?registry=dev"))) is closed
+    finding = client.get(f"/api/v1/findings/{row.pk}", headers={"authorization": f"Bearer {token('steward')}"})
+    assert finding.json()["still_blocks"] is closed
+
+
+def test_a_source_whose_findings_block_a_closed_environment_is_kept(
+    browser: Callable[[str], Client], find: Callable[..., Finding], person: Callable[[str], Actor]
+) -> None:
+    row, admin = find(state="acknowledged", acknowledged_reason="known"), person("admin")
+    Environment.objects.filter(registry__name="dev").update(is_closed=True)
+    with pytest.raises(WrongState, match="dev is a closed environment whose requests they fail"):
+        remove_source(source_id=row.source_id, by=person("steward"))
+    assert "Resolve them first" in seen(browser("steward").post(f"/ui/sources/{row.source_id}/remove", follow=True))
+    open_break_glass(environment="dev", reason="the topic is gone", minutes=5, by=admin)
+    remove_source(source_id=row.source_id, by=admin)
+    assert not Finding.objects.exists()
 
 
 def test_who_only_reads_decides_nothing_and_reads_why(

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from registry import hooks
 from registry.access.roles import Actor
+from registry.drift.findings.promotion_check import drift_facts
 from registry.drift.models import Finding, Source
 from registry.errors import InvalidInput, SubjectNotFound, VersionNotFound
 from registry.formats.base import Reference
@@ -230,6 +231,29 @@ def test_open_drift_at_the_target(
     found = check(made, "drift")
     assert (found.verdict if found else None) == verdict
     assert (made.hash != before.hash) is (verdict == "fail")
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.parametrize("blocks", [True, False])
+@pytest.mark.parametrize("decided", [{"muted": True}, {"state": "acknowledged", "acknowledged_reason": "known"}])
+def test_a_decided_break_still_blocks_a_closed_environment(
+    registries: None, system: Actor, decided: dict[str, Any], blocks: bool
+) -> None:
+    register(V1, system)
+    Environment.objects.filter(registry__name="staging").update(is_closed=True, drift_blocks=blocks)
+    before = drift_facts([environment("staging").registry], None)
+    finding("staging", "risk", **decided)
+    assert check(plan((ORDERS, 1)), "drift") is None
+    finding("staging", "break", **decided)
+    blocking = check(plan((ORDERS, 1)), "drift")
+    assert (blocking is not None) is blocks
+    assert (drift_facts([environment("staging").registry], None) != before) is blocks
+    if blocking:
+        assert (blocking.verdict, blocking.overridable) == ("fail", True)
+        assert blocking.sentence == (
+            "Acknowledged or muted, which doesn't unblock a closed environment: Messages don't match."
+        )
+        assert blocking.cure == "Resolve the findings, or have a reviewer override the check with a reason."
 
 
 @pytest.mark.parametrize(
