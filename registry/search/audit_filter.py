@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from django.db.models import BigIntegerField, Exists, F, Model, OuterRef, Q, QuerySet, Value
@@ -250,7 +252,7 @@ def _of_subjects(extent: Extent) -> Q:
     findings = Source.objects.alias(text=_text("subject_name")).filter(some.subjects("registry__name", "text"))
     return (
         _in(Subject) & refers("context_id", _contexts(some, "name"))
-        | _in(Config, Mode) & refers("context_id", _contexts(some, "subject_name"))
+        | _in(Config, Mode) & refers("context_id", _contexts(some, "subject_name")) & ~_names_aliases()
         | _in(*_OF_SUBJECT) & refers("subject_id", subjects)
         | _in(VersionStanding) & refers("version_id", SchemaVersion.objects.filter(subject__in=subjects))
         | _in(Finding) & refers("source_id", findings) & ~_names_versions()
@@ -275,6 +277,12 @@ def _of_requests(by: Actor) -> Q:
 def _names_versions() -> Q:
     """Findings whose sentence may name other subjects: the audit shows a row as it is, so these stay out of sight."""
     return Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES)
+
+
+def _names_aliases() -> Q:
+    """Configs that name another subject."""
+    texts = [Q(**{f"{side}__{name}__gt": ""}) for side in ("before", "after") for name in ("alias", "alias_for_deks")]
+    return reduce(or_, texts)
 
 
 def _text(column: str) -> Any:

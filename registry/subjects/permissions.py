@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from registry.access.roles import Actor, may
 from registry.errors import SchemaNotFound
 from registry.formats.base import Reference
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, SubjectActivity
+from registry.subjects.policy.effective_policy import OwnConfig
 from registry.subjects.versions.parsed_schemas import missing_reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.versions.versions import (
@@ -102,6 +103,19 @@ class Visible:
     def has_subject(self, subject: SubjectName) -> bool:
         """Whether the subject is readable by its name, be it there or not."""
         return self.is_whole or may(self._by, READ, registry=self.registry.name, subject=subject.qualified)
+
+    def settings(self, own: OwnConfig, scope: SubjectName | None) -> OwnConfig:
+        """What a scope sets, without the aliases of subjects that aren't readable."""
+        hidden: dict[str, Any] = dict.fromkeys(self.hidden_aliases(vars(own), scope))
+        return replace(own, **hidden)
+
+    def hidden_aliases(self, settings: Mapping[str, Any], scope: SubjectName | None) -> list[str]:
+        """The settings of a scope that name a subject which isn't readable."""
+        if self.is_whole or scope is None:
+            return []
+        aliases = {name: settings[name] for name in ("alias", "alias_for_deks") if settings.get(name)}
+        named = {name: parse_subject(alias, context=scope.context) for name, alias in aliases.items()}
+        return [name for name, subject in named.items() if not self.has_subject(subject)]
 
     def has_version(self, subject: SubjectName, version: int) -> bool:
         """Whether the version is readable, by its subject or because a readable one refers to it."""

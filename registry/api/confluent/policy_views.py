@@ -59,7 +59,7 @@ class ConfigView(PolicyView):
         config, settings = config_and_settings(self.registry, self.subject)
         if self.subject is not None and not in_scope:
             settings = selectors.own_config(self.registry, self.subject)
-        return Response(config_answer(settings, level=config.level))
+        return Response(config_answer(self.visible.settings(settings, self.subject), level=config.level))
 
     def put(self, request: Request, **address: Any) -> Response:
         """Change the settings that the body has; null unsets one. Echoes the request."""
@@ -83,7 +83,7 @@ class ConfigView(PolicyView):
             old = delete_config(registry=self.registry.name, subject=self.subject, by=self.actor)
         except SubjectConfigNotFound as error:
             raise self.not_found() from error
-        return Response(config_answer(old, level=DEFAULT_LEVEL))
+        return Response(config_answer(self.visible.settings(old, self.subject), level=DEFAULT_LEVEL))
 
 
 class ModeView(PolicyView):

@@ -173,7 +173,7 @@ class Config(PolicyView):
         if self.scope is None or flag(request, "defaultToGlobal"):
             config = selectors.effective_config(self.registry, self.scope)
             return self._config_response(config.level, config.normalize)
-        own = selectors.own_config(self.registry, self.scope)
+        own = self.visible.settings(selectors.own_config(self.registry, self.scope), self.scope)
         return self._config_response(own.level, own.normalize, own.alias)
 
     def put(self, request: Request, **address: Any) -> Response:
@@ -185,6 +185,7 @@ class Config(PolicyView):
             values: dict[str, Any] = {"level": level, "normalize": normalize}
             left_out = [name for name, value in values.items() if value is None]
             own = set_config(registry=registry_key, subject=scope, by=self.actor, unset=left_out, **values)
+            own = self.visible.settings(own, scope)
             return self._config_response(own.level, own.normalize, own.alias)
         if level is None and normalize is None:
             raise InvalidCompatibility("compatibility is missing.", field="compatibility")
@@ -195,6 +196,7 @@ class Config(PolicyView):
     def delete(self, request: Request, **address: Any) -> Response:
         """Unset it, so that it is inherited; answers what it was."""
         old = delete_config(registry=self.resource.key, subject=self.scope, by=self.actor)
+        old = self.visible.settings(old, self.scope)
         return self._config_response(old.level, old.normalize, old.alias)
 
     def _config_response(self, level: str | None, normalize: bool | None, alias: str | None = None) -> Response:

@@ -171,7 +171,8 @@ class Configs(ProductView):
         """Set the level, `normalize`, the profile (confluent, semantic) or the policy (none, oracle_nosql, …)."""
         values = self.valid(ConfigSerializer)
         registry_row, subject = self._registry_and_subject(values.pop("registry"), values.pop("subject"))
-        return Response(asdict(set_config(registry=registry_row.name, subject=subject, by=self.actor, **values)))
+        own = set_config(registry=registry_row.name, subject=subject, by=self.actor, **values)
+        return Response(asdict(Visible(registry_row, self.actor).settings(own, subject)))
 
     @extend_schema(responses=None)
     def delete(self, request: Request) -> Response:
@@ -179,7 +180,8 @@ class Configs(ProductView):
         registry_row, subject = self._registry_and_subject(
             request.query_params.get("registry", ""), request.query_params.get("subject", "")
         )
-        return Response(asdict(delete_config(registry=registry_row.name, subject=subject, by=self.actor)))
+        own = delete_config(registry=registry_row.name, subject=subject, by=self.actor)
+        return Response(asdict(Visible(registry_row, self.actor).settings(own, subject)))
 
     @staticmethod
     def _registry_and_subject(registry: str, subject: str) -> tuple[Any, SubjectName | None]:

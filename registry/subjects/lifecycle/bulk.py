@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import IO, Final
 
@@ -13,10 +13,11 @@ from django.db import transaction
 from registry.access.roles import Actor, may_somewhere, require
 from registry.errors import InvalidInput, SchemadeskError
 from registry.subjects.import_export.export_file import write_snapshot
-from registry.subjects.import_export.snapshot import contents_of
+from registry.subjects.import_export.snapshot import Snapshot, contents_of
 from registry.subjects.lifecycle.notes import MOST
 from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS, retire
 from registry.subjects.models import Subject
+from registry.subjects.permissions import Visible
 from registry.subjects.versions.lookup import among, get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -56,7 +57,16 @@ def export_subjects(*, registry: str, subjects: Sequence[SubjectName], file: IO[
         entry = zipfile.ZipInfo("subjects.jsonl", _EARLIEST)
         entry.compress_type = zipfile.ZIP_DEFLATED
         with archive.open(entry, "w") as inside:
-            return write_snapshot(contents_of(registry_row, names), inside)
+            return write_snapshot(_readable(contents_of(registry_row, names), Visible(registry_row, by)), inside)
+
+
+def _readable(contents: Snapshot, visible: Visible) -> Snapshot:
+    """The contents without the aliases of subjects that aren't readable."""
+    configs = {
+        scope: {name: value for name, value in settings.items() if name not in visible.hidden_aliases(settings, scope)}
+        for scope, settings in contents.configs.items()
+    }
+    return replace(contents, configs=configs)
 
 
 def deprecate_several(

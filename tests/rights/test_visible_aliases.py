@@ -1,0 +1,89 @@
+"""The alias of a subject names another subject: only who may read that one is told."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from registry.access.models import RoleGrant, User
+from registry.access.roles import Actor
+from registry.access.selectors import actor_of_user
+from registry.access.services import issue_token
+from registry.subjects.lifecycle.bulk import export_subjects
+from registry.subjects.services import set_config
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.conftest import RawClient
+from tests.promotions.factories import V1, register
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
+OPEN, PLAIN, SECRET = (SubjectName(".", name) for name in ("open-orders", "open-plain", "secret-orders"))
+GOOGLE = "/v1/projects/local/locations/local/schemaRegistries/dev"
+PATTERNS = {"open-*": False, "*": True}
+
+
+@pytest.fixture
+def browser(person: Callable[[str], Actor], system: Actor) -> Callable[[str], tuple[Client, Actor]]:
+    """A steward of the subjects that match a pattern."""
+    for name in (OPEN, PLAIN, SECRET):
+        register(V1, person("admin"), subject=name)
+    set_config(registry="dev", subject=OPEN, level="FULL", alias="secret-orders", by=person("admin"))
+    set_config(registry="dev", subject=PLAIN, level="FULL", by=person("admin"))
+
+    def make(pattern: str) -> tuple[Client, Actor]:
+        person("steward")
+        user = User.objects.get(username="steward")
+        RoleGrant.objects.filter(user=user).update(registry="dev", subject_pattern=pattern)
+        secret = issue_token(username="steward", name="t", by=system)
+        client = RawClient(headers={"authorization": f"Bearer {secret}"})
+        client.force_login(user)
+        return client, actor_of_user(user, door="api")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("method", "address"),
+    [
+        ("GET", "/config/open-orders"),
+        ("GET", "/config/open-orders?defaultToGlobal=true"),
+        ("DELETE", "/config/open-orders"),
+        ("GET", f"{GOOGLE}/config/open-orders"),
+        ("DELETE", f"{GOOGLE}/config/open-orders"),
+        ("DELETE", "/api/v1/config?registry=dev&subject=open-orders"),
+    ],
+)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_settings_name_no_alias_that_is_out_of_sight(
+    browser: Callable[[str], tuple[Client, Actor]], pattern: str, method: str, address: str
+) -> None:
+    client, _ = browser(pattern)
+    answer = client.generic(method, address)
+    assert answer.status_code == 200, answer.content
+    assert "FULL" in answer.content.decode()
+    assert ("secret-orders" in answer.content.decode()) is PATTERNS[pattern]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_neither_the_audit_nor_an_export_names_it(browser: Callable[[str], tuple[Client, Actor]], pattern: str) -> None:
+    client, actor = browser(pattern)
+    events = client.get("/api/v1/audit").getvalue().decode()
+    assert "open-plain" in events
+    assert ("secret-orders" in events) is PATTERNS[pattern]
+    file = io.BytesIO()
+    export_subjects(registry="dev", subjects=[OPEN], file=file, by=actor)
+    with zipfile.ZipFile(file) as archive:
+        content = archive.read("subjects.jsonl").decode()
+    assert "FULL" in content
+    assert ("secret-orders" in content) is PATTERNS[pattern]
+
+
+def test_no_call_for_the_alias_tells_its_name(browser: Callable[[str], tuple[Client, Actor]]) -> None:
+    client, _ = browser("open-*")
+    for address in ("versions", "versions/latest", "versions/1/referencedby", "metadata"):
+        assert "secret-orders" not in client.get(f"/subjects/open-orders/{address}").content.decode(), address
+    for address in ("/schemas?aliases=true", "/schemas?subjectPrefix=open&aliases=true", "/subjects", "/ui/registries/dev/subjects/open-orders/?tab=settings", "/ui/audit"):  # fmt: skip
+        assert "secret-orders" not in client.get(address).getvalue().decode(), address
