@@ -86,7 +86,13 @@ _ROWS = (
     EventType(
         "environment.loosening_declined",
         "Looser rules declined",
-        "A request to loosen the rules of {registry} was rejected or withdrawn.",
+        "A request to loosen the rules of {registry} was rejected.",
+        "promotion.review",
+    ),
+    EventType(
+        "environment.loosening_withdrawn",
+        "Looser rules withdrawn",
+        "A request to loosen the rules of {registry} was withdrawn.",
         "promotion.review",
     ),
     EventType("finding.opened", "Finding opened", "Drift was found on {subject} in {registry}.", "finding.decide"),

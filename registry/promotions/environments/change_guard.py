@@ -196,4 +196,4 @@ def tell_loosened(environment: Environment, sentence: str, *, by: Actor, **data:
 
 def loosened(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """The settings of `after` that loosen what `before` has, in order. Raises KeyError for another field."""
-    return tuple(field for field, value in after.items() if SETTINGS[field](before[field], value))
+    return tuple(field for field, value in after.items() if SETTINGS[field].loosens(before[field], value))

@@ -170,7 +170,7 @@ def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
         require(by, MANAGE, registry=change.environment.registry.name)
     record(by=by, why=f"withdraw change {change.pk} of {change.environment}")
     _decide(change, EnvironmentChange.WITHDRAWN, by, "")
-    _tell(change, "environment.loosening_declined", f"{by.name} withdrew it.", by)
+    _tell(change, "environment.loosening_withdrawn", f"{by.name} withdrew it.", by)
 
 
 def decision_refusal(environment: str, requested_by: int, by: Actor) -> str:

@@ -13,7 +13,7 @@ from registry.errors import InvalidInput, WrongState
 from registry.promotions.environments.change_guard import loosened, require_second_person
 from registry.promotions.environments.locking import MANAGE, environment_part, locked_environment, one_of, readable
 from registry.promotions.models import Environment, ReviewRule
-from registry.promotions.models.environments import MAX_HOURS, MAX_REVIEWS, SETTINGS
+from registry.promotions.models.environments import MAX_HOURS, MAX_REVIEWS, SETTINGS, change_in_words
 from registry.promotions.requests.submission import count_reviews_in
 
 MAX_PATTERN: Final = 450  # characters: it is part of an index, whose rows have about 2,700 bytes
@@ -45,16 +45,18 @@ def change_environment(*, environment: str, by: Actor, **settings: int | None) -
     changed = {field: value for field, value in settings.items() if value is not None and value != getattr(row, field)}
     if not changed:
         return
-    sentence = ", ".join(f"{field} {getattr(row, field)} → {value}" for field, value in changed.items())
-    record(by=by, why=f"change the environment {environment}: {sentence}")
     was_closed, before = row.is_closed, {field: getattr(row, field) for field in changed}
+    sentence = change_in_words(before, changed)
+    record(by=by, why=f"change the environment {environment}: {sentence}")
     for field, value in changed.items():
         setattr(row, field, value)
     if not 0 <= row.reviews_needed <= MAX_REVIEWS:
-        raise InvalidInput(f"reviews_needed must be a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
+        raise InvalidInput(f"The approvals required must be a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
     if not 0 <= row.max_evidence_hours <= MAX_HOURS:
-        sentence = f"max_evidence_hours must be a number from 1 to {MAX_HOURS}, or 0 for evidence of any age."
-        raise InvalidInput(sentence, field="max_evidence_hours")
+        raise InvalidInput(
+            f"The maximum age of evidence must be a number of hours from 1 to {MAX_HOURS}, or 0 for evidence of any age.",
+            field="max_evidence_hours",
+        )
     if row.is_closed and not row.reviews_needed:
         raise InvalidInput(
             f"{environment} is closed, so a release needs at least one approval.", field="reviews_needed"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator
@@ -99,18 +99,37 @@ def _older(before: Any, after: Any) -> bool:
     return before not in (0, after) and (after == 0 or after > before)
 
 
-#: field of `Environment` that people change → whether a change from the first value to the second loosens its rules
-SETTINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "is_closed": _switched_off,
-    "reviews_needed": _fewer,
-    "own_approval_allowed": _switched_on,
-    "owners_only": _switched_off,
-    "drift_blocks": _switched_off,
-    "threads_block": _switched_off,
-    "clients_block": _switched_off,
-    "max_evidence_hours": _older,
-    "evidence_required": _switched_off,
+class Setting(NamedTuple):
+    """A setting's name in sentences, and whether a change from the first value to the second loosens the rules."""
+
+    label: str
+    loosens: Callable[[Any, Any], bool]
+
+
+#: field of `Environment` that people change → the setting
+SETTINGS: Final[Mapping[str, Setting]] = {
+    "is_closed": Setting("closed", _switched_off),
+    "reviews_needed": Setting("approvals required", _fewer),
+    "own_approval_allowed": Setting("requesters can approve their own requests", _switched_on),
+    "owners_only": Setting("only owners request", _switched_off),
+    "drift_blocks": Setting("drift blocks", _switched_off),
+    "threads_block": Setting("unresolved discussions block", _switched_off),
+    "clients_block": Setting("affected clients block", _switched_off),
+    "max_evidence_hours": Setting("maximum age of evidence in hours", _older),
+    "evidence_required": Setting("evidence required", _switched_off),
 }
+_SWITCH: Final = {True: "yes", False: "no"}
+
+
+def change_in_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The settings of `after`, each with its old and its new value, for sentences."""
+    return ", ".join(
+        f"{SETTINGS[field].label}: {_in_words(before[field])} → {_in_words(value)}" for field, value in after.items()
+    )
+
+
+def _in_words(value: Any) -> str:
+    return _SWITCH[value] if isinstance(value, bool) else str(value)
 
 
 def setting_type(name: str) -> type[int]:

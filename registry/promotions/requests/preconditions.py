@@ -20,6 +20,7 @@ from registry.promotions.checks.context import THREADS
 from registry.promotions.environments.change_guard import closed_refusal, guard_result
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan.types import REGISTER, STALE, WRITING
+from registry.promotions.requests.state_machine import override_advice
 from registry.promotions.reviews.affected_consumers import Consumer
 from registry.promotions.reviews.eligibility import AT_APPLYING, REVIEW
 from registry.promotions.selectors import RequestInfo, ReviewInfo
@@ -227,8 +228,8 @@ def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = 
     cures = [str(check.get("cure") or "")]
     if cure:
         cures.append(f"Approving it despite this needs permission to force versions. {cure}")
-    elif check.get("overridable"):
-        cures.append("A reviewer can override it with a reason.")
+    else:
+        cures.append(override_advice(check))
     return Condition(
         code=str(check.get("code") or check["name"]),
         sentence=f"A check {'is out of date' if check['verdict'] == STALE else 'fails'}: {check['sentence']}",
@@ -242,7 +243,8 @@ def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = 
 def _not_approved(info: RequestInfo) -> Iterator[Condition]:
     if info.state == PromotionRequest.IN_REVIEW:
         lacking = info.needed.nobody_can or info.needed.missing
-        yield Condition("approval", f"It is not approved yet. {lacking}".strip(), _who_could(info))
+        cure = "" if info.needed.nobody_can else _who_could(info)
+        yield Condition("approval", f"It is not approved yet. {lacking}".strip(), cure)
     elif info.state == PromotionRequest.SCHEDULED:
         yield Condition("state", "It is scheduled.", "Wait for that time, or cancel the schedule.")
     elif info.state != PromotionRequest.APPROVED:

@@ -198,8 +198,7 @@ def refuse_failing(request: PromotionRequest) -> None:
     hard = next((item for item in failing if not item["overridable"] or item["code"] not in passed), None)
     if hard is None:
         return
-    cure = " A reviewer can override it with a reason." if hard["overridable"] else ""
-    raise WrongState(f"{in_words(hard)}{cure}", checks=failing)
+    raise WrongState(f"{in_words(hard)} {override_advice(hard)}".strip(), checks=failing)
 
 
 def failing_checks(request: PromotionRequest) -> list[dict[str, Any]]:
@@ -218,6 +217,12 @@ def in_words(check: Mapping[str, Any]) -> str:
     cure = check.get("cure")
     problem = "A check is out of date" if check["verdict"] == STALE else "A check fails"
     return f"{problem}: {check['sentence']}{f' {cure}' if cure else ''}"
+
+
+def override_advice(check: Mapping[str, Any]) -> str:
+    """That a reviewer can override a failing check, as a sentence; "" if they can't or the check's cure says so already."""
+    is_said = "override" in (check.get("cure") or "")
+    return "A reviewer can override it with a reason." if check.get("overridable") and not is_said else ""
 
 
 def require_plan_hash(request_id: int, plan_hash: str) -> None:

@@ -284,6 +284,10 @@ def test_it_is_turned_down_with_a_comment_or_withdrawn(cast: Cast) -> None:
         services.withdraw_environment_change(change_id=again, by=cast["steward"])
     services.withdraw_environment_change(change_id=again, by=cast["admin"])
     assert list(EnvironmentChange.objects.values_list("state", flat=True)) == ["withdrawn", "rejected"]
+    notices = InboxEntry.objects.filter(user_id=cast["approver2"].user_id).order_by("pk")
+    assert [name.rpartition("_")[2] for name in notices.values_list("notice__event", flat=True)] == [
+        "requested", "declined", "requested", "withdrawn",
+    ]  # fmt: skip
     assert not environment_info("prod").settings["own_approval_allowed"]
 
 

@@ -28,6 +28,7 @@ from registry.errors import (
 )
 from registry.promotions import services
 from registry.promotions.models import BreakGlass, Environment, FreezeWindow, ReviewRule
+from registry.promotions.models.environments import change_in_words
 from registry.promotions.selectors import environment_info, environment_infos
 from registry.subjects.selectors import list_versions
 from registry.subjects.services import register_version
@@ -63,8 +64,15 @@ def test_rules_are_changed_and_the_audit_says_from_what_to_what(cast: Cast, chan
     after = environment_info("dev")
     assert after.settings == {**before.settings, **change}
     event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
-    said = [f"{name} {before.settings[name]} → {value}" for name, value in change.items()]
-    assert (event.actor, event.why) == ("admin", f"change the environment dev: {', '.join(said)}")
+    said = change_in_words(before.settings, change)
+    assert (event.actor, event.why) == ("admin", f"change the environment dev: {said}")
+
+
+def test_a_change_of_rules_is_told_by_their_labels() -> None:
+    before = {"is_closed": True, "reviews_needed": 2, "max_evidence_hours": 24}
+    assert change_in_words(before, {"is_closed": False, "reviews_needed": 1, "max_evidence_hours": 0}) == (
+        "closed: yes → no, approvals required: 2 → 1, maximum age of evidence in hours: 24 → 0"
+    )
 
 
 def test_what_is_so_already_is_no_change(cast: Cast) -> None:
@@ -229,7 +237,7 @@ def test_to_open_a_closed_environment_takes_break_glass(cast: Cast) -> None:
     event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
     loosens = "LOOSENS A CLOSED ENVIRONMENT: "
     assert event.why.startswith(
-        f"{loosens}break-glass {number}: we move house; change the environment prod: is_closed True"
+        f"{loosens}break-glass {number}: we move house; change the environment prod: closed: yes → no"
     )
 
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor, TokenLimit
-from registry.errors import SchemadeskError
+from registry.errors import SchemadeskError, WrongState
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
 from registry.promotions.requests.preconditions import ASKED, applying, approving, reasons_of, scheduling
@@ -187,7 +187,20 @@ def test_nobody_can_is_the_cure_where_nobody_can(cast: Cast) -> None:
     rule(reviewers="group", name="nobody-here")
     info = selectors.get_request(ask(cast))
     assert "the group nobody-here" in approving(info, cast["reader"])[0].cure
-    assert "the group nobody-here" in applying(info, cast["approver"])[0].sentence
+    (found,) = applying(info, cast["approver"])
+    assert "the group nobody-here" in found.sentence
+    assert found.cure == ""
+
+
+def test_who_may_override_a_freeze_is_said_once(cast: Cast) -> None:
+    number = _approved(cast)
+    frozen(cast)
+    services.recheck(request_id=number, by=cast["steward"])
+    (found,) = applying(selectors.get_request(number), cast["approver"])
+    assert found.cure.count("override it with a reason") == 1
+    with pytest.raises(WrongState) as refused:
+        services.apply(request_id=number, by=cast["approver"])
+    assert refused.value.message.count("override it with a reason") == 1
 
 
 def test_who_may_force_passes_over_a_break_and_others_read_who_may(cast: Cast) -> None:
