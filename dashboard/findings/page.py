@@ -233,7 +233,11 @@ def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
     if not source.cluster or not topic:
         return ()
     commands = []
-    for number, row in enumerate(info.evidence.get("partitions", ())[:SHOWN_COMMANDS]):
+    examples = [
+        {"partition": row["partition"], "first_offset": row["offset"], "last_offset": row["offset"]}
+        for row in info.evidence.get("example", ())
+    ]
+    for number, row in enumerate([*examples, *info.evidence.get("partitions", ())][:SHOWN_COMMANDS]):
         count = min(MOST_MESSAGES, row["last_offset"] - row["first_offset"] + 1)
         arguments = ["kcat", "-C", "-b", source.bootstrap, *_security(source), "-t", topic, "-p", str(row["partition"])]
         arguments += ["-o", str(row["first_offset"]), "-c", str(count), "-e", "-f", "%p@%o %T %k %s\\n"]

@@ -1,7 +1,7 @@
 """What crosses to and from Spark: the specification of a scan, and the facts that it observed, as JSON lines.
 
 A fact is no judgement. Every line carries the format's version and the fact's type:
-`{"v": 5, "type": "FramedMessages", …}`. Decoding is strict: an unknown type, a missing or additional field and a
+`{"v": 6, "type": "FramedMessages", …}`. Decoding is strict: an unknown type, a missing or additional field and a
 value of another type are refused with the line they stand on. Offsets count from 0, `end` is exclusive, times are
 milliseconds since 1970 in UTC, sizes are bytes.
 """
@@ -49,6 +49,9 @@ from registry.observations.states import (
     StateUnreadable,
 )
 from registry.observations.topics import (
+    EXTENSION,
+    UNKNOWN_KIND,
+    UNLISTED,
     ChangeEvents,
     ChangeShape,
     FieldProfile,
@@ -71,8 +74,11 @@ from registry.observations.topics import (
 )
 
 __all__ = [
+    "EXTENSION",
     "FIRST_SLICE",
     "FORMAT_VERSION",
+    "UNKNOWN_KIND",
+    "UNLISTED",
     "BodyProblem",
     "Bound",
     "Bounds",

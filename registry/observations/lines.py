@@ -75,7 +75,7 @@ Observation = (
 )
 
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 
 class MalformedObservation(ValueError):

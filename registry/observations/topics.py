@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from registry.observations.specification import BodyProblem, Bound, Framing, Hint, Operation, Side
 
@@ -129,6 +130,14 @@ class MessageIndexes:
     span: Span
 
 
+#: the kind of a Protobuf field that isn't declared, or declared with another encoding; and its encoding where the schema
+#: leaves its number to extensions
+UNKNOWN_KIND: Final = "unknown"
+EXTENSION: Final = "extension"
+#: among a field's values: all those that its enum doesn't list
+UNLISTED: Final = frozenset({"(unknown number)", "(not declared)"})
+
+
 @dataclass(frozen=True)
 class FieldProfile:
     """What decoded messages hold at a path (`customer.address.zip`, `items[].sku`, `tags{}`).
@@ -137,6 +146,10 @@ class FieldProfile:
     values by kind (Avro's or Protobuf's type name; of JSON: string, integer, number, boolean, object, array, null).
     `distinct` is an estimate. `minimum` and `maximum` are masked unless the scan was allowed to reveal; `values` counts
     the symbols of enums and booleans alone. For JSON without a schema `framing` is None and `mark` is empty.
+
+    A Protobuf field that the schema doesn't declare has the path `#7`; one that is declared with another encoding,
+    `name#7`. Their kind is `unknown`, and `values` counts their encodings. `undeclared` is the partition and the offset
+    of a message where the schema doesn't declare the field or its value, empty where none was met.
     """
 
     topic: str
@@ -152,6 +165,7 @@ class FieldProfile:
     minimum: str | None
     maximum: str | None
     values: Mapping[str, int]
+    undeclared: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ class FieldSum:
     hashes: set[int] = field(default_factory=set)
     low: list[Any] | None = None
     high: list[Any] | None = None
+    undeclared: list[int] | None = None
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a row in the form of `workers.fields.Node.row`."""
@@ -59,6 +60,8 @@ class FieldSum:
         self.hashes = set(sorted(self.hashes.union(row.get("hashes", ())))[:SKETCH])
         if row.get("sketch") is not None:
             self.sketches.append(row["sketch"])
+        if row.get("undeclared") is not None:
+            self.undeclared = min(self.undeclared or row["undeclared"], row["undeclared"])
         if row.get("low") is not None:
             self.low = row["low"] if self.low is None else _first(self.low, row["low"])
             self.high = row["high"] if self.high is None else _last(self.high, row["high"])
@@ -213,6 +216,7 @@ class Profiles:
                 minimum=low,
                 maximum=high,
                 values=counted.values,
+                undeclared=tuple(counted.undeclared or ()),
             )
 
 

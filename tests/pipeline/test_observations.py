@@ -81,6 +81,7 @@ ALL: list[Observation] = [
     OffsetsExpired("orders", 0, 3, 9),
     MessageIndexes("orders", "value", 0, "id", "7", "1.0", SPAN),
     FieldProfile("orders", "value", "id", "7", "a[].b", 9, 8, 1, {"string": 8}, 5, "1 characters", None, {"A": 1}),
+    FieldProfile("orders", "value", "id", "7", "#7", 9, 1, 0, {"unknown": 1}, 1, None, None, {"varint": 1}, (0, 8)),
     ChangeEvents("orders", 0, "u", "shop", "public", "orders", SPAN, 1, 2, 3, 4, 5, 6),
     ChangeShape("orders", "value", "ab12", "{}", SPAN, 0),
     Sample("orders", "value", 0, 10, 1_780_000_000_000, None, "", '{"a": "aa (2)"}', False),

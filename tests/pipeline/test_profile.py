@@ -389,6 +389,7 @@ def test_protobuf_with_message_indexes(kafka_bootstrap: str, spark_remote: str) 
     assert profiles["state"].values == {"PAID": 2}
     assert profiles["tags{}"].kinds == {"int64": 2}
     assert profiles["#10"].kinds == {"unknown": 1}
+    assert (profiles["#10"].values, profiles["#10"].undeclared) == ({"varint": 1}, (0, 1))
     bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
     assert bad["5"].offsets == (4, 5, 6)
     assert bad["5"].reasons[0] == "the message's indexes name a type that the schema doesn't have"

@@ -14,7 +14,9 @@ import pyarrow  # type: ignore[import-untyped]
 import pytest
 from google.protobuf import descriptor_pb2
 
+from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED
 from registry.pipeline.workers.bodies import ProtobufBodies
+from registry.pipeline.workers.fields import Tree, sample_text
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
 from registry.pipeline.workers.schema_shapes import Malformed
 from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
@@ -133,6 +135,62 @@ def test_texts_of_protobuf_that_are_not_utf8_have_a_reason_of_their_own(syntax: 
     except Malformed as error:
         message = str(error)
     assert message == reason
+
+
+def enums(syntax: str) -> ProtobufBodies:
+    """A schema whose enums are open in proto3 and closed in proto2."""
+    file = descriptor_pb2.FileDescriptorProto(name="m.proto", syntax=syntax)
+    file.enum_type.add(name="State").value.add(name="NEW", number=0)
+    message = file.message_type.add(name="M")
+    entry = message.nested_type.add(name="StatesEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=9, label=1)
+    entry.field.add(name="value", number=2, type=14, label=1, type_name=".State")
+    message.field.add(name="state", number=1, type=14, label=1, type_name=".State")
+    message.field.add(name="list", number=2, type=14, label=3, type_name=".State")
+    message.field.add(name="states", number=3, type=11, label=3, type_name=".M.StatesEntry")
+    message.field.add(name="inner", number=4, type=11, label=1, type_name=".M")
+    message.field.add(name="text", number=5, type=9, label=1)
+    if syntax == "proto2":
+        message.extension_range.add(start=100, end=200)
+    return ProtobufBodies(base64.b64encode(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()).decode())
+
+
+@pytest.mark.parametrize("syntax", ["proto2", "proto3"])
+@pytest.mark.parametrize(
+    ("body", "path", "values"),
+    [
+        (b"\x08\x05", "state", {"(unknown number)": 1}),
+        (b"\x10\x00\x10\x07", "list[]", {"NEW": 1, "(unknown number)": 1}),
+        (b"\x12\x02\x00\x09", "list[]", {"NEW": 1, "(unknown number)": 1}),
+        (b"\x1a\x05\x0a\x01k\x10\x05", "states{}", {"(unknown number)": 1}),
+        (b"\x22\x02\x08\x05", "inner.state", {"(unknown number)": 1}),
+        (b"\x58\x01", "#11", {"varint": 1}),
+        (b"\x59" + bytes(8), "#11", {"64-bit": 1}),
+        (b"\x5a\x01a", "#11", {"length-delimited": 1}),
+        (b"\x5b\x5c", "#11", {"group": 1}),
+        (b"\x5d" + bytes(4), "#11", {"32-bit": 1}),
+        (b"\x22\x02\x58\x01", "inner.#11", {"varint": 1}),
+        (b"\x28\x01", "text#5", {"varint": 1}),
+        (b"\x22\x02\x28\x01", "inner.text#5", {"varint": 1}),
+    ],
+)
+def test_what_a_protobuf_schema_does_not_declare_is_counted(
+    syntax: str, body: bytes, path: str, values: dict[str, int]
+) -> None:
+    decoded = enums(syntax).decode(b"\x00" + body)
+    tree = Tree(decoded.shape, reveal=False)
+    tree.add(enums(syntax).decode(b"\x00").value, (0, 6))
+    tree.add(decoded.value, (0, 7))
+    (row,) = [row for row in tree.rows() if row["path"] == path]
+    assert (row["values"], row["undeclared"]) == (values, [0, 7])
+    assert set(values) <= {*UNLISTED, "NEW"} or row["kinds"] == {UNKNOWN_KIND: 1}
+
+
+def test_an_extension_is_no_undeclared_field() -> None:
+    decoded = enums("proto2").decode(b"\x00\xa0\x06\x01")
+    assert decoded.value == {"#100": EXTENSION}
+    assert json.loads(sample_text(decoded.value, reveal=False)) == decoded.value
 
 
 def test_numbers_that_are_whole_are_counted_as_such_however_they_are_written() -> None:

@@ -11,6 +11,7 @@ from registry.drift.evidence.value_types import (
     FieldChangeRow,
     FieldDepartureRow,
     MarkRow,
+    MessageRow,
     Milliseconds,
     PartitionRow,
     RegistrationRow,
@@ -214,9 +215,15 @@ class FieldEvidence(Messages):
 
 
 class FieldUndeclared(FieldEvidence):
-    """`names` is how many different names an object has that is used as a map."""
+    """`names` is how many different names an object has that is used as a map.
+
+    `field_number` and `encodings` are of a Protobuf field that isn't taken, `example` is a message that has it.
+    """
 
     names: NotRequired[int]
+    field_number: NotRequired[int]
+    encodings: NotRequired[list[str]]
+    example: NotRequired[list[MessageRow]]
 
 
 class FieldMissing(FieldEvidence):
@@ -225,11 +232,17 @@ class FieldMissing(FieldEvidence):
 
 class FieldKindWrong(FieldEvidence):
     declared: list[str]
+    field_number: NotRequired[int]
+    encodings: NotRequired[list[str]]
+    example: NotRequired[list[MessageRow]]
 
 
 class EnumValues(FieldEvidence):
-    different_values: int
-    lengths: list[int]
+    """How many values there are and how long is missing where the decoder puts all of them into one."""
+
+    different_values: NotRequired[int]
+    lengths: NotRequired[list[int]]
+    example: NotRequired[list[MessageRow]]
 
 
 class FieldKindNew(FieldEvidence):

@@ -44,6 +44,13 @@ class SampleRow(TypedDict):
     value: str
 
 
+class MessageRow(TypedDict):
+    """Where a message stands."""
+
+    partition: int
+    offset: int
+
+
 class FailureRow(TypedDict):
     """A message that couldn't be read; `reason` where it is known why."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from registry.drift.judge import baselines
 from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields
-from registry.drift.judge.finding_builder import SideOfTopic, kind_words, named, owners, share_of
+from registry.drift.judge.finding_builder import SideOfTopic, either, kind_words, named, owners, share_of
 from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Registered, RegisteredVersion
 from registry.drift.judge.topic_observations import SIDES, PartitionSpan, TopicObservations, parts_of, subjects_of_side
 from registry.formats import format_of
-from registry.observations import FieldProfile
+from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfile
 
 MAX_FINDINGS: Final = 50  # of one rule in one mark's messages
 MANY_NAMES: Final = 20  # undeclared names in one object, from which on they are one finding: it is used as a map
@@ -73,7 +74,7 @@ def judge_fields(reading: TopicObservations, registered: Registered, memory: Mem
         reported: set[str] = set()
         bodies = _bodies(where)
         for versions in bodies:
-            findings = list(_against_schema(versions))
+            findings = [*_against_schema(versions), *_passed_over(versions)]
             reported |= {str(finding.evidence["field"]) for finding in findings}
             yield from findings
         for group, days in _of_subjects(where, bodies):
@@ -183,10 +184,17 @@ def _against_schema(bodies: Bodies) -> Iterator[JudgedFinding]:
 
 
 def _undeclared(bodies: Bodies) -> Iterator[JudgedFinding]:
+    profiles = [
+        profile for path, profile in sorted(bodies.profiles.items()) if profile.present and _is_undeclared(bodies, path)
+    ]
+    yield from _by_object(bodies, profiles)
+
+
+def _by_object(bodies: Bodies, undeclared: Iterable[FieldProfile]) -> Iterator[JudgedFinding]:
+    """A finding a field that nobody declares; one an object with very many of them."""
     by_parent: dict[str, list[FieldProfile]] = {}
-    for path, profile in sorted(bodies.profiles.items()):
-        if profile.present and _is_undeclared(bodies, path):
-            by_parent.setdefault(parent_of(path), []).append(profile)
+    for profile in undeclared:
+        by_parent.setdefault(parent_of(profile.path), []).append(profile)
     for parent, profiles in sorted(by_parent.items()):
         is_closed = all(declared.others.get(parent) == "closed" for declared in bodies.declared)
         severity = "risk" if is_closed else "notice"
@@ -204,7 +212,8 @@ def _undeclared(bodies: Bodies) -> Iterator[JudgedFinding]:
             continue
         for profile in profiles:
             names = {"share": share_of(profile.present, bodies.messages)}
-            yield bodies.finding("FIELD_UNDECLARED", profile.path, profile.present, names, {}, severity=severity)
+            evidence = {**_encodings(profile), **_example(profile)}
+            yield bodies.finding("FIELD_UNDECLARED", profile.path, profile.present, names, evidence, severity=severity)
 
 
 def _is_undeclared(bodies: Bodies, path: str) -> bool:
@@ -264,12 +273,71 @@ def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
         undeclared = {value: number for value, number in profile.values.items() if number and value not in listed}
         if undeclared:
             number = min(sum(undeclared.values()), profile.messages)
-            evidence = {
+            values = {
                 "different_values": len(undeclared),
                 "lengths": sorted({len(value) for value in undeclared})[:10],
             }
+            # The decoder may have put all of them into one: then it isn't known how many there are.
+            evidence = _example(profile) | (values if UNLISTED.isdisjoint(undeclared) else {})
             names = {"share": share_of(number, profile.messages)}
             yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, evidence)
+
+
+# ---- what Protobuf's decoders pass over ---------------------------------------------------------------------------
+
+
+def _passed_over(bodies: Bodies) -> Iterator[JudgedFinding]:
+    """Fields and enum values of Protobuf that the message's own schema doesn't declare: its decoders don't fail on them."""
+    own = bodies.where.registered.versions.get((bodies.framing, bodies.mark), ())  # type: ignore[arg-type]
+    if bodies.versions or not own:
+        return
+    known = replace(bodies, versions=tuple(own))
+    unknown = [profile for _, profile in sorted(bodies.profiles.items()) if UNKNOWN_KIND in profile.kinds]
+    undeclared = [profile for profile in unknown if _number_of(profile)[0] == "" and EXTENSION not in profile.values]
+    otherwise = [profile for profile in unknown if _number_of(profile)[0]]
+    for findings in (_by_object(known, undeclared), _wrong_encodings(known, otherwise), _unlisted_numbers(known)):
+        yield from islice(findings, MAX_FINDINGS)
+
+
+def _wrong_encodings(bodies: Bodies, profiles: Iterable[FieldProfile]) -> Iterator[JudgedFinding]:
+    for profile in profiles:
+        path = profile.path.rpartition("#")[0]
+        names = {
+            "path": shortened(path),
+            "observed": f"encoded as {either(sorted(profile.values))}",
+            "share": share_of(profile.present, bodies.messages),
+            "declared": "a type with another encoding",
+        }
+        evidence = {"field": shortened(path), "declared": [], **_encodings(profile), **_example(profile)}
+        yield bodies.finding("FIELD_KIND_WRONG", profile.path, profile.present, names, evidence)
+
+
+def _unlisted_numbers(bodies: Bodies) -> Iterator[JudgedFinding]:
+    for path, profile in sorted(bodies.profiles.items()):
+        number = min(sum(profile.values.get(value, 0) for value in UNLISTED), profile.present)
+        if number:
+            names = {"share": share_of(number, bodies.messages)}
+            yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, _example(profile))
+
+
+def _number_of(profile: FieldProfile) -> tuple[str, str]:
+    """The name, empty where none is declared, and the number of a field that isn't taken."""
+    name, _, number = profile.path.rpartition(".")[2].rpartition("#")
+    return name, number
+
+
+def _encodings(profile: FieldProfile) -> dict[str, Any]:
+    if UNKNOWN_KIND not in profile.kinds:
+        return {}
+    return {"field_number": int(_number_of(profile)[1]), "encodings": sorted(profile.values)}
+
+
+def _example(profile: FieldProfile) -> dict[str, Any]:
+    """A message where the schema doesn't declare the field or its value, where one is known."""
+    if not profile.undeclared:
+        return {}
+    partition, offset = profile.undeclared
+    return {"example": [{"partition": partition, "offset": offset}]}
 
 
 def _declared_at(bodies: Bodies, path: str) -> list[DeclaredField]:

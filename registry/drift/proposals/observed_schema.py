@@ -111,7 +111,7 @@ PLAIN_JSON: Final = ("UNFRAMED_DATA", "TOPIC_WITHOUT_SUBJECT")
 def can_propose(finding: FindingInfo) -> bool:
     """Whether the finding is about a shape that a schema can be proposed from."""
     if finding.rule == UNDECLARED:
-        return True
+        return "field_number" not in finding.evidence  # Protobuf says neither the name nor the type
     looks = finding.evidence.get("looks_like")
     return finding.rule in PLAIN_JSON and isinstance(looks, Mapping) and "json_object" in looks
 

@@ -11,6 +11,10 @@ import re
 from typing import Any
 
 from registry.pipeline.workers.schema_shapes import (
+    ENCODINGS,
+    EXTENSION,
+    UNLISTED_NUMBER,
+    UNLISTED_TEXT,
     AvroExtent,
     AvroShape,
     LeftOver,
@@ -277,6 +281,14 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     raise Malformed("the message's indexes are cut off")
 
 
+VARINT, LENGTH_DELIMITED = 0, 2  # wire types
+
+
+def _is_map_of_enums(field: Any) -> bool:
+    kind = field.message_type
+    return kind is not None and kind.GetOptions().map_entry and kind.fields_by_name["value"].enum_type is not None
+
+
 class _Values:
     """The values of one message, MOST_VALUES at most: two bytes declare an empty message, which takes hundreds here."""
 
@@ -284,7 +296,7 @@ class _Values:
         self._left = MOST_VALUES
 
     def fields(self, message: Any, depth: int) -> dict[str, Any]:
-        """The fields that are set; of numbers that the schema doesn't know `#number`."""
+        """The fields that are set, and what the runtime didn't take, as `_add_unknown` has it."""
         from google.protobuf.unknown_fields import UnknownFieldSet
 
         values: dict[str, Any] = {}
@@ -298,18 +310,41 @@ class _Values:
             else:
                 values[field.name] = self._one(field, value, depth)
         for unknown in UnknownFieldSet(message):
-            values[f"#{unknown.field_number}"] = 0
+            self._add_unknown(values, message.DESCRIPTOR, unknown)
         return values
 
-    def _one(self, field: Any, value: Any, depth: int) -> Any:
+    def _add_unknown(self, values: dict[str, Any], descriptor: Any, unknown: Any) -> None:
+        """Adds `#7`, a number that the schema doesn't declare, or `name#7`, declared with another encoding.
+
+        A number that a closed enum doesn't list isn't taken either; it is a value of its field.
+        """
+        self._spend()
+        number, encoding = unknown.field_number, ENCODINGS[unknown.wire_type]
+        field = descriptor.fields_by_number.get(number)
+        if field is None:
+            is_extension = any(start <= number < end for start, end in descriptor.extension_ranges)
+            values[f"#{number}"] = EXTENSION if is_extension else encoding
+        elif _is_map_of_enums(field) and unknown.wire_type == LENGTH_DELIMITED:
+            values.setdefault(field.name, {})[""] = UNLISTED_NUMBER  # its key isn't read
+        elif field.enum_type is None or unknown.wire_type != VARINT:
+            values[f"{field.name}#{number}"] = encoding
+        elif field.is_repeated:
+            values.setdefault(field.name, []).append(UNLISTED_NUMBER)
+        else:
+            values[field.name] = UNLISTED_NUMBER
+
+    def _spend(self) -> None:
         self._left -= 1
         if self._left < 0:
             raise NotRead(f"it declares more than {MOST_VALUES:,} values")
+
+    def _one(self, field: Any, value: Any, depth: int) -> Any:
+        self._spend()
         if field.message_type is not None:
             return self.fields(value, depth + 1) if depth < 40 else {}
         if field.enum_type is not None:
             symbol = field.enum_type.values_by_number.get(value)
-            return symbol.name if symbol is not None else "(unknown number)"
+            return symbol.name if symbol is not None else UNLISTED_NUMBER
         if (
             isinstance(value, bytes) and field.type == field.TYPE_STRING
         ):  # of proto2, whose strings nobody checks before
@@ -323,7 +358,6 @@ LONGEST_PLACE = 200
 MOST_PLACES = 3  # of one value that are named
 MOST_ERRORS = 1_000  # of one value that are looked at
 NOT_VALIDATED = "its value couldn't be validated: it is nested too deep, isn't Unicode, or takes a pattern too long"
-UNDECLARED = "(not declared)"
 MOST_REFERENCES = 50  # followed one after the other: a circle ends there
 
 
@@ -399,7 +433,7 @@ class JsonSchemaShape(Shape):
 
     def symbol(self, value: str) -> str:
         """The value where the schema has it: any other is data, and is not told."""
-        return value if value in self._symbols else UNDECLARED
+        return value if value in self._symbols else UNLISTED_TEXT
 
     def child(self, name: str) -> Shape:
         """The shape of a declared property."""
@@ -413,7 +447,7 @@ class JsonSchemaShape(Shape):
         return (
             JsonSchemaShape(properties[name], self._root)
             if isinstance(properties, dict) and name in properties
-            else Shape()
+            else UndeclaredShape()
         )
 
     def _followed(self, schema: Any) -> dict[str, Any]:
@@ -440,6 +474,12 @@ class JsonSchemaShape(Shape):
             name = part.replace("~1", "/").replace("~0", "~")
             schema = schema.get(name) if isinstance(schema, dict) else None
         return schema
+
+
+class UndeclaredShape(Shape):
+    """A property that no schema declares, beside declared ones or alone."""
+
+    undeclared = True
 
 
 def _branches(value: Any) -> list[Any]:

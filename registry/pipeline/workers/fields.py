@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from registry.pipeline.workers.schema_shapes import Shape
+from registry.pipeline.workers.schema_shapes import UNLISTED, Encoding, Shape
 
 SHAPE = 40  # characters of a text's shape
 SHOWN = 200  # characters of a revealed value
@@ -87,12 +87,15 @@ def sample_text(value: Any, reveal: bool) -> str:
 
 def masked(value: Any, depth: int = 0) -> Any:
     """A decoded value with everything masked but its form."""
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool | Encoding):
         return value
     if depth >= DEEPEST:
         return "…"
     if isinstance(value, dict):
-        return {masked_key(str(name)): masked(inner, depth + 1) for name, inner in list(value.items())[:WIDEST]}
+        return {
+            str(name) if isinstance(inner, Encoding) else masked_key(str(name)): masked(inner, depth + 1)
+            for name, inner in list(value.items())[:WIDEST]
+        }
     if isinstance(value, (list, tuple)):
         return [masked(inner, depth + 1) for inner in value[:WIDEST]]
     if isinstance(value, (bytes, bytearray)):
@@ -128,12 +131,14 @@ class Tree:
     def __init__(self, shape: Shape, reveal: bool) -> None:
         self.reveal = reveal
         self.messages = 0
+        self.place: tuple[int, int] | None = None
         self.paths: dict[str, Node] = {}
         self.root = Node(self, "", shape, 0)
 
-    def add(self, value: Any) -> None:
-        """Count a decoded message."""
+    def add(self, value: Any, place: tuple[int, int]) -> None:
+        """Count a decoded message, which stands at this partition and offset."""
         self.messages += 1
+        self.place = place
         self.root.visit(value, self.messages)
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -160,6 +165,7 @@ class Node:
         "shape",
         "threshold",
         "tree",
+        "undeclared",
         "values",
     )
 
@@ -170,6 +176,8 @@ class Node:
         self.kinds: dict[type, int] = {}
         self.values: dict[str, int] = {}
         self.ranges: dict[type, list[Any]] = {}
+        # the first message here with a field or a value that the schema doesn't declare
+        self.undeclared: tuple[int, int] | None = None
         self.distinct_values: set[Any] = set()
         self.hashes: set[int] = set()
         self.threshold = HASHES
@@ -180,6 +188,8 @@ class Node:
         if self.last != message:
             self.last = message
             self.present += 1
+            if self.shape.undeclared and self.undeclared is None:
+                self.undeclared = self.tree.place
         kind = type(value)
         if kind is float and self.shape.unites_numbers and value.is_integer():
             kind = int
@@ -232,6 +242,8 @@ class Node:
         return child
 
     def _count(self, value: str) -> None:
+        if value in UNLISTED and self.undeclared is None:
+            self.undeclared = self.tree.place
         if value in self.values or len(self.values) < MOST_VALUES:
             self.values[value] = self.values.get(value, 0) + 1
 
@@ -269,6 +281,8 @@ class Node:
             label = labels.get(kind) or Shape.labels.get(kind, "other")
             kinds[label] = kinds.get(label, 0) + count
         row: dict[str, Any] = {"present": self.present, "nulls": self.nulls, "kinds": kinds, "values": self.values}
+        if self.undeclared is not None:
+            row["undeclared"] = list(self.undeclared)
         if self.hashes:
             row["hashes"] = sorted(self.hashes)[:SKETCH]
         if self.ranges:

@@ -159,7 +159,7 @@ class Reader:
             owner = (topic, side, framing, mark, decoded.indexes)
             if owner not in self.counts.trees:
                 self.counts.trees[owner] = Tree(decoded.shape, self.plan.reveal)
-            self.counts.trees[owner].add(decoded.value)
+            self.counts.trees[owner].add(decoded.value, (partition, offset))
         if self.plan.changes and side == "value":
             self._change(topic, position, decoded.value)
         self._sample((topic, side, framing, mark), [partition, offset, time], decoded.value)

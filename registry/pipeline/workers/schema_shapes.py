@@ -27,6 +27,7 @@ class Shape:
     counted = False  # its values are symbols of the schema
     calendar: str | None = None
     free = True  # its fields' names come from the data
+    undeclared = False  # a schema that declares what is around it doesn't declare it
     unites_numbers = True  # 7.0 is a whole number, as JSON Schema has it since draft 6
 
     def symbol(self, value: str) -> str:
@@ -96,6 +97,29 @@ class AvroShape(Shape):
         return Shape()
 
 
+UNKNOWN = "unknown"
+#: what stands for all values that an enum of the schema doesn't list: they may be anything
+UNLISTED = frozenset({UNLISTED_NUMBER := "(unknown number)", UNLISTED_TEXT := "(not declared)"})
+
+
+class Encoding(str):
+    """How Protobuf writes a field that the schema doesn't declare, in place of its value."""
+
+    __slots__ = ()
+
+
+#: by the wire type
+ENCODINGS = {
+    0: Encoding("varint"),
+    1: Encoding("64-bit"),
+    2: Encoding("length-delimited"),
+    3: Encoding("group"),
+    5: Encoding("32-bit"),
+}
+#: of a number in a range that the schema leaves to extensions
+EXTENSION = Encoding("extension")
+
+
 class ProtobufShape(Shape):
     """The values of a Protobuf message or field; `descriptor` is None for scalars."""
 
@@ -104,18 +128,19 @@ class ProtobufShape(Shape):
 
     def __init__(self, kind: str, descriptor: Any = None, *, repeated: bool = False, entries: Any = None) -> None:
         self.kind, self.descriptor, self.repeated, self.entries = kind, descriptor, repeated, entries
-        self.labels = dict.fromkeys((bool, int, float, str, bytes, dict), kind)
+        self.labels = dict.fromkeys((bool, int, float, str, bytes, dict, Encoding), kind)
         if entries is not None:
             self.labels[dict] = "map"
         if repeated:
             self.labels[list] = "repeated"
         self.keyed = entries is not None
-        self.counted = kind == "enum" and not repeated
+        self.undeclared = kind == UNKNOWN
+        self.counted = (kind == "enum" and not repeated) or self.undeclared
 
     def child(self, name: str) -> Shape:
-        """The shape of a message's field; of a number that the schema doesn't know, `unknown`."""
+        """The shape of a message's field; of one that the runtime doesn't know, its encodings are counted."""
         field = self.descriptor.fields_by_name.get(name) if self.descriptor is not None else None
-        return ProtobufShape("unknown") if field is None else protobuf_field(field)
+        return ProtobufShape(UNKNOWN) if field is None else protobuf_field(field)
 
     def item(self) -> Shape:
         """The shape of a repeated field's items or a map's values."""

@@ -125,6 +125,18 @@ def test_finding_pages_show_evidence_cause_and_commands(
     assert raw.index("Where and when seen") < raw.index('id="todo-title"')
 
 
+def test_an_undeclared_protobuf_field_is_shown_with_its_number_and_a_message_that_has_it(
+    browser: Callable[[str], Client], find: Callable[..., Finding]
+) -> None:
+    evidence = EVIDENCE | {
+        "field": "#7", "framing": "id", "mark": "1", "field_number": 7, "encodings": ["varint"], "example": [{"partition": 4, "offset": 1234}],
+    }  # fmt: skip
+    text = seen(browser("steward").get(f"/ui/findings/{find(rule='FIELD_UNDECLARED', evidence=evidence).pk}"))
+    assert "Field number 7" in text and "Encodings varint" in text and "Example Partition Offset 4 1234" in text
+    assert text.index("-p 4 -o 1234 -c 1") < text.index("-p 0 -o 17 -c 3")
+    assert "Propose" not in text, "Protobuf says neither its name nor its type"
+
+
 def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
     browser: Callable[[str], Client], find: Callable[..., Finding], source: Source, system: Actor
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +95,11 @@ def profile(
     nulls: int = 0,
     kinds: dict[str, int] | None = None,
     values: dict[str, int] | None = None,
+    undeclared: Sequence[int] = (),
 ) -> FieldProfile:
     framing, text = mark_of(mark)
-    return FieldProfile(
-        topic, side, framing, text, path, messages, present, nulls, kinds or {}, None, None, None, values or {}
-    )
+    counts = (messages, present, nulls, kinds or {}, None, None, None, values or {}, tuple(undeclared))
+    return FieldProfile(topic, side, framing, text, path, *counts)
 
 
 _REASONS = {"undecodable": "a length of −3", "violates": "at properties/qty/type", "not_read": "it is nested too deep"}
