@@ -18,12 +18,14 @@ import io
 import json
 import logging
 import os
+import socket
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -60,11 +62,14 @@ WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 THREADS = 8
 MAX_BODY = 8 * 1024 * 1024
 IN_MEMORY = 512 * 1024  # of a request's body; what is longer goes to a temporary file
+# The server tells of a malformed body as of a client that went away, and answers 500 itself if nobody does.
+UNREADABLE = "The body ended early, or its chunks are malformed."
 BODY_SECONDS = 60.0  # for a client to send its body
 DRAIN_BYTES = 64 * 1024 * 1024  # of a body that is too long: read and dropped, so that its client reads the answer
 DRAIN_SECONDS = 10.0
 DRAIN_PAUSE = 2.0  # a client that sends nothing for so long waits for the answer
 SEND_SECONDS = 60.0  # for a client to take a part of a stream
+UNREAD_SECONDS = 60.0  # for a client to take anything of what waits for it
 WHOLE = 1024 * 1024  # a stream that says to be no longer is sent at once
 ASCII_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -113,7 +118,7 @@ class WsgiBridge:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request; 413 for a body that is too long, 415 for an encoded one, 408 for one that doesn't come."""
+        """Answers one request; refuses a body that is too long, encoded, malformed or late (413, 415, 400, 408)."""
         if scope["type"] != "http":
             await _other(scope, receive, send, self._at_start)
             return
@@ -121,8 +126,6 @@ class WsgiBridge:
             body, length = await self._body(scope, receive)
         except RequestRefused as refusal:
             await self._refuse(refusal, scope, receive, send)
-            return
-        except ClientGone:
             return
         loop = asyncio.get_running_loop()
         exchange = Exchange(loop, receive, send)
@@ -151,7 +154,7 @@ class WsgiBridge:
         waits = any(
             name == b"expect" for name, _ in scope["headers"]
         )  # such a client sends nothing unless it is told to
-        if refusal.status != HTTPStatus.REQUEST_TIMEOUT and not waits:
+        if refusal.status not in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_REQUEST) and not waits:
             await _drain(receive)
         await send({"type": "http.response.body", "body": text[-1:], "more_body": False})
 
@@ -186,7 +189,7 @@ class WsgiBridge:
             while more:
                 message = await receive()
                 if message["type"] != "http.request":
-                    raise ClientGone
+                    raise RequestRefused(HTTPStatus.BAD_REQUEST, UNREADABLE)
                 part, more = message.get("body", b""), message.get("more_body", False)
                 length += len(part)
                 if length > self._max_body:
@@ -358,6 +361,19 @@ def _no_write(data: bytes) -> None:
 def _begin() -> None:
     schema_workers.prestart()
     settle()
+    # The server listens only after this.
+    asyncio.get_running_loop().call_later(1.0, limit_unread)
+
+
+def limit_unread() -> None:
+    """Has the system end a connection whose client takes nothing of an answer for UNREAD_SECONDS.
+
+    The server itself would wait for ever. A connection inherits the option from the socket that accepts it.
+    """
+    for file in Path("/proc/self/fd").iterdir() if sys.platform == "linux" else ():
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(file.name))) as listener:
+            if listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) and listener.family != socket.AF_UNIX:
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
 
 
 def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import threading
 import time
@@ -93,23 +94,55 @@ def _celery(layout: Layout, *arguments: str, stop: str) -> Command:
     return replace(command, environment={**command.environment, "CELERY_SKIP_CHECKS": "true"})
 
 
+MOST_CONNECTIONS = 8192  # an idle one takes 3 KB
+OTHER_FILES = 256  # that a web process has open besides: of the database, the log, child processes
+# A login often allows 1,024 open files until a program asks for more. Above the limit no connection is accepted.
+OPENING = ("/bin/sh", "-c", 'ulimit -S -n "$0" && exec "$@"')
+IDLE_SECONDS = 30  # for a client to send the header of its next request
+
 # What glibc keeps of large bodies that were read: few arenas, and large blocks are given back at once.
 THRIFTY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "262144"}
 
 
 def web_command(layout: Layout) -> Command:
     """The web server. One process; more would agree by dashboard/response_cache/epoch.py."""
+    command = _python(layout, stop="TERM:6")
+    argv = [*OPENING, str(most_files()), sys.executable, "-m", "granian", *web_arguments(layout.ports["web"])]
+    environment = {**THRIFTY, **command.environment}
+    return replace(command, argv=[*argv, "dashboard.asgi:application"], environment=environment)
+
+
+def web_arguments(port: int) -> list[str]:
+    """The options of granian.
+
+    Its `backpressure` counts connections, also idle ones, and accepts no further one above it. The header timeout closes
+    a connection that sends no whole header in time, before its first request as well as between two. Granian applies it
+    to a silent connection only with `--http 1`: with `auto` it first waits, without a limit, for the protocol.
+    """
     options = {
         "interface": "asgi",
         "host": LOOPBACK,
-        "port": str(layout.ports["web"]),
+        "port": str(port),
         "workers": "1",
-        "backpressure": "512",
+        "http": "1",
+        "backlog": "4096",
+        "backpressure": str(most_connections()),
+        "http1-header-read-timeout": str(IDLE_SECONDS * 1000),
         "workers-kill-timeout": "4",
     }
-    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
-    command = _python(layout, "-m", "granian", *arguments, "--no-ws", "dashboard.asgi:application", stop="TERM:6")
-    return replace(command, environment={**THRIFTY, **command.environment})
+    return [*(word for name, value in options.items() for word in (f"--{name}", value)), "--no-ws"]
+
+
+def most_files() -> int:
+    """How many files the web server may have open: a connection may need one for its body too."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = 2 * MOST_CONNECTIONS + OTHER_FILES
+    return files if hard == resource.RLIM_INFINITY else min(files, hard)
+
+
+def most_connections() -> int:
+    """How many connections the web server holds: as many as its limit of open files has room for."""
+    return max(most_files() - OTHER_FILES, OTHER_FILES) // 2
 
 
 def web_probe(layout: Layout) -> str | None:

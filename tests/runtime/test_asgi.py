@@ -12,12 +12,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dashboard.asgi import WsgiBridge, build_environ
 from dashboard.runtime.layout import answers, free_port
+from dashboard.runtime.programs import OPENING, most_files, web_arguments
 from tests.runtime.conftest import ROOT
 from tests.waiting import PATIENCE, until
 
@@ -169,9 +172,11 @@ def test_a_body_at_the_limit_is_taken() -> None:
     assert ask(echo, request_scope, part(b"x" * 100), max_body=100)[0]["status"] == 200
 
 
-def test_a_client_that_goes_away_in_its_body_gets_no_view_run() -> None:
+def test_a_body_that_breaks_off_is_400_and_never_reaches_django() -> None:
+    """The server tells of a client that went away in the same way; that one reads no answer."""
     request_scope = scope(method="POST", headers=[(b"content-length", b"100")])
-    assert ask(_never, request_scope, part(b"x", more=True), {"type": "http.disconnect"}) == []
+    start, _, _ = ask(_never, request_scope, part(b"x", more=True), {"type": "http.disconnect"})
+    assert start["status"] == 400
 
 
 def _never(environ: Environ, start_response: Callable[..., Any]) -> list[bytes]:
@@ -263,6 +268,8 @@ def application(environ, start_response):
     body = environ["wsgi.input"].read()
     keys = ("RAW_URI", "PATH_INFO", "REMOTE_ADDR", "HTTP_HOST", "QUERY_STRING")
     answer = json.dumps({**{key: environ.get(key) for key in keys}, "length": len(body)}).encode()
+    if environ["PATH_INFO"] == "/large":
+        answer = b"x" * 20_000_000
     if environ["PATH_INFO"] == "/stream":
         start_response("200 OK", [])
         return Endless()
@@ -279,37 +286,48 @@ wsgi.application = application
 sys.modules["dashboard.wsgi"] = wsgi
 import django
 django.setup()
+from dashboard import asgi
 from dashboard.asgi import application
+limit = asgi.limit_unread
+asgi.limit_unread = lambda: (limit(), print("limited", flush=True))
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]]:
-    folder = tmp_path_factory.mktemp("server")
-    (folder / "served.py").write_text(APPLICATION)
+@contextmanager
+def served(folder: Path, **settings: int) -> Iterator[tuple[int, Path]]:
+    """The port of a server of that application with the product's options, and the file of its output.
+
+    `settings` are other numbers for options or for constants of the bridge.
+    """
+    constants = "".join(f"asgi.{name} = {value}\n" for name, value in settings.items() if name.isupper())
+    (folder / "served.py").write_text(f"{APPLICATION}\n{constants}")
     port = free_port()
-    output = (folder / "output").open("w+")
-    options = ["--interface", "asgi", "--http", "1", "--no-ws", "--port", str(port), "served:application"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "granian", *options],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "SECRET_KEY": "of the tests",
-            "DJANGO_SETTINGS_MODULE": "dashboard.settings",
-        },
-        stdout=output,
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        until(lambda: process.poll() is not None or answers(port), pause=0.05)
-        assert process.poll() is None
-        yield port, folder / "output"
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
-        output.close()
+    options = web_arguments(port)
+    for name, value in settings.items():
+        if name.islower():
+            options[options.index(f"--{name.replace('_', '-')}") + 1] = str(value)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "SECRET_KEY": "of the tests",
+        "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+    }
+    argv = [*OPENING, str(most_files()), sys.executable, "-m", "granian", *options, "served:application"]
+    with (folder / "output").open("w") as output:
+        process = subprocess.Popen(argv, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            until(lambda: process.poll() is not None or answers(port), pause=0.05)
+            assert process.poll() is None
+            yield port, folder / "output"
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    with served(tmp_path_factory.mktemp("server")) as found:
+        yield found
 
 
 def request(port: int, method: str, target: str, body: Any = None, **options: Any) -> tuple[int, dict[str, Any]]:
@@ -403,6 +421,46 @@ def test_the_server_itself_refuses_a_request_that_it_cannot_read(
     response = connection.getresponse()
     assert (response.status, response.read()) == (status, b"")
     connection.close()
+
+
+MALFORMED = {
+    "size of a chunk": b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
+    "empty size": b"Transfer-Encoding: chunked\r\n\r\n\r\nabc\r\n0\r\n\r\n",
+    "too large a size": b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffff\r\nabc\r\n",
+    "longer than its size": b"Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n",
+    "second chunk": b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n-1\r\nabc\r\n",
+    "trailer": b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\x01\x02\r\n\r\n",
+    "length": b"Content-Length: zz\r\n\r\nabc",
+    "two lengths": b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+    "encoding": b"Transfer-Encoding: gzip\r\n\r\nabc",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_body_is_400_and_logs_nothing(server: tuple[int, Path], name: str) -> None:
+    port, output = server
+    before = output.read_text()
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+        connection.sendall(b"POST /subjects/s/versions HTTP/1.1\r\nHost: x\r\n" + MALFORMED[name])
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        text = answer.read()
+    assert answer.status == 400, text
+    # What the server can't parse at all it refuses itself, without a body.
+    if text:
+        message = "The body ended early, or its chunks are malformed."
+        assert json.loads(text) == {"error_code": 400, "message": message}
+    assert output.read_text().replace("limited\n", "") == before.replace("limited\n", "")
+    assert request(port, "GET", "/")[0] == 200
+
+
+@pytest.mark.slow
+def test_a_body_that_its_client_ends_early_is_no_500(server: tuple[int, Path]) -> None:
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=PATIENCE) as connection:
+        connection.sendall(b"POST /ui/proposals HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100)[:12] in (b"HTTP/1.1 400", b"")
 
 
 @pytest.mark.slow
