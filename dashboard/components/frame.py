@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from django.db.models import Count, QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -21,8 +23,8 @@ from registry.access.permission_filters import extent_of
 from registry.access.request_origin import is_local
 from registry.access.roles import READER, Actor, Grant, refusal
 from registry.access.selectors import actor_of_user, anonymous_actor
-from registry.drift.selectors import count_open_findings
-from registry.notifications.selectors import count_unread
+from registry.drift.selectors import open_findings_of
+from registry.notifications.selectors import unread_entries
 from registry.promotions.selectors import count_waiting_for, list_environments
 from registry.subjects.policy.registries import MirrorState
 
@@ -76,14 +78,12 @@ def make_frame(
     url_in: Callable[[str], str] | None = None,
     mirror: MirrorState | None = None,
     order: list[str] | None = None,
-    open_findings: int | None = None,
     waiting: int | None = None,
 ) -> Frame:
     """The frame; `url_in` gives the address of the same page in another environment.
 
     `order` are the environments' names, where the page has read them already; those of them are shown that the reader
-    may read something of. `open_findings` and `waiting` are the numbers of open findings that the reader may read and of
-    requests that wait for them, if the page has counted them already.
+    may read something of. `waiting` is the number of requests that wait for them, if the page has counted it already.
     """
     travel: Travel | None = getattr(request, "travel", None)
     is_past = travel is not None and travel.at is not None
@@ -91,6 +91,7 @@ def make_frame(
     actor = page_actor(request)
     readable = extent_of(actor, "schema.read")
     shown = [name for name in order if name == registry or readable.has(name)]
+    counts = _counts(actor, is_past=is_past)
     names = shown if not registry or registry in order else [*shown, registry]
     locate = url_in or subjects_url
     return Frame(
@@ -103,10 +104,19 @@ def make_frame(
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
         mirror=None if is_past else _mirror(mirror, actor),
         travel=travel,
-        open_findings=0 if is_past else count_open_findings(actor) if open_findings is None else open_findings,
+        open_findings=counts["findings"],
         waiting_requests=0 if is_past else _waiting(actor) if waiting is None else waiting,
-        unread=count_unread(actor.user_id) if actor.user_id else 0,
+        unread=counts["unread"],
     )
+
+
+def _counts(actor: Actor, *, is_past: bool) -> Counter[str]:
+    """How many open findings the reader may read, and how many unread notices they have; one query."""
+    rows: dict[str, QuerySet[Any]] = {} if is_past else {"findings": open_findings_of(actor)}
+    if actor.user_id:
+        rows["unread"] = unread_entries(actor.user_id)
+    counts = [row.order_by().values_list(Value(name)).annotate(number=Count("pk")) for name, row in rows.items()]
+    return Counter(dict(counts[0].union(*counts[1:], all=True)) if counts else {})
 
 
 def _waiting(actor: Actor) -> int:

@@ -217,7 +217,6 @@ def home_page(request: HttpRequest) -> HomePage:
             title=gettext("Home"),
             section=Section.HOME,
             order=order,
-            open_findings=demo.open_findings,
             waiting=len(waiting) if len(waiting) < MOST_WAITING else None,
         ),
         signed_in=actor.user_id is not None,

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -214,16 +215,23 @@ class Owners:
 
 
 def owners_of(registry: str, subject: str) -> Owners:
-    """The owners of a subject, by its qualified name: everybody with an ownership whose pattern matches. Two queries."""
+    """The owners of a subject, by its qualified name: everybody with an ownership whose pattern matches. One query."""
     return owners_of_many(registry, [subject])[subject]
 
 
+#: of an ownership: its pattern and its owner, a person or each member of a group
+_OWNING: Final = (
+    "subject_pattern",
+    *("group__name", "user", "user__username", "user__is_active"),
+    *("group__user", "group__user__username", "group__user__is_active"),
+)
+
+
 def owners_of_many(registry: str, subjects: Iterable[str]) -> dict[str, Owners]:
-    """The owners of each of the subjects, in two queries however many they are."""
-    rules = list(Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group").order_by("pk"))
-    members = _members({rule.group_id for rule in rules if rule.group_id})
+    """The owners of each of the subjects, in one query however many they are."""
+    rules = list(Ownership.objects.filter(registry__in=("", registry)).values_list(*_OWNING))
     return {
-        subject: _together([rule for rule in rules if name_pattern(rule.subject_pattern).allows(subject)], members)
+        subject: _together([owner for pattern, *owner in rules if name_pattern(pattern).allows(subject)])
         for subject in subjects
     }
 
@@ -267,31 +275,22 @@ def all_patterns(registry: str) -> tuple[str, ...]:
     return tuple(rules.order_by("subject_pattern").values_list("subject_pattern", flat=True).distinct())
 
 
-def _members(group_ids: set[int]) -> dict[int, list[tuple[int, str]]]:
-    members: dict[int, list[tuple[int, str]]] = {}
-    rows = User.objects.filter(is_active=True, groups__in=group_ids).values_list("groups", "pk", "username")
-    for group_id, user_id, username in rows:
-        members.setdefault(group_id, []).append((user_id, username))
-    return members
-
-
-def _together(rules: list[Ownership], members: dict[int, list[tuple[int, str]]]) -> Owners:
+def _together(rules: list[list[Any]]) -> Owners:
+    """The owners of a subject, from the columns of `_OWNING` after the pattern."""
     people: dict[int, tuple[str, set[str]]] = {}
     named: set[int] = set()
-    groups: set[str] = set()
-    for rule in rules:
-        if rule.group is not None:
-            groups.add(rule.group.name)
-            for user_id, username in members.get(rule.group.pk, ()):
-                people.setdefault(user_id, (username, set()))[1].add(rule.group.name)
-        elif rule.user is not None and rule.user.is_active:
-            people.setdefault(rule.user.pk, (rule.user.get_username(), set()))
-            named.add(rule.user.pk)
+    for group, *person, member, member_name, is_active_member in rules:
+        number, username, is_active = person if group is None else (member, member_name, is_active_member)
+        if is_active:
+            people.setdefault(number, (username, set()))[1].add(group)
+            named |= {number} if group is None else set()
     owners = (
-        Owner(username, user_id, () if user_id in named else tuple(sorted(through)))
-        for user_id, (username, through) in people.items()
+        Owner(username, number, () if number in named else tuple(sorted(groups)))
+        for number, (username, groups) in people.items()
     )
-    return Owners(people=tuple(sorted(owners)), groups=tuple(sorted(groups)))
+    return Owners(
+        people=tuple(sorted(owners)), groups=tuple(sorted({group for group, *_ in rules if group is not None}))
+    )
 
 
 @dataclass(frozen=True, order=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import OuterRef, Prefetch, Subquery
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 
 from registry.access.roles import Actor, may, require_whole_token
 from registry.errors import NotFound, NotSignedIn
@@ -113,9 +113,9 @@ def person_of(actor: Actor) -> int:
     return actor.user_id
 
 
-def count_unread(user_id: int) -> int:
-    """The number of a person's unread notices."""
-    return InboxEntry.objects.filter(user=user_id, read_at=None).count()
+def unread_entries(user_id: int) -> QuerySet[InboxEntry]:
+    """A person's unread notices, for pages and programs to count."""
+    return InboxEntry.objects.filter(user=user_id, read_at=None)
 
 
 def list_entries(

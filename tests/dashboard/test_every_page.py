@@ -127,6 +127,15 @@ def test_a_page_shows_what_is_there(
     assert [word for word in sentences if word not in text] == []
 
 
+def test_the_frame_of_every_page_takes_few_queries(
+    browser: Callable[[str], Client], content: dict[str, int], django_assert_num_queries
+) -> None:
+    client = browser("approver")
+    with django_assert_num_queries(QUERIES["frame"]):
+        text = client.get("/ui/nowhere").content.decode()
+    assert ">1<span class=" in compact(text), "the numbers in the navigation were counted"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_stranger_sees_nothing(browser: Callable[[str], Client], content: dict[str, int], page: str) -> None:
     address = PAGES[page][0].format(**content)

@@ -17,7 +17,7 @@ from registry.errors import InvalidInput, NotFound, NotSignedIn
 from registry.notifications import services
 from registry.notifications.events import EVENTS, Event
 from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
-from registry.notifications.selectors import count_unread, list_entries, list_subscriptions
+from registry.notifications.selectors import list_entries, list_subscriptions, unread_entries
 from registry.notifications.services import notify_many
 from registry.notifications.webhooks import create_webhook
 from tests.notifications.conftest import tell
@@ -221,7 +221,7 @@ def test_only_one_s_own_is_read_and_removed(cast: dict[str, Actor]) -> None:
     mine = InboxEntry.objects.filter(user=cast["reader"].user_id).order_by("id")
     assert services.mark_read(by=cast["admin"], entries=[row.pk for row in mine]) == 0
     assert services.mark_read(by=cast["reader"], up_to=mine[0].pk) == 1
-    assert count_unread(cast["reader"].user_id or 0) == 1
+    assert unread_entries(cast["reader"].user_id or 0).count() == 1
     (subscription,) = list_subscriptions(cast["reader"])
     with pytest.raises(NotFound):
         services.unsubscribe(subscription_id=subscription.id, by=cast["admin"])

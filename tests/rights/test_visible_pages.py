@@ -185,7 +185,7 @@ def test_their_own_is_there(world: dict[str, int], caller: Callable[[str], Calle
         (1, 1) if sees_sources else (0, 0)
     )
     counted = 2 if sees_sources else 1
-    assert selectors.count_open_findings(who.actor) == selectors.count_findings(who.actor)["open"] == counted
+    assert selectors.open_findings_of(who.actor).count() == selectors.count_findings(who.actor)["open"] == counted
     assert sum(selectors.open_counts(by=who.actor).by(0).values()) == counted
     assert f">{counted}<span" in shown["/ui/findings"], "the number in the navigation"
 

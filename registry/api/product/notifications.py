@@ -16,7 +16,6 @@ from registry.notifications import services, webhooks
 from registry.notifications.digests import choose_digest, digest_of
 from registry.notifications.models import EVERY, KINDS, SIGNED
 from registry.notifications.selectors import (
-    count_unread,
     event_rows,
     get_webhook,
     list_deliveries,
@@ -24,6 +23,7 @@ from registry.notifications.selectors import (
     list_subscriptions,
     list_webhooks,
     person_of,
+    unread_entries,
 )
 
 MOST = 200
@@ -91,7 +91,7 @@ class Notifications(ProductView):
         """One's own notices, newest first; go on with `before`, the number of the last one."""
         chosen = self.valid_of(InboxPageSerializer, request.query_params.dict())
         items = [asdict(entry) for entry in list_entries(self.actor, **chosen)]
-        return Response({"unread": count_unread(person_of(self.actor)), "items": items})
+        return Response({"unread": unread_entries(person_of(self.actor)).count(), "items": items})
 
 
 class NotificationsRead(ProductView):

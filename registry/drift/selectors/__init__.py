@@ -13,12 +13,12 @@ from registry.drift.selectors.findings import (
     MuteInfo,
     OpenCounts,
     count_findings,
-    count_open_findings,
     get_finding,
     list_findings,
     list_mutes,
     open_counts,
     open_findings_by_subject,
+    open_findings_of,
 )
 from registry.drift.selectors.sources import (
     LATELY,
@@ -56,7 +56,6 @@ __all__ = [
     "UnreadableTopic",
     "checkpoint_sources",
     "count_findings",
-    "count_open_findings",
     "deployments_about",
     "find_source",
     "get_cluster",
@@ -73,5 +72,6 @@ __all__ = [
     "list_topics",
     "open_counts",
     "open_findings_by_subject",
+    "open_findings_of",
     "topic_coverage",
 ]

@@ -178,9 +178,9 @@ def count_findings(by: Actor | None = None) -> dict[str, int]:
     return dict(rows)
 
 
-def count_open_findings(by: Actor) -> int:
-    """How many that somebody may read are open and not muted, for the frame of every page; one query at most."""
-    return Finding.objects.visible_to(by).filter(state="open", muted=False).count()
+def open_findings_of(by: Actor) -> QuerySet[Finding]:
+    """Those that somebody may read and that are open and not muted, for the frame of every page to count."""
+    return Finding.objects.visible_to(by).filter(state="open", muted=False)
 
 
 def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:

@@ -223,7 +223,8 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
         if hasattr(row, "light_plan"):
             row.plan = readable_plan(row.light_plan)
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
-    needed = needed_for_many(reviewed) if reviewed else {}
+    reviews = [review for row in reviewed for review in row.reviews.all()]
+    needed = needed_for_many(reviewed, reviews) if reviewed else {}
     return [_info(row, needed.get(row.pk, ReviewNeeds())) for row in rows]
 
 

@@ -21,7 +21,6 @@ from registry.promotions.models import (
     Release,
     RequestItem,
     Review,
-    ReviewRule,
     Thread,
 )
 from registry.promotions.models.requests import STEPS, RequestQuerySet
@@ -67,7 +66,7 @@ MAX_WAITING: Final = 300
 
 
 def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> int:
-    """How many requests wait for a person's review; one query if none does, mostly three, four without `grants`.
+    """How many requests wait for a person's review; one query if none does, mostly two, three without `grants`.
 
     If they may review every subject of an environment, the database counts. Otherwise patterns of rights or rules decide,
     and at most 300 of those requests are examined.
@@ -75,48 +74,49 @@ def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> in
     groups = list(
         _in_review(user_id)
         .order_by()
-        .values_list(
-            "target",
-            "target__registry__name",
-            "target__own_approval_allowed",
-            "requested_by",
-            "requested_by__email",
-        )
+        .values_list("target", "target__registry__name", "target__own_approval_allowed", "requested_by")
         .annotate(number=Count("pk"))
     )
     if not groups:
         return 0
-    reviewer = ReviewerFilter(user_id, requesters={group[3]: group[4] for group in groups}, grants=grants)
+    requesters = {group[3] for group in groups}
+    reviewer = ReviewerFilter(user_id, requesters, grants)
     if not reviewer.may_approve:
         return 0
     counted, partly = 0, {}
-    for target, registry, may_own, requester, _, number in groups:
+    for target, registry, may_own, requester, number in groups:
         if not reviewer.reviews_all_of(registry):
             partly[target] = registry
         elif may_own or not reviewer.is_same(requester):
             counted += number
-    targets = [target for target, registry in partly.items() if reviewer.may_review_in(registry)]
-    targets += ReviewRule.objects.filter(environment__in=partly).values_list("environment", flat=True) if partly else []
-    return counted + (len(waiting_numbers(user_id, targets=targets, grants=reviewer.grants)) if targets else 0)
+    if not partly:
+        return counted
+    reviewer.read_rules(partly)
+    targets = [target for target, name in partly.items() if target in reviewer.rules or reviewer.may_review_in(name)]
+    rows = _examined(_in_review(user_id).filter(target__in=targets, requested_by__in=requesters)) if targets else []
+    return counted + len(reviewer.reviewable(rows))
 
 
-def waiting_numbers(
-    user_id: int, *, targets: list[int] | None = None, grants: Sequence[Grant] | None = None, **filters: Any
-) -> list[int]:
+def waiting_numbers(user_id: int, *, grants: Sequence[Grant] | None = None, **filters: Any) -> list[int]:
     """The numbers, newest first: the database excludes their own and reviewed requests, the rules decide the rest."""
-    rows = (
-        filtered(_in_review(user_id), **filters)
-        .select_related("target__registry", "requested_by")
-        .defer("plan", "reason", "moved", "failure", "config")
-        .annotate(light_plan=_OutlinedPlan(F("plan")))
-    )
-    requests: list[Any] = list((rows if targets is None else rows.filter(target__in=targets))[:MAX_WAITING])
-    if not requests:
+    rows = _examined(filtered(_in_review(user_id), **filters))
+    if not rows:
         return []
-    for row in requests:
-        row.plan = row.light_plan
-    reviewing = ReviewerFilter(user_id, requests, grants=grants)
-    return [row.pk for row in requests if reviewing.can(row)]
+    reviewer = ReviewerFilter(user_id, {row.requested_by_id for row in rows}, grants)
+    reviewer.read_rules({row.target_id for row in rows})
+    return reviewer.reviewable(rows)
+
+
+def _examined(requests: RequestQuerySet) -> list[PromotionRequest]:
+    """The newest of the requests, with the outline of their plans."""
+    rows = list(
+        requests.select_related("target__registry")
+        .defer("plan", "reason", "moved", "failure", "config")
+        .annotate(light_plan=_OutlinedPlan(F("plan")))[:MAX_WAITING]
+    )
+    for row in rows:
+        row.plan = row.light_plan  # type: ignore[attr-defined]  # annotated
+    return rows
 
 
 def _in_review(user_id: int) -> RequestQuerySet:
@@ -320,10 +320,11 @@ def _joined() -> RequestQuerySet:
     # no grouping by a key: the views of the past have none
     unresolved = Coalesce(Subquery(threads.annotate(number=Count("*")).values("number")), 0)
     releases = Release.objects.order_by("pk").select_related("released_by")
+    reviews = Review.objects.select_related("reviewer")
     return (
         PromotionRequest.objects.order_by("-id")
         .select_related("source__registry", "target__registry", "requested_by", "applied_by")
-        .prefetch_related("reviews__reviewer", Prefetch("releases", queryset=releases))
+        .prefetch_related(Prefetch("reviews", queryset=reviews), Prefetch("releases", queryset=releases))
         .annotate(open_threads=unresolved)
     )
 

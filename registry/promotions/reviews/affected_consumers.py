@@ -8,7 +8,6 @@ from typing import Final
 
 from django.db.models import BooleanField, F, Func, JSONField
 
-from registry.access.models import User
 from registry.access.roles import Actor, may
 from registry.access.selectors import ContactPerson, people_named
 from registry.promotions.checks.consumers import AffectedClient, affected_clients
@@ -113,7 +112,7 @@ def _same_as(requester: int | None, people: Collection[int]) -> set[int]:
     """The accounts of the requester, who can't acknowledge their own request; None if the environment allows it."""
     if requester is None or not people:
         return set()
-    persons = persons_of(dict(User.objects.filter(pk__in={*people, requester}).values_list("pk", "email")))
+    persons = persons_of({*people, requester})
     return {number for number in people if persons[number] == persons.get(requester)}
 
 
@@ -201,8 +200,7 @@ def _clients_naming(
 
 def _own_accounts(user_id: int, rows: Sequence[PromotionRequest]) -> set[int]:
     """The accounts of this person among the requesters."""
-    numbers = {user_id, *(row.requested_by_id for row in rows)}
-    persons = persons_of(dict(User.objects.filter(pk__in=numbers).values_list("pk", "email")))
+    persons = persons_of({user_id, *(row.requested_by_id for row in rows)})
     return {number for number, person in persons.items() if person == persons.get(user_id)}
 
 

@@ -28,10 +28,8 @@ from registry.promotions.models import PromotionRequest, Review, ReviewRule
 from registry.promotions.plan.types import REGISTER, WRITING
 from registry.promotions.reviews.linked_accounts import (
     UnconfirmedAccount,
-    any_unconfirmed,
-    persons_of,
+    accounts_of,
     reviews_all,
-    unconfirmed_accounts,
 )
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -101,9 +99,14 @@ def needed_for(request: PromotionRequest) -> ReviewNeeds:
     return needed_for_many([request])[request.pk]
 
 
-def needed_for_many(requests: Sequence[PromotionRequest]) -> dict[int, ReviewNeeds]:
-    """The same for many requests, by number; the number of queries depends only on the environments."""
-    people = _ReviewFacts(requests)
+def needed_for_many(
+    requests: Sequence[PromotionRequest], reviews: Iterable[Review] | None = None
+) -> dict[int, ReviewNeeds]:
+    """The same for many requests, by number; the number of queries depends only on the environments.
+
+    `reviews` are those of the requests with their reviewers, where the caller has just read them.
+    """
+    people = _ReviewFacts(requests, reviews)
     return {request.pk: people.needed(request) for request in requests}
 
 
@@ -123,7 +126,7 @@ def is_breaking(request: PromotionRequest) -> bool:
 class _ReviewFacts:
     """What is read once for many requests: rules, grants, members of groups, owners, reviews."""
 
-    def __init__(self, requests: Sequence[PromotionRequest]) -> None:
+    def __init__(self, requests: Sequence[PromotionRequest], reviews: Iterable[Review] | None) -> None:
         targets = {request.target_id for request in requests}
         self.rules = _rules_of(targets)
         all_rules = [rule for rules in self.rules.values() for rule in rules]
@@ -133,31 +136,17 @@ class _ReviewFacts:
         named = {number for group in self.members.values() for number in group}
         named |= {owner.user_id for owner_set in self.owners.values() for owner in owner_set.people}
         self.grants = grants_of_roles(roles, named)
-        self._read_people({*named, *self.grants, *(request.requested_by_id for request in requests)})
+        accounts = accounts_of({*named, *self.grants, *(request.requested_by_id for request in requests)})
+        self.people = {row.number: Reviewer(row.username, row.number) for row in accounts.rows}
+        self.active = {row.number for row in accounts.rows if row.is_active}
+        self.identified = {row.number for row in accounts.rows if row.is_identified}
+        self.persons, self.unconfirmed = accounts.persons, accounts.unconfirmed()
         self.covering: dict[tuple[str, str], tuple[set[int], set[int]]] = {}
         self.reviews: dict[int, list[Review]] = {}
-        for review in Review.objects.filter(request__in=requests).select_related("reviewer"):
+        if reviews is None:
+            reviews = Review.objects.filter(request__in=requests).select_related("reviewer")
+        for review in reviews:
             self.reviews.setdefault(review.request_id, []).append(review)
-
-    def _read_people(self, numbers: Iterable[int]) -> None:
-        """Read names, who is active, who has an identity of the issuer, and which accounts belong to one person."""
-        self.people: dict[int, Reviewer] = {}
-        self.active: set[int] = set()
-        self.identified: set[int] = set()
-        self.unconfirmed: dict[int, UnconfirmedAccount] = {}
-        addresses: dict[int, str] = {}
-        # identities (issuer, subject) are in allauth's table, which this package knows only by name
-        rows = User.objects.filter(pk__in=numbers).order_by("username")
-        for number, username, email, active, identity, unconfirmed in rows.values_list(
-            "pk", "username", "email", "is_active", "socialaccount", any_unconfirmed()
-        ):
-            self.people[number] = Reviewer(username, number)
-            addresses[number] = email
-            self.active |= {number} if active else set()
-            self.identified |= {number} if identity is not None else set()
-            if unconfirmed and not self.unconfirmed:
-                self.unconfirmed = unconfirmed_accounts()
-        self.persons = persons_of(addresses)
 
     def needed(self, request: PromotionRequest) -> ReviewNeeds:
         """What one request needs."""
@@ -256,38 +245,31 @@ def barred_in(request: PromotionRequest, accounts: Mapping[int, UnconfirmedAccou
 class ReviewerFilter:
     """Which of many requests one person can review, without computing what each of them needs."""
 
-    def __init__(
-        self,
-        user_id: int,
-        requests: Sequence[PromotionRequest] = (),
-        *,
-        requesters: Mapping[int, str] | None = None,
-        grants: Sequence[Grant] | None = None,
-    ) -> None:
-        """`requesters` are other accounts with their e-mail addresses, `grants` this person's, if known already."""
+    def __init__(self, user_id: int, requesters: Iterable[int], grants: Sequence[Grant] | None = None) -> None:
+        """`requesters` are those of all the requests, `grants` this person's, if known already."""
         self.user_id = user_id
-        self.rules = _rules_of({request.target_id for request in requests})
-        self.owners = _owners(requests, self.rules)
+        self.rules: dict[int, list[ReviewRule]] = {}
+        self.owners: dict[tuple[str, str], Owners] = {}
         self.grants = grants_of(user_id) if grants is None else grants
-        columns = ("pk", "email", "is_active", "socialaccount", any_unconfirmed())
-        mine = list(User.objects.filter(pk=user_id).values_list(*columns))
-        self.may_approve = any(
-            active and (identity is not None or not settings.OIDC_ISSUER) for _, _, active, identity, _ in mine
-        )
-        mine_unconfirmed = any(row[-1] for row in mine) and unconfirmed_accounts().get(user_id)
-        self.unconfirmed = {user_id: mine_unconfirmed} if mine_unconfirmed else {}
-        self.addresses = {row.requested_by_id: row.requested_by.email for row in requests}
-        self.addresses |= {**(requesters or {}), **{number: email for number, email, *_ in mine}}
+        accounts = accounts_of({user_id, *requesters})
+        mine = [row for row in accounts.rows if row.number == user_id]
+        self.may_approve = any(row.is_active and (row.is_identified or not settings.OIDC_ISSUER) for row in mine)
+        self.unconfirmed = {number: one for number, one in accounts.unconfirmed().items() if number == user_id}
+        self.persons = accounts.persons
 
     @cached_property
     def groups(self) -> set[str]:
         """The names of this person's groups."""
         return set(User.objects.filter(pk=self.user_id).values_list("groups__name", flat=True))
 
-    @cached_property
-    def persons(self) -> dict[int, int]:
-        """Account → the number of its person."""
-        return persons_of(self.addresses)
+    def read_rules(self, environments: Iterable[int]) -> None:
+        """Read the rules of the environments whose requests are examined."""
+        self.rules = _rules_of(environments)
+
+    def reviewable(self, requests: Sequence[PromotionRequest]) -> list[int]:
+        """The numbers of those that they can review, in the same order; one query per registry if a rule names owners."""
+        self.owners = _owners(requests, self.rules)
+        return [request.pk for request in requests if self.can(request)]
 
     def can(self, request: PromotionRequest) -> bool:
         """Whether this person can review it, by right or by a rule; agrees with `ReviewNeeds.eligible`."""
@@ -338,7 +320,7 @@ def _rules_of(environments: Iterable[int]) -> dict[int, list[ReviewRule]]:
 def _owners(
     requests: Sequence[PromotionRequest], rules: Mapping[int, Sequence[ReviewRule]]
 ) -> dict[tuple[str, str], Owners]:
-    """The owners of written subjects, if a rule needs them, by registry and subject; two queries per registry."""
+    """The owners of written subjects, if a rule needs them, by registry and subject; one query per registry."""
     subjects_by_registry: dict[str, set[str]] = {}
     for request in requests:
         if any(rule.reviewers == ReviewRule.OWNERS for rule in rules.get(request.target_id, ())):
@@ -386,12 +368,12 @@ def _has_role(grants: Sequence[Grant], role: str, registry: str, subjects: Itera
 
 
 def grants_of_roles(roles: Iterable[str], people: Iterable[int]) -> dict[int, list[Grant]]:
-    """All grants of these roles, and all grants of these people, own or through groups, by person; two queries."""
+    """All grants of these roles, and all grants of these people, own or through groups, by person; one query."""
     condition, numbers = Q(role__in=sorted(roles)), sorted(people)
     own = RoleGrant.objects.filter(condition | Q(user__in=numbers)).values_list("user", *_PLACE)
     through = GroupGrant.objects.filter(condition | Q(group__user__in=numbers), group__user__isnull=False)
     grants: dict[int, list[Grant]] = {}
-    for number, *scope in (*own, *through.distinct().values_list("group__user", *_PLACE)):
+    for number, *scope in own.union(through.values_list("group__user", *_PLACE)):
         grants.setdefault(number, []).append(Grant(*scope))
     return grants
 

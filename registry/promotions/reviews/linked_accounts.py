@@ -14,15 +14,13 @@ the server gave. The audit has who gave what and when, and the application can't
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import BooleanField
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from registry.access.models import User
@@ -70,7 +68,6 @@ _GIVEN: Final = _EVENTS.format(
             AND later.id > e.id AND later.before -> 'is_active' <> later.after -> 'is_active'
         ))"""
 )
-_ANY: Final = f"EXISTS (WITH {_GIVEN} SELECT FROM events)"
 _ACCOUNTS: Final = f"""
 WITH {_GIVEN}, doubtful AS (SELECT "table" AS kind, row_id::bigint AS id, glass, place FROM events),
 rights AS (
@@ -91,7 +88,7 @@ WHERE r.user_id IS NOT NULL GROUP BY r.user_id HAVING bool_or(d.kind IS NOT NULL
 """  # noqa: S608
 #: accounts that are linked, or were until one person alone unlinked them, and the former addresses of accounts; with the
 #: addresses of these accounts, through which they are connected with further ones
-LINKS: Final = f"""
+_LINKS: Final = f"""
 WITH {
     _EVENTS.format(
         condition='''(
@@ -106,6 +103,16 @@ WITH {
 SELECT one_id, other_id, email FROM links
 UNION ALL SELECT id, NULL, email FROM access_user
 WHERE email <> '' AND id IN (SELECT one_id FROM links UNION ALL SELECT other_id FROM links)
+"""  # noqa: S608
+#: accounts by name, the links, and whether there is a right at all that doesn't count, so that `_ACCOUNTS` is mostly spared;
+#: identities (issuer, subject) are in allauth's table, which this package knows only by name
+_FACTS: Final = f"""
+SELECT (
+    SELECT jsonb_agg(jsonb_build_array(u.id, u.username, u.email, u.is_active, EXISTS (
+        SELECT FROM socialaccount_socialaccount s WHERE s.user_id = u.id)) ORDER BY u.username)
+    FROM access_user u WHERE u.id = ANY(%s)
+), (SELECT jsonb_agg(jsonb_build_array(one_id, other_id, email)) FROM ({_LINKS}) AS connected),
+EXISTS (WITH {_GIVEN} SELECT FROM events)
 """  # noqa: S608
 
 
@@ -126,9 +133,28 @@ def parameters() -> list[Any]:
     ]
 
 
-def any_unconfirmed() -> RawSQL:
-    """An expression: whether there is such a right at all, so that most queries for accounts are spared."""
-    return RawSQL(_ANY, parameters(), output_field=BooleanField())  # noqa: S611 - a constant with parameters
+@dataclass(frozen=True)
+class Account:
+    """An account; `is_identified` says whether it has an identity of the issuer."""
+
+    number: int
+    username: str
+    email: str
+    is_active: bool
+    is_identified: bool
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Accounts by name. `persons` has for each a number that all accounts of its person share."""
+
+    rows: tuple[Account, ...]
+    persons: Mapping[int, int]
+    any_unconfirmed: bool
+
+    def unconfirmed(self) -> dict[int, UnconfirmedAccount]:
+        """The accounts, of all, with rights that don't count; a query only if there is one."""
+        return unconfirmed_accounts() if self.any_unconfirmed else {}
 
 
 @dataclass(frozen=True)
@@ -187,36 +213,45 @@ def reviews_all(grants: Sequence[Grant], registry: str) -> bool:
     return all(may(somebody, action, registry=registry) for action in ("schema.read", REVIEW))
 
 
-def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict[int, int]:
-    """Account → a number that all accounts of its person share, from the address of each account; one query.
+def accounts_of(numbers: Collection[int], joined: Sequence[int] = ()) -> Accounts:
+    """The existing accounts with these numbers, and which of them belong to one person; one query.
 
     `joined` are further accounts that count as one person. What one person alone took apart still counts together. Accounts
     are also connected through others, which needn't be among those asked for.
     """
-    above = {number: number for number in addresses}
+    with connection.cursor() as cursor:
+        cursor.execute(_FACTS, [list(numbers), *parameters(), *parameters()])
+        accounts, links, any_unconfirmed = cursor.fetchone()
+    rows = tuple(Account(*row) for row in json.loads(accounts or "[]"))
+    return Accounts(rows, _persons(rows, json.loads(links or "[]"), joined), any_unconfirmed)
+
+
+def _persons(rows: Sequence[Account], links: Sequence[Sequence[Any]], joined: Sequence[int]) -> dict[int, int]:
+    above: dict[int, int] = {}
 
     def top(number: int) -> int:
         while above.setdefault(number, number) != number:
             number = above[number]
         return number
 
-    with connection.cursor() as cursor:
-        cursor.execute(LINKS, parameters())
-        links = cursor.fetchall()
-    further = [(one, address) for one, _, address in links]
     first: dict[str, int] = {}
-    for number, address in [*addresses.items(), *further]:
+    for number, address in [*((row.number, row.email) for row in rows), *((one, address) for one, _, address in links)]:
         key = address_key(address)
         if key:
             above[top(number)] = top(first.setdefault(key, number))
     for one, other in [*((one, other) for one, other, _ in links if other), *pairwise(joined)]:
         above[top(other)] = top(one)
-    return {number: top(number) for number in addresses}
+    return {row.number: top(row.number) for row in rows}
+
+
+def persons_of(numbers: Collection[int]) -> Mapping[int, int]:
+    """Account → a number that all accounts of its person share; one query."""
+    return accounts_of(numbers).persons
 
 
 def is_same_person(one: int, other: int) -> bool:
     """Whether two accounts belong to one person."""
-    persons = persons_of(dict(User.objects.filter(pk__in=(one, other)).values_list("pk", "email")))
+    persons = persons_of((one, other))
     return one == other or persons[one] == persons[other]
 
 

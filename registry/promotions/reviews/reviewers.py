@@ -31,7 +31,7 @@ from registry.promotions.environments.freezes import Window, windows_from
 from registry.promotions.environments.selectors import EnvironmentInfo
 from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
-from registry.promotions.reviews.linked_accounts import persons_of, reviews_all, unconfirmed_reviewers
+from registry.promotions.reviews.linked_accounts import accounts_of, persons_of, reviews_all, unconfirmed_reviewers
 
 #: people that a refusal names
 _NAMED: Final = 5
@@ -89,11 +89,9 @@ def other_reviewers(registry: str, user_id: int, joined: Sequence[int] = ()) -> 
     `joined` are further accounts that count as one person.
     """
     able = {number for number, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if reviews_all(grants, registry)}
-    rows = User.objects.filter(pk__in={*able, user_id, *joined}).values_list("pk", "email", "is_active")
-    persons = persons_of({number: email for number, email, _ in rows}, joined)
-    return {
-        number for number, _, active in rows if active and number in able and persons[number] != persons.get(user_id)
-    }
+    accounts = accounts_of({*able, user_id, *joined}, joined)
+    persons, active = accounts.persons, {row.number for row in accounts.rows if row.is_active}
+    return {number for number in able & active if persons[number] != persons.get(user_id)}
 
 
 def _closed() -> Sequence[Environment]:
@@ -125,7 +123,7 @@ def _widens(change: RightsChange, environment: Environment) -> bool:
 def _is_person_of_reviewer(accounts: Sequence[int], environment: Environment) -> bool:
     """Whether one of these accounts, or another of the same person, may review something there."""
     able = {n for n, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if _reviews(grants, environment)}
-    persons = persons_of(dict(User.objects.filter(pk__in={*able, *accounts}).values_list("pk", "email")))
+    persons = persons_of({*able, *accounts})
     theirs = {persons[number] for number in accounts}
     return any(persons[number] in theirs for number in able)
 
@@ -176,19 +174,16 @@ class Approvers:
 
 
 def approvers_of(environment: EnvironmentInfo) -> Approvers:
-    """Who could approve there now: active, with the right for every subject and an identity of the issuer; five queries."""
+    """Who could approve there now: active, with the right for every subject and an identity of the issuer; three queries."""
     grants = grants_of_roles(ACTIONS[REVIEW], ())
     able = {number for number, accounts in grants.items() if reviews_all(accounts, environment.name)}
     if environment.is_closed:
         able -= unconfirmed_reviewers(environment.name).keys()
-    rows = User.objects.filter(pk__in=able, is_active=True).order_by("username").distinct()
-    if settings.OIDC_ISSUER:
-        rows = rows.filter(socialaccount__isnull=False)
-    accounts = list(rows.values_list("pk", "username", "email"))
-    persons = persons_of({number: email for number, _, email in accounts})
+    accounts = accounts_of(able)
+    rows = [row for row in accounts.rows if row.is_active and (row.is_identified or not settings.OIDC_ISSUER)]
     return Approvers(
-        names=tuple(username for _, username, _ in accounts),
-        people=len({persons.get(number, number) for number, _, _ in accounts}),
+        names=tuple(row.username for row in rows),
+        people=len({accounts.persons[row.number] for row in rows}),
         needed=environment.settings["reviews_needed"],
     )
 

@@ -674,7 +674,7 @@ def test_what_waits_is_what_needs_say(
     assert ("approver" in eligible, "stranger" in eligible) == (True, False)
 
 
-def test_to_count_what_waits_takes_one_query_where_nothing_does_and_three_else(
+def test_to_count_what_waits_takes_one_query_where_nothing_does_and_two_else(
     cast: Cast, django_assert_num_queries: Any
 ) -> None:
     """The frame of every page counts it."""
@@ -684,9 +684,9 @@ def test_to_count_what_waits_takes_one_query_where_nothing_does_and_three_else(
     for version, schema in enumerate((V1, V2), start=1):
         register(schema, cast["steward"])
         ask(cast, version=version, by=("steward", "steward2")[version - 1])
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         assert selectors.count_waiting_for(approver.user_id or 0, approver.grants) == 2
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         assert selectors.count_waiting_for(approver.user_id or 0) == 2
     with django_assert_num_queries(3):
         assert selectors.count_waiting_for(reader.user_id or 0, reader.grants) == 0, "and no rule names them"
