@@ -1,20 +1,29 @@
-"""What every request passes: packing of pages, the Host check, the viewer's zone of time and language, and errors as pages; and uploads in memory."""
+"""What requests pass on their way to a view, and uploads in memory.
+
+Pages pass all of `MIDDLEWARE`: packing, the Host check, the viewer's zone of time and language, errors as pages. An API's
+request leaves it early, as `ApiMiddleware` says.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from io import BytesIO
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.core.files.uploadedfile import InMemoryUploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
+from django.core.handlers.base import BaseHandler
+from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.gzip import GZipMiddleware
+from django.middleware.security import SecurityMiddleware
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
@@ -22,6 +31,46 @@ from registry.errors import InvalidInput
 from registry.subjects.import_export.export_file import MAX_SENT
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+class ApiMiddleware:
+    """Answers what isn't below /ui/ without the middlewares that follow: programs have no session, form or language.
+
+    Their responses have the same security headers as pages.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+        self._api = HostCheckMiddleware(_ViewHandler().answer)
+        self._headers = _security_headers()
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer an API's request, and go on with a page's."""
+        if request.path.startswith("/ui/"):
+            return self.get_response(request)
+        response = self._api(request)
+        for name, value in self._headers:
+            response.headers.setdefault(name, value)
+        return response
+
+
+class _ViewHandler(BaseHandler):
+    """Django's handler with no middleware: it finds the view, and turns its exceptions into responses."""
+
+    _view_middleware: Sequence[Any] = ()
+    _template_response_middleware: Sequence[Any] = ()
+    _exception_middleware: Sequence[Any] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Any = convert_exception_to_response(self._get_response)  # type: ignore[attr-defined]
+
+
+def _security_headers() -> list[tuple[str, str]]:
+    """What the pages' middlewares say in every response. They always say the same, so they are asked once."""
+    names = set(HttpResponse().headers)
+    respond = CSPMiddleware(XFrameOptionsMiddleware(SecurityMiddleware(lambda request: HttpResponse())))
+    return [(name, value) for name, value in respond(HttpRequest()).headers.items() if name not in names]
 
 
 class PackedPagesMiddleware(GZipMiddleware):

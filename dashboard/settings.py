@@ -203,6 +203,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "dashboard.client_address.ClientAddressMiddleware",
     "registry.api.request_reading.RawPathMiddleware",
+    "dashboard.middleware.ApiMiddleware",  # an API's request passes nothing of what follows
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dashboard.middleware.PackedPagesMiddleware",
