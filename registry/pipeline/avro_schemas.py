@@ -312,21 +312,27 @@ def valid_texts(node: TypeNode, accessor: str, depth: int = 0) -> str:
     return " AND ".join(filter(None, parts))
 
 
+#: its first byte isn't in it again: after bytes that are left over, something else stands in its place
+END: Final = bytes.fromhex("8f53c4f1a27b0e96")
+_AFTER: Final = {"name": "e", "type": {"type": "fixed", "name": "e", "size": len(END)}}
+
+
 def reader_text(reader: TypeNode, only: frozenset[str] | None = None) -> str:
-    """The reader schema: a record of the body `b`, and of `ok`, which is true in whatever could be decoded.
+    """The reader schema: a record of the body `b`, of `e`, the bytes after it, and of `ok`, true in whatever was decoded.
 
     With `only`, no other paths than these and those that lead to them: the rest is skipped while it is read.
     """
     fields = [
         {"name": "b", "type": _written(reader, reader, "b", "", only), "default": None},
+        _AFTER,
         {"name": "ok", "type": "boolean", "default": True},
     ]
     return json.dumps({"type": "record", "name": "r", "fields": fields})
 
 
 def writer_text(writer: TypeNode, reader: TypeNode) -> str:
-    """A writer schema with the reader's names."""
-    fields = [{"name": "b", "type": _written(writer, reader, "b", "", None, writer=True)}]
+    """A writer schema with the reader's names, of a body followed by END: other bytes there are left over of the body."""
+    fields = [{"name": "b", "type": _written(writer, reader, "b", "", None, writer=True)}, _AFTER]
     return json.dumps({"type": "record", "name": "r", "fields": fields})
 
 

@@ -18,7 +18,7 @@ from pyspark.sql.connect.session import SparkSession
 from registry.observations import Framing, KafkaConnection, Side, Span
 from registry.pipeline import avro_schemas, kafka_reader
 from registry.pipeline.avro_schemas import MOST_SYMBOLS, Path, TypeNode
-from registry.pipeline.framing import SIZE, body, is_one_of, text, with_framing
+from registry.pipeline.framing import SIZE, binary, body, is_one_of, text, with_framing
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.workers.fields import SECONDS, SHOWN, YEAR, shown_magnitude
 
@@ -83,10 +83,10 @@ def _chunk(messages: DataFrame, group: ProfileGroup, paths: Sequence[Path], reve
     decoded = framed.where(f"{is_one_of(side, own)} AND length({side}) <= {LARGEST_BODY}").withColumn(
         "d", _decoded(group, read)
     )
+    is_valid = f"d.e = {binary(avro_schemas.END)}"
     if texts:
-        decoded = decoded.withColumn(
-            "d", f.expr(f"CASE WHEN {avro_schemas.valid_texts(group.reader, 'd.b')} THEN d END")
-        )
+        is_valid += f" AND {avro_schemas.valid_texts(group.reader, 'd.b')}"
+    decoded = decoded.withColumn("d", f.expr(f"CASE WHEN {is_valid} THEN d END"))
     counted = [column for number, path in enumerate(paths) for column in _counts(number, path, reveal)]
     by_partition = decoded.groupBy("partition", f"{side}_class", f"{side}_mark").agg(*_badness(first), *counted)
     merged = [column for number, path in enumerate(paths) for column in _merges(number, path, reveal)]
@@ -108,15 +108,19 @@ def _chunk(messages: DataFrame, group: ProfileGroup, paths: Sequence[Path], reve
 
 
 def _decoded(group: ProfileGroup, paths: frozenset[str]) -> Column:
-    """The body read by the reader of these paths, whichever schema wrote it; `ok` isn't true where it couldn't be."""
+    """The body read by the reader of these paths, whichever schema wrote it; `ok` isn't true where it couldn't be.
+
+    Spark says nothing of bytes that are left over, so END follows each body and must be what is read there.
+    """
     reader = avro_schemas.reader_text(group.reader, paths)
     by_text: dict[str, dict[Framing, list[bytes]]] = {}
     for (framing, mark), tree in group.trees.items():
         marks = by_text.setdefault(avro_schemas.writer_text(tree, group.reader), {})
         marks.setdefault(framing, []).append(group.raws[framing, mark])
+    ended = f"concat({body(group.side)}, {binary(avro_schemas.END)})"
     body_column: Column | None = None
     for writer, marks in by_text.items():
-        read = from_avro(f.expr(body(group.side)), writer, {"mode": "PERMISSIVE", "avroSchema": reader})
+        read = from_avro(f.expr(ended), writer, {"mode": "PERMISSIVE", "avroSchema": reader})
         condition = f.expr(is_one_of(group.side, marks))
         body_column = f.when(condition, read) if body_column is None else body_column.when(condition, read)
     if body_column is None:

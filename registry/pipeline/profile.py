@@ -2,7 +2,7 @@
 
 Avro whose types are plain is counted by Spark's own functions (`native`). Everything else goes through Python: JSON,
 Protobuf, change events, Avro that has no common reader; and of plain Avro the first messages of every slice, for the
-insides of lists and maps, bytes that are left over, and samples.
+insides of lists and maps, reasons, and samples.
 """
 
 from __future__ import annotations
@@ -249,9 +249,8 @@ class Profiler:
     def _add_undecodable(self, key: list[Any], what: dict[str, Any]) -> None:
         topic, side, partition, framing, raw, problem = key
         owner, offsets = owner_of(topic, side, framing, raw), dict(what["offsets"])
-        is_native = self._is_native(owner)
-        is_counted = is_native and problem != "left_over"
-        kind = cast("BodyProblem", "malformed" if is_counted or problem == "left_over" else problem)
+        is_counted = self._is_native(owner)
+        kind = cast("BodyProblem", "malformed" if is_counted else problem)
         bad = self._profiles.bad.setdefault((owner, partition, kind), BadBodies())
         if is_counted:  # natively, where it didn't decode there
             bad.explain(offsets)

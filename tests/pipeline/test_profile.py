@@ -33,7 +33,7 @@ from registry.observations import (
     WriterSchema,
     encode_observations,
 )
-from registry.pipeline import run
+from registry.pipeline import avro_schemas, run
 from tests.java_words import SHORT_LIVED
 from tests.pipeline.cluster import standalone_cluster
 from tests.pipeline.test_topic_scan import only
@@ -218,6 +218,26 @@ def test_every_offset_that_is_told_has_its_own_reason(
     assert profiles["list[].s"].kinds == {"string": 3}, "of the first messages of every slice alone"
 
 
+def test_a_body_with_bytes_left_over_is_no_evidence_of_fields(
+    kafka_bootstrap: str, spark_remote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the messages that Python reads, and beyond the fields that are counted at once."""
+    monkeypatch.setattr("registry.pipeline.profile.SHARE", 2)
+    wide = {"type": "record", "name": "W", "fields": [{"name": f"n{number}", "type": "int"} for number in range(60)]}
+    body = avro(wide, {f"n{number}": number for number in range(60)})
+    end = avro_schemas.END
+    left = [body + b"\x00", body + b"more", body + end[:3], body + end[1:], body + end[:7] + end[:1], body + bytes(40)]
+    bodies = [body, body, *left, body[:-1]]
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(1, each)) for each in bodies], partitions=1)
+    observations = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(wide)}), remote=spark_remote)
+    (bad,) = only(UndecodableMessages, observations)
+    assert (bad.span.messages, bad.offsets) == (7, (2, 3, 4, 5, 6))
+    lengths = [f"{length} bytes are left over after decoding" for length in (1, 4, 3, 7, 8)]
+    assert bad.reasons == tuple(lengths)
+    profiles = fields(observations)
+    assert {counts(profiles[name]) for name in ("n0", "n49", "n59")} == {(2, 2, 0)}
+
+
 def test_a_string_that_is_not_utf8_is_found_among_many_fields(kafka_bootstrap: str, spark_remote: str) -> None:
     numbers = [{"name": f"n{number}", "type": "int"} for number in range(70)]
     wide = {"type": "record", "name": "W", "fields": [*numbers, {"name": "last", "type": "string"}]}
@@ -252,7 +272,7 @@ def test_avro_without_a_common_reader_is_counted_too(kafka_bootstrap: str, spark
     assert (counts(odd["either"]), odd["either"].kinds) == ((2, 2, 0), {"string": 1, "long": 1})
     assert counts(odd["next.next.either"]) == (2, 1, 0)
     assert len(odd) <= 42
-    assert fields(observations, "2")["name"].kinds == {"string": 2}
+    assert fields(observations, "2")["name"].kinds == {"string": 1}
     assert fields(observations, "3")["name"].kinds == {"int": 1}
     bad = {observation.mark: observation for observation in only(UndecodableMessages, observations)}
     assert (bad["2"].offsets, bad["2"].reasons) == ((3,), ("4 bytes are left over after decoding",))

@@ -17,7 +17,6 @@ from registry.pipeline.workers.schema_shapes import (
     UNLISTED_TEXT,
     AvroExtent,
     AvroShape,
-    LeftOver,
     Malformed,
     NotRead,
     ProtobufShape,
@@ -113,7 +112,7 @@ class AvroBodies:
         except Exception as error:  # noqa: BLE001  fastavro's errors are many, and a message may hold content
             raise Malformed(f"the body doesn't follow its schema ({type(error).__name__})") from None
         if buffer.tell() != len(data):
-            raise LeftOver(f"{len(data) - buffer.tell():,} bytes are left over after decoding")
+            raise Malformed(f"{len(data) - buffer.tell():,} bytes are left over after decoding")
         return Decoded(value, self.shape)
 
 

@@ -176,19 +176,13 @@ def protobuf_field(field: Any) -> ProtobufShape:
 
 
 class Undecodable(Exception):
-    """A body that isn't decoded; `problem` is a word of observations.BodyProblem, or `left_over`."""
+    """A body that isn't decoded; `problem` is a word of observations.BodyProblem."""
 
     problem = "malformed"
 
 
 class Malformed(Undecodable):
     """A body whose bytes its schema doesn't write, or that is no JSON."""
-
-
-class LeftOver(Undecodable):
-    """A body that has more bytes than its schema takes, which Spark's own decoder doesn't mind."""
-
-    problem = "left_over"
 
 
 class NotRead(Undecodable):
