@@ -22,6 +22,7 @@ AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "versions that move in": (1_500, 10_000),
     "hostile schemas of the second round": (9, 99),
     "random patterns of names": (200, 5_000),
+    "histories of registrations": (3, 200),
     "restarts of random Spark state": (100, 300),
 }
 

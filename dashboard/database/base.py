@@ -12,11 +12,13 @@ from django.db.utils import DataError, InterfaceError, OperationalError
 
 from dashboard.database.circuit_breaker import REACH, is_ended
 from dashboard.database.statements import Kind, kind_of, note_written
-from dashboard.response_cache.epoch import Generation, generation_at
+from dashboard.response_cache.epoch import ALL, Generation, Groups, generation_at, groups_in
 from dashboard.response_cache.hosts import tell_hosts
 from registry.api.outage import OutcomeUnknown
 
-_CHANGES = (Kind.CHANGE, Kind.COUNTED)
+_CHANGES = (Kind.CHANGE, Kind.TOLD, Kind.COUNTED)
+#: what the triggers have seen of this transaction (registry/audit/triggers.py)
+_TOLD = "SELECT current_setting('schemadesk.changed', true)"
 
 
 class DatabaseOperations(operations.DatabaseOperations):
@@ -38,7 +40,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._changed = False
+        #: the strongest kind of change of the transaction
+        self._changed: Kind | None = None
         if settings.HOT_PATH:
             self.execute_wrappers.append(self._noting)
 
@@ -58,29 +61,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if kind not in _CHANGES:
             return execute(sql, params, many, context)
         if self.get_autocommit():
-            with self._honest(), self._announced():
+            with self._honest(), self._announced(ALL):
                 return execute(sql, params, many, context)
         result = execute(sql, params, many, context)
-        if kind is Kind.CHANGE or context["cursor"].rowcount != 0:
-            self._changed = True
+        if kind is Kind.CHANGE:
+            self._changed = kind
+        elif kind is Kind.TOLD or context["cursor"].rowcount != 0:
+            self._changed = self._changed or Kind.TOLD
         return result
 
     def _commit(self) -> Any:
         if not self._changed:
             with self._honest():
                 return super()._commit()  # type: ignore[misc]
-        with self._honest(), self._announced():
+        with self._honest(), self._announced(self._touched()):
             done = super()._commit()  # type: ignore[misc]
-        self._changed = False
+        self._changed = None
         return done
 
+    def _touched(self) -> Groups:
+        """The groups of answers that the transaction touches; all where the triggers can't tell, or said nothing."""
+        if self._changed is Kind.CHANGE or self.connection is None:
+            return ALL
+        with self.wrap_database_errors:
+            (told,) = self.connection.execute(_TOLD).fetchone()
+        return groups_in(told or "")
+
     def _rollback(self) -> Any:
-        self._changed = False
+        self._changed = None
         return super()._rollback()  # type: ignore[misc]
 
     def connect(self) -> None:
         """A new connection has changed nothing."""
-        self._changed = False
+        self._changed = None
         super().connect()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
@@ -122,24 +135,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.pool.check()
 
     @contextmanager
-    def _announced(self) -> Iterator[None]:
+    def _announced(self, groups: Groups) -> Iterator[None]:
         """Around what commits: no answer of before is given again from here on, on this host, and on the others after."""
         generation = own_generation()
-        generation.begin()
+        generation.begin(groups)
         try:
             yield
         except (OperationalError, InterfaceError):
             if self._is_lost():
                 # The server may commit it still, as it didn't come to say.
-                generation.end_later()
+                generation.end_later(groups)
             else:
-                generation.end()
+                generation.end(groups)
             raise
         except BaseException:
-            generation.end()
+            generation.end(groups)
             raise
-        generation.end()
-        tell_hosts(generation)
+        generation.end(groups)
+        tell_hosts(generation, groups)
 
     @contextmanager
     def _honest(self) -> Iterator[None]:

@@ -141,10 +141,13 @@ _ABOUT_TO: Final = re.compile(r"\bset_config\s*\(|\bpg_(try_)?advisory|\bFOR\s+(
 _COMMENTS: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'")
 _DOLLARS: Final = re.compile(r"\$\w*\$")
-#: a statement that changes one table, and is nothing else
-_SIMPLE: Final = re.compile(
-    r'(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(?:ONLY\s+)?(?:"?public"?\.)?"?(\w+)"?', re.IGNORECASE
+#: the tables that a statement writes
+_WRITES: Final = re.compile(
+    r'\b(?:(?:INSERT|MERGE)\s+INTO|(?<!\bDO\s)UPDATE|DELETE\s+FROM)\s+(?:ONLY\s+)?(?:"?public"?\.)?"?(\w+)"?',
+    re.IGNORECASE,
 )
+_ROWS: Final = re.compile(r"(WITH|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
+_ROWS_ALONE: Final = frozenset({"INSERT", "INTO", "UPDATE", "DELETE", "MERGE", "DO"})
 _SET: Final = re.compile(r'\bSET\s+((?:"?\w+"?\s*=\s*(?:%s|%\(\w+\)s|NULL)\s*,?\s*)+)WHERE\b', re.IGNORECASE)
 _COLUMN: Final = re.compile(r'"?(\w+)"?\s*=')
 
@@ -158,8 +161,10 @@ class Kind(Enum):
     #: changes what no answer reads that is given before Django
     BESIDE = 2
     CHANGE = 3
-    #: a change if it touched a row
+    #: a change of rows, of which triggers tell what it touches, if it touched a row of the one table that it names
     COUNTED = 4
+    #: the same of several tables
+    TOLD = 5
 
 
 def kind_of(statement: Any) -> Kind:
@@ -187,26 +192,20 @@ def _kind(whole: str) -> Kind:
     text = _bare(whole).strip().rstrip(";").rstrip()
     if ";" in text or _DOLLARS.search(text):
         return Kind.CHANGE
-    changing = _CHANGING.findall(_LOCKING.sub(" ", text))
+    unlocked = _LOCKING.sub(" ", text)
+    changing = _CHANGING.findall(unlocked)
     if _READING.match(text) and not changing:
         return Kind.BESIDE if _ABOUT_TO.search(text) else Kind.READ
-    simple = _SIMPLE.match(text)
-    if simple is None:
+    tables = {table.lower() for table in _WRITES.findall(unlocked)}
+    if not _ROWS.match(text) or not {word.upper() for word in changing} <= _ROWS_ALONE or not tables:
         return Kind.CHANGE
-    table = simple[2].lower()
-    # An upsert says UPDATE too; any other second word of these may go to another table.
-    alone = [word.upper() for word in changing] in (
-        ["INSERT", "INTO"],
-        ["INSERT", "INTO", "DO", "UPDATE"],
-        ["INSERT", "INTO", "DO"],
-        ["UPDATE"],
-        ["DELETE"],
-    )
-    if not alone:
-        return Kind.CHANGE
-    if table in BESIDE:
+    if tables <= BESIDE:
         return Kind.BESIDE
-    return Kind.BOOKKEEPING if _is_bookkeeping(text, table) else Kind.COUNTED
+    if not tables <= ANSWERS | BESIDE:
+        return Kind.CHANGE
+    if text[:4].upper() == "WITH":
+        return Kind.TOLD
+    return Kind.BOOKKEEPING if _is_bookkeeping(text, *tables) else Kind.COUNTED
 
 
 _cached_kind = lru_cache(maxsize=2_048)(_kind)

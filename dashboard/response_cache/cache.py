@@ -2,8 +2,8 @@
 
 No dialect is written twice here: this knows which requests may be asked to Django once for many, and nothing of what
 is in an answer. An answer is found by everything of the request that could matter, the credentials among it, so
-nobody gets what Django gave to somebody else; it is right as long as the generation is the same (see
-dashboard/response_cache/epoch.py), and is asked for anew now and then all the same.
+nobody gets what Django gave to somebody else; it is right as long as nothing was committed that touches the groups of
+answers that it is in (see dashboard/response_cache/epoch.py), and is asked for anew now and then all the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from dashboard.database.statements import written
-from dashboard.response_cache.epoch import Generation, is_quiet, now
+from dashboard.response_cache.epoch import (
+    EVERYTHING,
+    REGISTRATIONS,
+    Generation,
+    Groups,
+    group_of,
+    is_quiet,
+    now,
+    words_in,
+)
 from registry.api.response_marks import ENVIRON, Replay
 
 Message = MutableMapping[str, Any]
@@ -27,6 +36,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[Any, ...]
+Epochs = tuple[tuple[int, int], ...]
 
 MOST_SECONDS: Final = 30.0  # so that the time of a token's last use is right to the half minute
 MOST_BODY: Final = 4 * 1024 * 1024  # of an answer
@@ -82,60 +92,60 @@ class Clock(Protocol):
 
 
 class Entry:
-    """An answer as the server takes it, and when it is too old."""
+    """An answer as the server takes it, when it is too old, and the epochs of its groups."""
 
-    __slots__ = ("body", "size", "start", "until")
+    __slots__ = ("body", "epochs", "size", "start", "until")
 
-    def __init__(self, start: Message, body: Message, until: float, size: int) -> None:
+    def __init__(self, start: Message, body: Message, until: float, size: int, epochs: Epochs) -> None:
         self.start = start
         self.body = body
         self.until = until
         self.size = size
+        self.epochs = epochs
 
 
 class Entries:
-    """Answers of one generation, those that nobody asked for the longest time going first. For one thread."""
+    """Answers, those that nobody asked for the longest time going first. For one thread."""
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, generation: Generation, most_bytes: int) -> None:
+        self._generation = generation
         self._most = most_bytes
         self._entries: OrderedDict[Key, Entry] = OrderedDict()
-        self._snapshot = b""
+        self._words: dict[int, tuple[bytes, int]] = {}
         self.size = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(self, key: Key, snapshot: bytes, moment: float) -> Entry | None:
-        """The answer; None where there is none of this generation, or it is too old."""
-        if snapshot != self._snapshot:
-            self._begin(snapshot)
-            return None
+    def epoch(self, group: int) -> int:
+        """How often the words of the group were seen to have changed: entries keep this number for a kilobyte of words."""
+        words = self._generation.words(group)
+        known = self._words.get(group)
+        if known is None or known[0] != words:
+            known = self._words[group] = (words, known[1] + 1 if known else 0)
+        return known[1]
+
+    def find(self, key: Key, moment: float) -> Entry | None:
+        """The answer; None where there is none, it is too old, or something was committed that touches it."""
         entry = self._entries.get(key)
         if entry is None:
             return None
-        if moment >= entry.until:
+        if moment >= entry.until or any(self.epoch(group) != epoch for group, epoch in entry.epochs):
             self._drop(key)
             return None
         self._entries.move_to_end(key)
         return entry
 
-    def keep(self, key: Key, snapshot: bytes, entry: Entry) -> None:
-        """Keep an answer of that generation, as far as there is room."""
+    def keep(self, key: Key, entry: Entry) -> None:
+        """Keep an answer, as far as there is room."""
         if entry.size > self._most:
             return
-        if snapshot != self._snapshot:
-            self._begin(snapshot)
         if key in self._entries:
             self._drop(key)
         self._entries[key] = entry
         self.size += entry.size
         while self.size > self._most:
             self.size -= self._entries.popitem(last=False)[1].size
-
-    def _begin(self, snapshot: bytes) -> None:
-        self._entries.clear()
-        self.size = 0
-        self._snapshot = snapshot
 
     def _drop(self, key: Key) -> None:
         self.size -= self._entries.pop(key).size
@@ -158,7 +168,7 @@ class HotPath:
         self._generation = generation
         self._clocks = tuple(clocks)
         self._most_seconds = most_seconds
-        self.entries = Entries(most_bytes)
+        self.entries = Entries(generation, most_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -183,23 +193,23 @@ class HotPath:
                 await self._application(scope, receive, send)
                 return
             key = (*key, hashlib.sha256(body).digest())
-        moment, snapshot = now(), self._generation.snapshot()
+        moment = now()
         if all(moment < clock.until for clock in self._clocks):
-            entry = self.entries.find(key, snapshot, moment)
+            entry = self.entries.find(key, moment)
             if entry is not None:
                 self._generation.hit()
                 await send(entry.start)
                 await send(entry.body)
                 return
-            if is_path(scope) and is_quiet(snapshot):
+            if is_path(scope):
                 self._generation.missed()
-                await self._ask(key, snapshot, scope, receive, send)
+                await self._ask(key, scope, receive, send)
                 return
         await self._application(scope, receive, send)
 
-    async def _ask(self, key: Key, snapshot: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _ask(self, key: Key, scope: Scope, receive: Receive, send: Send) -> None:
         """Have Django answer, and keep the answer if it may be given again."""
-        replay, sent = Replay(), list[Message]()
+        replay, sent, snapshot = Replay(), list[Message](), self._generation.snapshot()
         scope[ENVIRON] = replay
         began = now()
 
@@ -213,9 +223,23 @@ class HotPath:
         seconds = self._most_seconds
         if replay.until is not None:
             seconds = min(seconds, (replay.until - datetime.now(UTC)).total_seconds())
-        if seconds > 0 and self._generation.snapshot() == snapshot:
+        epochs = self._epochs(groups_of(replay), snapshot)
+        if seconds > 0 and epochs is not None:
             start, body = sent
-            self.entries.keep(key, snapshot, Entry(start, body, began + seconds, size_of(key) + size_of(sent)))
+            self.entries.keep(key, Entry(start, body, began + seconds, size_of(key) + size_of(sent), epochs))
+
+    def _epochs(self, groups: Groups, snapshot: bytes) -> Epochs | None:
+        """The epochs of the groups, None where something was committed since the snapshot that touches one of them."""
+        epochs = tuple((group, self.entries.epoch(group)) for group in groups)
+        words = [(group, words_in(snapshot, group)) for group in groups]
+        is_same = all(is_quiet(before) and before == self._generation.words(group) for group, before in words)
+        return epochs if is_same else None
+
+
+def groups_of(replay: Replay) -> Groups:
+    """The groups that an answer is in."""
+    subjects = replay.subjects
+    return (EVERYTHING, *((REGISTRATIONS,) if subjects is None else {group_of(name) for name in subjects}))
 
 
 def key_of(scope: Scope) -> Key | None:

@@ -1,10 +1,14 @@
 """The generation of what answers depend on, in memory that the processes of one host share.
 
 A small file, mapped by every process. Each has a slot in it, held by a lock on a byte of a second file, which ends with
-the process however that ends. A slot is one word: how many commits of that process are under way in its lower sixteen
-bits, how many have ended above them. Any commit changes the word before it begins and again when it is over, and no
-value ever comes back. So whoever finds all the words as they were has seen that nothing was committed in between, and
-an answer made while nothing was under way is right for exactly as long as they stay so.
+the process however that ends. A slot has one word for each group of answers: its lower sixteen bits count the commits
+of that process that are under way, the bits above them those that have ended. A commit changes the words of the groups
+that it touches before it begins and again when it is over, and no value ever comes back. So whoever finds the words of
+a group as they were has seen that nothing was committed in between that touches it, and an answer made while nothing
+was under way is right for exactly as long as the words of its groups stay so.
+
+A registration touches its subject's group, and that of the answers that don't say which subjects they are about. Every
+other commit touches `EVERYTHING`, which each answer depends on (registry/audit/triggers.py tells which is which).
 
 A word is eight bytes at an address that eight divides, written in one piece; the words need not be read at one moment,
 as each alone tells of a commit before it can be seen.
@@ -13,9 +17,12 @@ as each alone tells of a commit before it can be seen.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import mmap
 import os
+import re
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,13 +35,23 @@ from registry.errors import SchemadeskError
 SLOTS: Final = 128
 ONE: Final = 1 << 16
 UNDER_WAY: Final = ONE - 1
-MAGIC: Final = b"schemadesk gen 1"
+LOW: Final = 0 if sys.byteorder == "little" else 6  # where the lower two bytes of a word are
+#: groups of answers; the third and those after it are of subjects, by a hash of their names without the context
+EVERYTHING, REGISTRATIONS, SUBJECTS = range(3)
+#: how many groups subjects have, as the triggers count them
+SUBJECT_GROUPS: Final = 117
+GROUPS: Final = SUBJECTS + SUBJECT_GROUPS
+Groups = tuple[int, ...]
+ALL: Final = (EVERYTHING,)
+_REGISTERED: Final = re.compile(r"\+(?: \d{1,3})*")
+MAGIC: Final = b"schemadesk gen 2"
 PAGE: Final = 4096
-WORDS: Final = slice(PAGE, PAGE + SLOTS * 8)
-COUNTS: Final = slice(2 * PAGE, 2 * PAGE + SLOTS * 2 * 8)  # hits and misses of each slot
+ROW: Final = SLOTS * 8  # bytes of a group
+COUNTS: Final = slice(PAGE, PAGE + 2 * ROW)  # hits and misses of each slot
+WORDS: Final = slice(2 * PAGE, 2 * PAGE + GROUPS * ROW)
 HOST: Final = slice(16, 48)
 TIMES: Final = slice(64, 64 + 5 * 8)
-SIZE: Final = 3 * PAGE
+SIZE: Final = WORDS.stop
 #: bytes of the lock file behind those of the slots
 OPENING, HOSTS = SLOTS, SLOTS + 1
 #: a commit whose outcome nobody told: the cache is off for so long, in which the server ends what it was at
@@ -77,12 +94,12 @@ class Generation:
         if os.fstat(descriptor).st_size == SIZE and os.pread(descriptor, 16, 0) == MAGIC:
             return
         os.ftruncate(descriptor, SIZE)
-        os.pwrite(descriptor, MAGIC + _host(), 0)
+        os.pwrite(descriptor, (MAGIC + _host()).ljust(SIZE, b"\0"), 0)
 
     def _claim(self) -> int:
         """A free slot, not one that was left in the middle of a commit. Whoever is alone forgets what times there are."""
         free = [slot for slot in range(SLOTS) if self._try(slot)]
-        usable = [slot for slot in free if not self._counters[slot] & UNDER_WAY]
+        usable = [slot for slot in free if not self._is_under_way(slot)]
         for slot in free:
             if slot not in usable[:1]:
                 self._release(slot)
@@ -125,36 +142,48 @@ class Generation:
     # -- what was committed --------------------------------------------------------------------------------------------
 
     def snapshot(self) -> bytes:
-        """All the words."""
+        """The words of all groups."""
         return self._memory[WORDS]
 
-    def begin(self) -> None:
-        """A commit is about to begin."""
-        with self._guard:
-            self._counters[self.slot] += 1
+    def words(self, group: int) -> bytes:
+        """The words of a group."""
+        start = WORDS.start + group * ROW
+        return self._memory[start : start + ROW]
 
-    def end(self, *, changed: bool = True) -> None:
+    def begin(self, groups: Groups = ALL) -> None:
+        """A commit that touches these groups is about to begin."""
+        self._add(groups, 1)
+
+    def end(self, groups: Groups = ALL, *, changed: bool = True) -> None:
         """It is over; `changed` says that it may have changed something."""
-        with self._guard:
-            self._counters[self.slot] += ONE - 1 if changed else -1
+        self._add(groups, ONE - 1 if changed else -1)
 
-    def bump(self) -> None:
+    def bump(self, groups: Groups = ALL) -> None:
         """Something has changed, wherever that was."""
-        with self._guard:
-            self._counters[self.slot] += ONE
+        self._add(groups, ONE)
 
-    def end_later(self, seconds: float = DOUBT_SECONDS) -> None:
+    def _add(self, groups: Groups, amount: int) -> None:
+        with self._guard:
+            for group in groups:
+                self._counters[group * SLOTS + self.slot] += amount
+
+    def end_later(self, groups: Groups = ALL, seconds: float = DOUBT_SECONDS) -> None:
         """The commit may still be under way at the server."""
-        timer = threading.Timer(seconds, self.end)
+        timer = threading.Timer(seconds, self.end, [groups])
         timer.daemon = True
         timer.start()
 
+    def _is_under_way(self, slot: int) -> bool:
+        return any(word & UNDER_WAY for word in self._counters[slot::SLOTS])
+
     def left(self) -> list[int]:
         """The slots of processes that ended in the middle of a commit."""
+        if is_quiet(self.snapshot()):
+            return []
         with self._guard:
             slots = []
             for slot in range(SLOTS):
-                if slot != self.slot and self._counters[slot] & UNDER_WAY and self._try(slot):
+                if slot != self.slot and self._is_under_way(slot) and self._try(slot):
                     slots.append(slot)
                     self._release(slot)
             return slots
@@ -167,8 +196,10 @@ class Generation:
                 continue
             with self._guard:
                 if self._try(slot):  # another process may have been quicker
-                    if self._counters[slot] & UNDER_WAY:
-                        self._counters[slot] = (self._counters[slot] & ~UNDER_WAY) + ONE
+                    if self._is_under_way(slot):
+                        for place in range(slot, GROUPS * SLOTS, SLOTS):
+                            if self._counters[place] & UNDER_WAY:
+                                self._counters[place] = (self._counters[place] & ~UNDER_WAY) + ONE
                         swept += 1
                     self._release(slot)
         return swept
@@ -197,9 +228,29 @@ def _host() -> bytes:
     return secrets.token_hex(16).encode()
 
 
-def is_quiet(snapshot: bytes) -> bool:
-    """Whether no commit was under way."""
-    return not any(word & UNDER_WAY for word in memoryview(snapshot).cast("Q"))
+def words_in(snapshot: bytes, group: int) -> bytes:
+    """The words of a group in a snapshot."""
+    return snapshot[group * ROW : (group + 1) * ROW]
+
+
+def is_quiet(words: bytes) -> bool:
+    """Whether no commit was under way: the lower two bytes of each word are zero."""
+    low = words[LOW::8] + words[LOW + 1 :: 8]
+    return low.count(0) == len(low)
+
+
+def group_of(subject: str) -> int:
+    """The group of the subjects of that name in any context; two names may share one, and then end each other's answers."""
+    digest = hashlib.md5(subject.encode(), usedforsecurity=False).digest()
+    return SUBJECTS + int.from_bytes(digest[:4]) % SUBJECT_GROUPS
+
+
+def groups_in(told: str) -> Groups:
+    """What the triggers say of a commit: `+ 3 15` of registrations, by numbers of subjects' groups; else all."""
+    if not _REGISTERED.fullmatch(told):
+        return ALL
+    numbers = {int(number) for number in told.split()[1:]}
+    return ALL if max(numbers, default=0) >= SUBJECT_GROUPS else (REGISTRATIONS, *(SUBJECTS + n for n in numbers))
 
 
 def now() -> float:

@@ -27,7 +27,7 @@ from redis import Redis
 from redis.client import PubSub
 from redis.exceptions import RedisError
 
-from dashboard.response_cache.epoch import HOSTS, Generation, now
+from dashboard.response_cache.epoch import ALL, HOSTS, Generation, Groups, now
 
 LEASE: Final = 2.0
 MARGIN: Final = 0.2  # clocks of two hosts don't run alike
@@ -68,8 +68,8 @@ class Hosts:
 
     # -- a writer ------------------------------------------------------------------------------------------------------
 
-    def tell(self) -> None:
-        """Return when no other host gives an answer of before this call."""
+    def tell(self, groups: Groups = ALL) -> None:
+        """Return when no other host gives an answer of before this call that is in one of the groups."""
         if now() < self._generation.times[ALONE_UNTIL]:
             return
         began = now()
@@ -77,7 +77,7 @@ class Hosts:
             others, remembered = self.others()
             until = began + WAIT - remembered
             if others:
-                until = max(until, self._publish(others))
+                until = max(until, self._publish(others, groups))
         except AWAY as error:
             logger.warning("other hosts weren't told of a change: %s", error)
             until = began if self._away() else began + WAIT
@@ -88,10 +88,10 @@ class Hosts:
         reply: Any = self._client.eval(WHO_IS_THERE, 2, MEMBERS, EPOCH, renewed, int(KNOWN * 1000))
         return set(reply[0]) - {self._generation.host}, reply[1] / 1000
 
-    def _publish(self, others: set[str]) -> float:
+    def _publish(self, others: set[str], groups: Groups) -> float:
         """Tell them, and wait for them; gives until when those that didn't answer may have a lease."""
         name = secrets.token_hex(8)
-        self._client.publish(CHANNEL, f"{self._generation.host} {name}")
+        self._client.publish(CHANNEL, " ".join((self._generation.host, name, *map(str, groups))))
         until, left = now() + WAIT, set(others)
         while left and (patience := until - now()) > 0:
             reply: Any = self._client.blpop([ACKNOWLEDGED + name], timeout=min(patience, BEAT))
@@ -159,10 +159,10 @@ class Hosts:
     def _take(self, message: dict[str, Any]) -> None:
         if message["type"] != "message":
             return
-        host, _, name = str(message["data"]).partition(" ")
+        host, name, *groups = str(message["data"]).split()
         if host == self._generation.host:
             return  # the writer itself has said so in the file
-        self._generation.bump()
+        self._generation.bump(tuple(map(int, groups)))
         key = ACKNOWLEDGED + name
         with self._client.pipeline() as pipeline:
             pipeline.rpush(key, self._generation.host)
@@ -217,7 +217,7 @@ def _hosts(generation: Generation, url: str) -> Hosts:
     return Hosts(generation, url)
 
 
-def tell_hosts(generation: Generation) -> None:
+def tell_hosts(generation: Generation, groups: Groups) -> None:
     """After a commit and before it is answered for: return when no other host gives an answer of before."""
     if settings.HOT_PATH_HOSTS:
-        _hosts(generation, settings.REDIS_URL).tell()
+        _hosts(generation, settings.REDIS_URL).tell(groups)

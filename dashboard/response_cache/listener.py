@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psycopg
 
-from dashboard.response_cache.epoch import Generation, now
+from dashboard.response_cache.epoch import Generation, groups_in, now
 
 CHANNEL: Final = "schemadesk_changed"
 #: how long the cache goes on after the last sign of life
@@ -70,8 +70,8 @@ class Listener:
                 asked_at = now()
                 connection.execute("SELECT 1")
                 self.until = asked_at + self._grace if self._generation.is_in_place() else 0.0
-                for _ in connection.notifies(timeout=BETWEEN):
-                    self._generation.bump()
+                for change in connection.notifies(timeout=BETWEEN):
+                    self._generation.bump(groups_in(change.payload))
                 self._sweep(connection)
 
     def _sweep(self, connection: psycopg.Connection[Any]) -> None:

@@ -7,6 +7,7 @@ it, and the answer may be given again, without asking Django, as long as nothing
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -15,6 +16,7 @@ from urllib.parse import quote
 from django.http import HttpResponseBase
 from django.utils.http import http_date
 
+from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import Standing
 
 ENVIRON: Final = "schemadesk.replay"
@@ -76,12 +78,14 @@ def _lower_escapes(text: str) -> str:
 class Replay:
     """What is known of one answer; `until` is the time from which on it isn't right any more, changed or not.
 
-    `is_pure` says that nothing was written on the way to it.
+    `is_pure` says that nothing was written on the way to it. Of all registrations only those change it that are under
+    a name of `subjects`, in whichever context; None: any one may.
     """
 
     is_allowed: bool = False
     until: datetime | None = None
     is_pure: bool = False
+    subjects: frozenset[str] | None = None
 
 
 def allow_replay(environ: dict[str, Any], *, until: datetime | None = None) -> None:
@@ -90,3 +94,10 @@ def allow_replay(environ: dict[str, Any], *, until: datetime | None = None) -> N
     if isinstance(replay, Replay):
         replay.is_allowed = True
         replay.until = until
+
+
+def depend_on(environ: dict[str, Any], subjects: Iterable[SubjectName] | None) -> None:
+    """Say that no registration changes the answer to this request but those under these subjects' names; None: any may."""
+    replay = environ.get(ENVIRON)
+    if isinstance(replay, Replay):
+        replay.subjects = None if subjects is None else frozenset(name.subject for name in subjects)

@@ -4,8 +4,11 @@
 role needs no right to write the audit table, and has none: neither a bulk update nor raw SQL slips by, and nothing that
 was written can be changed through that role. `grant_to_application` sets that role's rights after every migration.
 
-`tell` puts a table under the trigger that notifies the channel `schemadesk_changed` at commit, whoever made the change;
-caches listen to it. The payload is the name of the connection, for people who look.
+`tell` puts a table under a trigger that says what a change touches, whoever made it: to its own transaction by the setting
+`schemadesk.changed`, and at commit to all who listen to the channel `schemadesk_changed`. Caches go by it
+(dashboard/response_cache/epoch.py). `*` is anything. `+` is a registration, and after it come the groups of the subjects
+that got a version: numbers, each the hash of a name. `tell_registrations` puts tables that only grow with a registration
+under the trigger that says so.
 """
 
 from __future__ import annotations
@@ -69,20 +72,58 @@ TELL_FUNCTION = """
 CREATE OR REPLACE FUNCTION tell_change() RETURNS trigger
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM pg_notify('schemadesk_changed', current_setting('application_name', true));
+    PERFORM set_config('schemadesk.changed', '*', true), pg_notify('schemadesk_changed', '*');
     RETURN NULL;
 END $$
 """
 
+#: a transaction that registers under so many names that its setting gets longer touches anything
+LONGEST_TOLD = 1000
+#: the number of a subject's group, as dashboard/response_cache/epoch.py computes it
+SUBJECT_GROUP = "('x' || substr(md5({name}), 1, 8))::bit(32)::bigint % 117"
 
-def tell(table: str, columns: Sequence[str] = ()) -> RunSQL:
+TELL_REGISTRATION_FUNCTION = f"""
+CREATE OR REPLACE FUNCTION tell_registration() RETURNS trigger
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    subjects text;
+    told text := coalesce(nullif(current_setting('schemadesk.changed', true), ''), '+');
+BEGIN
+    IF TG_TABLE_NAME = 'subjects_subject' THEN
+        SELECT string_agg(DISTINCT ' ' || {SUBJECT_GROUP.format(name="r.name")}, '') INTO subjects FROM new_rows r;
+    ELSIF TG_TABLE_NAME = 'subjects_schemaversion' THEN
+        SELECT string_agg(DISTINCT ' ' || {SUBJECT_GROUP.format(name="s.name")}, '') INTO subjects
+        FROM new_rows r JOIN subjects_subject s ON s.id = r.subject_id;
+    ELSIF TG_OP = 'INSERT' THEN
+        IF NOT EXISTS (SELECT FROM new_rows) THEN RETURN NULL; END IF;
+    END IF;
+    told := told || coalesce(subjects, '');
+    PERFORM set_config('schemadesk.changed', CASE
+        WHEN told LIKE '*%' OR length(told) > {LONGEST_TOLD} THEN '*' ELSE told END, true);
+    PERFORM pg_notify('schemadesk_changed', '+' || coalesce(subjects, ''));
+    RETURN NULL;
+END $$
+"""  # noqa: S608 - of constants
+
+
+def tell(table: str, columns: Sequence[str] = (), events: str = "INSERT OR DELETE OR TRUNCATE") -> RunSQL:
     """The migration operation by which a table's changes are told; of updates those of some columns (none named: all)."""
     named = ", ".join(f'"{column}"' for column in columns)
     update = f"UPDATE OF {named}" if named else "UPDATE"
     return RunSQL(
-        f'CREATE TRIGGER tell_change AFTER INSERT OR DELETE OR TRUNCATE OR {update} ON "{table}"'
+        f'CREATE TRIGGER tell_change AFTER {events} OR {update} ON "{table}"'
         " FOR EACH STATEMENT EXECUTE FUNCTION tell_change()",
         f'DROP TRIGGER IF EXISTS tell_change ON "{table}"',
+    )
+
+
+def tell_registrations(table: str, event: str = "INSERT") -> RunSQL:
+    """The migration operation by which the rows that a registration adds are told, or those that it updates."""
+    name = f"tell_{event.lower()}"
+    return RunSQL(
+        f'CREATE TRIGGER {name} AFTER {event} ON "{table}" REFERENCING NEW TABLE AS new_rows'
+        " FOR EACH STATEMENT EXECUTE FUNCTION tell_registration()",
+        f'DROP TRIGGER IF EXISTS {name} ON "{table}"',
     )
 
 

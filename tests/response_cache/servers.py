@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -24,13 +25,13 @@ from dashboard.runtime.layout import LOOPBACK, Layout, free_port
 from dashboard.runtime.parts import WEB, Part, running
 from dashboard.runtime.process import Child, Command, Watchdog, run
 from dashboard.runtime.programs import manage, prepare_command, web_command
-from registry.audit.triggers import TELL_FUNCTION
+from registry.audit.triggers import TELL_FUNCTION, TELL_REGISTRATION_FUNCTION
 
 #: name → the host that it is of, by its file; "" answers nothing before Django
 SERVERS = {"first": "a", "second": "a", "third": "b", "plain": ""}
-SILENT_FUNCTION = """
-CREATE OR REPLACE FUNCTION tell_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$
-"""
+TELL_FUNCTIONS = (TELL_FUNCTION, TELL_REGISTRATION_FUNCTION)
+#: the same, but for what listeners hear
+SILENT_FUNCTIONS = [re.sub(r"pg_notify\(.*\)", "NULL", text) for text in TELL_FUNCTIONS]
 START = 300.0  # seconds for each to be ready: they start together
 #: a program beside the web servers of host a: lines of JSON in, lines of JSON out
 PROGRAM = """
@@ -54,7 +55,7 @@ def token(words):
 def hang(name):
     with transaction.atomic():
         ensure_registry(name=name, by=by)
-        with connection._announced():
+        with connection._announced((0,)):
             print(json.dumps("hanging"), flush=True)
             time.sleep(600)
 for line in sys.stdin:
@@ -215,11 +216,13 @@ class Site:
         database = conninfo_to_dict(self.layout.product["DATABASE_URL"])["dbname"]
         owner = make_conninfo(os.environ["DATABASE_OWNER_URL"], dbname=database)
         with psycopg.connect(owner, autocommit=True) as connection:
-            connection.execute(SILENT_FUNCTION)
+            for function in SILENT_FUNCTIONS:
+                connection.execute(function)
             try:
                 yield
             finally:
-                connection.execute(TELL_FUNCTION)
+                for function in TELL_FUNCTIONS:
+                    connection.execute(function)
 
 
 def _web(site: Site, name: str) -> Part:

@@ -13,7 +13,7 @@ from django.db.backends.postgresql import base as django_base
 
 from dashboard.database.base import DatabaseWrapper
 from dashboard.database.statements import written
-from dashboard.response_cache.epoch import Generation, generation_at, is_quiet, now
+from dashboard.response_cache.epoch import EVERYTHING, GROUPS, REGISTRATIONS, Generation, generation_at, is_quiet, now
 from dashboard.response_cache.listener import Listener
 from registry.subjects.models import Context
 from tests.waiting import until
@@ -92,6 +92,35 @@ def test_a_transaction_is_announced_when_it_is_committed(
     assert not watcher.has_changed
 
 
+#: what a registration does to the counter of ids, of a context that isn't there
+COUNTER = """
+WITH held AS (SELECT 0 AS id)
+UPDATE subjects_context c SET next_schema_id = next_schema_id + 1 FROM held WHERE c.id = held.id"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "groups"),
+    [
+        ((ADD,), {EVERYTHING}),
+        ((COUNTER,), {REGISTRATIONS}),
+        ((COUNTER, ADD), {EVERYTHING}),
+        ((ADD, COUNTER), {EVERYTHING}),
+        ((COUNTER, "SAVEPOINT a", ADD, "ROLLBACK TO a"), {REGISTRATIONS}),
+        (("SAVEPOINT a", ADD, "ROLLBACK TO a"), {EVERYTHING}),
+        ((COUNTER, "DO $$ BEGIN END $$"), {EVERYTHING}),
+        ((COUNTER, "UPDATE subjects_context SET name = name WHERE id = 0"), {EVERYTHING}),
+    ],
+)
+def test_triggers_tell_what_a_transaction_touches(
+    wrapper: DatabaseWrapper, generation: Generation, statements: tuple[str, ...], groups: set[int]
+) -> None:
+    before = {group: generation.words(group) for group in range(GROUPS)}
+    wrapper.set_autocommit(False)
+    run(wrapper, *statements)
+    wrapper.commit()
+    assert {group for group, words in before.items() if generation.words(group) != words} == groups
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -150,7 +179,7 @@ def test_a_commit_whose_end_nobody_knows_keeps_it_off(
     wrapper: DatabaseWrapper, generation: Generation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later: list[float] = []
-    monkeypatch.setattr(Generation, "end_later", lambda self: later.append(0))
+    monkeypatch.setattr(Generation, "end_later", lambda self, groups: later.append(0))
 
     def commit(self: Any) -> Any:
         self.connection.close()

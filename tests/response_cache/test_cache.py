@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dashboard.response_cache import cache as response_cache_cache
 from dashboard.response_cache.cache import Entries, Entry, HotPath, is_path, key_of
-from dashboard.response_cache.epoch import Generation, generation_at, now
+from dashboard.response_cache.epoch import REGISTRATIONS, Generation, generation_at, group_of, now
 from registry.api.response_marks import ENVIRON
 
 Header = tuple[bytes, bytes]
@@ -133,9 +133,29 @@ def test_any_change_makes_it_ask_anew(site: Site) -> None:
     assert [site.ask(), site.ask()] == [b"3", b"4"], "off while a commit is under way"
     site.generation.end()
     assert [site.ask(), site.ask()] == [b"5", b"5"]
+    site.generation.bump((REGISTRATIONS, group_of("orders")))
+    assert [site.ask(), site.ask()] == [b"6", b"6"], "it doesn't say which registrations change it"
     site.application.meanwhile = site.generation.bump
     site.generation.bump()
-    assert [site.ask(), site.ask()] == [b"6", b"7"], "what was committed meanwhile may not be in it"
+    assert [site.ask(), site.ask()] == [b"7", b"8"], "what was committed meanwhile may not be in it"
+
+
+def test_a_registration_ends_the_answers_about_its_subject_alone(site: Site) -> None:
+    site.application.replay["subjects"] = frozenset({"orders", "payments"})
+    assert group_of("orders") != group_of("customers") != group_of("payments")
+    assert [site.ask(), site.ask()] == [b"1", b"1"]
+    site.generation.begin((REGISTRATIONS, group_of("customers")))
+    assert [site.ask(), site.ask(b"/schemas/ids/2"), site.ask(b"/schemas/ids/2")] == [b"1", b"2", b"2"]
+    site.generation.end((REGISTRATIONS, group_of("customers")))
+    assert site.ask() == b"1"
+    site.generation.bump((REGISTRATIONS, group_of("payments")))
+    assert [site.ask(), site.ask()] == [b"3", b"3"]
+    site.application.meanwhile = lambda: site.generation.bump((REGISTRATIONS, group_of("customers")))
+    site.generation.bump()
+    assert [site.ask(), site.ask()] == [b"4", b"4"]
+    site.application.meanwhile = lambda: site.generation.bump((REGISTRATIONS, group_of("orders")))
+    site.generation.bump()
+    assert [site.ask(), site.ask()] == [b"5", b"6"], "what was committed meanwhile may not be in it"
 
 
 def test_it_is_off_when_a_clock_says_so(site: Site) -> None:
@@ -263,45 +283,52 @@ def test_no_path_breaks_the_patterns(path: bytes) -> None:
         is_path({"method": method, "raw_path": path, "query_string": b"", "headers": []})
 
 
-def entry(size: int, until: float = 1e9) -> Entry:
-    return Entry({}, {}, until, size)
+def entry(size: int, until: float = 1e9, *epochs: tuple[int, int]) -> Entry:
+    return Entry({}, {}, until, size, epochs)
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from("kf"), st.integers(0, 9), st.integers(0, 60), st.sampled_from([b"x", b"x", b"x", b"y"])),
+    st.tuples(st.sampled_from("kkffb"), st.integers(0, 9), st.integers(0, 60), st.sampled_from([0, 1, 2, 3])),
     max_size=80,
 )
 
 
 @given(steps=STEPS)
-def test_the_least_lately_used_go_first_and_the_bytes_are_counted(steps: list[tuple[str, int, int, bytes]]) -> None:
-    entries, model, current = Entries(100), OrderedDict[int, Entry](), b""
-    for what, number, size, snapshot in steps:
-        if snapshot != current and not (what == "k" and size > 100):
-            model.clear()
-            current = snapshot
-        if what == "f":
-            assert entries.find((number,), snapshot, 0.0) is model.get(number)
-            if number in model:
+def test_the_least_lately_used_go_first_and_the_bytes_are_counted(
+    generation: Generation, steps: list[tuple[str, int, int, int]]
+) -> None:
+    """An entry ends with a change of its group; it leaves its bytes when it is asked for then."""
+    entries, model, changes = Entries(generation, 100), OrderedDict[int, tuple[Entry, int]](), [0] * 4
+    for what, number, size, group in steps:
+        if what == "b":
+            changes[group] += 1
+            generation.bump((group,))
+        elif what == "f":
+            kept, at = model.get(number, (None, 0))
+            if kept is not None and changes[kept.epochs[0][0]] != at:
+                del model[number]
+                kept = None
+            assert entries.find((number,), 0.0) is kept
+            if kept is not None:
                 model.move_to_end(number)
-            continue
-        made = entry(size)
-        entries.keep((number,), snapshot, made)
-        model.pop(number, None)
-        model[number] = made
-        while sum(one.size for one in model.values()) > 100:
-            model.popitem(last=False)
-        assert entries.size == sum(one.size for one in model.values()) <= 100
+        else:
+            made = entry(size, 1e9, (group, entries.epoch(group)))
+            entries.keep((number,), made)
+            model.pop(number, None)
+            model[number] = (made, changes[group])
+            while sum(one.size for one, _ in model.values()) > 100:
+                model.popitem(last=False)
+        assert entries.size == sum(one.size for one, _ in model.values()) <= 100
         assert len(entries) == len(model)
 
 
-def test_what_is_larger_than_all_room_is_not_kept() -> None:
-    entries = Entries(100)
-    entries.keep(("a",), b"x", entry(100))
-    entries.keep(("b",), b"x", entry(101))
-    assert entries.find(("a",), b"x", 0.0) is not None
-    assert entries.find(("b",), b"x", 0.0) is None
-    assert entries.find(("a",), b"x", 1e9) is None, "too old"
+def test_what_is_larger_than_all_room_is_not_kept(generation: Generation) -> None:
+    entries = Entries(generation, 100)
+    entries.keep(("a",), entry(100))
+    entries.keep(("b",), entry(101))
+    assert entries.find(("a",), 0.0) is not None
+    assert entries.find(("b",), 0.0) is None
+    assert entries.find(("a",), 1e9) is None, "too old"
     assert entries.size == 0
 
 

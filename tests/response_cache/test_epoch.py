@@ -13,10 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.response_cache.epoch import SLOTS, Generation, generation_at, is_quiet
+from dashboard.response_cache.epoch import (
+    GROUPS,
+    SLOTS,
+    Generation,
+    Groups,
+    generation_at,
+    group_of,
+    groups_in,
+    is_quiet,
+    words_in,
+)
+from registry.audit.triggers import SUBJECT_GROUP
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +145,7 @@ def test_a_commit_that_nobody_knows_the_end_of_ends_later(path: Path) -> None:
     generation = generation_at(path)
     before = generation.snapshot()
     generation.begin()
-    generation.end_later(0.05)
+    generation.end_later(seconds=0.05)
     until(lambda: is_quiet(generation.snapshot()))
     assert generation.snapshot() != before
 
@@ -190,29 +202,44 @@ def test_a_file_of_another_kind_is_made_anew(path: Path) -> None:
 
 
 class Model:
-    """Commits that begin and end in one process, and what was seen while none was under way."""
+    """Commits that begin and end in one process, and what was seen of each group while none was under way there."""
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self.under_way = 0
-        self.changes = 0
-        self.seen: dict[bytes, int] = {}
+        self.under_way: list[Groups] = []
+        self.changes = dict.fromkeys(SOME, 0)
+        self.seen: dict[tuple[int, bytes], int] = {}
 
-    def step(self, name: str) -> None:
+    def step(self, name: str, groups: Groups) -> None:
         if name == "begin":
-            self.under_way += 1
-            self.generation.begin()
+            self.under_way.append(groups)
+            self.generation.begin(groups)
         elif name == "bump":
-            self.changes += 1
-            self.generation.bump()
+            self.change(groups)
+            self.generation.bump(groups)
         elif self.under_way:
-            self.under_way -= 1
-            self.changes += 1
-            self.generation.end()
-        snapshot = self.generation.snapshot()
-        assert is_quiet(snapshot) == (self.under_way == 0)
-        if self.under_way == 0:
-            assert self.seen.setdefault(snapshot, self.changes) == self.changes, "a value came back"
+            groups = self.under_way.pop()
+            self.change(groups)
+            self.generation.end(groups)
+        for group in SOME:
+            words, is_under_way = self.generation.words(group), any(group in commit for commit in self.under_way)
+            assert words == words_in(self.generation.snapshot(), group)
+            assert is_quiet(words) != is_under_way
+            if not is_under_way:
+                assert self.seen.setdefault((group, words), self.changes[group]) == self.changes[group], (
+                    "a value came back"
+                )
+
+    def change(self, groups: Groups) -> None:
+        for group in groups:
+            self.changes[group] += 1
+
+
+SOME = (0, 1, 2, 60, GROUPS - 1)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["begin", "end", "bump"]), st.sets(st.sampled_from(SOME), min_size=1).map(tuple)),
+    max_size=60,
+)
 
 
 @pytest.fixture(scope="module")
@@ -220,15 +247,34 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Generation:
     return generation_at(tmp_path_factory.mktemp("generation") / "file")
 
 
-@given(steps=st.lists(st.sampled_from(["begin", "end", "bump"]), max_size=60))
-def test_no_value_comes_back(shared: Generation, steps: list[str]) -> None:
+@given(steps=STEPS)
+def test_no_value_comes_back(shared: Generation, steps: list[tuple[str, Groups]]) -> None:
     model = Model(shared)
     try:
         for step in steps:
-            model.step(step)
+            model.step(*step)
     finally:
-        for _ in range(model.under_way):
-            shared.end()
+        for groups in model.under_way:
+            shared.end(groups)
+
+
+@pytest.mark.parametrize(
+    ("told", "groups"),
+    [
+        ("+", (1,)), ("+ 0", (1, 2)), ("+ 7 116 7", (1, 118, 9)), ("*", (0,)), ("", (0,)), ("+ 117", (0,)), ("+ 7 *", (0,)),
+        ("+7", (0,)), ("somebody", (0,)), ("+ -1", (0,)), ("+ 1000", (0,)),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_touches_everything(told: str, groups: Groups) -> None:
+    assert set(groups_in(told)) == set(groups)
+
+
+@pytest.mark.django_db
+@given(name=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300))
+def test_the_triggers_count_the_groups_of_subjects_likewise(name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {SUBJECT_GROUP.replace('%', '%%').format(name='%s::text')}", [name])
+        assert groups_in(f"+ {cursor.fetchone()[0]}")[1:] == (group_of(name),)
 
 
 def test_more_processes_than_slots_are_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

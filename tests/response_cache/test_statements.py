@@ -12,8 +12,11 @@ from psycopg import sql
 from dashboard.database.statements import ANSWERS, BESIDE, BOOKKEEPING, FOLLOWING, WRITING_FUNCTIONS, Kind, kind_of
 from registry.access.actors import _NOTE_USE
 from registry.promotions.board.readiness import _GONE
+from registry.subjects.registration.registration_state import _ADD
 
-READ, NOTES, ASIDE, CHANGE, COUNTED = Kind.READ, Kind.BOOKKEEPING, Kind.BESIDE, Kind.CHANGE, Kind.COUNTED
+READ, NOTES, ASIDE, CHANGE, COUNTED, TOLD = (
+    Kind.READ, Kind.BOOKKEEPING, Kind.BESIDE, Kind.CHANGE, Kind.COUNTED, Kind.TOLD
+)  # fmt: skip
 
 STATEMENTS = [
     (READ, 'SELECT "a" FROM "subjects_subject" WHERE "a" = %s'),
@@ -41,10 +44,16 @@ STATEMENTS = [
     (COUNTED, 'UPDATE "subjects_config" SET "last_used_at" = %s WHERE 1'),
     (COUNTED, 'INSERT INTO "subjects_schema" ("a") VALUES (%s)'),
     (COUNTED, "delete from subjects_mode"),
-    (COUNTED, 'UPDATE "a_table_that_nobody_knows" SET "a" = %s WHERE 1'),
-    (CHANGE, "WITH gone AS (DELETE FROM subjects_mode RETURNING *) SELECT * FROM gone"),
+    (COUNTED, 'INSERT INTO "subjects_mode" ("a") VALUES (%s) ON CONFLICT ("a") DO UPDATE SET "a" = %s'),
+    (TOLD, _ADD),
+    (TOLD, "WITH gone AS (DELETE FROM subjects_mode RETURNING *) SELECT * FROM gone"),
+    (TOLD, "WITH gone AS (DELETE FROM subjects_mode RETURNING *) INSERT INTO drift_scan SELECT * FROM gone"),
+    (ASIDE, "WITH gone AS (DELETE FROM drift_scan RETURNING *) SELECT * FROM gone"),
+    (CHANGE, 'UPDATE "a_table_that_nobody_knows" SET "a" = %s WHERE 1'),
+    (CHANGE, "WITH gone AS (DELETE FROM nobody_knows RETURNING *) INSERT INTO subjects_mode SELECT * FROM gone"),
+    (CHANGE, "WITH made AS (SELECT 1) SELECT * INTO other FROM made"),
+    (CHANGE, 'INSERT INTO another."subjects_mode" ("a") VALUES (%s)'),
     (CHANGE, "INSERT INTO drift_scan SELECT 1; DELETE FROM subjects_mode"),
-    (CHANGE, "WITH gone AS (DELETE FROM subjects_mode RETURNING *) INSERT INTO drift_scan SELECT * FROM gone"),
     (CHANGE, "TRUNCATE subjects_mode"),
     (CHANGE, "COPY subjects_mode FROM STDIN"),
     (CHANGE, "SELECT 1 INTO other"),
@@ -90,8 +99,9 @@ def test_every_table_is_classified_once() -> None:
 def test_each_of_these_tables_tells_of_changes_by_other_doors() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT c.relname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
-            " WHERE t.tgname = 'tell_change'"
+            "SELECT c.relname, string_agg(split_part(pg_get_triggerdef(t.oid), ' ON ', 1), ' OR ') FROM pg_trigger t"
+            " JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid"
+            " WHERE p.proname IN ('tell_change', 'tell_registration') GROUP BY c.relname"
         )
         definitions = dict(cursor.fetchall())
     assert set(definitions) == ANSWERS
@@ -99,8 +109,8 @@ def test_each_of_these_tables_tells_of_changes_by_other_doors() -> None:
         assert all(event in definition for event in ("INSERT", "DELETE", "TRUNCATE", "UPDATE"))
         model = next(m for m in apps.get_models(include_auto_created=True) if m._meta.db_table == table)
         columns = {field.column for field in model._meta.concrete_fields} - BOOKKEEPING.get(table, set())
-        named = re.search(r"UPDATE OF (.*?) (?:OR|ON) ", definition)
-        observed = {column.strip(' "') for column in named[1].split(",")} if named else columns
+        named = re.findall(r"UPDATE OF ([^()]*?)(?: OR |$)", definition)
+        observed = {column.strip(' "') for names in named for column in names.split(",")} if named else columns
         assert observed == columns, f"{table}: a column that changes answers isn't told of, or one too many"
 
 

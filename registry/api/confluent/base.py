@@ -21,9 +21,9 @@ from registry.access.permission_filters import READ
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
-from registry.api.confluent.serializers import refuse_unusable_text
+from registry.api.confluent.serializers import SchemaBody, refuse_unusable_text, schema_body
 from registry.api.request_reading import length_of, refuse_constant, refuse_many_values, room_for, unreadable_number
-from registry.api.response_marks import allow_replay, standing_in
+from registry.api.response_marks import allow_replay, depend_on, standing_in
 from registry.errors import InvalidName, SchemaTooLarge
 from registry.subjects.permissions import Visible, require_visible
 from registry.subjects.versions.lookup import Registry, get_registry, get_registry_and_subject
@@ -151,10 +151,14 @@ class ConfluentView(APIView):
     has_etag = False
     #: whether the address is also for who may read some subjects alone; the view answers as far as that goes
     reads_parts = False
+    #: whether registrations under other names than the subject's leave what a GET reads as it is
+    reads_its_subject = False
 
     registry: Registry
     context: str
     subject: SubjectName | None
+    #: the subject of the address, and the one that its alias names
+    subjects: tuple[SubjectName, ...]
     visible: Visible
 
     def get_exception_handler(self) -> Any:
@@ -182,12 +186,15 @@ class ConfluentView(APIView):
             for text in (name, *values):
                 refuse_unusable_text(text, f"parameter {name[:40]!r}")
         self.context = check_context(kwargs["context"]) if "context" in kwargs else DEFAULT_CONTEXT
-        self.subject = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
+        self.subject = given = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
         self.find(kwargs.get("registry", ""))
+        self.subjects = tuple(name for name in (given, self.subject) if name is not None)
         self.visible = Visible(self.registry, self.actor)
         self.authorize()
         # What is answered here follows from the request and the database; nothing but the token ends by itself.
         allow_replay(request.META, until=self.actor.limit.expires_at if self.actor.limit else None)
+        if self.reads_its_subject and request.method != "POST":
+            depend_on(request.META, self.subjects)
 
     def authorize(self) -> None:
         """Refuse who may not read the subject of the address, or the registry. Raises NotSignedIn, NotAllowed."""
@@ -216,6 +223,13 @@ class ConfluentView(APIView):
         """The subject of the address, which the route guarantees."""
         assert self.subject is not None
         return self.subject
+
+    def schema_body(self) -> SchemaBody:
+        """The schema that was sent; a reference may be to the newest version of another subject. Raises InvalidInput, InvalidRuleSet."""
+        body = schema_body(self.request)
+        if not body.references:
+            depend_on(self.request.META, self.subjects)
+        return body
 
     @property
     def names_no_context(self) -> bool:

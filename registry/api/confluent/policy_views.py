@@ -34,6 +34,8 @@ PUT_PROPERTIES = {
 class PolicyView(ConfluentView):
     """What is set for a subject, a context, or (no name) the registry; an alias isn't followed."""
 
+    reads_its_subject = True
+
     def read_subject(self, text: str) -> SubjectName | None:
         """The scope that the address names. Raises InvalidName."""
         return parse_scope(text, context=self.context)

@@ -24,7 +24,7 @@ from registry.api.confluent.serializers import (
     version_answer,
     window,
 )
-from registry.api.response_marks import marked
+from registry.api.response_marks import depend_on, marked
 from registry.errors import SchemaNotFound
 from registry.formats import FORMATS
 from registry.subjects import selectors
@@ -95,7 +95,7 @@ class SchemaIdView(ConfluentView):
     def find(self, registry: str) -> None:
         """Find the registry and, where the parameter names one, the subject or what its alias names."""
         text = self.request.query_params.get("subject", "")
-        scope = parse_subject(text, context=self.context) if text else SubjectName(self.context, "")
+        scope = self.scope = parse_subject(text, context=self.context) if text else SubjectName(self.context, "")
         self.context = scope.context
         self.scope_subject: SubjectName | None = None
         if scope.subject:
@@ -129,6 +129,15 @@ class SchemaIdView(ConfluentView):
             raise SchemaNotFound(f"Schema {self.schema_id} not found")
         return visible_schema(self.visible, self.schema_id), None
 
+    def found(self) -> tuple[SchemaInfo, VersionInfo | None]:
+        """The definition of the address; where it is just there, registrations under other names leave it as it is."""
+        schema, version = self.definition()
+        if self.scope_subject is not None and version is not None:
+            depend_on(self.request.META, (self.scope, self.scope_subject))
+        elif self.scope_subject is None and schema.standing is None:  # a standing is of all versions that have it
+            depend_on(self.request.META, ())
+        return schema, version
+
     def versions(self) -> list[VersionInfo]:
         """The versions that have the definition. Raises SchemaNotFound."""
         schema, _ = self.definition() if self.scope_subject else (None, None)
@@ -145,11 +154,12 @@ class SchemaById(SchemaIdView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """The definition; with the version where a subject was named."""
-        schema, version = self.definition()
+        schema, version = self.found()
         more = in_form(self, schema, version) | found_tags(self, schema)
         if version is not None:
             more |= {"subject": version.subject.qualified, "version": version.version}
         if flag(request, "fetchMaxId") and self.visible.is_whole:  # it tells how many other schemas there are
+            depend_on(request.META, None)
             more["maxId"] = selectors.last_schema_id(self.registry, schema.context)
         return marked(Response(schema_answer(schema, **more)), version.standing if version else schema.standing)
 
@@ -162,7 +172,7 @@ class SchemaTextById(SchemaIdView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """The schema's text alone."""
-        schema, version = self.definition()
+        schema, version = self.found()
         text = in_form(self, schema, version).get("schema", schema.text)
         return marked(raw_text(text, request), version.standing if version else schema.standing)
 

@@ -16,7 +16,6 @@ from registry.api.confluent.serializers import (
     page,
     read_tags,
     registered_answer,
-    schema_body,
     subject_prefix,
     takes_more_than_the_id,
     typed,
@@ -79,7 +78,7 @@ class SubjectView(ConfluentView):
 
     def post(self, request: Request, **address: Any) -> Response:
         """Look up a schema. 40401 without such a subject, 40403 where it has no such schema."""
-        body = schema_body(request)
+        body = self.schema_body()
         normalize = flag(request, "normalize") or None
         deleted = flag(request, "deleted") or flag(request, "lookupDeletedSchema")
         for name in self.and_elsewhere(self.named_subject) if body.text.strip() else ():
@@ -117,6 +116,8 @@ class SubjectView(ConfluentView):
 class SubjectMetadata(ConfluentView):
     """`/subjects/{subject}/metadata`."""
 
+    reads_its_subject = True
+
     def get(self, request: Request, **address: Any) -> Response:
         """The newest version whose metadata has every property that the pairs of `key` and `value` name."""
         keys, values = (request.query_params.getlist(name) for name in ("key", "value"))
@@ -129,6 +130,8 @@ class SubjectMetadata(ConfluentView):
 
 class ConfluentVersions(ConfluentView):
     """`/subjects/{subject}/versions`."""
+
+    reads_its_subject = True
 
     def get(self, request: Request, **address: Any) -> Response:
         """Version numbers, ascending; with `deletedAsNegative` the soft-deleted ones are below zero."""
@@ -149,7 +152,7 @@ class ConfluentVersions(ConfluentView):
 
     def post(self, request: Request, **address: Any) -> Response:
         """Register a schema; one that the subject has already keeps its id and version."""
-        body, whole = schema_body(request), takes_more_than_the_id(request)
+        body, whole = self.schema_body(), takes_more_than_the_id(request)
         done = register_version(
             registry=self.registry,
             subject=self.named_subject,
@@ -219,6 +222,7 @@ class VersionView(ConfluentView):
 class ConfluentVersion(VersionView):
     """`/subjects/{subject}/versions/{version}`."""
 
+    reads_its_subject = True
     has_etag = True
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
@@ -243,6 +247,7 @@ class ConfluentVersion(VersionView):
 class VersionText(VersionView):
     """`/subjects/{subject}/versions/{version}/schema`."""
 
+    reads_its_subject = True
     renderer_classes = (*RENDERERS, TextRenderer)
     has_etag = True
 
@@ -271,7 +276,7 @@ class Compatibility(ConfluentView):
         """Whether the schema could be registered: against one version, or those that the level names."""
         verbose = flag(request, "verbose")
         flag(request, "normalize")  # changes no verdict
-        body = schema_body(request)
+        body = self.schema_body()
         try:
             if not body.text.strip():
                 raise InvalidSchema("Empty schema")
