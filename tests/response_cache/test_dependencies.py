@@ -105,7 +105,7 @@ class Histories:
         replay, before = Replay(), count_versions()
         response = self.send(*call, **{ENVIRON: replay})
         if call[1].endswith("/versions") and call[0] == "POST" and count_versions() != before:
-            raise Registered
+            raise VersionAdded
         content = response.status_code, response.content
         kept = self.kept.get(number)
         if kept is not None:
@@ -115,7 +115,7 @@ class Histories:
             self.kept[number] = Kept(content, groups_of(replay))
 
 
-class Registered(Exception):
+class VersionAdded(Exception):
     """A read was none: it is taken back."""
 
 
@@ -140,7 +140,7 @@ def test_no_kept_answer_differs_from_a_fresh_one(registries: None, api: Callable
                     try:
                         with transaction.atomic():
                             history.read(number, call)
-                    except Registered:
+                    except VersionAdded:
                         continue
             transaction.set_rollback(True)
         hits += history.hits

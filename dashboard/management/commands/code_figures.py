@@ -57,8 +57,8 @@ class SizeLimit:
 
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
-    "modules": SizeLimit(700, 620),
-    "lines of code": SizeLimit(111_450, 86_000),
+    "modules": SizeLimit(702, 620),
+    "lines of code": SizeLimit(111_700, 86_000),
     "lines of presentation": SizeLimit(23_600, 13_000),
     "import lines, %": SizeLimit(9.3, 8),
     "vague names, %": SizeLimit(0.5, 0.5),
