@@ -8,7 +8,7 @@
   const fields = form.elements;
   const PAUSE = 3000;
   const AGAIN = 15000;
-  const TRIES = ["draft", "seen"];
+  const TRIES = ["draft_id", "state_read"];
   let timer = 0;
   let changes = 0;
   let saved = 0;
@@ -21,7 +21,7 @@
 
   // What wasn't saved outlives a reload and a new sign-in, with the state of the draft that it was written on.
   const keep = (sent = false) => {
-    const kept = { text: fields.schema.value, reason: fields.reason.value, sent };
+    const kept = { text: fields.text.value, reason: fields.reason.value, sent };
     for (const name of TRIES) kept[name] = fields[name].value;
     try {
       sessionStorage.setItem(key(), JSON.stringify(kept));
@@ -97,8 +97,8 @@
     // no store
   }
   forget();
-  if (!kept || kept.sent || (kept.text === fields.schema.value && kept.reason === fields.reason.value)) return;
-  fields.schema.value = kept.text;
+  if (!kept || kept.sent || (kept.text === fields.text.value && kept.reason === fields.reason.value)) return;
+  fields.text.value = kept.text;
   fields.reason.value = kept.reason;
   for (const name of TRIES) fields[name].value = kept[name];
   form.dispatchEvent(new Event("input"));

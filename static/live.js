@@ -7,7 +7,7 @@
   const state = document.querySelector("[data-live-state]");
   const parts = ["told", "told-changes"].map((id) => document.getElementById(id));
   const said = document.getElementById("said");
-  const CHECKED = /^(registry|subject|format|schema|ref_\w+)$/;
+  const CHECKED = /^(registry|subject|schema_type|text|ref_\w+)$/;
   const PAUSE = 600;
   const AGAIN = 15000;
   let timer = 0;
@@ -86,5 +86,5 @@
     part.addEventListener("focusout", () => setTimeout(() => held && show(held)));
   form.addEventListener("submit", stop);
   addEventListener("pagehide", stop);
-  if (!form.dataset.live && form.elements.schema.value) later(PAUSE);
+  if (!form.dataset.live && form.elements.text.value) later(PAUSE);
 })();

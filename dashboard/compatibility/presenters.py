@@ -7,11 +7,10 @@ from datetime import datetime
 
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proof import EditView, EvidenceNote, PartingNote, Proof, RenameView
 from dashboard.components.badges import LintWeight, Verdict, Weight
 from dashboard.components.diff import lines_of
-from dashboard.components.widgets import Action, Choice, Field, Frame, Problem
+from dashboard.components.widgets import Problem
 from dashboard.subjects.annotations import TagChip
 
 
@@ -185,17 +184,6 @@ class DataEvidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceField:
-    """A row of the form: what a name inside of the schema stands for. `number` counts from 1."""
-
-    number: int
-    name: str = ""
-    subject: str = ""
-    version: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetLine:
     """A line of the text around a syntax error; `caret` is the column (from 1) on the line at fault, else None."""
 
@@ -285,52 +273,3 @@ class ReportResult:
     in_business_words: bool = False
     lint: tuple[LintGroup, ...] = ()
     no_lint: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryAnswer:
-    """What the server behind a mirror says itself. `agrees` is None where it gave no answer, and `reason` says why."""
-
-    where: str
-    is_asked: bool = False
-    agrees: bool | None = None
-    is_compatible: bool | None = None
-    reason: str = ""
-    messages: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPage:
-    """The form and, after it was sent, either a syntax problem or a result. `propose` takes the text to the
-    editor, None where the registry takes no proposals.
-
-    `link` is the address of this very report, and `whole_link` with the server's name; empty where the text is kept nowhere; `keep` then keeps it.
-    `carried` are the form's other values (name, value): a button that checks an edited text sends them along.
-    """
-
-    frame: Frame
-    registry: str
-    subject: str
-    subject_url: str
-    report_url: str
-    level: str
-    level_sentence: str
-    schema: Field
-    format_choices: tuple[Choice, ...]
-    profile_choices: tuple[Choice, ...] = ()
-    references: tuple[ReferenceField, ...] = ()
-    references_open: bool = False
-    carried: tuple[tuple[str, str], ...] = ()
-    syntax: SyntaxProblem | None = None
-    result: ReportResult | None = None
-    comparison: VersionComparison | None = None
-    evidence: DataEvidence | None = None
-    problem: Problem | None = None
-    propose: Action | None = None
-    registry_answer: RegistryAnswer | None = None
-    level_choices: tuple[Choice, ...] = ()
-    link: str = ""
-    whole_link: str = ""
-    view: str = "unified"
-    is_whole: bool = False
-    keep: Action | None = None

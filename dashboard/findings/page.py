@@ -22,7 +22,6 @@ from dashboard.findings.mutes import still_blocking
 from dashboard.findings.presenters import FindingPage
 from dashboard.findings.related import affected, before_after, deployed_by_hour, observed, state_links, suspected
 from dashboard.promotions.request_list import request_row
-from dashboard.proposals.page import draft_row
 from dashboard.sources.page import scan_action
 from dashboard.sources.presenters import Command, HistoryRow
 from registry.access.roles import Actor, may, may_somewhere, refusal
@@ -110,7 +109,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         scan=scan_action(request, source, gettext("Scan source again")),
         history=_history(actor, info),
         propose=_propose(actor, info, "" if comparison else observed_note) if can_propose(info) else None,
-        drafts=tuple(draft_row(draft, order) for draft in answers.drafts),
+        drafts=tuple(answers.drafts),
         requests=tuple(request_row(one, order) for one in answers.requests),
         released=_released(answers),
         reopened=info.reopened,

@@ -10,7 +10,6 @@ from dashboard.compare.comparison import VersionComparison
 from dashboard.components.badges import FindingState, ScanState, Severity, SourceBadge
 from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, SearchBox
 from dashboard.promotions.plan import RequestRow
-from dashboard.proposals.forms import DraftRow
 from dashboard.sources.presenters import (
     AdviceLine,
     Affected,
@@ -26,6 +25,7 @@ from dashboard.sources.presenters import (
     TopicTable,
     Unreadable,
 )
+from registry.promotions.selectors import DraftInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +314,7 @@ class FindingPage:
     reopen: Action | None = None
     mute: Action | None = None
     propose: Action | None = None
-    drafts: tuple[DraftRow, ...] = ()
+    drafts: tuple[DraftInfo, ...] = ()
     requests: tuple[RequestRow, ...] = ()
     released: tuple[Link, ...] = ()
     scan: Action | None = None

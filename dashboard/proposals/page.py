@@ -1,61 +1,135 @@
-"""Proposed schemas: the reader's drafts, and the page on which one is written, checked and submitted."""
+"""Proposed schemas: the reader's drafts, the editor, and the report of a text, on demand or while somebody writes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.compatibility.presenters import ReferenceField
-from dashboard.components.badges import format_name
-from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.widgets import Action, Choice, Crumb, Field, Link, Problem, Section
+from dashboard.compare.comparison import ChangeCard, VersionComparison
+from dashboard.compare.proof import EditView, edit_view
+from dashboard.compare.proposed_schema import against_latest
+from dashboard.compatibility.presenters import LevelResult, LintGroup, SyntaxProblem
+from dashboard.compatibility.result import level_results, lint_groups
+from dashboard.components.badges import Verdict, missing_words
+from dashboard.components.forms import fill_choices
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.translation import counted
+from dashboard.components.widgets import Crumb, Frame, Problem, Section
 from dashboard.findings.finding_list import finding_origin
-from dashboard.promotions.request_form import again_link
+from dashboard.promotions.plan import RequestRow, worst
 from dashboard.promotions.request_list import request_row
-from dashboard.proposals.forms import DraftList, DraftRow, Form, ProposalPage
-from dashboard.proposals.proposal_result import (
-    check_action,
-    check_proposal,
-    draws_all,
-    editor_url,
-    syntax_report,
-    view_of,
-)
+from dashboard.proposals.forms import ProposalForm
+from dashboard.sources.presenters import FindingOrigin
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
-from registry.errors import InvalidSchema, SchemadeskError
-from registry.formats import FORMATS
+from registry.errors import SchemadeskError
+from registry.formats.assessment import Assessment
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
+from registry.promotions.plan.types import Plan
 from registry.promotions.selectors import DraftInfo
+from registry.subjects import selectors as subjects
+from registry.subjects.versions.lookup import get_registry
 
-_EMPTY_ROWS: Final = 2
+#: changes that are listed beside the editor; all of them are below it
+SHOWN_CHANGES: Final = 6
+#: likely renames whose edit is offered
+SHOWN_RENAMES: Final = 3
+_WORST_FIRST: Final = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
 _RIGHT: Final = "promotion.request"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftList:
+    """The reader's drafts, and proposals that are open; `refused` is why the reader may not propose."""
+
+    frame: Frame
+    drafts: tuple[DraftInfo, ...]
+    open: tuple[RequestRow, ...]
+    refused: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """Edits that fix a refused text, completely or in part; the editor gets the whole text of `edit`.
+
+    `passes` says whether the text would pass the level then; None if that is unknown.
+    """
+
+    titles: tuple[str, ...]
+    edit: EditView
+    passes: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalReport:
+    """The report of a check; `summary` is all of it in a sentence, for screen readers.
+
+    Either `syntax` or `problem` says why there is no more. `equal` is the number of a version with the same meaning, so that
+    nothing would be registered. `levels` are all seven. `comparison` is with the newest version, None if there is
+    none, and `changes` are its first changes. `fixes` are edits that the editor can apply.
+    """
+
+    summary: str
+    registry: str = ""
+    subject: str = ""
+    schema_type: str = ""
+    syntax: SyntaxProblem | None = None
+    problem: Problem | None = None
+    equal: int | None = None
+    verdict: Verdict = Verdict.UNKNOWN
+    headline: str = ""
+    sentence: str = ""
+    checks: tuple[Mapping[str, Any], ...] = ()
+    levels: tuple[LevelResult, ...] = ()
+    lint: tuple[LintGroup, ...] = ()
+    no_lint: str = ""
+    comparison: VersionComparison | None = None
+    changes: tuple[ChangeCard, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedText:
+    """The report beside and below the editor, and how its comparison is drawn."""
+
+    report: ProposalReport | None = None
+    view: str = "unified"
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPage(CheckedText):
+    """The editor; `problem` is the error of saving or submitting, and `refused` why the reader may do neither.
+
+    `finding` is what the reader may see of the finding that it answers, `again_of` the resubmitted request, `draft_id` the
+    draft. Each environment of `starts` has a newest version to start from.
+    """
+
+    frame: Frame
+    form: ProposalForm
+    refused: str = ""
+    draft_id: int | None = None
+    again_of: int | None = None
+    finding: FindingOrigin | None = None
+    problem: Problem | None = None
+    starts: tuple[str, ...] = ()
 
 
 def draft_list(request: HttpRequest) -> DraftList:
     """The page of the reader's drafts and open proposals."""
     actor, order = page_actor(request), selectors.list_environments()
-    reason = _refusal(actor)
     requests = selectors.list_requests(state="open", by=actor)
-    proposed = [info for info in requests if info.kind == PromotionRequest.PROPOSE]
     return DraftList(
         frame=make_frame(request, title=gettext("Proposals"), section=Section.PROMOTIONS, crumbs=_crumbs()[:1]),
-        rows=tuple(draft_row(info, order) for info in (selectors.list_drafts(actor.user_id) if actor.user_id else [])),
-        open=tuple(request_row(info, order) for info in proposed),
-        propose=Action(
-            label=gettext("Propose a schema"),
-            url=reverse("ui:propose"),
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
-            icon="plus",
-        ),
+        drafts=tuple(selectors.list_drafts(actor.user_id) if actor.user_id else ()),
+        open=tuple(request_row(info, order) for info in requests if info.kind == PromotionRequest.PROPOSE),
+        refused=_refusal(actor),
     )
 
 
@@ -70,103 +144,113 @@ def _crumbs() -> tuple[Crumb, ...]:
     )
 
 
-def draft_row(info: DraftInfo, order: list[str]) -> DraftRow:
-    """A draft of the reader in a list."""
-    return DraftRow(
-        url=reverse("ui:draft", args=[info.id]),
-        subject=info.subject.qualified,
-        environment=environment_of(info.registry, order),
-        format=format_name(info.schema_type),
-        origin=info.origin,
-        changed_at=info.changed_at,
-        delete=_delete(info.id, gettext("Delete")),
-    )
-
-
-def _delete(draft_id: int, label: str) -> Action:
-    return Action(label=label, url=reverse("ui:draft_delete", args=[draft_id]), method="post", icon="x")
-
-
-def proposal_page(
-    request: HttpRequest, form: Form, *, check: bool = False, error: SchemadeskError | None = None
-) -> ProposalPage:
-    """The editor; with `check`, the report of its text. `error` is the error of saving or submitting."""
+def proposal_page(request: HttpRequest, form: ProposalForm, *, check: bool = False) -> ProposalPage:
+    """The editor, with the errors of its form; with `check`, the report of its text."""
     actor, order = page_actor(request), selectors.list_environments()
     readable = extent_of(actor, "schema.read")
     names = [name for name in order if readable.has(name)]
-    report = check_proposal(form, actor, is_whole=draws_all(request)) if check and error is None else None
-    if isinstance(error, InvalidSchema):
-        report = syntax_report(form.text, error)
-    reason = _refusal(actor)
+    report = check_proposal(request, form, actor) if check else None
+    if not check and form.syntax:
+        report = _syntax_report(form.syntax)
+    fill_choices([form], registry=names)
     return ProposalPage(
         frame=make_frame(
             request, title=gettext("Propose a schema"), section=Section.PROMOTIONS, crumbs=_crumbs(), order=order
         ),
-        **_fields(form, names),
-        references=tuple(
-            ReferenceField(number=number, name=name, subject=subject, version=version)
-            for number, (name, subject, version) in enumerate([*form.rows, *[("", "", "")] * _EMPTY_ROWS], start=1)
-        ),
-        action_url=editor_url(),
-        check=check_action(),
-        save=Action(label=gettext("Save as draft"), url=editor_url(), allowed=not reason, reason=reason),
-        submit=Action(label=gettext("Submit for review"), url=editor_url(), allowed=not reason, reason=reason),
-        draft=form.draft,
-        draft_state=form.draft_state or "",
-        origin=form.origin,
-        finding=finding_origin(form.finding, actor),
-        finding_number=form.finding,
-        delete=_delete(form.draft, gettext("Delete draft")) if form.draft else None,
-        problem=Problem(what=error.message) if error else None,
-        starts=_starts(form, names),
+        form=form,
+        refused=_refusal(actor),
+        draft_id=form.number("draft_id"),
+        again_of=form.number("again_of"),
+        finding=finding_origin(form.number("finding"), actor),
+        problem=None if check else form.problem,
+        starts=tuple(names) if form["subject"].value() else (),
         report=report,
-        view=view_of(request),
-        is_whole=draws_all(request),
-        again_of=form.again_of,
-        again=again_link(form.again_of),
+        **_drawing(request),
     )
 
 
-def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
-    def chosen(values: Sequence[tuple[str, str]], value: str) -> tuple[Choice, ...]:
-        return tuple(Choice(value=item, label=label, selected=item == value) for item, label in values)
-
-    return {
-        "registry": Field(
-            name="registry",
-            label=gettext("Environment"),
-            kind="select",
-            choices=chosen([(name, name) for name in order], form.registry),
-            required=True,
-        ),
-        "subject": Field(name="subject", label=gettext("Subject"), value=form.subject, code=True, required=True),
-        "text": Field(
-            name="schema", label=gettext("Text"), value=form.text, kind="textarea", rows=18, code=True, required=True
-        ),
-        "reason": Field(
-            name="reason",
-            label=gettext("Reason"),
-            value=form.reason,
-            kind="textarea",
-            rows=3,
-            help=gettext("What reviewers should know."),
-        ),
-        "accepted_files": ", ".join(
-            sorted({".txt", *(end for item in FORMATS.values() for end in item.file_extensions)})
-        ),
-        "format_choices": chosen([(kind, format_name(kind)) for kind in sorted(FORMATS)], form.schema_type),
-    }
+def checked_text(request: HttpRequest, form: ProposalForm, actor: Actor) -> CheckedText:
+    """The report while somebody writes; none for an empty text or subject."""
+    is_there = form["text"].value().strip() and form["subject"].value().strip()
+    return CheckedText(report=check_proposal(request, form, actor) if is_there else None, **_drawing(request))
 
 
-def _starts(form: Form, order: Sequence[str]) -> tuple[Link, ...]:
-    """Links that open the editor with the newest version of each environment."""
-    if not form.subject:
-        return ()
-    url = reverse("ui:propose")
-    return tuple(
-        Link(
-            label=gettext("the newest version of %(place)s") % {"place": environment},
-            url=f"{url}?{urlencode({'registry': form.registry, 'subject': form.subject, 'from': f'{environment}:latest'})}",
-        )
-        for environment in order
+def _drawing(request: HttpRequest) -> dict[str, Any]:
+    """Whether the texts are drawn side by side, and whether all changes are drawn instead of only the worst."""
+    view = "split" if request.POST.get("view") == "split" else "unified"
+    return {"view": view, "is_whole": request.POST.get("all") == "1"}
+
+
+def check_proposal(request: HttpRequest, form: ProposalForm, actor: Actor) -> ProposalReport:
+    """Whether the text parses, the plan's verdict and checks, all seven levels, lint, and the changes from the newest version."""
+    report = None
+    if form.run(actor):
+        try:
+            report = _report(form, actor, is_whole=_drawing(request)["is_whole"])
+        except SchemadeskError as error:
+            form.add_service_error(error)
+    if report:
+        return report
+    if form.syntax:
+        return _syntax_report(form.syntax)
+    problem = form.problem or Problem(what="")
+    return ProposalReport(summary=problem.what, problem=problem)
+
+
+def _syntax_report(syntax: SyntaxProblem) -> ProposalReport:
+    return ProposalReport(summary=f"{syntax.title}. {syntax.message}", syntax=syntax)
+
+
+def _report(form: ProposalForm, actor: Actor, *, is_whole: bool) -> ProposalReport:
+    registry, name = get_registry(form.cleaned_data["registry"]), form.cleaned_data["subject"]
+    plan: Plan = form.result
+    report = subjects.check_text(registry, name, **form.schema)
+    level = report.config.level
+    comparison = against_latest(registry, name, by=actor, **form.schema, level=level, is_whole=is_whole)
+    cards = [card for group in comparison.groups for card in group.cards] if comparison else []
+    result = _result(plan, registry.name)
+    tally = comparison.tally if comparison else ""
+    assessment = report.assessment if plan.has_work else None
+    return ProposalReport(
+        summary=f"{result['headline']}. {result['sentence']} {tally}".strip(),
+        registry=registry.name,
+        subject=name.qualified,
+        schema_type=form.cleaned_data["schema_type"],
+        **result,
+        equal=None if plan.has_work else plan.steps[-1].target_version,
+        levels=level_results(report.levels, level),
+        lint=lint_groups(report.lint),
+        no_lint=missing_words(form.cleaned_data["schema_type"], "lint"),
+        comparison=comparison,
+        changes=tuple(sorted(cards, key=lambda card: _WORST_FIRST.index(card.verdict))[:SHOWN_CHANGES]),
+        fixes=tuple(_fixes(form.cleaned_data["text"], assessment)) if assessment else (),
     )
+
+
+def _result(plan: Plan, registry: str) -> dict[str, Any]:
+    checks = [check for check in plan.to_dict()["checks"] if plan.has_work or check["code"] != "something-to-do"]
+    place = {"registry": registry}
+    if not plan.has_work:
+        verdict, headline = Verdict.OK, gettext("%(registry)s already has it") % place
+    elif plan.failing:
+        broken = gettext("Breaks compatibility in %(registry)s") % place
+        verdict, headline = Verdict.BREAKS, broken if plan.breaking else gettext("Checks fail")
+    else:
+        verdict, headline = worst(checks), gettext("Can be registered in %(registry)s") % place
+    versions = sum(step.adds for step in plan.steps)
+    added = counted(versions, "%(n)s version would be registered.", "%(n)s versions would be registered.")
+    sentence = plan.failing[0].sentence if plan.failing and plan.has_work else added
+    return {"verdict": verdict, "headline": headline, "sentence": sentence, "checks": tuple(checks)}
+
+
+def _fixes(text: str, assessment: Assessment) -> Iterator[Fix]:
+    """Edits that the assessment suggests under the effective level: likely renames first, then the whole patch."""
+    renames = sorted((item for item in assessment.renames if item.edit), key=lambda item: -item.score)
+    for number, item in enumerate(renames[:SHOWN_RENAMES], start=1):
+        if item.edit:
+            edit = edit_view(f"fix-rename-{number}", item.edit.title, text, item.edit.text)
+            yield Fix(titles=(item.edit.title,), edit=edit, passes=item.passes)
+    patch = assessment.patch
+    if patch and patch.text != text:
+        edit = edit_view("fix-all", "; ".join(patch.titles), text, patch.text)
+        yield Fix(titles=patch.titles, edit=edit, passes=patch.passes)

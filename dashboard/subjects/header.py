@@ -20,7 +20,7 @@ from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Action
 from dashboard.registries.policy_forms import WhyNot, scoped_url
 from dashboard.subjects.lifecycle import LifeMark, LifeState, marks_of
-from dashboard.subjects.presenters import Setting, TopicLink, TopicLinks
+from dashboard.subjects.presenters import SubjectSetting, TopicLink, TopicLinks
 from registry.access.name_patterns import pattern_of
 from registry.access.roles import Actor, may, refusal
 from registry.drift.usage.subject_topics import CarryingTopic, carrying_topics
@@ -319,7 +319,9 @@ def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
     return TopicLink(name=topic.name, side=_SIDES.get(topic.side, topic.side), by=by, url=url if may_look else "")
 
 
-def subject_settings(name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions) -> tuple[Setting, ...]:
+def subject_settings(
+    name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions
+) -> tuple[SubjectSetting, ...]:
     """The level and the mode. Where a mirror's mode comes from is its own affair: it isn't changed here."""
     registry, wider = preconditions.registry, spoken.inherited()
     config, mode = spoken.config(), spoken.mode(registry)
@@ -344,14 +346,14 @@ def subject_settings(name: SubjectName, spoken: Spoken, preconditions: SettingsP
 def _setting(
     label: str, value: str, origin: str, url: str, reasons: Sequence[Reason], *,
     sentence: str, change: str, own: bool, inherited: str,
-) -> Setting:  # fmt: skip
+) -> SubjectSetting:  # fmt: skip
     why = tuple(WhyNot(code=item.code, sentence=item.sentence, cure=item.cure) for item in reasons)
     reason = why[0].sentence if why else ""
 
     def action(text: str, icon: str) -> Action:
         return Action(label=text, url=url, allowed=not why, reason=reason, icon=icon)
 
-    return Setting(
+    return SubjectSetting(
         label=label,
         value=value,
         origin=origin_words(origin),

@@ -268,7 +268,7 @@ class ReferenceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class SubjectSetting:
     """A setting in force: its value, where it comes from in words, and what it means in a full sentence.
 
     `change` leads to where it is changed, `reset` to where its own value is taken away, None where there is none; `why`
@@ -311,7 +311,7 @@ class SelectedVersion:
     source_hidden: int = 0
     raw_url: str = ""
     references: tuple[ReferenceRow, ...] = ()
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[SubjectSetting, ...] = ()
     what_if: WhatIfForm | None = None
     least: LeastPart | None = None
     reference_lists: ReferenceLists | None = None

@@ -114,7 +114,7 @@ def compatibility_report(request: HttpRequest, registry: str, subject: str) -> H
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return HttpResponse(text.encode("utf-8", "backslashreplace"), content_type=kind, headers=headers)
     page = report.report_page(request, registry, subject)
-    return render(request, "subjects/report.html", {"page": page}, status=422 if page.syntax or page.problem else 200)
+    return render(request, "subjects/report.html", {"page": page}, status=422 if page.form.errors else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

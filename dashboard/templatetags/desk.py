@@ -25,6 +25,7 @@ from dashboard.components import copy_as as lists
 from dashboard.components import links
 from dashboard.components.badges import (
     Check,
+    EnvironmentKind,
     Look,
     RequestState,
     ReviewState,
@@ -36,7 +37,7 @@ from dashboard.components.badges import (
 from dashboard.components.time_travel import moment_field, with_moment
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import HIDDEN as _HIDDEN
-from dashboard.components.widgets import Action, Link, readable
+from dashboard.components.widgets import Action, Environment, Link, readable
 from registry.access.roles import may, may_somewhere
 
 register = template.Library()
@@ -271,9 +272,10 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
 
 @register.simple_tag
 def link(page: str, *arguments: object, **query: object) -> str:
-    """The address of a page for a link, as `url` makes it, with a query; carried on as by the filter `link`."""
+    """The address of a page for a link, as `url` makes it, with a query (`from_` is "from"); carried on as by the filter `link`."""
     address = reverse(page, args=arguments)
-    return with_moment(f"{address}?{urlencode(query)}" if query else address)
+    parameters = {name.rstrip("_"): value for name, value in query.items()}
+    return with_moment(f"{address}?{urlencode(parameters)}" if parameters else address)
 
 
 @register.simple_tag(takes_context=True)
@@ -319,9 +321,13 @@ def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
     return {"actions": what, "shared": shared, "csrf_token": context.get("csrf_token")}
 
 
-@register.inclusion_tag("components/environment.html")
-def environment(chip: Any, version: int | None = None) -> dict[str, Any]:
-    """An environment's chip, with a version where one is meant."""
+@register.inclusion_tag("components/environment.html", takes_context=True)
+def environment(context: Context, chip: Environment | str, version: int | None = None) -> dict[str, Any]:
+    """An environment's chip, with a version where one is meant; one that is only named is looked up in the page's frame."""
+    if isinstance(chip, str):
+        known = getattr(getattr(context.get("page"), "frame", None), "environments", ())
+        kind = next((item.kind for item in known if item.name == chip), EnvironmentKind.OTHER)
+        chip = Environment(name=chip, kind=kind)
     return {"place": chip, "version": version}
 
 
@@ -348,6 +354,12 @@ def button(
     """A small button that posts to the address; refused, it is disabled and the reason stands beside it."""
     action = Action(label=label, url=url, method="post", allowed=not refused, reason=refused, icon=icon, tone=tone)
     return {"action": action, "small": True, "csrf_token": context.get("csrf_token")}
+
+
+@register.inclusion_tag("components/action.html")
+def link_button(label: str, url: str, refused: str = "", icon: str = "", tone: str = "plain") -> dict[str, Any]:
+    """A link that looks like a button; refused, it is disabled and the reason stands beside it."""
+    return {"action": Action(label=label, url=url, allowed=not refused, reason=refused, icon=icon, tone=tone)}
 
 
 @register.inclusion_tag("components/folded_form.html", takes_context=True)

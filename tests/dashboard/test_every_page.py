@@ -15,7 +15,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.compatibility import report_form
+from dashboard.compatibility import forms as report_forms
 from dashboard.subjects.page import field_url
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
@@ -164,7 +164,9 @@ def test_a_proposed_schema_is_reported_under_all_levels(
     browser: Callable[[str], Client], content: dict[str, int]
 ) -> None:
     text = (
-        browser("reader").post(f"{SUBJECT}report", {"schema": json.dumps(BREAKING), "format": "AVRO"}).content.decode()
+        browser("reader")
+        .post(f"{SUBJECT}report", {"text": json.dumps(BREAKING), "schema_type": "AVRO"})
+        .content.decode()
     )
     assert all(level in text for level in ("BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE", "NONE"))
     assert "Incompatible" in text
@@ -174,7 +176,7 @@ def test_a_proposed_schema_is_reported_under_all_levels(
 def test_a_schema_that_does_not_parse_is_shown_with_its_place(
     browser: Callable[[str], Client], content: dict[str, int]
 ) -> None:
-    response = browser("reader").post(f"{SUBJECT}report", {"schema": '{\n  "type": "recor"\n}', "format": "AVRO"})
+    response = browser("reader").post(f"{SUBJECT}report", {"text": '{\n  "type": "recor"\n}', "schema_type": "AVRO"})
     assert response.status_code == 422
     assert "line 2" in response.content.decode()
 
@@ -393,7 +395,7 @@ def test_a_long_text_to_check_has_what_fits_on_a_line(
 ) -> None:
     client, field = browser("reader"), '{ "name": "id", "type": "long", "doc": "Its number." },'
     assert field not in unescape(client.get(f"{SUBJECT}report").content.decode())
-    monkeypatch.setattr(report_form, "LONG_TEXT", 50)
+    monkeypatch.setattr(report_forms, "LONG_TEXT", 50)
     assert field in unescape(client.get(f"{SUBJECT}report").content.decode())
 
 

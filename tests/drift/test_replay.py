@@ -333,7 +333,7 @@ def test_a_proposed_schema_reads_a_real_topic(
     assert any(line.startswith("Order.fax: a value is no longer read in ") for line in sentences)
 
     steward.force_login(User.objects.get(username=person("steward").name))
-    page = steward.post(f"/ui/registries/dev/subjects/{subject.subject}/report", {"schema": fewer, "replay": "1"})
+    page = steward.post(f"/ui/registries/dev/subjects/{subject.subject}/report", {"text": fewer, "replay": "1"})
     assert "3.3 % of the last 300 messages" in html.unescape(page.content.decode())
 
     body = {"registry": "dev", "subject": subject.subject, "schema": fewer, "messages": 20}

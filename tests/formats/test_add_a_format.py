@@ -83,10 +83,6 @@ def send(client: Client, path: str, text: str) -> Any:
 def text_of(response: Any) -> str:
     """What a page says, without markup; 422 is a page that says why it can't do what it was asked for."""
     assert response.status_code in (200, 422), response.content
-    import pathlib
-
-    n = len(list(pathlib.Path("/tmp/h/formats.tmp/pages").glob("*")))
-    pathlib.Path(f"/tmp/h/formats.tmp/pages/{n:03}.html").write_bytes(response.content)
     text = re.sub(r"</?(?:b|bdi|code|del|ins|kbd|span|svg|use|wbr)\b[^>]*>", "", response.content.decode())
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
@@ -96,7 +92,7 @@ def registered(steward: Client, look: Callable[[str], Client], person: Callable[
     """A browser of the steward, who registered version 1 through Confluent's API and version 2 through the page."""
     assert send(steward, "/subjects/customers-value/versions", V1).status_code == 200
     browser = look("steward")
-    form = {"registry": "dev", "subject": "customers-value", "format": "CSV", "schema": V2, "reason": "cities"}
+    form = {"registry": "dev", "subject": "customers-value", "schema_type": "CSV", "text": V2, "reason": "cities"}
     assert "The text parses as CSV header." in text_of(browser.post("/ui/proposals/new", {**form, "do": "check"}))
     assert browser.post("/ui/proposals/new", {**form, "do": "submit"}).status_code == 302
     number = PromotionRequest.objects.latest("pk").pk
@@ -142,13 +138,13 @@ def test_its_pages_render_and_say_what_is_not_available(registered: Client) -> N
 
 
 def test_the_report_goes_by_the_rules_and_claims_no_proof(registered: Client) -> None:
-    form = {"schema": BROKEN, "format": "CSV", "profile": "confluent"}
+    form = {"text": BROKEN, "schema_type": "CSV", "profile": "confluent"}
     report = text_of(registered.post(f"{PAGE}report", form))
     assert "Incompatible under BACKWARD" in report
     assert "The reader needs id as text, but the data has it as int" in report
     assert "Schema advice Advice doesn’t affect the verdict. Not available for CSV header." in report
     assert "tested with data" not in report and "Rules and data disagree" not in report
-    semantic = text_of(registered.post(f"{PAGE}report", {**form, "schema": V1, "profile": "semantic"}))
+    semantic = text_of(registered.post(f"{PAGE}report", {**form, "text": V1, "profile": "semantic"}))
     assert "Whether all data can be read is unknown (data checks aren't available for CSV header)" in semantic
     assert '<option value="CSV"' in registered.get(f"{PAGE}report").content.decode()
 

@@ -42,7 +42,7 @@ NAMES: Final = frozenset(
         "ChangeForm.do",
         "ReviewRuleInfo.reviewers",
         "ReviewRuleInfo.verdict",
-        "ProposalPage.accepted_files",
+        "ReportPage.level",
         "ReviewInfo.verdict",
         "dict.code",
         "dict.verdict",

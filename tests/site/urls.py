@@ -54,6 +54,9 @@ UI = [
     path("promotions", index, name="promotions"),
     path("promotions/request", index, name="promotion_request"),
     path("promotions/<int:request_id>", index, name="promotion"),
+    path("proposals/new", index, name="propose"),
+    path("proposals/<int:draft_id>", index, name="draft"),
+    path("proposals/<int:draft_id>/delete", index, name="draft_delete"),
     *(path(f"promotions/<int:request_id>/{name}", index, name=f"promotion_{name}") for name in REQUEST_FORMS),
     *(
         path(f"promotions/<int:request_id>/<int:thread_id>/{name}", index, name=f"promotion_thread_{name}")

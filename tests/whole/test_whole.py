@@ -107,7 +107,7 @@ def test_scan_now_shows_progress_and_what_was_read(sign_in: Callable[..., Page])
 def test_a_proposed_schema_is_reported_under_seven_levels(sign_in: Callable[..., Page]) -> None:
     page = sign_in("reader")
     page.goto(f"{SUBJECT}report")
-    page.fill("textarea[name=schema]", '{"type": "record", "name": "Order", "fields": [{"name": "x", "type": "int"}]}')
+    page.fill("textarea[name=text]", '{"type": "record", "name": "Order", "fields": [{"name": "x", "type": "int"}]}')
     page.get_by_role("button", name="Check").click()
     expect(page.locator(".levels li")).to_have_count(7)
     expect(page.locator("main")).to_contain_text("Order.x")

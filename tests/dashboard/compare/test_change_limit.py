@@ -86,7 +86,7 @@ def test_all_changes_of_a_text_are_read_before_it_is_asked_for(
     browser: Browser, versions: None, page: str  # noqa: F811
 ) -> None:  # fmt: skip
     client = browser("steward")
-    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(WIDE)}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "text": json.dumps(WIDE)}
     checked = client.post(page, form)
     assert len(paths(checked)) == 1
     button = re.search(r'<button[^>]+formaction="([^"]+)"[^>]+name="all"\s+value="1"\s*>\s*Show all', text_of(checked))
@@ -103,7 +103,7 @@ def test_all_findings_of_a_report_are_read(
         monkeypatch.setattr(f"dashboard.compatibility.result.{limit}", 1)
     client, page = browser("steward"), "/ui/registries/staging/subjects/orders-value/report"
     without = [{key: value for key, value in field.items() if key != "default"} for field in WIDE["fields"]]
-    form = {"format": "AVRO", "schema": json.dumps(WIDE | {"fields": without}), "level": "BACKWARD"}
+    form = {"schema_type": "AVRO", "text": json.dumps(WIDE | {"fields": without}), "level": "BACKWARD"}
     checked = client.post(page, form)
     drawn = checked.context["page"].result
     hidden = drawn.hidden_findings + drawn.hidden_beyond

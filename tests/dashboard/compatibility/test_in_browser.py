@@ -42,7 +42,7 @@ def test_a_report_is_read_and_its_repair_taken_without_javascript(signed_in: Cal
     expect(page.locator(".datum-error").first).to_be_visible()
     page.get_by_role("button", name="Use this text and check").first.click()
     expect(page.locator(".verdict")).to_contain_text("Compatible under BACKWARD")
-    assert '"default"' in page.locator("#id_schema").input_value()
+    assert '"default"' in page.locator("[name=text]").input_value()
 
 
 @pytest.mark.requirement("ORA-8")

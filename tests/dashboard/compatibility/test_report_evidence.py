@@ -52,7 +52,7 @@ def scanned(registries: None, system: Actor) -> Topic:
 def page_for(client: Client, person: Any, name: str, **form: str) -> str:
     person(name)
     client.force_login(User.objects.get(username=name))
-    sent = {"schema": record(ID, NUMBER), "format": "AVRO", **form}
+    sent = {"text": record(ID, NUMBER), "schema_type": "AVRO", **form}
     return html.unescape(client.post(ADDRESS, sent).content.decode())
 
 

@@ -283,11 +283,11 @@ def test_a_text_is_checked_against_what_was_then(look: Look, then: str) -> None:
     assert f'action="{address}?at={quote(then)}"' in was
     assert "It is identical to" in was
     for query, level in ((f"?at={quote(then)}", "FULL"), ("", "NONE")):
-        response = client.post(f"{address}{query}", {"schema": text("alpha", "gamma"), "format": "AVRO"})
+        response = client.post(f"{address}{query}", {"text": text("alpha", "gamma"), "schema_type": "AVRO"})
         assert response.status_code == 200
         assert f"<code>{level}</code>" in main_of(response.content.decode())
     second_response = client.post(
-        f"{address}?at={quote(then)}", {"schema": text("alpha"), "format": "AVRO", "do": "keep"}
+        f"{address}?at={quote(then)}", {"text": text("alpha"), "schema_type": "AVRO", "do": "keep"}
     )
     assert "You are viewing a past state" in second_response.content.decode()
 

@@ -571,8 +571,8 @@ def test_the_editor_takes_the_suggested_fix(browser: Browser, cast: Cast, versio
     form = {
         "registry": "dev",
         "subject": "orders-value",
-        "format": "AVRO",
-        "schema": json.dumps(refused),
+        "schema_type": "AVRO",
+        "text": json.dumps(refused),
         "do": "check",
     }
     page = client.post(address, form).content.decode()
@@ -585,7 +585,7 @@ def test_the_editor_takes_the_suggested_fix(browser: Browser, cast: Cast, versio
     assert "Can be registered in dev" in text
     (city,) = [field for field in json.loads(fixes[-1])["fields"] if field["name"] == "city"]
     assert "default" in city
-    held = re.search(r'<textarea[^>]* name="schema"[^>]*>(.*?)</textarea>', answer.content.decode(), re.DOTALL)
+    held = re.search(r'<textarea[^>]* name="text"[^>]*>(.*?)</textarea>', answer.content.decode(), re.DOTALL)
     assert held is not None
     assert json.loads(html.unescape(held[1])) == json.loads(fixes[-1])
 
@@ -597,21 +597,21 @@ def test_a_proposal_from_a_version_to_a_request(
     with django_assert_max_num_queries(QUERIES["propose"]):
         text = text_of(client.get("/ui/proposals/new?registry=staging&subject=orders-value&from=dev:2"))
     assert "from version 2 of dev" in text and "&quot;note&quot;" in text
-    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(V2)}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "text": json.dumps(V2)}
     text = text_of(client.post("/ui/proposals/new", {**form, "do": "check"}))
     assert "Can be registered in staging" in text
     split = text_of(client.post("/ui/proposals/new", {**form, "view": "split"}))
     assert re.search(r'value="split" aria-pressed="true"', compact(split))
     assert re.search(r'value="split" aria-pressed="false"', compact(text))
     assert split != text
-    answer = client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"half'})
+    answer = client.post("/ui/proposals/new", {**form, "do": "save", "text": '{"half'})
     draft = answer["Location"]
     assert "{&quot;half" in text_of(client.get(draft))
     assert browser("admin").get(draft).status_code == 404
     with django_assert_max_num_queries(QUERIES["proposals"]):
         assert draft in text_of(client.get("/ui/proposals"))
     number = int(draft.rpartition("/")[2])
-    answer = client.post("/ui/proposals/new", {**form, "do": "submit", "draft": str(number), "reason": "new field"})
+    answer = client.post("/ui/proposals/new", {**form, "do": "submit", "draft_id": str(number), "reason": "new field"})
     request = PromotionRequest.objects.get()
     assert answer["Location"] == f"/ui/promotions/{request.pk}"
     assert draft not in text_of(client.get("/ui/proposals"))
@@ -624,7 +624,7 @@ def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
     browser: Browser, cast: Cast, versions: None
 ) -> None:
     client = browser("steward")
-    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": '{"ha', "seen": ""}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "text": '{"ha', "state_read": ""}
 
     def keep(**sent: str) -> Any:
         return client.post("/ui/proposals/new", {**form, "do": "autosave", **sent})
@@ -634,22 +634,26 @@ def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
     assert first.status_code == 200
     assert re.fullmatch(r"Saved \d\d:\d\d", told["said"])
     page = text_of(client.get(told["url"]))
-    assert f'name="seen" value="{told["seen"]}"' in page
+    assert f'name="state_read" value="{told["state_read"]}"' in page
     assert "data-autosave" in page
-    second = keep(schema='{"half', seen=told["seen"]).json()
-    assert second["draft"] == told["draft"]
-    assert keep(schema='{"half', seen="whatever").json() == second, "the same text again is nothing to write"
-    stale = keep(schema='{"other tab', seen=told["seen"])
+    second = keep(text='{"half', state_read=told["state_read"]).json()
+    assert second["draft_id"] == told["draft_id"]
+    assert keep(text='{"half', state_read="whatever").json() == second, "the same text again is nothing to write"
+    stale = keep(text='{"other tab', state_read=told["state_read"])
     assert (stale.status_code, stale.json()["stop"]) == (409, True)
     assert stale.json()["said"].startswith("Not saved: Your draft of orders-value was changed at")
-    button = client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"mine', "seen": told["seen"]})
+    button = client.post(
+        "/ui/proposals/new", {**form, "do": "save", "text": '{"mine', "state_read": told["state_read"]}
+    )
     assert button.status_code == 422
-    assert f'name="seen" value="{second["seen"]}"' in text_of(button), "pressed again it replaces what was told"
-    assert client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"mine', "seen": second["seen"]})[
-        "Location"
-    ]
+    assert f'name="state_read" value="{second["state_read"]}"' in text_of(button), (
+        "pressed again it replaces what was told"
+    )
+    assert client.post(
+        "/ui/proposals/new", {**form, "do": "save", "text": '{"mine', "state_read": second["state_read"]}
+    )["Location"]
     assert "{&quot;mine" in text_of(client.get(told["url"]))
-    large = keep(schema="x" * 2_000_000, seen="")
+    large = keep(text="x" * 2_000_000, state_read="")
     assert (large.status_code, large.json()["stop"]) == (422, False)
     assert browser("reader").post("/ui/proposals/new", {**form, "do": "autosave"}).status_code == 422
 
@@ -657,19 +661,19 @@ def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
-        ({"schema": json.dumps(V1)}, "Nothing would be registered"),
-        ({"schema": '{\n "type": "recor"\n}'}, "can’t be parsed: line 2"),
-        ({"schema": json.dumps(BROKEN)}, "Breaks compatibility in staging"),
-        ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment"),
-        ({"schema": "x" * 10, "format": "XML"}, "XML"),
-        ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "c"}, "is not a valid version"),
-        ({"schema": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "1"}, "b"),
+        ({"text": json.dumps(V1)}, "Nothing would be registered"),
+        ({"text": '{\n "type": "recor"\n}'}, "can’t be parsed: line 2"),
+        ({"text": json.dumps(BROKEN)}, "Breaks compatibility in staging"),
+        ({"text": json.dumps(V1), "registry": "nowhere"}, "is not an environment"),
+        ({"text": "x" * 10, "schema_type": "XML"}, "XML"),
+        ({"text": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "c"}, "is not a valid version"),
+        ({"text": json.dumps(V1), "ref_name": "a", "ref_subject": "b", "ref_version": "1"}, "b"),
     ],
 )
 def test_a_check_of_a_text_says_what_it_comes_to(
     browser: Browser, cast: Cast, versions: None, sent: dict[str, str], words: str
 ) -> None:
-    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "check"}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "do": "check"}
     assert words in text_of(browser("steward").post("/ui/proposals/new", {**form, **sent}))
     assert not PromotionRequest.objects.exists()
 
@@ -682,10 +686,10 @@ def file_of(text: str | bytes, name: str = "order.avsc") -> SimpleUploadedFile:
 def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
     browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
 ) -> None:
-    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "check"}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "do": "check"}
     client = browser("steward")
     with django_assert_max_num_queries(QUERIES["propose: checked"]):
-        answer = client.post("/ui/proposals/new", {**form, "schema": json.dumps(BROKEN)})
+        answer = client.post("/ui/proposals/new", {**form, "text": json.dumps(BROKEN)})
     page, text = answer.context["page"], text_of(answer)
     told = page.report
     assert [card.path for group in told.comparison.groups for card in group.cards] == ["Order.id"]
@@ -694,7 +698,7 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
     for words in ("Against the newest version", "All levels", "New reader, old data"):
         assert words in text, words
     assert told.comparison.text is not None and not told.comparison.text.identical
-    new = client.post("/ui/proposals/new", {**form, "subject": "new-value", "schema": json.dumps(V1)})
+    new = client.post("/ui/proposals/new", {**form, "subject": "new-value", "text": json.dumps(V1)})
     assert new.context["page"].report.comparison is None
     assert all(row.verdict.code == "ok" for row in new.context["page"].report.levels)
     assert not PromotionRequest.objects.exists()
@@ -703,21 +707,21 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
 @pytest.mark.parametrize(
     ("sent", "said", "words"),
     [
-        ({"schema": json.dumps(BROKEN)}, "Breaks compatibility in staging", "Breaking"),
-        ({"schema": json.dumps(V1)}, "staging already has it", "identical in meaning to"),
-        ({"schema": '{\n "type": "recor"\n}'}, "can’t be parsed: line 2", "Where in the schema"),
-        ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment", "is not an environment"),
-        ({"schema": "x" * 1_000_001}, "The schema is too large", "at most 1000000 bytes"),
-        ({"schema": " "}, "", "Press “Check”"),
-        ({"schema": json.dumps(V1), "subject": ""}, "", "Press “Check”"),
+        ({"text": json.dumps(BROKEN)}, "Breaks compatibility in staging", "Breaking"),
+        ({"text": json.dumps(V1)}, "staging already has it", "identical in meaning to"),
+        ({"text": '{\n "type": "recor"\n}'}, "can’t be parsed: line 2", "Where in the schema"),
+        ({"text": json.dumps(V1), "registry": "nowhere"}, "is not an environment", "is not an environment"),
+        ({"text": "x" * 1_000_001}, "The schema is too large", "at most 1000000 bytes"),
+        ({"text": " "}, "", "Press “Check”"),
+        ({"text": json.dumps(V1), "subject": ""}, "", "Press “Check”"),
     ],
 )
 def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
     browser: Browser, cast: Cast, versions: None, sent: dict[str, str], said: str, words: str
 ) -> None:
     """The same as the button's answer, without a page around it, and without what would interrupt a screen reader."""
-    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "live", **sent}
-    client = browser("reader" if "recor" in sent["schema"] else "steward")
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "do": "live", **sent}
+    client = browser("reader" if "recor" in sent["text"] else "steward")
     answer = client.post("/ui/proposals/new", form)
     live, checked = answer.content.decode(), client.post("/ui/proposals/new", form | {"do": "check"})
     assert answer.status_code == 200
@@ -732,12 +736,12 @@ def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
 
 
 def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, cast: Cast, versions: None) -> None:
-    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(BROKEN)}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "text": json.dumps(BROKEN)}
     page = browser("steward").post("/ui/proposals/new", {**form, "do": "live"})
     where = re.search(r'form="editor" formaction="([^"]*)"', compact(page.content.decode()))
     assert where is not None
     report = browser("steward").post(where[1], form).context["page"]
-    assert report.schema.value == form["schema"]
+    assert report.form["text"].value() == form["text"]
     assert report.result.verdict.look.word != "Compatible" and report.subject == "orders-value"
 
 
@@ -756,7 +760,7 @@ def test_a_text_is_uploaded_as_a_file(
     browser: Browser, cast: Cast, versions: None, file: SimpleUploadedFile, format: str, words: str
 ) -> None:
     file.seek(0)
-    form = {"registry": "staging", "subject": "orders-value", "format": format, "do": "check", "schema": ""}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": format, "do": "check", "text": ""}
     text = text_of(browser("steward").post("/ui/proposals/new", {**form, "file": file}))
     assert words in text
     assert "<img src=x" not in text
@@ -764,7 +768,7 @@ def test_a_text_is_uploaded_as_a_file(
 
 
 def test_an_uploaded_text_is_kept_as_the_draft(browser: Browser, cast: Cast, versions: None) -> None:
-    form = {"registry": "staging", "subject": "orders-value", "format": "JSON", "do": "save", "schema": "typed"}
+    form = {"registry": "staging", "subject": "orders-value", "schema_type": "JSON", "do": "save", "text": "typed"}
     answer = browser("steward").post("/ui/proposals/new", {**form, "file": file_of(json.dumps(V2))})
     kept = selectors.list_drafts(cast["steward"].user_id or 0)[0]
     assert answer["Location"] == f"/ui/proposals/{kept.id}"

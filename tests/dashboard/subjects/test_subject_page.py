@@ -350,14 +350,14 @@ def test_the_editor_begins_with_the_newest_version(three: None, look: Callable[[
     client = look("steward")
     url = {action.label: action for action in page_of(client.get(PAGE)).actions}["Propose version"].url
     form = page_of(client.get(url))
-    assert json.loads(form.text.value) == json.loads(record("a", "c"))
-    assert form.subject.value == "orders-value"
+    assert json.loads(form.form["text"].value()) == json.loads(record("a", "c"))
+    assert form.form["subject"].value() == "orders-value"
 
 
 def test_a_checked_text_is_taken_to_the_editor(three: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
     form_fields = {
-        "schema": record("a", "c", "d?"), "format": "AVRO", "ref_name": ["R", ""], "ref_subject": ["r", ""],
+        "text": record("a", "c", "d?"), "schema_type": "AVRO", "ref_name": ["R", ""], "ref_subject": ["r", ""],
         "ref_version": ["2", ""],
     }  # fmt: skip
     page = client.post(f"{PAGE}report", form_fields)
@@ -367,9 +367,9 @@ def test_a_checked_text_is_taken_to_the_editor(three: None, look: Callable[[str]
     markup = compact(page.content.decode())
     hidden = dict(re.findall(r'<input type="hidden" name="(registry|subject)" value="([^"]*)">', markup))
     form = page_of(client.post(propose.url, {**form_fields, **hidden}))
-    assert form.text.value == form_fields["schema"]
-    assert next((action.name, action.subject, action.version) for action in form.references) == ("R", "r", "2")
-    assert (form.subject.value, form.draft) == ("orders-value", None)
+    assert form.form["text"].value() == form_fields["text"]
+    assert next((row.name, row.subject, row.version) for row in form.form.rows) == ("R", "r", "2")
+    assert (form.form["subject"].value(), form.draft_id) == ("orders-value", None)
     assert not page_of(look("reader").post(f"{PAGE}report", form_fields)).propose.allowed
 
 

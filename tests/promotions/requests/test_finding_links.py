@@ -231,7 +231,7 @@ def test_the_editor_keeps_why_and_where_from(cast: Cast, finding: Finding) -> No
     form = {
         "registry": "dev",
         "subject": "orders-value",
-        "schema": json.dumps(V2),
+        "text": json.dumps(V2),
         "reason": HOSTILE,
         "finding": finding.pk,
     }
@@ -242,14 +242,14 @@ def test_the_editor_keeps_why_and_where_from(cast: Cast, finding: Finding) -> No
     assert "your draft" in seen(at_desk.get(f"/ui/findings/{finding.pk}"))
     assert "your draft" not in seen(browser("admin").get(f"/ui/findings/{finding.pk}"))
     draft = kept.rpartition("/")[2]
-    made = at_desk.post(EDITOR, {**form, "do": "submit", "draft": draft})["Location"]
+    made = at_desk.post(EDITOR, {**form, "do": "submit", "draft_id": draft})["Location"]
     assert (PromotionRequest.objects.get().finding, PromotionRequest.objects.get().reason) == (finding.pk, HOSTILE)
     page = browser("reader").get(made)
     assert "From the drift finding Field coupon" in seen(page) and "<img src=x" not in page.content.decode()
 
 
 def test_why_that_is_too_long_is_refused_and_stays_in_the_form(cast: Cast) -> None:
-    form = {"registry": "dev", "subject": "orders-value", "schema": "{", "reason": "y" * 10_001, "do": "save"}
+    form = {"registry": "dev", "subject": "orders-value", "text": "{", "reason": "y" * 10_001, "do": "save"}
     answer = browser("steward").post(EDITOR, form)
     assert answer.status_code == 422 and "The reason has 10001 characters. The maximum is 10000." in seen(answer)
     assert "y" * 10_001 in answer.content.decode() and not Draft.objects.exists()
@@ -258,7 +258,7 @@ def test_why_that_is_too_long_is_refused_and_stays_in_the_form(cast: Cast) -> No
 @pytest.mark.parametrize(("sent", "kept"), [({}, "as drafted"), ({"reason": ""}, ""), ({"reason": "new"}, "new")])
 def test_what_the_form_says_of_why_is_the_requests(cast: Cast, sent: dict[str, str], kept: str) -> None:
     draft = services.save_draft(registry="prod", subject=ORDERS, text=TEXT, by=cast["steward"], reason="as drafted")
-    form = {"registry": "prod", "subject": "orders-value", "schema": TEXT, "draft": str(draft), "do": "submit", **sent}
+    form = {"registry": "prod", "subject": "orders-value", "text": TEXT, "draft_id": str(draft), "do": "submit", **sent}
     assert browser("steward").post(EDITOR, form).status_code == 302
     assert PromotionRequest.objects.get().reason == kept
 
@@ -266,7 +266,7 @@ def test_what_the_form_says_of_why_is_the_requests(cast: Cast, sent: dict[str, s
 @pytest.mark.parametrize("do", ["save", "submit"])
 def test_an_editor_whose_finding_went_can_be_sent_again(cast: Cast, do: str) -> None:
     at_desk = browser("steward")
-    form = {"registry": "dev", "subject": "orders-value", "schema": TEXT, "finding": "999999", "do": do}
+    form = {"registry": "dev", "subject": "orders-value", "text": TEXT, "finding": "999999", "do": do}
     answer = at_desk.post(EDITOR, form)
     assert answer.status_code == 422 and "Finding 999999 not found. Leave it out." in seen(answer)
     assert 'name="finding"' not in answer.content.decode(), "sent again, it goes without"

@@ -213,11 +213,8 @@ def test_the_page_leads_to_a_filled_form_and_both_pages_link(cast: Cast, kind: s
 def sent(page: Any, kind: str) -> dict[str, str]:
     """What the browser sends of a form as it opened."""
     if kind == "propose":
-        return {
-            "registry": next(choice.value for choice in page.registry.choices if choice.selected),
-            "subject": page.subject.value, "schema": page.text.value, "format": "AVRO", "reason": page.reason.value,
-            "again_of": str(page.again_of), "do": "submit",
-        }  # fmt: skip
+        values = {field.name: field.value() for field in page.form if field.value()}
+        return values | {"do": "submit"}
     values = {field.name: field.value() for field in page.form if field.value() and field.name != "draft"}
     return values | ({"with_config": "1"} if page.form["with_config"].value() else {})
 
@@ -241,13 +238,14 @@ def test_a_draft_keeps_what_it_asks_for_again(cast: Cast, api: Callable[[str], C
 
 
 def test_a_draft_of_something_else_asks_for_nothing_again(cast: Cast) -> None:
-    number, form = ended(cast, "propose"), {"registry": "staging", "format": "AVRO", "schema": TEXT, "do": "autosave"}
+    number = ended(cast, "propose")
+    form = {"registry": "staging", "schema_type": "AVRO", "text": TEXT, "do": "autosave"}
     with pytest.raises(InvalidInput, match="was for other subjects"):
         services.save_draft(registry="staging", subject=CUSTOMERS, text="", by=cast["steward"], again_of=number)
     sent = {**form, "subject": "else-value", "again_of": str(number)}
     answer = browser("steward").post("/ui/proposals/new", sent)
     assert answer.status_code == 200, "the editor goes on keeping what is written"
-    assert selectors.get_draft(answer.json()["draft"], user_id=cast["steward"].user_id or 0).again_of is None
+    assert selectors.get_draft(answer.json()["draft_id"], user_id=cast["steward"].user_id or 0).again_of is None
     kept = services.save_draft(registry="staging", subject=ORDERS, text=TEXT, by=cast["steward"], again_of=number)
     other = services.propose_version(
         target="staging", subject=SubjectName(".", "more-value"), text=TEXT, by=cast["steward"], draft_id=kept

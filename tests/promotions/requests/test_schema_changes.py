@@ -163,7 +163,7 @@ def test_it_is_reused_at_the_report_and_at_a_request_to_another_environment(cast
     decide(cast, reason="one mailbox")
     page = browser("approver").get(f"/ui/promotions/{number}").content.decode()
     assert "Rename" in page and "one mailbox" in page
-    sent = {"schema": json.dumps(order("customer_email")), "schema_type": "AVRO"}
+    sent = {"text": json.dumps(order("customer_email")), "schema_type": "AVRO"}
     register(order("customer_mail"), cast["steward"])
     report = browser("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
     assert "If it was renamed:" in report, "it was decided in dev, and this is a report of staging alone"

@@ -251,7 +251,7 @@ FINDING = replace(
     until=Field(name="until", label="Until", kind="date", help="The finding reopens after that day (UTC). Empty: acknowledged as long as it is seen."),
     assign=ASSIGN, assignee=Field(name="to", label="Assigned to", value="steward", help="Account name. Empty: nobody."),
     observed=replace(AGAINST_LATEST, text=None, extras=()), observed_note="coupon (in 25%): seen in 10 of 40 messages.",
-    drafts=DRAFTS.rows, requests=(*REQUESTS[2:3], *REQUESTS[5:7]),
+    drafts=DRAFTS.drafts, requests=(*REQUESTS[2:3], *REQUESTS[5:7]),
     released=(Link(label="orders-value version 3 in dev", url="/gallery/subject"), Link(label=f"{LONG} version 12 in prod", url="/gallery/subject")),
     mute=Action(label="Mute similar findings", url="/ui/mutes"), scan=replace(drift.SCAN, label="Scan source again"),
     history=(

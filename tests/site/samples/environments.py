@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import time
+from typing import Any
 
-from dashboard.compatibility.presenters import LevelResult, ReferenceField, SyntaxProblem, snippet
+from dashboard.compatibility.presenters import LevelResult, SyntaxProblem, snippet
 from dashboard.components.badges import BreakGlassState, EnvironmentChangeState, Outlook, Verdict
-from dashboard.components.forms import forms_by_name
+from dashboard.components.forms import fill_choices, forms_by_name
 from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
     Crumb,
-    Field,
     Filter,
     Link,
     Paging,
@@ -23,7 +23,9 @@ from dashboard.components.widgets import (
 from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.environments.forms import SHOWN, LooseningForm, RulesForm
 from dashboard.environments.page import BreakGlassRow, ChangeRow, EnvironmentPage
-from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalReport, ProposalResult
+from dashboard.proposals.forms import ProposalForm, SaveForm
+from dashboard.proposals.page import DraftList, ProposalPage, ProposalReport
+from registry.errors import InvalidInput, SchemadeskError
 from registry.formats.compatibility import LEVELS
 from registry.promotions.environments.selectors import (
     BreakGlassInfo,
@@ -34,6 +36,8 @@ from registry.promotions.environments.selectors import (
     ReviewRuleInfo,
 )
 from registry.promotions.models.environments import SETTINGS
+from registry.promotions.selectors import DraftInfo
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 from tests.site.samples.promotions import ORIGIN, REQUESTS, check
@@ -127,38 +131,59 @@ PAGE_READER = replace(
     break_glass=tuple(replace(row, close_refused=REFUSED, confirm_refused=REFUSED) for row in PAGE.break_glass), changes=tuple(replace(row, decide_refused=REFUSED, withdraw_refused=REFUSED) for row in PAGE.changes),
 )  # fmt: skip
 
-PROPOSE = Action(label="Propose a schema", url="/ui/proposals/new", tone="primary", icon="plus")
+
+def draft(number: int, subject: str, schema_type: str, origin: str) -> DraftInfo:
+    """A draft of the reader."""
+    return DraftInfo(
+        id=number, registry="dev", subject=SubjectName(".", subject), schema_type=schema_type, text="{", references=(),
+        reason="", origin=origin, finding=None, again_of=None, made_at=ago(days=4), changed_at=ago(minutes=12),
+    )  # fmt: skip
+
+
 DRAFTS = DraftList(
     frame=frame("Proposals", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
-    rows=(
-        DraftRow(url="/gallery/propose", subject="orders-value", environment=DEV, format="Avro", origin="from version 3 of dev", changed_at=ago(minutes=12), delete=Action(label="Delete", url="/ui/proposals/3/delete", method="post")),
-        DraftRow(url="/gallery/propose", subject=HOSTILE, environment=PROD, format="JSON Schema", origin=HOSTILE, changed_at=ago(days=3), delete=Action(label="Delete", url="/ui/proposals/4/delete", method="post")),
+    drafts=(
+        draft(3, "orders-value", "AVRO", "from version 3 of dev"),
+        draft(4, HOSTILE, "JSON", HOSTILE),
     ),
-    open=REQUESTS[2:3], propose=PROPOSE,
+    open=REQUESTS[2:3], refused="",
 )  # fmt: skip
-DRAFTS_EMPTY = replace(DRAFTS, rows=(), open=(), propose=replace(PROPOSE, allowed=False, reason=REFUSED))
+DRAFTS_EMPTY = replace(DRAFTS, drafts=(), open=(), refused=REFUSED)
+ORDER = '{\n  "type": "record",\n  "name": "Order",\n  "fields": []\n}'
+
+
+def editor(
+    error: SchemadeskError | None = None, form: type[ProposalForm] = ProposalForm, **values: Any
+) -> ProposalForm:
+    """The editor as it was sent, with what its service raised."""
+    rows = [("com.example.Address", "address", "2"), (HOSTILE, HOSTILE, "9")]
+    data = {
+        "registry": "prod",
+        "subject": "orders-value",
+        "text": ORDER,
+        "references": rows,
+        "origin": "from version 3 of dev",
+    }
+    shown = form(data | values)
+    fill_choices([shown], registry=("dev", "prod"))
+    if shown.is_valid() and error:
+        shown.add_service_error(error)
+    return shown
+
+
 EDITOR = ProposalPage(
     frame=frame("Propose a schema", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions"), Crumb(label="Proposals", url="/ui/proposals")),
-    registry=Field(name="registry", label="For", kind="select", choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod", selected=True)), required=True),
-    subject=Field(name="subject", label="Subject", value="orders-value", code=True, required=True),
-    text=Field(name="schema", label="Text", value='{\n  "type": "record",\n  "name": "Order",\n  "fields": []\n}', kind="textarea", rows=14, code=True, required=True),
-    reason=Field(name="reason", label="Reason", kind="textarea", rows=2, help="What reviewers should know."),
-    format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
-    references=(ReferenceField(number=1, name="com.example.Address", subject="address", version="2"), ReferenceField(number=2)),
-    action_url="/ui/proposals/new", check=Action(label="Check", url=""), save=Action(label="Save as draft", url=""), submit=Action(label="Submit for review", url=""),
-    origin="from version 3 of dev", starts=(Link(label="version 3 of dev", url="/ui/proposals/new?from=dev:3"),),
+    form=editor(references=()), starts=("dev", HOSTILE),
 )  # fmt: skip
 LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
 EDITOR_RESULT = replace(
-    EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Delete draft", url="/ui/proposals/3/delete", method="post"),
+    EDITOR, draft_id=3, again_of=7, finding=ORIGIN, form=editor(draft_id="3", finding="12", again_of="7", origin="after finding 12"),
     report=ProposalReport(
-        summary=f"Breaks BACKWARD at prod: {HOSTILE}", parsed="The text parses as Avro.", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
-        changes=tuple(
-            ChangeLine(verdict=card.verdict, path=card.path, sentence=card.sentence, anchor=card.anchor)
-            for group in COMPARISON.groups for card in group.cards
-        )[:6],
-        result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
-            checks=(check("fail", "compatibility of orders-value", f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
+        registry="prod", subject="orders-value", schema_type="AVRO",
+        summary=f"Breaks BACKWARD at prod: {HOSTILE}", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
+        changes=tuple(card for group in COMPARISON.groups for card in group.cards)[:6],
+        verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.",
+        checks=(check("fail", "compatibility of orders-value", f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),),
     ),
 )  # fmt: skip
 EDITOR_SYNTAX = replace(
@@ -166,10 +191,11 @@ EDITOR_SYNTAX = replace(
         summary="", syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
     ),
 )  # fmt: skip
+REFUSED_DRAFT = editor(InvalidInput(HOSTILE, field="reason"), SaveForm, subject=HOSTILE, reason=HOSTILE)
 EDITOR_EQUAL = replace(
-    EDITOR, subject=replace(EDITOR.subject, value=HOSTILE), submit=Action(label="Submit for review", url="", allowed=False, reason=REFUSED),
+    EDITOR, form=REFUSED_DRAFT, problem=REFUSED_DRAFT.problem, refused=REFUSED,
     report=ProposalReport(
-        summary="", parsed="The text parses as Avro.", equal=Link(label="version 4 of prod", url="/gallery/subject"),
-        result=ProposalResult(verdict=Verdict.OK, headline="prod already has it", sentence="0 versions would be registered."),
+        registry="prod", subject=HOSTILE, schema_type="AVRO", summary="", equal=4,
+        verdict=Verdict.OK, headline="prod already has it", sentence="0 versions would be registered.",
     ),
 )  # fmt: skip

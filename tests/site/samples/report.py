@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from dashboard.compare.proof import EditView, EvidenceNote, bytes_view
+from dashboard.compatibility.forms import ReportForm
 from dashboard.compatibility.presenters import (
     ClientAnswerRow,
     DataEvidence,
@@ -17,20 +19,18 @@ from dashboard.compatibility.presenters import (
     PatchView,
     PolicyFinding,
     PolicyResult,
-    ReferenceField,
-    RegistryAnswer,
     ReplayResult,
     ReplayRow,
     ReportFinding,
-    ReportPage,
     ReportResult,
-    SyntaxProblem,
-    snippet,
 )
+from dashboard.compatibility.report import RegistryAnswer, ReportPage
 from dashboard.components.badges import EvidenceKind, LintWeight, Verdict, Weight
 from dashboard.components.diff import text_diff
-from dashboard.components.widgets import Action, Choice, Crumb, Field, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Problem, Section
 from dashboard.subjects.annotations import TagChip
+from registry.errors import InvalidReference, InvalidSchema, SchemadeskError
+from registry.subjects.remote.remote_writer import RemoteVerdict
 from tests.site.samples.cast import HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.comparison import AGAINST_LATEST, PARTINGS, RENAMES, STOPS, UNPROVED
 from tests.site.samples.subjects import NEW, OLD
@@ -45,40 +45,24 @@ REPORT_EMPTY = ReportPage(
     ),
     registry="dev",
     subject="orders-value",
-    subject_url="/gallery/subject",
     report_url=subject_url("dev", "orders-value", "report"),
     level="BACKWARD_TRANSITIVE",
-    level_sentence="Checked against orders-value in dev under all seven levels, BACKWARD_TRANSITIVE being in force.",
-    schema=Field(
-        name="schema",
-        label="Schema",
-        kind="textarea",
-        rows=14,
-        code=True,
-        required=True,
-        value=OLD,
-        help="Starts as the newest version; change it or paste your own.",
-    ),
-    format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
-    level_choices=(
-        Choice(value="", label="BACKWARD_TRANSITIVE (current)", selected=True),
-        Choice(value="FULL", label="FULL"),
-    ),
-    profile_choices=(Choice(value="confluent", label="the established rules (confluent)", selected=True),),
-    references=(ReferenceField(number=1), ReferenceField(number=2)),
-    carried=(("format", "AVRO"), ("ref_name", HOSTILE)),
+    form=ReportForm(initial={"text": OLD}, current="BACKWARD_TRANSITIVE"),
 )
+
+
+def sent(error: SchemadeskError | None = None, **values: Any) -> ReportForm:
+    """The form as it was sent, with what its service raised."""
+    form = ReportForm({"references": (), "profile": "confluent", "text": NEW, **values}, current="FULL")
+    form.is_valid()
+    if error:
+        form.add_service_error(error)
+    return form
+
+
 REPORT_SYNTAX = replace(
     REPORT_EMPTY,
-    schema=replace(
-        REPORT_EMPTY.schema, value=PROPOSED, errors=("line 12, column 64: expected a comma or a closing brace",)
-    ),
-    syntax=SyntaxProblem(
-        message="expected a comma or a closing brace",
-        line=12,
-        column=54,
-        snippet=snippet(PROPOSED, 12, 54),
-    ),
+    form=sent(InvalidSchema("expected a comma or a closing brace", line=12, column=54), text=PROPOSED),
 )
 LINT = (
     LintGroup(
@@ -269,15 +253,12 @@ REPORT = replace(
     result=RESULT,
     comparison=AGAINST_LATEST,
     evidence=EVIDENCE,
-    schema=replace(REPORT_EMPTY.schema, value=NEW),
+    form=sent(),
     propose=Action(label="Propose this schema", url="/gallery/propose", icon="pencil"),
-    keep=Action(label="Save and get a link", url=""),
     registry_answer=RegistryAnswer(
         where="registry.example.com:8081",
-        is_asked=True,
         agrees=False,
-        is_compatible=True,
-        messages=(HOSTILE, "{compatibility: 'BACKWARD'}"),
+        verdict=RemoteVerdict("registry.example.com:8081", True, (HOSTILE, "{compatibility: 'BACKWARD'}")),
     ),
 )
 REPORT_WORDS = replace(
@@ -293,11 +274,7 @@ REPORT_WORDS = replace(
 )  # fmt: skip
 REPORT_SEMANTIC = replace(
     REPORT,
-    references=(
-        ReferenceField(number=1, name=HOSTILE, subject="a", version="9", error=f"No schema reference {HOSTILE}"),
-        ReferenceField(number=2),
-    ),
-    references_open=True,
+    form=sent(InvalidReference(f"No schema reference {HOSTILE}", reference=HOSTILE), references=[(HOSTILE, "a", "9")]),
     result=replace(
         RESULT,
         hidden_findings=1,
@@ -349,13 +326,8 @@ REPORT_OK = replace(
 )
 REPORT_FIRST = replace(
     REPORT,
-    registry_answer=RegistryAnswer(where=HOSTILE, is_asked=True, reason=HOSTILE),
-    keep=Action(
-        label="Save and get a link",
-        url="",
-        allowed=False,
-        reason="You need the admin, approver or steward role to request promotions.",
-    ),
+    registry_answer=RegistryAnswer(where=HOSTILE, verdict=RemoteVerdict(HOSTILE, None, reason=HOSTILE)),
+    keep_refused="You need the admin, approver or steward role to request promotions.",
     result=replace(
         RESULT,
         verdict=Verdict.OK,

@@ -49,9 +49,7 @@ PROMOTION_APPLYING = replace(
     withdraw=None,
 )
 REQUEST_READER = replace(promotions.FORM, refused=READER)
-PROPOSE_READER = replace(
-    environments.EDITOR, submit=refused(environments.EDITOR.submit), save=refused(environments.EDITOR.save)
-)
+PROPOSE_READER = replace(environments.EDITOR, refused=environments.REFUSED)
 WEBHOOKS_READER = replace(accounts.WEBHOOKS_EMPTY, add=refused(accounts.WEBHOOKS.add))
 AWAY = AwayPage(
     title="The database is unavailable",

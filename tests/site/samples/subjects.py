@@ -40,10 +40,10 @@ from dashboard.subjects.presenters import (
     ReferenceRow,
     SeenField,
     SelectedVersion,
-    Setting,
     SubjectList,
     SubjectNumbers,
     SubjectPage,
+    SubjectSetting,
     SubjectVersionRow,
     TopicLink,
     TopicLinks,
@@ -510,7 +510,7 @@ SELECTED = SelectedVersion(
     raw_url="/schemas/ids/14/schema",
     references=(ReferenceRow(name="com.example.shop.Item", subject="items-value", version=4, url="/gallery/subject"),),
     settings=(
-        Setting(
+        SubjectSetting(
             label="Compatibility level",
             value="BACKWARD_TRANSITIVE",
             origin="set for this subject; the registry’s is BACKWARD",
@@ -520,7 +520,7 @@ SELECTED = SelectedVersion(
             change=Action(label="Change level …", url="/gallery/policy", icon="pencil"),
             reset=Action(label="Reset to inherited …", url="/gallery/policy", icon="undo-2"),
         ),
-        Setting(
+        SubjectSetting(
             label="Mode",
             value="READWRITE",
             origin="inherited from the registry dev",

@@ -424,7 +424,7 @@ def test_the_page_asks_where_somebody_wants_it_and_the_api_too(
     browser = RawClient()
     browser.force_login(User.objects.get(username="reader"))
     page = "/ui/registries/theirs/subjects/orders/report"
-    sent = {"schema": TEXT, "format": "AVRO"}
+    sent = {"text": TEXT, "schema_type": "AVRO"}
     before = browser.post(page, sent).content.decode()
     assert "This check sends the text to" in before
     assert not calls
