@@ -99,7 +99,7 @@ def _older(before: Any, after: Any) -> bool:
     return before not in (0, after) and (after == 0 or after > before)
 
 
-class Setting(NamedTuple):
+class EnvironmentSetting(NamedTuple):
     """A setting's name in sentences, and whether a change from the first value to the second loosens the rules."""
 
     label: str
@@ -107,16 +107,16 @@ class Setting(NamedTuple):
 
 
 #: field of `Environment` that people change → the setting
-SETTINGS: Final[Mapping[str, Setting]] = {
-    "is_closed": Setting("closed", _switched_off),
-    "reviews_needed": Setting("approvals required", _fewer),
-    "own_approval_allowed": Setting("requesters can approve their own requests", _switched_on),
-    "owners_only": Setting("only owners request", _switched_off),
-    "drift_blocks": Setting("drift blocks", _switched_off),
-    "threads_block": Setting("unresolved discussions block", _switched_off),
-    "clients_block": Setting("affected clients block", _switched_off),
-    "max_evidence_hours": Setting("maximum age of evidence in hours", _older),
-    "evidence_required": Setting("evidence required", _switched_off),
+SETTINGS: Final[Mapping[str, EnvironmentSetting]] = {
+    "is_closed": EnvironmentSetting("closed", _switched_off),
+    "reviews_needed": EnvironmentSetting("approvals required", _fewer),
+    "own_approval_allowed": EnvironmentSetting("requesters can approve their own requests", _switched_on),
+    "owners_only": EnvironmentSetting("only owners request", _switched_off),
+    "drift_blocks": EnvironmentSetting("drift blocks", _switched_off),
+    "threads_block": EnvironmentSetting("unresolved discussions block", _switched_off),
+    "clients_block": EnvironmentSetting("affected clients block", _switched_off),
+    "max_evidence_hours": EnvironmentSetting("maximum age of evidence in hours", _older),
+    "evidence_required": EnvironmentSetting("evidence required", _switched_off),
 }
 _SWITCH: Final = {True: "yes", False: "no"}
 
