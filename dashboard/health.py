@@ -18,6 +18,7 @@ from registry.access.request_origin import is_local
 from registry.access.roles import may
 from registry.api.authentication import authenticate
 from registry.api.confluent.schema_views import Root
+from registry.api.outage import LAST_REFUSAL
 from registry.drift.selectors import count_findings
 from registry.errors import NotSignedIn
 from registry.subjects.selectors import list_registries
@@ -31,7 +32,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 when the database and Valkey answer, 503 with what doesn't.
+    """200 when the database and Valkey answer, 503 with what doesn't. A write that the database refused counts for a while.
 
     A part that `up` goes on without, such as Spark, is named as degraded and leaves the status as it is.
     """
@@ -45,10 +46,12 @@ def ready(request: HttpRequest) -> HttpResponse:
 def _database() -> str:
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM django_migrations LIMIT 1")
+            cursor.execute("SELECT current_setting('transaction_read_only') FROM django_migrations LIMIT 1")
+            (read_only,) = cursor.fetchone()
     except DatabaseError as error:
         return f"doesn't answer ({type(error).__name__})"
-    return "ok"
+    reason = "read-only" if read_only == "on" else LAST_REFUSAL.recent()
+    return f"can't save ({reason})" if reason else "ok"
 
 
 def _valkey() -> str:

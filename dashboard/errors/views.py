@@ -31,7 +31,7 @@ from registry.access.roles import ACTIONS, ADMIN, ROLES, Actor, may_somewhere
 from registry.access.selectors import admin_names
 from registry.api.confluent.errors import handle as confluent
 from registry.api.google.base import handle as google
-from registry.api.outage import RETRY_SECONDS, DatabaseAway, away_of
+from registry.api.outage import RETRY_SECONDS, DatabaseAway, WriteRefused, away_of
 from registry.api.product.base import handle as product
 from registry.api.product.base import status_of
 from registry.api.spring.errors import handle as spring
@@ -77,16 +77,21 @@ def _page(request: HttpRequest, away: DatabaseAway | None) -> HttpResponse:
     name = "errors/away.html" if htmx and not htmx.boosted else "503.html"
     # Not by `render`: what Django adds to a context asks for the user and the messages, which are in the database.
     response = HttpResponse(render_to_string(name, {"page": page, "request": request}), status=503)
-    response["Retry-After"] = str(RETRY_SECONDS)
+    response["Retry-After"] = str(away.seconds if away else RETRY_SECONDS)
     return response
 
 
 def _title(away: DatabaseAway | None) -> str:
+    if isinstance(away, WriteRefused):
+        return gettext("The database can't save anything at the moment")
     return gettext("The database is unavailable") if away else gettext("Valkey, the task queue, is unavailable")
 
 
 def _cure(away: DatabaseAway | None) -> str:
-    again = gettext("Try again in %(n)s seconds.") % {"n": RETRY_SECONDS}
+    again = gettext("Try again in %(n)s seconds.") % {"n": away.seconds if away else RETRY_SECONDS}
+    if isinstance(away, WriteRefused):
+        sentence = gettext("Nothing was changed. Its disk may be full, or it may be read-only: tell an operator.")
+        return f"{sentence} {again}"
     if away and away.is_unknown:
         sentence = gettext(
             "The connection was lost while your change was being saved, so it may or may not be saved. Check"

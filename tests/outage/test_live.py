@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
+import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import psycopg
 import pytest
 
 from dashboard.response_cache.epoch import WORDS
@@ -225,6 +229,108 @@ def test_registrations_in_flight_are_made_whole_or_not_at_all(site: Site) -> Non
         assert (there.status, there.text) in ((404, there.text), (200, "[1]")), "nothing is half-written"
         assert site.ask("POST", f"/subjects/flight-{number}/versions", schema(number)).status == 200
         assert site.ask("GET", f"/subjects/flight-{number}/versions").text == "[1]", "it can be sent again"
+
+
+# -- a PostgreSQL that can't save ---------------------------------------------------------------------------------------
+
+CANT_SAVE = "The database can't save anything at the moment. Nothing was changed. Try again in 30 seconds."
+WRITES = [name for name in DOORS if name.endswith(("write", "level"))]
+RAISE = """
+CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"""
+TABLES = ("subjects_subject", "subjects_config", "access_user")
+
+
+@contextmanager
+def superuser(site: Site) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres.url(site.layout, postgres.SUPERUSER), autocommit=True) as connection:
+        yield connection
+
+
+@contextmanager
+def read_only(site: Site) -> Iterator[None]:
+    """Every transaction is read-only, as on a standby."""
+    with superuser(site) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s"
+        for value in ("on", "off"):
+            connection.execute(f"ALTER ROLE {postgres.APPLICATION} SET default_transaction_read_only = {value}")
+            connection.execute(end, [postgres.APPLICATION])
+            until(lambda: site.ask("GET", "/subjects/known-1/versions/1").status == 200, pause=0.1)
+            if value == "on":
+                try:
+                    yield
+                except BaseException:
+                    connection.execute(f"ALTER ROLE {postgres.APPLICATION} RESET default_transaction_read_only")
+                    raise
+
+
+@contextmanager
+def no_room(site: Site) -> Iterator[None]:
+    """Writing fails as on a full disk."""
+    with superuser(site) as connection:
+        connection.execute(RAISE)
+        for table in TABLES:
+            connection.execute(f"CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON {table} EXECUTE FUNCTION fail()")
+        try:
+            yield
+        finally:
+            connection.execute("DROP FUNCTION fail CASCADE")
+
+
+@contextmanager
+def full_disk(site: Site) -> Iterator[None]:
+    """The texts of schemas are on a real disk without room."""
+    disk = site.layout.data / "small"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0777", "small", disk], check=False).returncode:
+        pytest.skip("a disk can be mounted by root only")
+    with superuser(site) as connection:
+        try:
+            connection.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+            connection.execute("ALTER TABLE subjects_schema SET TABLESPACE small")
+            (disk / "filled").write_bytes(b"x" * 8_000_000)
+        except OSError:
+            yield
+        finally:
+            (disk / "filled").unlink(missing_ok=True)
+            connection.execute("ALTER TABLE subjects_schema SET TABLESPACE pg_default")
+            connection.execute("DROP TABLESPACE small")
+            subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def _written(name: str, state: str) -> Door:
+    """The door with a subject of its own, so that there is something to write."""
+    door = DOORS[name]
+    body = json.dumps(door.body).replace("away", state).replace("NONE", {"no_room": "FULL"}.get(state, "NONE"))
+    return replace(door, path=door.path.replace("away", state), body=json.loads(body))
+
+
+@pytest.mark.parametrize("state", [read_only, no_room], ids=lambda state: str(state.__name__))
+def test_every_door_says_that_the_database_cannot_save(site: Site, state: Callable[[Site], Any]) -> None:
+    doors = {name: _written(name, state.__name__) for name in WRITES}
+    with state(site):
+        for door in doors.values():
+            answer = _through(site, door)
+            assert (answer.status, answer.headers.get("retry-after")) == (503, "30"), answer
+            assert CANT_SAVE in answer.text
+        assert site.ask("GET", "/subjects/known-2/versions/1").status == 200
+        ready = site.ask("GET", "/readyz")
+        assert ready.status == 503 and ready.json["database"].startswith("can't save"), ready.text
+    for name, door in doors.items():
+        assert _through(site, door).status != 503, name
+    assert site.ask("PUT", "/config", {"compatibility": "BACKWARD"}).status == 200
+
+
+def test_a_full_disk_is_told_as_such(site: Site) -> None:
+    long = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=500_000))
+    with full_disk(site):
+        text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": long})
+        answer = site.ask("POST", "/subjects/full/versions", {"schema": text})
+        assert (answer.status, answer.json) == (503, {"error_code": 50001, "message": CANT_SAVE})
+        assert site.ask("GET", "/readyz").json["database"] == "can't save (DiskFull)"
+        assert site.ask("GET", "/subjects/known-3/versions/1").status == 200
+    assert site.ask("POST", "/subjects/full/versions", schema(1)).status == 200
 
 
 # -- Valkey ------------------------------------------------------------------------------------------------------------

@@ -68,7 +68,6 @@ AWAY = {
 THERE = {
     "deadlock": caused(OperationalError(SECRET), errors.DeadlockDetected(SECRET)),
     "cancelled": caused(OperationalError(SECRET), errors.QueryCanceled(SECRET)),
-    "disk full": caused(OperationalError(SECRET), errors.DiskFull(SECRET)),
     "wrong statement": caused(ProgrammingError(SECRET), errors.SyntaxError(SECRET)),
     "broken rule": caused(IntegrityError(SECRET), errors.UniqueViolation(SECRET)),
     "inside": caused(InternalError(SECRET), errors.InternalError_(SECRET)),
@@ -76,6 +75,15 @@ THERE = {
     "ours": caused(WrongState("no"), OperationalError(SECRET)),
     "another part": BrokerUnavailable("no broker"),
     "a bug": KeyError(SECRET),
+}
+UNWRITABLE = {
+    "disk full": caused(OperationalError(SECRET), errors.DiskFull(SECRET)),
+    "out of memory": caused(OperationalError(SECRET), errors.OutOfMemory(SECRET)),
+    "broken disk": caused(OperationalError(SECRET), errors.IoError(SECRET)),
+    "read-only": caused(InternalError(SECRET), errors.ReadOnlySqlTransaction(SECRET)),
+    "found in a broken transaction": caused(
+        TransactionManagementError(SECRET), InternalError(SECRET), errors.ReadOnlySqlTransaction(SECRET)
+    ),
 }
 Handle = Callable[[Exception, dict[str, Any]], Any]
 DIALECTS: dict[str, tuple[str, Handle]] = {
@@ -106,6 +114,25 @@ def test_every_dialect_answers_503_and_tells_nothing_of_the_connection(dialect: 
     answer = handle(AWAY[name], {"request": RequestFactory().get(path)})
     assert (answer.status_code, answer["Retry-After"]) == (503, "2")
     assert "10.1.2.3" not in json.dumps(answer.data) and "schemadesk_app" not in json.dumps(answer.data)
+
+
+@pytest.mark.parametrize("name", UNWRITABLE)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_says_that_the_database_cannot_save(dialect: str, name: str) -> None:
+    path, handle = DIALECTS[dialect]
+    answer = handle(UNWRITABLE[name], {"request": RequestFactory().post(path)})
+    text = json.dumps(answer.data)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
+    assert "The database can't save anything at the moment. Nothing was changed." in text
+    assert "10.1.2.3" not in text and "schemadesk_app" not in text
+
+
+@pytest.mark.parametrize("name", UNWRITABLE)
+def test_a_page_says_that_the_database_cannot_save(name: str) -> None:
+    answer = away_answer(RequestFactory().post("/ui/proposals"), UNWRITABLE[name])
+    assert answer is not None and (answer.status_code, answer["Retry-After"]) == (503, "30")
+    assert "<h1>The database can&#x27;t save anything at the moment</h1>" in answer.content.decode()
+    assert "10.1.2.3" not in answer.content.decode()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

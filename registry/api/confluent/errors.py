@@ -12,7 +12,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from registry import errors
-from registry.api.outage import DatabaseAway, away_of, tell_when
+from registry.api.outage import DatabaseAway, WriteRefused, away_of, tell_when
 from registry.subjects.associations import requests
 
 logger = logging.getLogger(__name__)
@@ -54,10 +54,11 @@ CODES: dict[type[Exception], int] = {
     errors.Forbidden: 403,
     errors.Unavailable: 50002,
     DatabaseAway: 50001,
+    WriteRefused: 50001,
     OperationalError: 50001,
 }
 #: where it isn't the code's first three digits: 503 is what clients try again, or go to another server for
-STATUSES: dict[type[Exception], int] = {DatabaseAway: 503}
+STATUSES: dict[type[Exception], int] = {DatabaseAway: 503, WriteRefused: 503}
 #: what the framework itself refuses, in the words of the established server
 FRAMEWORK_MESSAGES = {
     404: "HTTP 404 Not Found",

@@ -19,7 +19,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from registry import errors
-from registry.api.outage import DatabaseAway, away_of, tell_when
+from registry.api.outage import DatabaseAway, WriteRefused, away_of, tell_when
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +51,7 @@ ANSWERS: dict[type[Exception], Row] = {
     errors.Forbidden: Row(403),
     errors.Unavailable: Row(503),
     DatabaseAway: Row(503, "The database did not answer"),
+    WriteRefused: Row(503, "The database can't save anything"),
     RequestDataTooBig: Row(413, "The request body is too large"),
     UnreadablePostError: Row(400, "The request body could not be read"),
     OperationalError: Row(503, "The database did not answer"),
